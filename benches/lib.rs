@@ -1,0 +1,1 @@
+//! Measurements: quality and speed.

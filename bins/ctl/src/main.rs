@@ -1,0 +1,3 @@
+//! The Waypost command line.
+
+fn main() {}

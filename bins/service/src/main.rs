@@ -1,0 +1,3 @@
+//! The Waypost service: memory over HTTP.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The wire contract of Waypost: requests, answers, problems, OpenAPI, a blocking client.

@@ -1,0 +1,1 @@
+//! Access tokens: scopes, expiry, revocation, constant-time verification.

@@ -1,0 +1,1 @@
+//! Texts to vectors: sentence models of the BERT family through candle.

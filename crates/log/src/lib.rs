@@ -1,0 +1,1 @@
+//! An append-only durable log with group commit and verified recovery.

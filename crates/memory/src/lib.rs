@@ -1,0 +1,1 @@
+//! A durable store of memories with hybrid search, typed links and history.

@@ -1,0 +1,1 @@
+//! Finds the project folder and resolves settings with their origin.

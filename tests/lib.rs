@@ -1,0 +1,1 @@
+//! Tests over the repository as a whole.
