@@ -1,1 +1,33 @@
 //! The wire contract of Waypost: requests, answers, problems, OpenAPI, a blocking client.
+//!
+//! Every struct here is what travels over HTTP, nothing else: the store and the indexes have types of their own.
+//! Requests refuse fields that they do not know ([`parse_body`] names the nearest one that exists); answers, as read
+//! by [`client`], take unknown fields silently, so that an older client can talk to a newer service.
+
+mod memory;
+mod problem;
+mod status;
+mod time;
+mod tokens;
+mod wire;
+
+pub use memory::{
+    AddRequest, BatchResult, CompactResult, Explanation, Hit, ImportResult, IndexProgress,
+    IndexRequest, IndexResult, Link, LinkKind, LinkRequest, LinksRequest, ListRequest, Memory,
+    PatchRequest, Scalar, Scores, SearchMode, SearchRequest, SignalScore, Version, VersionChange,
+};
+pub use problem::{FieldError, Problem};
+pub use status::{Health, IndexStatus, ModelState, ModelStatus, Readiness, Status, StatusKind};
+pub use time::{Time, TimeError};
+pub use tokens::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
+
+/// The media type of every error body.
+pub const PROBLEM_JSON: &str = "application/problem+json";
+/// The media type of batches, exports and imports: one JSON value a line.
+pub const NDJSON: &str = "application/x-ndjson";
+/// The media type of a stream of progress events.
+pub const EVENT_STREAM: &str = "text/event-stream";
+/// The header that tells how a search was answered: `hybrid`, `lexical` or `semantic`.
+pub const SEARCH_MODE_HEADER: &str = "Waypost-Search-Mode";
+/// The header that carries a request's id, taken from the caller or made by the service.
+pub const REQUEST_ID_HEADER: &str = "X-Request-Id";

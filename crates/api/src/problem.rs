@@ -1,0 +1,114 @@
+//! Errors as they travel: RFC 9457.
+
+use serde::{Deserialize, Serialize};
+
+/// The body of every error answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// A URI that names the kind of problem; `about:blank` where the status says it all.
+    #[serde(rename = "type", default = "about_blank")]
+    pub kind: String,
+    /// The kind of problem in words, the same for every occurrence.
+    #[serde(default)]
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What is wrong this time, and what would be right.
+    #[serde(default)]
+    pub detail: String,
+    /// The request that it is about: its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// The fields at fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+}
+
+/// A field at fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FieldError {
+    /// Where it is: a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+fn about_blank() -> String {
+    "about:blank".to_owned()
+}
+
+impl Problem {
+    /// A problem of that status, with what is wrong and what would be right.
+    pub fn new(status: u16, detail: impl Into<String>) -> Self {
+        Self {
+            kind: about_blank(),
+            title: title(status).to_owned(),
+            status,
+            detail: detail.into(),
+            instance: None,
+            errors: Vec::new(),
+        }
+    }
+
+    /// 422 for fields that are wrong; the detail is made of their messages.
+    pub fn fields(errors: Vec<FieldError>) -> Self {
+        let detail = errors
+            .iter()
+            .map(|error| {
+                let name = error.pointer.trim_start_matches(['/', '?']);
+                if name.is_empty() {
+                    error.message.clone()
+                } else {
+                    format!("{name}: {}", error.message)
+                }
+            })
+            .collect::<Vec<_>>()
+            .join("; ");
+        Self { errors, ..Self::new(422, detail) }
+    }
+
+    /// 422 for one field.
+    pub fn field(pointer: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::fields(vec![FieldError { pointer: pointer.into(), message: message.into() }])
+    }
+
+    /// The same, about that request path.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<String>) -> Self {
+        self.instance = Some(path.into());
+        self
+    }
+}
+
+/// The title that goes with a status.
+fn title(status: u16) -> &'static str {
+    match status {
+        400 => "Bad request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not found",
+        405 => "Method not allowed",
+        406 => "Not acceptable",
+        408 => "Request timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length required",
+        413 => "Body too large",
+        414 => "URI too long",
+        415 => "Unsupported media type",
+        421 => "Misdirected request",
+        422 => "Invalid field",
+        429 => "Too many requests",
+        431 => "Header fields too large",
+        500 => "Internal error",
+        501 => "Not implemented",
+        503 => "Service unavailable",
+        507 => "Insufficient storage",
+        _ if status < 500 => "Request refused",
+        _ => "Service error",
+    }
+}
