@@ -1,0 +1,118 @@
+//! What can go wrong, and what a caller can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::MemoryId;
+
+/// The result of a store operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A given value is outside its limits.
+    #[error("{field} {reason}")]
+    Invalid {
+        /// The field at fault, as it is called on the wire (`content`, `tags/3`).
+        field: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// There is no memory with this id.
+    #[error("there is no memory {0}")]
+    NotFound(MemoryId),
+    /// Semantic search was asked for, but there is no embedding model.
+    #[error("there is no embedding model: {remedy}")]
+    NoModel {
+        /// What to do about it.
+        remedy: String,
+    },
+    /// The embedding model failed.
+    #[error("the embedding model failed: {0}")]
+    Embedding(String),
+    /// A reindex is running already.
+    #[error("a reindex is running already")]
+    Busy,
+    /// The disk has no room; nothing was written, and writing works again when there is.
+    #[error("the disk is full: {0}")]
+    Full(String),
+    /// The store cannot write any more until it is opened anew; reads go on.
+    #[error("the store takes no more writes until it is opened again: {0}")]
+    Unavailable(String),
+    /// Another process has the store open.
+    #[error("the store {path} is in use by process {pid}")]
+    Locked {
+        /// The data folder.
+        path: PathBuf,
+        /// The other process, or `unknown`.
+        pid: String,
+    },
+    /// The store was written by a newer program.
+    #[error("the store has format {found}; this program reads formats up to {known}")]
+    Newer {
+        /// The format in the folder.
+        found: String,
+        /// The newest format that this program knows.
+        known: u32,
+    },
+    /// Something on disk is damaged and cannot be rebuilt from the rest.
+    #[error("{0}")]
+    Damaged(String),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+/// What a caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Send something else.
+    Invalid,
+    /// It is not there.
+    NotFound,
+    /// Something like it is running; try later.
+    Busy,
+    /// Make room on the disk, then try again.
+    Full,
+    /// Not possible now; the message says what would make it possible.
+    Unavailable,
+    /// Another process has the store.
+    Locked,
+    /// The store's files need a newer program, a repair, or attention of whoever runs this.
+    Damaged,
+    /// The operating system refused.
+    Io,
+}
+
+impl Error {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Busy => ErrorKind::Busy,
+            Self::Full(_) => ErrorKind::Full,
+            Self::NoModel { .. } | Self::Embedding(_) | Self::Unavailable(_) => {
+                ErrorKind::Unavailable
+            }
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Newer { .. } | Self::Damaged(_) => ErrorKind::Damaged,
+            Self::Io { .. } => ErrorKind::Io,
+        }
+    }
+
+    pub(crate) fn invalid(field: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Invalid { field: field.into(), reason: reason.into() }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+}

@@ -1,0 +1,79 @@
+//! Typed links between memories.
+
+use std::fmt;
+
+use crate::{MemoryId, Timestamp};
+
+/// What a link says about its two ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkKind {
+    /// `from` replaces what `to` says.
+    Updates,
+    /// `from` and `to` cannot both be true.
+    Contradicts,
+    /// `from` and `to` are about the same thing.
+    RelatedTo,
+    /// `to` is why `from` happened.
+    CausedBy,
+    /// `from` belongs to `to`.
+    PartOf,
+}
+
+impl LinkKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Updates, Self::Contradicts, Self::RelatedTo, Self::CausedBy, Self::PartOf];
+
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Updates => "updates",
+            Self::Contradicts => "contradicts",
+            Self::RelatedTo => "related_to",
+            Self::CausedBy => "caused_by",
+            Self::PartOf => "part_of",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == name)
+    }
+}
+
+impl fmt::Display for LinkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A typed edge from one memory to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Link {
+    /// Where it starts.
+    pub from: MemoryId,
+    /// Where it ends.
+    pub to: MemoryId,
+    /// What it says.
+    pub kind: LinkKind,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What [`Store::link`](crate::Store::link) did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linked {
+    /// The link was made.
+    New(Link),
+    /// It was there already.
+    Existing(Link),
+}
+
+impl Linked {
+    /// The link, new or not.
+    pub fn link(self) -> Link {
+        match self {
+            Self::New(link) | Self::Existing(link) => link,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What a memory is.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::Timestamp;
+use crate::limits::ID_MAX;
+
+/// The space of a memory that names none.
+pub const DEFAULT_SPACE: &str = "default";
+/// The kind of a memory that names none.
+pub const DEFAULT_KIND: &str = "note";
+
+/// Identifies a memory: positive, never reused, below 2^53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemoryId(u64);
+
+impl MemoryId {
+    /// The id with this number, unless it is 0 or above 2^53 − 1.
+    pub fn new(number: u64) -> Option<Self> {
+        (1..=ID_MAX).contains(&number).then_some(Self(number))
+    }
+
+    /// The number.
+    pub fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A value in a memory's metadata.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MetadataValue {
+    /// Text.
+    Text(String),
+    /// A whole number.
+    Integer(i64),
+    /// A finite number that is not whole or does not fit [`Self::Integer`].
+    Float(f64),
+    /// True or false.
+    Boolean(bool),
+}
+
+/// Keys and values that a caller keeps with a memory, in order of the keys.
+pub type Metadata = BTreeMap<String, MetadataValue>;
+
+/// A memory as it is now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    /// Its id.
+    pub id: MemoryId,
+    /// Counts from 1 and grows with each change.
+    pub version: u32,
+    /// The title; the content's first line unless one was given.
+    pub title: String,
+    /// The content.
+    pub content: String,
+    /// What sort of memory it is (`type` on the wire).
+    pub kind: String,
+    /// Tags, sorted, each once.
+    pub tags: Vec<String>,
+    /// Metadata.
+    pub metadata: Metadata,
+    /// The namespace that it lives in.
+    pub space: String,
+    /// The session that it is a part of; memories of one session are neighbours.
+    pub session: Option<String>,
+    /// When what it tells happened or was written.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Whether its present text has a vector of the present model.
+    pub embedded: bool,
+    /// The newest memory that says it `updates` this one.
+    pub superseded_by: Option<MemoryId>,
+}
+
+/// A memory to be added. Only `content` is required.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Draft {
+    /// The content.
+    pub content: String,
+    /// The title; the content's first line if absent or empty.
+    pub title: Option<String>,
+    /// The kind (`type` on the wire); [`DEFAULT_KIND`] if absent.
+    pub kind: Option<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Metadata.
+    pub metadata: Metadata,
+    /// The space; [`DEFAULT_SPACE`] if absent.
+    pub space: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// When it happened; the time of the add if absent.
+    pub created_at: Option<Timestamp>,
+}
+
+impl Draft {
+    /// A draft with this content and nothing else.
+    pub fn new(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+}
+
+/// What to change about a memory; what is `None` stays. A memory cannot change its space.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Patch {
+    /// The new title; an empty one takes the content's first line.
+    pub title: Option<String>,
+    /// The new content.
+    pub content: Option<String>,
+    /// The new kind.
+    pub kind: Option<String>,
+    /// The new tags, in place of all that were there.
+    pub tags: Option<Vec<String>>,
+    /// The new metadata, in place of all that was there.
+    pub metadata: Option<Metadata>,
+    /// The new session; `Some(None)` takes the memory out of its session.
+    pub session: Option<Option<String>>,
+    /// Change it only if it still has this version.
+    pub if_version: Option<u32>,
+}
+
+/// What [`Store::add`](crate::Store::add) did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Added {
+    /// The memory was stored.
+    New(Memory),
+    /// A memory with the same title, content, kind, space and session was there already.
+    Existing(Memory),
+}
+
+impl Added {
+    /// The memory, new or not.
+    pub fn memory(&self) -> &Memory {
+        match self {
+            Self::New(memory) | Self::Existing(memory) => memory,
+        }
+    }
+
+    /// The memory, new or not.
+    pub fn into_memory(self) -> Memory {
+        match self {
+            Self::New(memory) | Self::Existing(memory) => memory,
+        }
+    }
+}
+
+/// One version in a memory's history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// Counts from 1.
+    pub version: u32,
+    /// The title then.
+    pub title: String,
+    /// The content then; `None` if it was purged.
+    pub content: Option<String>,
+    /// The kind then.
+    pub kind: String,
+    /// The tags then.
+    pub tags: Vec<String>,
+    /// The metadata then.
+    pub metadata: Metadata,
+    /// The space.
+    pub space: String,
+    /// The session then.
+    pub session: Option<String>,
+    /// The memory's creation time.
+    pub created_at: Timestamp,
+    /// From when this version was the present one.
+    pub valid_from: Timestamp,
+    /// Until when it was: the next version's start or the deletion; `None` if it still is.
+    pub valid_until: Option<Timestamp>,
+}

@@ -1,0 +1,80 @@
+//! How a store is opened, and what opening found.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::SearchParams;
+
+/// Told how far a rebuild is while a store opens.
+pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
+
+/// Knobs of [`Store::open`](crate::Store::open).
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// How search weighs its signals.
+    pub search: SearchParams,
+    /// Bytes that the state's cache may take.
+    pub cache_bytes: u64,
+    /// Size of the log's files, in bytes.
+    pub log_segment_bytes: u64,
+    /// Called now and then while something derived is rebuilt.
+    pub progress: Option<OpenProgressFn>,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            search: SearchParams::default(),
+            cache_bytes: 64 * 1024 * 1024,
+            log_segment_bytes: 16 * 1024 * 1024,
+            progress: None,
+        }
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("search", &self.search)
+            .field("cache_bytes", &self.cache_bytes)
+            .field("log_segment_bytes", &self.log_segment_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How far a rebuild is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenProgress {
+    /// What is being rebuilt.
+    pub phase: OpenPhase,
+    /// Records or memories done.
+    pub done: u64,
+    /// Records or memories to do.
+    pub total: u64,
+}
+
+/// What is being rebuilt while a store opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenPhase {
+    /// The state, from the log.
+    State,
+    /// The text index, from the state.
+    Index,
+}
+
+/// What opening found and did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpenReport {
+    /// Memories in the store.
+    pub memories: u64,
+    /// Log records that the state did not have yet and has now.
+    pub replayed_records: u64,
+    /// Bytes of an unfinished write that were cut from the end of the log.
+    pub log_truncated_bytes: u64,
+    /// Why the state was rebuilt from the log, if it was.
+    pub state_rebuilt: Option<String>,
+    /// Why the text index was rebuilt from the state, if it was.
+    pub index_rebuilt: Option<String>,
+    /// Why the stored vectors were given up, if they were; a backfill makes them again.
+    pub vectors_discarded: Option<String>,
+}
