@@ -1,0 +1,168 @@
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of everything the log does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the log did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no room. Nothing of the batch was kept; appends work again when there is room.
+    #[error("no room on the disk for the log; nothing of the batch was written")]
+    Full,
+    /// A sync or a write failed earlier. What is on disk is unknown until the log is opened anew.
+    #[error("an earlier write or sync failed; the log takes no more until it is opened again")]
+    Poisoned,
+    /// Stored bytes are not what was written.
+    #[error("the log is damaged: {}", list(.0))]
+    Damaged(Vec<Damage>),
+    /// A newer release wrote this segment.
+    #[error("{segment} has format version {version}; this release reads up to {supported}")]
+    Newer {
+        /// File name of the segment.
+        segment: String,
+        /// The version found.
+        version: u32,
+        /// The newest version this release understands.
+        supported: u32,
+    },
+    /// A payload or a batch is over the limit.
+    #[error("{len_bytes} bytes in one append; the limit is {limit_bytes}")]
+    TooLarge {
+        /// What was asked.
+        len_bytes: u64,
+        /// What is possible.
+        limit_bytes: u64,
+    },
+    /// This process has the folder open already.
+    #[error("{} is open already in this process", .0.display())]
+    InUse(PathBuf),
+    /// The folder or a file in it cannot be written.
+    #[error("{} cannot be written", path.display())]
+    ReadOnly {
+        /// What was to be written.
+        path: PathBuf,
+        /// The system's answer.
+        source: Arc<io::Error>,
+    },
+    /// Another operation of the file system failed.
+    #[error("cannot {operation} {}", path.display())]
+    Io {
+        /// What was attempted, as a verb.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's answer.
+        source: Arc<io::Error>,
+    },
+}
+
+/// What a caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Ask for something else: the request itself is at fault.
+    Invalid,
+    /// Make room and try again.
+    Full,
+    /// Open the log again; what was not acknowledged may or may not be there.
+    Poisoned,
+    /// Repair: open with [`OnDamage::Salvage`](crate::OnDamage::Salvage), or restore a copy.
+    Damaged,
+    /// Use a newer release.
+    Newer,
+    /// Close the other user of the folder.
+    InUse,
+    /// Change the permissions, or mount the file system for writing.
+    ReadOnly,
+    /// Look at the cause.
+    Io,
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Full => ErrorKind::Full,
+            Self::Poisoned => ErrorKind::Poisoned,
+            Self::Damaged(_) => ErrorKind::Damaged,
+            Self::Newer { .. } => ErrorKind::Newer,
+            Self::TooLarge { .. } => ErrorKind::Invalid,
+            Self::InUse(_) => ErrorKind::InUse,
+            Self::ReadOnly { .. } => ErrorKind::ReadOnly,
+            Self::Io { .. } => ErrorKind::Io,
+        }
+    }
+
+    /// The error for a failed file operation.
+    pub(crate) fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::ReadOnly { path, source: Arc::new(source) }
+            }
+            _ => Self::Io { operation, path, source: Arc::new(source) },
+        }
+    }
+}
+
+/// One place where stored bytes are not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    /// File name of the segment.
+    pub segment: String,
+    /// Offset of the first bad byte range in it.
+    pub offset: u64,
+    /// How many bytes cannot be used.
+    pub len_bytes: u64,
+    /// First sequence that may be lost.
+    pub from: u64,
+    /// Last sequence that may be lost; below `from` when no record is.
+    pub to: u64,
+    /// What is wrong.
+    pub what: DamageKind,
+}
+
+/// What is wrong at a [`Damage`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// The segment's own header does not have its checksum.
+    Header,
+    /// Bytes where a record must be are no record, or not the record that belongs there.
+    Record,
+    /// A sealed segment lacks its end marker.
+    End,
+    /// A segment that must exist is not there.
+    Missing,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            DamageKind::Header => "bad segment header",
+            DamageKind::Record => "bad record",
+            DamageKind::End => "no end marker",
+            DamageKind::Missing => "missing segment",
+        };
+        write!(f, "{what} in {} at offset {}", self.segment, self.offset)?;
+        if self.to < self.from {
+            write!(f, ", no record lost")
+        } else if self.to == u64::MAX {
+            write!(f, ", sequences from {}", self.from)
+        } else {
+            write!(f, ", sequences {} to {}", self.from, self.to)
+        }
+    }
+}
+
+fn list(damage: &[Damage]) -> String {
+    let shown: Vec<String> = damage.iter().take(4).map(Damage::to_string).collect();
+    let more = damage.len().saturating_sub(shown.len());
+    let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
+    shown.join("; ") + &tail
+}

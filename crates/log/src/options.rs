@@ -1,0 +1,118 @@
+use crate::Damage;
+
+/// How a log is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// A segment is sealed and the next begun when it would outgrow this. A batch is never split,
+    /// so that a segment with one larger batch is larger.
+    pub segment_bytes: u64,
+    /// A segment's file grows by so many zero bytes at a time, ahead of the records, so that a sync
+    /// need not write the file's metadata.
+    pub preallocate_bytes: u64,
+    /// Appends are refused with [`Error::Full`](crate::Error::Full) when a file would have to grow
+    /// and less than this would remain free: the state built from the log needs room, too.
+    pub free_bytes_min: u64,
+    /// What to do about damage that is not a torn tail.
+    pub on_damage: OnDamage,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 32 << 20,
+            preallocate_bytes: 1 << 20,
+            free_bytes_min: 64 << 20,
+            on_damage: OnDamage::Refuse,
+        }
+    }
+}
+
+/// What to do about damage that is not a torn tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDamage {
+    /// Fail with [`Error::Damaged`](crate::Error::Damaged) and change nothing on disk.
+    Refuse,
+    /// Copy the damaged ranges aside to `*.damaged` files and keep every record whose checksum is
+    /// right.
+    Salvage,
+}
+
+/// A record to append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// What the payload is; the log does not care.
+    pub kind: u8,
+    /// The version of the payload's format; the log does not care.
+    pub version: u8,
+    /// At most [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX).
+    pub payload: &'a [u8],
+}
+
+/// A record read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its place in the log's order.
+    pub sequence: u64,
+    /// As appended.
+    pub kind: u8,
+    /// As appended.
+    pub version: u8,
+    /// As appended.
+    pub payload: Vec<u8>,
+}
+
+/// What opening a log found and did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// Bytes of a torn, never acknowledged tail that were cut off.
+    pub truncated_bytes: u64,
+    /// What was damaged; empty unless the log was salvaged.
+    pub damage: Vec<Damage>,
+}
+
+/// What [`Log::verify`](crate::Log::verify) found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many segment files there are.
+    pub segments: usize,
+    /// How many records have a right checksum.
+    pub records: u64,
+    /// Bytes in use by headers and records.
+    pub bytes: u64,
+    /// The first sequence the log covers.
+    pub first_sequence: u64,
+    /// The last sequence handed out, 0 for none.
+    pub last_sequence: u64,
+    /// Bytes of a torn tail that opening would cut off.
+    pub torn_bytes: u64,
+    /// What is damaged.
+    pub damage: Vec<Damage>,
+}
+
+/// What compaction does with one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keep {
+    /// The entry stays.
+    Yes,
+    /// The entry goes; its sequence stays unused.
+    No,
+    /// The entry stays with another payload, of the same kind and version.
+    Replace(Vec<u8>),
+}
+
+/// What [`Log::compact`](crate::Log::compact) did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Entries that went.
+    pub removed: u64,
+    /// Entries that have another payload now.
+    pub replaced: u64,
+    /// Segment files before.
+    pub segments_before: usize,
+    /// Segment files after.
+    pub segments_after: usize,
+    /// Bytes in use before.
+    pub bytes_before: u64,
+    /// Bytes in use after.
+    pub bytes_after: u64,
+}

@@ -1,0 +1,3 @@
+//! Behaviour of the log through its public interface.
+
+mod append;
