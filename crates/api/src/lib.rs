@@ -4,18 +4,25 @@
 //! Requests refuse fields that they do not know ([`parse_body`] names the nearest one that exists); answers, as read
 //! by [`client`], take unknown fields silently, so that an older client can talk to a newer service.
 
+pub mod limits;
 mod memory;
+mod parse;
 mod problem;
+mod query;
+mod scan;
 mod status;
 mod time;
 mod tokens;
 mod wire;
 
+pub use limits::{Check, Faults};
 pub use memory::{
     AddRequest, BatchResult, CompactResult, Explanation, Hit, ImportResult, IndexProgress,
-    IndexRequest, IndexResult, Link, LinkKind, LinkRequest, LinksRequest, ListRequest, Memory,
-    PatchRequest, Scalar, Scores, SearchMode, SearchRequest, SignalScore, Version, VersionChange,
+    IndexRequest, IndexResult, LineProblem, Link, LinkKind, LinkRequest, LinksRequest, ListRequest,
+    Memory, PatchRequest, Scalar, Scores, SearchMode, SearchRequest, SignalScore, Version,
+    VersionChange,
 };
+pub use parse::{parse_body, parse_id, parse_optional_body, parse_query};
 pub use problem::{FieldError, Problem};
 pub use status::{Health, IndexStatus, ModelState, ModelStatus, Readiness, Status, StatusKind};
 pub use time::{Time, TimeError};

@@ -86,7 +86,7 @@ impl SearchMode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddRequest {
-    /// The title, up to 1024 characters; by default the first line of the content.
+    /// The title, up to 512 characters; absent or blank, it is the first line of the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The text to remember: 1 byte to 1 MiB.
@@ -100,7 +100,7 @@ pub struct AddRequest {
     /// Further values, up to 64.
     #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Scalar>,
-    /// The namespace, `[A-Za-z0-9._-]{1,64}`; by default `default`.
+    /// The namespace, up to 128 characters; by default `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// The session that this memory belongs to; memories of one session are neighbours.
@@ -470,18 +470,30 @@ pub enum VersionChange {
 }
 
 /// Answer of `POST /api/memory/import`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportResult {
-    /// Memories brought in.
+    /// Memories that are new.
     pub memories: u64,
-    /// Links brought in.
+    /// Links that are new.
     pub links: u64,
-    /// Earlier versions brought in.
-    pub versions: u64,
-    /// Lines whose content was there already.
+    /// Memories and links that were there already.
     pub existing: u64,
+    /// Lines that were not taken.
+    #[serde(default)]
+    pub problems: Vec<LineProblem>,
+}
+
+/// A line of an import that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LineProblem {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 /// Answer of `POST /api/memory/compact`.
@@ -489,8 +501,10 @@ pub struct ImportResult {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
-    /// Bytes of the store before.
+    /// Bytes of the log before.
     pub bytes_before: u64,
-    /// Bytes of the store after.
+    /// Bytes of the log after.
     pub bytes_after: u64,
+    /// Versions whose content was removed for good.
+    pub purged_versions: u64,
 }

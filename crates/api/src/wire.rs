@@ -9,7 +9,7 @@ use crate::Scalar;
 
 /// A whole number; `3.0` is one, too. What range it must be in is the business of the check.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
-    input.deserialize_any(Whole)
+    input.deserialize_u64(Whole)
 }
 
 /// A whole number or `null`.

@@ -1,0 +1,237 @@
+//! Strict reading of bodies and query strings.
+
+use serde::de::DeserializeOwned;
+
+use crate::limits::{Check, Faults, escape_pointer};
+use crate::{FieldError, Problem, query, scan};
+
+/// Reads a JSON body: well-formed, known fields only, right types, inside the limits.
+///
+/// # Errors
+/// 400 where it is not acceptable JSON at all (with line and column): malformed, not UTF-8, a NUL character, a lone
+/// surrogate, nested deeper than 32 levels, a key given twice. 422 where a field is at fault: unknown (with the nearest
+/// known name), missing, of the wrong type, out of range.
+pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
+    if is_blank(body) {
+        return Err(Problem::new(400, "the body is empty; a JSON object is expected"));
+    }
+    parse_line(body)
+}
+
+/// The same where a body may be left out: an empty one reads as all defaults.
+///
+/// # Errors
+/// As [`parse_body`].
+pub fn parse_optional_body<T: DeserializeOwned + Check + Default>(
+    body: &[u8],
+) -> Result<T, Problem> {
+    if is_blank(body) { Ok(T::default()) } else { parse_line(body) }
+}
+
+fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
+    scan::scan(body)
+        .map_err(|fault| Problem::new(400, format!("the body is not acceptable JSON: {fault}")))?;
+    // A derived struct would take an array for its fields in order.
+    if let Some(other) =
+        body.iter().find(|byte| !byte.is_ascii_whitespace()).and_then(|byte| match byte {
+            b'{' => None,
+            b'[' => Some("an array"),
+            b'"' => Some("a string"),
+            b't' | b'f' => Some("a boolean"),
+            b'n' => Some("null"),
+            _ => Some("a number"),
+        })
+    {
+        return Err(Problem::field("", format!("the body must be a JSON object, not {other}")));
+    }
+    let mut input = serde_json::Deserializer::from_slice(body);
+    let value: T = serde_path_to_error::deserialize(&mut input).map_err(|error| {
+        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '/')])
+    })?;
+    checked(value, Faults::of_body())
+}
+
+/// Reads a query string: known parameters only, right types, inside the limits.
+///
+/// # Errors
+/// 400 where the percent-encoding is broken, not UTF-8 or carries a NUL; 422 where a parameter is at fault.
+pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Problem> {
+    let pairs = query::pairs(query)?;
+    let value: T = serde_path_to_error::deserialize(query::Pairs::new(pairs)).map_err(|error| {
+        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '?')])
+    })?;
+    checked(value, Faults::of_query())
+}
+
+/// Reads the id in a path such as `/api/memory/{id}`.
+///
+/// # Errors
+/// 422 where it is not a whole number between 1 and 2^53 - 1.
+pub fn parse_id(text: &str) -> Result<u64, Problem> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse::<u64>() {
+        Ok(id) if plain && (1..=crate::limits::ID_MAX).contains(&id) => Ok(id),
+        _ => Err(Problem::new(
+            422,
+            "the id in the path must be a whole number between 1 and 9007199254740991 (2^53 - 1)",
+        )),
+    }
+}
+
+fn checked<T: Check>(value: T, mut faults: Faults) -> Result<T, Problem> {
+    value.check(&mut faults);
+    let found = faults.into_vec();
+    if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) }
+}
+
+fn is_blank(body: &[u8]) -> bool {
+    body.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
+}
+
+/// Turns what serde says into what a client can act on.
+fn explain(path: &serde_path_to_error::Path, message: &str, prefix: char) -> FieldError {
+    use serde_path_to_error::Segment;
+    let mut segments: Vec<String> = path
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Map { key } => Some(escape_pointer(key)),
+            Segment::Seq { index } => Some(index.to_string()),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        })
+        .collect();
+    let message = without_position(message);
+    let text = if let Some((field, known)) = unknown(message, "unknown field `") {
+        if segments.last().is_none_or(|last| *last != escape_pointer(field)) {
+            segments.push(escape_pointer(field));
+        }
+        let known = names(known);
+        match nearest(field, &known) {
+            Some(name) => format!("unknown field; did you mean `{name}`?"),
+            None => format!("unknown field; known are {}", listed(&known)),
+        }
+    } else if let Some((value, known)) = unknown(message, "unknown variant `") {
+        let known = names(known);
+        match nearest(value, &known) {
+            Some(name) => format!("`{}` is not known; did you mean `{name}`?", shortened(value)),
+            None => format!("`{}` is not one of {}", shortened(value), listed(&known)),
+        }
+    } else if let Some(field) =
+        message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+    {
+        segments.push(escape_pointer(field));
+        "is required".to_owned()
+    } else if let Some((found, wanted)) = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|start| message.strip_prefix(start))
+        .and_then(|rest| rest.rsplit_once(", expected "))
+    {
+        format!("must be {}, not {}", wanted_in_words(wanted), found_in_words(found))
+    } else {
+        shortened(message)
+    };
+    let joined = segments.join("/");
+    FieldError {
+        pointer: if joined.is_empty() { String::new() } else { format!("{prefix}{joined}") },
+        message: text,
+    }
+}
+
+/// Cuts off ` at line 1 column 5`: the pointer says it better.
+fn without_position(message: &str) -> &str {
+    match message.rsplit_once(" at line ") {
+        Some((before, after))
+            if after.bytes().all(|b| b.is_ascii_digit() || b" column".contains(&b)) =>
+        {
+            before
+        }
+        _ => message,
+    }
+}
+
+/// Splits ``unknown field `x`, expected one of `a`, `b` `` in `x` and the rest.
+fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
+    let rest = message.strip_prefix(start)?;
+    rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are no "))
+}
+
+fn names(known: &str) -> Vec<&str> {
+    known.split('`').skip(1).step_by(2).collect()
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn shortened(text: &str) -> String {
+    const CHARS_MAX: usize = 120;
+    if text.chars().count() <= CHARS_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(CHARS_MAX).chain("...".chars()).collect()
+}
+
+fn wanted_in_words(wanted: &str) -> &str {
+    match wanted {
+        "u64" | "u32" | "i64" => "a whole number",
+        "f64" | "f32" => "a number",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        "string or map" => "a string",
+        other if other.starts_with("struct ") => "an object",
+        other if other.starts_with("enum ") => "a string",
+        other => other,
+    }
+}
+
+/// What serde calls the value it met, without echoing long texts.
+fn found_in_words(found: &str) -> String {
+    let quoted = |start: &str| found.strip_prefix(start).and_then(|rest| rest.strip_suffix('`'));
+    if found.starts_with("string ") {
+        return "a string".to_owned();
+    }
+    if let Some(number) =
+        quoted("integer `").or_else(|| quoted("floating point `")).or_else(|| quoted("boolean `"))
+    {
+        return shortened(number);
+    }
+    match found {
+        "map" => "an object".to_owned(),
+        "sequence" => "an array".to_owned(),
+        other => shortened(other),
+    }
+}
+
+/// The known name that is near enough to be meant.
+fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let folded = |text: &str| {
+        text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+    };
+    let given: Vec<char> = folded(given);
+    if given.len() > 64 {
+        return None;
+    }
+    known
+        .iter()
+        .map(|name| (distance(&given, &folded(name)), *name))
+        .min_by_key(|(steps, _)| *steps)
+        .filter(|(steps, name)| *steps <= (name.len() / 3).max(1))
+        .map(|(_, name)| name)
+}
+
+/// Levenshtein's distance.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,165 @@
+//! Query strings as something serde can read.
+
+use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::Problem;
+
+/// A parameter with all its values, in order.
+pub(crate) type Pair = (String, Vec<String>);
+
+/// Splits and decodes a query string; values of one name come together.
+pub(crate) fn pairs(query: &str) -> Result<Vec<Pair>, Problem> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    for part in query.split('&').filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let (name, value) = (decode(name)?, decode(value)?);
+        match pairs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => pairs.push((name, vec![value])),
+        }
+    }
+    Ok(pairs)
+}
+
+fn decode(text: &str) -> Result<String, Problem> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
+                match (digit(), digit()) {
+                    (Some(high), Some(low)) => (high * 16 + low) as u8,
+                    _ => {
+                        return Err(Problem::new(
+                            400,
+                            "the query string has a `%` without two hexadecimal digits",
+                        ));
+                    }
+                }
+            }
+            other => other,
+        });
+    }
+    if bytes.contains(&0) {
+        return Err(Problem::new(400, "the query string carries a NUL character"));
+    }
+    String::from_utf8(bytes).map_err(|_| Problem::new(400, "the query string is not UTF-8"))
+}
+
+/// A query string, to be read as a struct.
+pub(crate) struct Pairs {
+    rest: std::vec::IntoIter<Pair>,
+    values: Vec<String>,
+}
+
+impl Pairs {
+    pub(crate) fn new(pairs: Vec<Pair>) -> Self {
+        Self { rest: pairs.into_iter(), values: Vec::new() }
+    }
+}
+
+impl<'de> Deserializer<'de> for Pairs {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_map(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de> MapAccess<'de> for Pairs {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
+        let Some((name, values)) = self.rest.next() else {
+            return Ok(None);
+        };
+        self.values = values;
+        let name: StrDeserializer<'_, Error> = name.as_str().into_deserializer();
+        seed.deserialize(name).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        seed.deserialize(Values(std::mem::take(&mut self.values)))
+    }
+}
+
+/// The values of one parameter.
+struct Values(Vec<String>);
+
+impl Values {
+    fn single(mut self) -> Result<String, Error> {
+        match (self.0.pop(), self.0.is_empty()) {
+            (Some(value), true) => Ok(value),
+            _ => Err(Error::custom("is given more than once")),
+        }
+    }
+}
+
+macro_rules! parsed {
+    ($($method:ident $visit:ident $kind:ty, $wanted:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            match self.single()?.parse::<$kind>() {
+                Ok(value) => visitor.$visit(value),
+                Err(_) => Err(Error::custom(concat!("must be ", $wanted))),
+            }
+        }
+    )*};
+}
+
+impl<'de> Deserializer<'de> for Values {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if self.0.len() == 1 {
+            visitor.visit_string(self.single()?)
+        } else {
+            visitor.visit_seq(SeqDeserializer::new(self.0.into_iter()))
+        }
+    }
+
+    parsed! {
+        deserialize_bool visit_bool bool, "`true` or `false`";
+        deserialize_u64 visit_u64 u64, "a whole number, not negative";
+        deserialize_f64 visit_f64 f64, "a number";
+    }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_string(self.single()?)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_string(self.single()?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let value = self.single()?;
+        let value: StrDeserializer<'_, Error> = value.as_str().into_deserializer();
+        value.deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 u8 u16 u32 f32 char bytes byte_buf unit unit_struct newtype_struct seq tuple tuple_struct
+        map struct identifier ignored_any
+    }
+}

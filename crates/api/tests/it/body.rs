@@ -1,0 +1,244 @@
+use proptest::prelude::*;
+use waypost_api::{
+    AddRequest, IndexRequest, LinkRequest, PatchRequest, Problem, Scalar, SearchRequest,
+    parse_body, parse_id, parse_optional_body,
+};
+
+fn search(body: impl AsRef<[u8]>) -> Result<SearchRequest, Problem> {
+    parse_body(body.as_ref())
+}
+
+/// The one problem of a body: status, pointer (empty for none), detail.
+#[track_caller]
+fn refused<T: std::fmt::Debug>(outcome: Result<T, Problem>) -> (u16, String, String) {
+    let problem = outcome.expect_err("the body is wrong");
+    let pointer = problem.errors.first().map(|error| error.pointer.clone()).unwrap_or_default();
+    (problem.status, pointer, problem.detail)
+}
+
+#[test]
+fn a_full_request_is_read() {
+    let body = r#"{"query":"größe","limit":3,"type":["note","fact"],"tags":["a"],"space":"s","since":"2025-01-01T01:00:00+01:00",
+        "until":"2025-02-01T00:00:00Z","mode":"lexical","explain":true,"minScore":0.5,"includeSuperseded":true}"#;
+    let read = search(body).unwrap();
+    assert_eq!(read.query, "größe");
+    assert_eq!(read.limit, Some(3));
+    assert_eq!(read.kinds, ["note", "fact"]);
+    assert_eq!(read.since.unwrap().to_string(), "2025-01-01T00:00:00.000Z");
+    assert_eq!(search(serde_json::to_string(&read).unwrap()).unwrap(), read);
+    assert_eq!(search(r#"{"query":"x","type":"note"}"#).unwrap().kinds, ["note"]);
+    assert_eq!(
+        search(r#"{"query":"x","type":null,"tags":null,"limit":null}"#).unwrap(),
+        search(r#"{"query":"x"}"#).unwrap()
+    );
+}
+
+#[test]
+fn malformed_json_is_400_with_line_and_column() {
+    for (body, line, column, what) in [
+        ("{\"query\": \"x\"\n \"limit\": 3}", 2, 2, "expected `,` or `}`"),
+        ("{\"query\": \"ü\", limit: 3}", 1, 16, "expected a key"),
+        ("{\"query\": \"x\",}", 1, 15, "expected a key"),
+        ("{\"query\": 'x'}", 1, 11, "expected a value"),
+        ("{\"query\": \"x\"} {}", 1, 16, "unexpected text"),
+        ("{\"query\": \"x\"", 1, 14, "ends before `}`"),
+        ("{\"query\": 01}", 1, 12, "start with a zero"),
+        ("{\"query\": NaN}", 1, 11, "expected a value"),
+        ("{\"query\": \"a\tb\"}", 1, 13, "control character"),
+        ("{\"query\": \"\\x\"}", 1, 12, "unknown escape"),
+        ("{\"query\": \"a\\ud800b\"}", 1, 13, "lone surrogate"),
+        ("{\"query\": \"\\udc00\"}", 1, 12, "lone surrogate"),
+        ("{\"query\": \"\\ud800\\ud800\"}", 1, 12, "lone surrogate"),
+        ("{\"query\": \"\\u0000\"}", 1, 12, "NUL"),
+        ("{\"query\": \"\0\"}", 1, 12, "NUL"),
+        ("{\"query\":\"a\",\n\"\\u0071uery\":\"b\"}", 2, 1, "duplicate key \"query\""),
+        ("\u{feff}{\"query\":\"a\"}", 1, 1, "expected a value"),
+    ] {
+        let (status, _, detail) = refused(search(body));
+        assert_eq!(status, 400, "{body:?}: {detail}");
+        assert!(detail.contains(what), "{body:?}: {detail}");
+        assert!(detail.ends_with(&format!("at line {line} column {column}")), "{body:?}: {detail}");
+    }
+    let (status, _, detail) = refused(search(b"{\"query\": \"\xff\"}"));
+    assert_eq!(
+        (status, detail.contains("invalid UTF-8 at line 1 column 12")),
+        (400, true),
+        "{detail}"
+    );
+}
+
+#[test]
+fn depth_is_limited_at_32() {
+    let nested =
+        |depth: usize| format!("{{\"query\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+    // 32 is acceptable JSON, and then a field of the wrong type; 33 is not looked at.
+    assert_eq!(refused(search(nested(32))).0, 422);
+    let (status, _, detail) = refused(search(nested(33)));
+    assert_eq!(status, 400);
+    assert!(detail.contains("deeper than 32"), "{detail}");
+    assert_eq!(refused(search("[".repeat(1 << 20))).0, 400);
+}
+
+#[test]
+fn an_empty_body_is_fine_only_where_it_may_be_left_out() {
+    assert_eq!(
+        refused(search(" \n")),
+        (400, String::new(), "the body is empty; a JSON object is expected".to_owned())
+    );
+    assert_eq!(parse_optional_body::<IndexRequest>(b"").unwrap(), IndexRequest::default());
+    assert_eq!(
+        parse_optional_body::<IndexRequest>(br#"{"backfill":true}"#).unwrap().backfill,
+        Some(true)
+    );
+    assert_eq!(refused(parse_optional_body::<IndexRequest>(b"[true]")).0, 422);
+}
+
+#[test]
+fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
+    for (body, pointer, message) in [
+        (r#"{"query":"x","limt":3}"#, "/limt", "did you mean `limit`?"),
+        (r#"{"query":"x","min_score":0.3}"#, "/min_score", "did you mean `minScore`?"),
+        (
+            r#"{"query":"x","a/b~`, expected `zz":3}"#,
+            "/a~1b~0`, expected `zz",
+            "known are `query`, `limit`",
+        ),
+        (r#"{"limit":3}"#, "/query", "is required"),
+        (r#"{"query":3}"#, "/query", "must be a string, not 3"),
+        (r#"{"query":null}"#, "/query", "must be a string, not null"),
+        (r#"{"query":["x"]}"#, "/query", "must be a string, not an array"),
+        (
+            r#"{"query":"x","limit":"3"}"#,
+            "/limit",
+            "must be a whole number, not negative, not a string",
+        ),
+        (r#"{"query":"x","limit":2.5}"#, "/limit", "not 2.5"),
+        (r#"{"query":"x","limit":-1}"#, "/limit", "not -1"),
+        (r#"{"query":"x","limit":0}"#, "/limit", "between 1 and 1000, not 0"),
+        (r#"{"query":"x","limit":1001}"#, "/limit", "between 1 and 1000, not 1001"),
+        (r#"{"query":"x","limit":1e400}"#, "/limit", "number"),
+        (r#"{"query":"x","tags":["a",5]}"#, "/tags/1", "must be a string, not 5"),
+        (r#"{"query":"x","tags":"a"}"#, "/tags", "must be an array, not a string"),
+        (r#"{"query":"x","type":{"a":1}}"#, "/type", "a string or an array of strings"),
+        (r#"{"query":"x","type":"No"}"#, "/type", "a-z"),
+        (r#"{"query":"x","mode":"lexcal"}"#, "/mode", "did you mean `lexical`?"),
+        (r#"{"query":"x","mode":"fast"}"#, "/mode", "not one of `hybrid`, `lexical`, `semantic`"),
+        (r#"{"query":"x","explain":"yes"}"#, "/explain", "must be a boolean, not a string"),
+        (r#"{"query":"x","minScore":1.5}"#, "/minScore", "between 0 and 1"),
+        (r#"{"query":"x","since":"yesterday"}"#, "/since", "RFC 3339"),
+        (r#"{"query":"x","since":"2025-02-30T00:00:00Z"}"#, "/since", "RFC 3339"),
+        (
+            r#"{"query":"x","since":"2025-01-02T00:00:00Z","until":"2025-01-01T00:00:00Z"}"#,
+            "/until",
+            "after `since`",
+        ),
+        (r#"{"query":""}"#, "/query", "must not be empty"),
+        (r#"["x"]"#, "", "must be a JSON object, not an array"),
+        ("null", "", "must be a JSON object, not null"),
+    ] {
+        let (status, at, detail) = refused(search(body));
+        assert_eq!((status, at.as_str()), (422, pointer), "{body}: {detail}");
+        assert!(detail.contains(message), "{body}: {detail}");
+    }
+}
+
+#[test]
+fn lengths_count_at_the_edge_and_one_above() {
+    let query = |chars: usize| format!(r#"{{"query":"{}"}}"#, "ü".repeat(chars));
+    assert!(search(query(8192)).is_ok());
+    assert_eq!(refused(search(query(8193))).1, "/query");
+    let add = |bytes: usize| format!(r#"{{"content":"{}"}}"#, "x".repeat(bytes));
+    assert!(parse_body::<AddRequest>(add(1 << 20).as_bytes()).is_ok());
+    assert_eq!(refused(parse_body::<AddRequest>(add((1 << 20) + 1).as_bytes())).1, "/content");
+    assert_eq!(refused(parse_body::<AddRequest>(add(0).as_bytes())).1, "/content");
+}
+
+#[test]
+fn every_field_at_fault_is_named() {
+    let problem =
+        parse_body::<AddRequest>(br#"{"content":"","type":"A B","space":" ","tags":["",""]}"#)
+            .unwrap_err();
+    let pointers: Vec<_> = problem.errors.iter().map(|error| error.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/content", "/type", "/tags/0", "/tags/1", "/space"]);
+}
+
+#[test]
+fn ids_are_whole_positive_and_below_2_to_the_53() {
+    let link = |from: &str| {
+        parse_body::<LinkRequest>(
+            format!(r#"{{"from":{from},"to":1,"type":"updates"}}"#).as_bytes(),
+        )
+    };
+    for good in ["2", "9007199254740991", "2.0", "2e0"] {
+        assert!(link(good).is_ok(), "{good}");
+    }
+    for bad in [
+        "0",
+        "-1",
+        "1.5",
+        "9007199254740992",
+        "18446744073709551616",
+        "1e300",
+        "\"2\"",
+        "null",
+        "true",
+        "[2]",
+    ] {
+        let (status, pointer, detail) = refused(link(bad));
+        assert_eq!((status, pointer.as_str()), (422, "/from"), "{bad}: {detail}");
+    }
+    assert_eq!(refused(link("1")).1, "/to", "a link to itself");
+    assert_eq!(parse_id("17").unwrap(), 17);
+    for bad in ["", "0", "-1", "+1", "1.0", "9007199254740992", "99999999999999999999", "x"] {
+        assert_eq!(refused(parse_id(bad)).0, 422, "{bad}");
+    }
+}
+
+#[test]
+fn metadata_holds_scalars_only() {
+    let read: AddRequest =
+        parse_body(br#"{"content":"x","metadata":{"a":"b","n":1.5,"t":true}}"#).unwrap();
+    assert_eq!(read.metadata["a"], Scalar::String("b".to_owned()));
+    let (status, pointer, detail) =
+        refused(parse_body::<AddRequest>(br#"{"content":"x","metadata":{"a/b":{"c":1}}}"#));
+    assert_eq!((status, pointer.as_str()), (422, "/metadata/a~1b"), "{detail}");
+    assert!(detail.contains("a string, a number or a boolean, not an object"), "{detail}");
+}
+
+#[test]
+fn a_patch_tells_absent_from_null_and_must_change_something() {
+    assert_eq!(parse_body::<PatchRequest>(br#"{"session":null}"#).unwrap().session, Some(None));
+    assert_eq!(parse_body::<PatchRequest>(br#"{"title":"t"}"#).unwrap().session, None);
+    assert_eq!(refused(parse_body::<PatchRequest>(b"{}")).0, 422);
+}
+
+#[test]
+fn a_long_wrong_value_is_not_echoed() {
+    let (_, _, detail) =
+        refused(search(format!(r#"{{"query":"x","mode":"{}"}}"#, "y".repeat(1 << 16))));
+    assert!(detail.len() < 400, "{} bytes", detail.len());
+    let (_, _, detail) =
+        refused(search(format!(r#"{{"query":"x","limit":"{}"}}"#, "y".repeat(1 << 16))));
+    assert!(detail.len() < 400, "{} bytes", detail.len());
+}
+
+proptest! {
+    /// What `serde_json` writes is acceptable, whatever texts are in it, NUL excepted.
+    #[test]
+    fn every_written_body_is_read_back(query in "[^\\x00]{1,40}", tags in prop::collection::btree_set("[^\\x00\\s]{1,12}", 0..4)) {
+        let request = SearchRequest { query, tags: tags.into_iter().collect(), ..SearchRequest::default() };
+        let body = serde_json::to_vec(&request).unwrap();
+        prop_assert_eq!(parse_body::<SearchRequest>(&body).unwrap(), request);
+    }
+
+    /// Any bytes get an answer, and what is called malformed is what `serde_json` cannot read either or what we forbid.
+    #[test]
+    fn any_text_is_judged_as_serde_json_judges_it(text in r#"[\[\]{}:,"\\u0-9a-f.eE+\- tru]{0,24}"#) {
+        let ours = parse_body::<SearchRequest>(text.as_bytes()).unwrap_err();
+        let theirs = serde_json::from_str::<serde_json::Value>(&text);
+        match theirs {
+            Err(error) if !error.to_string().contains("out of range") => prop_assert_eq!(ours.status, 400, "{}", ours.detail),
+            _ => prop_assert!(ours.status == 422 || ours.detail.contains("duplicate") || ours.detail.contains("NUL"), "{}", ours.detail),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The wire contract, through the public API.
+
+mod body;
+mod query;

@@ -1,0 +1,52 @@
+use waypost_api::{LinkKind, LinkRequest, LinksRequest, ListRequest, Problem, parse_query};
+
+fn list(query: &str) -> Result<ListRequest, Problem> {
+    parse_query(query)
+}
+
+#[test]
+fn parameters_are_read() {
+    assert_eq!(list("").unwrap(), ListRequest::default());
+    let read = list("limit=5&type=note&type=fact&tags=a%20b%26c&tags=d+e&space=gr%C3%B6%C3%9Fe&since=2025-01-01T00:00:00Z&after=7").unwrap();
+    assert_eq!((read.limit, read.after), (Some(5), Some(7)));
+    assert_eq!(read.kinds, ["note", "fact"]);
+    assert_eq!(read.tags, ["a b&c", "d e"]);
+    assert_eq!(read.space.as_deref(), Some("größe"));
+    let link: LinkRequest = parse_query("from=1&to=2&type=part_of").unwrap();
+    assert_eq!(link, LinkRequest { from: 1, to: 2, kind: LinkKind::PartOf });
+}
+
+#[test]
+fn wrong_parameters_are_named() {
+    for (query, pointer, message) in [
+        ("limt=5", "?limt", "did you mean `limit`?"),
+        ("limit=0", "?limit", "between 1 and 1000"),
+        ("limit=x", "?limit", "whole number"),
+        ("limit=", "?limit", "whole number"),
+        ("limit=1&limit=2", "?limit", "more than once"),
+        ("after=-1", "?after", "whole number"),
+        ("space=", "?space", "blank"),
+        ("since=1", "?since", "RFC 3339"),
+        ("type=A", "?type", "a-z"),
+    ] {
+        let problem = list(query).expect_err(query);
+        assert_eq!(
+            (problem.status, problem.errors[0].pointer.as_str()),
+            (422, pointer),
+            "{}",
+            problem.detail
+        );
+        assert!(problem.detail.contains(message), "{query}: {}", problem.detail);
+    }
+    let problem = parse_query::<LinksRequest>("depth=17").unwrap_err();
+    assert_eq!(problem.errors[0].pointer, "?depth");
+    let problem = parse_query::<LinkRequest>("from=1&to=2&type=update").unwrap_err();
+    assert!(problem.detail.contains("did you mean `updates`?"), "{}", problem.detail);
+}
+
+#[test]
+fn broken_encoding_is_400() {
+    for query in ["space=%", "space=%4", "space=%zz", "space=%ff", "space=%00"] {
+        assert_eq!(list(query).expect_err(query).status, 400);
+    }
+}
