@@ -1,1 +1,80 @@
-//! Text and vector ranking: tokens, BM25, exact vector search, fusion, explanations.
+//! Text and vector ranking: terms, exact BM25, exact vector search, fusion, explanations.
+//!
+//! Pure computation over memory: no files, no clock, no threads, no randomness. The same calls give
+//! the same bits on every run, whatever the order in which an index was built, sealed or merged.
+//!
+//! # How the pieces fit
+//!
+//! A *space* is one [`Slots`], one [`TextIndex`] and one [`VectorIndex`]. `Slots` numbers the
+//! space's documents densely, so that both indexes can use plain arrays. A search takes any number
+//! of spaces as *parts* and treats them as one collection: document count, document frequencies and
+//! average length are the sums over all parts.
+//!
+//! 1. [`Analyzer::document`] turns a title and a content into a [`Document`] (outside any lock),
+//!    [`TextIndex::insert`] indexes it.
+//! 2. [`Analyzer::query`] makes a [`Query`]; [`TextSearch`] finds its best documents by BM25.
+//! 3. [`Feedback`] makes a wider query out of the first results.
+//! 4. [`VectorSearch`] finds the vectors nearest to a query vector.
+//! 5. [`Range`] brings each signal to 0–1, [`fuse`] adds them up, [`Neighbours`] lends to what
+//!    stands beside a hit, and [`Explanation`] says where each score came from.
+//!
+//! ```
+//! use waypost_ranking::{
+//!     Analyzer, Bm25, Range, Signal, Slots, TextIndex, TextPart, TextSearch, VectorIndex, VectorPart,
+//!     VectorSearch, fuse,
+//! };
+//!
+//! let analyzer = Analyzer::english();
+//! let mut slots = Slots::default();
+//! let mut text = TextIndex::default();
+//! let mut vectors = VectorIndex::new(3)?;
+//! for (id, title, content, vector) in [
+//!     (7, "Parser", "parseHttpURL splits an address", [1.0, 0.1, 0.0]),
+//!     (9, "Cats", "the cat sleeps on the keyboard", [0.0, 1.0, 0.2]),
+//! ] {
+//!     let slot = slots.assign(id);
+//!     text.insert(slot, &analyzer.document(title, content));
+//!     vectors.insert(slot, &vector)?;
+//! }
+//!
+//! let query = analyzer.query("parse a URL");
+//! let text_parts = [TextPart { slots: &slots, index: &text, filter: None }];
+//! let words = TextSearch::new(&text_parts, &query, Bm25::default()).top(10);
+//! let vector_parts = [VectorPart { slots: &slots, index: &vectors, filter: None }];
+//! let meaning = VectorSearch::new(&vector_parts, &[0.9, 0.2, 0.0])?.top(10);
+//!
+//! let fused = fuse(&[
+//!     Signal::new("text", 0.5, Range::from_zero(&words), &words),
+//!     Signal::new("vector", 0.5, Range::min_max(&meaning.hits), &meaning.hits),
+//! ]);
+//! assert_eq!(fused[0].id, 7);
+//! # Ok::<(), waypost_ranking::Error>(())
+//! ```
+
+mod error;
+mod hit;
+mod slots;
+
+mod bm25;
+mod text;
+
+mod index;
+
+mod vector;
+
+mod explanation;
+mod feedback;
+mod fuse;
+mod neighbours;
+
+pub use bm25::Bm25;
+pub use error::{Error, ErrorKind};
+pub use explanation::Explanation;
+pub use feedback::{Feedback, VectorFeedback};
+pub use fuse::{Range, Signal, explain_fused, fuse, reciprocal_rank_fusion};
+pub use hit::{Filter, Hit};
+pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatch};
+pub use neighbours::Neighbours;
+pub use slots::{Slot, Slots};
+pub use text::{Analyzer, Document, Query, QueryTerm};
+pub use vector::{Nearest, Spread, VectorIndex, VectorPart, VectorSearch};

@@ -1,0 +1,93 @@
+use std::fmt;
+
+/// What went wrong in this crate.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A vector has another number of dimensions than the index.
+    WrongDimensions {
+        /// What the index holds.
+        expected: usize,
+        /// What was given.
+        found: usize,
+    },
+    /// An index cannot have this many dimensions.
+    DimensionsOutOfRange {
+        /// What was asked for.
+        dimensions: usize,
+        /// The most that is possible.
+        dimensions_max: usize,
+    },
+    /// A vector has a component that is NaN or infinite.
+    NotFinite {
+        /// The first such component's position.
+        position: usize,
+    },
+    /// A vector has no direction: its length is zero, or too small to divide by.
+    NoDirection,
+    /// A snapshot is not one, or is of another kind.
+    NotASnapshot,
+    /// A snapshot was written by a newer version of this crate.
+    SnapshotTooNew {
+        /// The version that it says.
+        version: u16,
+        /// The newest version that can be read.
+        version_max: u16,
+    },
+    /// A snapshot's bytes are not what was written.
+    SnapshotDamaged {
+        /// The check that failed.
+        what: &'static str,
+    },
+}
+
+/// What the caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The vector cannot be used; its model is at fault.
+    InvalidVector,
+    /// The snapshot cannot be used: build the index anew.
+    UnusableSnapshot,
+}
+
+impl Error {
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::WrongDimensions { .. }
+            | Self::DimensionsOutOfRange { .. }
+            | Self::NotFinite { .. }
+            | Self::NoDirection => ErrorKind::InvalidVector,
+            Self::NotASnapshot | Self::SnapshotTooNew { .. } | Self::SnapshotDamaged { .. } => {
+                ErrorKind::UnusableSnapshot
+            }
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongDimensions { expected, found } => {
+                write!(f, "the vector has {found} dimensions; the index has {expected}")
+            }
+            Self::DimensionsOutOfRange { dimensions, dimensions_max } => {
+                write!(f, "an index of {dimensions} dimensions; 1 to {dimensions_max} are possible")
+            }
+            Self::NotFinite { position } => {
+                write!(f, "the vector's component {position} is not a finite number")
+            }
+            Self::NoDirection => write!(f, "the vector's length is zero"),
+            Self::NotASnapshot => write!(f, "the bytes are not a snapshot of this kind"),
+            Self::SnapshotTooNew { version, version_max } => {
+                write!(
+                    f,
+                    "the snapshot has version {version}; this program reads up to {version_max}"
+                )
+            }
+            Self::SnapshotDamaged { what } => write!(f, "the snapshot is damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,86 @@
+use std::collections::HashMap;
+
+use crate::{Hit, Query, TextSearch, VectorSearch};
+
+/// Pseudo-relevance feedback: the terms that set the first results apart are added to the query.
+///
+/// After RM3: Nasreen Abdul-Jaleel and others: *UMass at TREC 2004: Novelty and HARD*, 2004, with BM25
+/// contributions in the place of a language model's probabilities.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Feedback {
+    /// How many of the first results are taken to be relevant. Default 5.
+    pub documents: usize,
+    /// How many terms are added. Default 10.
+    pub terms: usize,
+    /// The weight of the best added term; the others' are in proportion. A term of the query has 1.
+    /// Default 0.2.
+    pub weight: f32,
+}
+
+impl Default for Feedback {
+    fn default() -> Self {
+        Self { documents: 5, terms: 10, weight: 0.2 }
+    }
+}
+
+impl Feedback {
+    /// The query with the terms added that are strongest in the first of `hits`, which `search` found.
+    /// A document counts in proportion to its score.
+    pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
+        let query = search.query();
+        let mut strengths: HashMap<String, f64> = HashMap::new();
+        for hit in hits.iter().take(self.documents) {
+            for (term, strength) in search.term_strengths(hit.part, hit.slot) {
+                *strengths.entry(term).or_default() += strength * f64::from(hit.score);
+            }
+        }
+        let mut added: Vec<(String, f64)> = strengths.into_iter().collect();
+        added.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        added.truncate(self.terms);
+        let best = added.first().map_or(1.0, |(_, strength)| *strength);
+        let given = query.terms().iter().map(|term| (term.term.clone(), term.weight));
+        Query::new(
+            given.chain(
+                added
+                    .into_iter()
+                    .map(|(term, strength)| (term, self.weight * (strength / best) as f32)),
+            ),
+        )
+    }
+}
+
+/// Pseudo-relevance feedback for vectors: the query is moved towards the first results.
+///
+/// After Joseph Rocchio: *Relevance Feedback in Information Retrieval*, 1971, without negative examples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VectorFeedback {
+    /// How many of the first results are taken to be relevant. Default 3.
+    pub documents: usize,
+    /// The weight of their mean beside the query's 1. Default 0.2.
+    pub weight: f32,
+}
+
+impl Default for VectorFeedback {
+    fn default() -> Self {
+        Self { documents: 3, weight: 0.2 }
+    }
+}
+
+impl VectorFeedback {
+    /// The query vector of `search`, moved towards the first of `hits`, which it found.
+    pub fn expand(&self, search: &VectorSearch<'_>, hits: &[Hit]) -> Vec<f32> {
+        let near: Vec<Vec<f32>> = hits
+            .iter()
+            .take(self.documents)
+            .filter_map(|hit| search.vector(hit.part, hit.slot))
+            .collect();
+        let share = self.weight / near.len().max(1) as f32;
+        let mut query = search.query().to_vec();
+        for vector in &near {
+            for (sum, component) in query.iter_mut().zip(vector) {
+                *sum += share * component;
+            }
+        }
+        query
+    }
+}

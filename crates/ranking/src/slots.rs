@@ -1,0 +1,74 @@
+use std::collections::HashMap;
+
+/// A document's dense number inside one space; a slot of a removed document is used again.
+pub type Slot = u32;
+
+/// Marks a slot without a document. Ids stay below 2^53, so it is never one.
+const FREE: u64 = u64::MAX;
+
+/// The numbering of a space's documents: id to slot and back.
+#[derive(Debug, Clone, Default)]
+pub struct Slots {
+    ids: Vec<u64>,
+    slots: HashMap<u64, Slot>,
+    free: Vec<Slot>,
+}
+
+impl Slots {
+    /// Returns the document's slot; gives it one if it has none. The slot may have belonged to a
+    /// removed document: whatever the caller keeps by slot is to be set anew.
+    ///
+    /// # Panics
+    /// If the space holds 2^32 documents, or `id` is `u64::MAX`.
+    pub fn assign(&mut self, id: u64) -> Slot {
+        assert!(id != FREE, "the largest u64 marks a free slot");
+        if let Some(&slot) = self.slots.get(&id) {
+            return slot;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.ids.push(FREE);
+            Slot::try_from(self.ids.len() - 1).expect("a space holds fewer than 2^32 documents")
+        });
+        self.ids[slot as usize] = id;
+        self.slots.insert(id, slot);
+        slot
+    }
+
+    /// Forgets the document and returns the slot that it had. Remove it from the indexes as well.
+    pub fn remove(&mut self, id: u64) -> Option<Slot> {
+        let slot = self.slots.remove(&id)?;
+        self.ids[slot as usize] = FREE;
+        self.free.push(slot);
+        Some(slot)
+    }
+
+    /// The slot of a document.
+    pub fn slot(&self, id: u64) -> Option<Slot> {
+        self.slots.get(&id).copied()
+    }
+
+    /// The id of the document in a slot.
+    pub fn id(&self, slot: Slot) -> Option<u64> {
+        self.ids.get(slot as usize).copied().filter(|&id| id != FREE)
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// One more than the largest slot ever used: the length that an array by slot needs.
+    pub fn bound(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Every document's slot and id, by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (Slot, u64)> + '_ {
+        self.ids.iter().enumerate().filter(|&(_, &id)| id != FREE).map(|(at, &id)| (at as Slot, id))
+    }
+}

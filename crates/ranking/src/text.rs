@@ -1,0 +1,163 @@
+mod scan;
+mod stop_words;
+
+use std::collections::HashMap;
+use std::fmt;
+
+use bm25::{DefaultTokenizer, Language, Tokenizer};
+
+use self::scan::Purpose;
+
+/// Terms longer than this are cut, so that a megabyte without a space does not become a term.
+const TERM_CHARS_MAX: usize = 64;
+
+/// Query terms beyond this many are left out: it keeps the arithmetic of scores within bounds.
+const QUERY_TERMS_MAX: usize = 4096;
+
+/// Turns text into terms.
+///
+/// Words come from the `bm25` crate's tokenizer: Unicode word boundaries, transliteration to ASCII
+/// (`é` is `e`, an emoji is its name), lower case, English stop words, the Snowball stemmer. Beyond it:
+///
+/// - Identifiers are found whole and by their parts: `parseHttpURL`, `snake_case`, `HTTPServer2`,
+///   `foo.bar::baz`.
+/// - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become pairs of adjacent characters
+///   (bigrams); in documents single characters are terms, too, so that a query of one is found.
+/// - A text that has stop words only keeps them. A title "The Who" is therefore found by "the who",
+///   and a query of stop words finds such texts and nothing else.
+/// - A text without any word (punctuation, unnamed symbols) has no terms; a query without terms
+///   finds nothing.
+pub struct Analyzer {
+    stopping: DefaultTokenizer,
+    unstopped: DefaultTokenizer,
+}
+
+impl fmt::Debug for Analyzer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Analyzer").finish_non_exhaustive()
+    }
+}
+
+impl Analyzer {
+    /// An analyzer for English, and for identifiers and the scripts named above whatever the language.
+    pub fn english() -> Self {
+        let tokenizer = |stopwords| {
+            DefaultTokenizer::builder()
+                .language_mode(Language::English)
+                .stopwords(stopwords)
+                .build()
+        };
+        Self { stopping: tokenizer(true), unstopped: tokenizer(false) }
+    }
+
+    /// The terms of a text as a document's field has them, in order, repetitions included.
+    pub fn terms(&self, text: &str) -> Vec<String> {
+        self.analyze(text, Purpose::Document)
+    }
+
+    /// Analyses a document. Title and content are one field; the title is remembered for
+    /// [`TextSearch::title_match`](crate::TextSearch::title_match).
+    pub fn document(&self, title: &str, content: &str) -> Document {
+        let mut document = Document::default();
+        let mut places = HashMap::new();
+        for (text, in_title) in [(title, true), (content, false)] {
+            for term in self.terms(text) {
+                document.length += 1;
+                let place = *places.entry(term).or_insert_with_key(|term: &String| {
+                    document.terms.push(DocumentTerm { term: term.clone(), count: 0, in_title });
+                    document.terms.len() - 1
+                });
+                document.terms[place].count += 1;
+            }
+        }
+        document
+    }
+
+    /// Analyses a query. A repeated term counts as often as it is there.
+    pub fn query(&self, text: &str) -> Query {
+        Query::new(self.analyze(text, Purpose::Query).into_iter().map(|term| (term, 1.0)))
+    }
+
+    fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
+        let scanned = scan::scan(text, purpose);
+        let mut terms = self.stopping.tokenize(&scanned.stopped);
+        terms.extend(scanned.grams);
+        if terms.is_empty() {
+            terms = self.unstopped.tokenize(&scanned.unstopped);
+        }
+        for term in &mut terms {
+            if let Some((end, _)) = term.char_indices().nth(TERM_CHARS_MAX) {
+                term.truncate(end);
+            }
+        }
+        terms
+    }
+}
+
+/// An analysed document: its distinct terms with their counts.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    pub(crate) terms: Vec<DocumentTerm>,
+    pub(crate) length: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentTerm {
+    pub(crate) term: String,
+    pub(crate) count: u32,
+    pub(crate) in_title: bool,
+}
+
+impl Document {
+    /// How many terms it has, repetitions included: its length in BM25.
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+}
+
+/// An analysed query: distinct terms, each with a weight, in the order of their first appearance.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Query {
+    terms: Vec<QueryTerm>,
+}
+
+/// One term of a [`Query`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// The term, as [`Analyzer::terms`] returns it.
+    pub term: String,
+    /// What its BM25 score is multiplied with; 1 for a term that the query has once.
+    pub weight: f32,
+}
+
+impl Query {
+    /// Makes a query of terms with weights. The weights of a repeated term are added up. A weight
+    /// that is not a positive finite number leaves its term out; so does the 4,097th term.
+    pub fn new(terms: impl IntoIterator<Item = (String, f32)>) -> Self {
+        let mut query = Self::default();
+        let mut places = HashMap::new();
+        for (term, weight) in terms {
+            if !(weight.is_finite() && weight > 0.0) {
+                continue;
+            }
+            if let Some(&place) = places.get(&term) {
+                let sum: &mut QueryTerm = &mut query.terms[place];
+                sum.weight = (sum.weight + weight).min(f32::MAX);
+            } else if query.terms.len() < QUERY_TERMS_MAX {
+                places.insert(term.clone(), query.terms.len());
+                query.terms.push(QueryTerm { term, weight });
+            }
+        }
+        query
+    }
+
+    /// Its terms.
+    pub fn terms(&self) -> &[QueryTerm] {
+        &self.terms
+    }
+
+    /// Whether it has no term and therefore finds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+}

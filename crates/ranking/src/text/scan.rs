@@ -1,0 +1,226 @@
+//! Splits a text into what the tokenizer gets and what it cannot do: identifiers and scripts
+//! without spaces.
+
+use super::stop_words;
+
+/// An identifier with more parts than this is noise (encoded data): it is kept whole only.
+const PARTS_MAX: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Document,
+    Query,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    /// For the tokenizer: the text with the parts of identifiers, without the longer list's stop words.
+    pub(super) stopped: String,
+    /// The same with its stop words.
+    pub(super) unstopped: String,
+    /// Terms of scripts that are written without spaces.
+    pub(super) grams: Vec<String>,
+}
+
+pub(super) fn scan(text: &str, purpose: Purpose) -> Scanned {
+    let mut scanned = Scanned::default();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let kind = Kind::of(first);
+        let end = rest.find(|c| Kind::of(c) != kind).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        rest = after;
+        match kind {
+            Kind::Space => scanned.push_both(" "),
+            Kind::Spaceless => {
+                scanned.push_both(" ");
+                push_grams(run, purpose, &mut scanned.grams);
+            }
+            Kind::Other => scan_chunk(run, &mut scanned),
+        }
+    }
+    scanned
+}
+
+impl Scanned {
+    fn push_both(&mut self, text: &str) {
+        self.stopped.push_str(text);
+        self.unstopped.push_str(text);
+    }
+
+    fn push_word(&mut self, word: &str) {
+        self.unstopped.push_str(word);
+        if !stop_words::contains(word) {
+            self.stopped.push_str(word);
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Space,
+    Spaceless,
+    Other,
+}
+
+impl Kind {
+    fn of(c: char) -> Self {
+        match c {
+            _ if c.is_ascii() => {
+                if c.is_ascii_whitespace() || c.is_ascii_control() {
+                    Self::Space
+                } else {
+                    Self::Other
+                }
+            }
+            // Thai, Lao, Burmese, Hangul letters, Khmer.
+            '\u{E01}'..='\u{E7F}'
+            | '\u{E80}'..='\u{EFF}'
+            | '\u{1000}'..='\u{109F}'
+            | '\u{1100}'..='\u{11FF}'
+            | '\u{1780}'..='\u{17FF}'
+            // Kana, Bopomofo, Hangul compatibility letters; without the katakana middle dot.
+            | '\u{3005}'..='\u{3007}'
+            | '\u{3041}'..='\u{30FA}'
+            | '\u{30FC}'..='\u{318F}'
+            | '\u{31A0}'..='\u{31BF}'
+            | '\u{31F0}'..='\u{31FF}'
+            | '\u{FF66}'..='\u{FF9F}'
+            // Han, Hangul syllables.
+            | '\u{3400}'..='\u{4DBF}'
+            | '\u{4E00}'..='\u{9FFF}'
+            | '\u{AC00}'..='\u{D7AF}'
+            | '\u{F900}'..='\u{FAFF}'
+            | '\u{20000}'..='\u{3FFFF}' => Self::Spaceless,
+            _ if c.is_whitespace() => Self::Space,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn push_grams(run: &str, purpose: Purpose, grams: &mut Vec<String>) {
+    let single = run.chars().nth(1).is_none();
+    let mut last: Option<char> = None;
+    for c in run.chars() {
+        if single || purpose == Purpose::Document {
+            grams.push(c.to_string());
+        }
+        if let Some(last) = last {
+            grams.push([last, c].iter().collect());
+        }
+        last = Some(c);
+    }
+}
+
+/// A run without spaces: words, identifiers and the signs between them.
+fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
+    let mut rest = chunk;
+    while !rest.is_empty() {
+        let start = rest.find(char::is_alphanumeric).unwrap_or(rest.len());
+        let (signs, after) = rest.split_at(start);
+        scanned.push_both(signs);
+        let end = identifier_end(after);
+        let (word, after) = after.split_at(end);
+        push_identifier_or_word(word, scanned);
+        rest = after;
+    }
+}
+
+/// The length of the longest start that is one word or one identifier.
+fn identifier_end(text: &str) -> usize {
+    let mut end = atom_end(text);
+    let mut atom = text.get(..end).unwrap_or_default();
+    loop {
+        let after = text.get(end..).unwrap_or_default();
+        let next = after.trim_start_matches('_');
+        let underscores = after.len() - next.len();
+        let (joint, dotted) = if underscores > 0 {
+            (underscores, false)
+        } else if after.starts_with("::") {
+            (2, false)
+        } else if after.starts_with('.') {
+            (1, true)
+        } else {
+            return end;
+        };
+        let next = after.get(joint..).unwrap_or_default();
+        let length = atom_end(next);
+        let next = next.get(..length).unwrap_or_default();
+        // A dot joins names (`foo.bar`) but neither initials (`U.S.`) nor numbers (`3.14`).
+        let is_name =
+            |atom: &str| atom.chars().nth(1).is_some() && atom.chars().any(char::is_alphabetic);
+        if length == 0 || (dotted && !(is_name(atom) && is_name(next))) {
+            return end;
+        }
+        end += joint + length;
+        atom = next;
+    }
+}
+
+/// The length of the run of letters and digits, with the accents on them and the apostrophes within.
+fn atom_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let inside = c.is_alphanumeric()
+            || matches!(c, '\u{300}'..='\u{36F}')
+            || (at > 0
+                && matches!(c, '\'' | '\u{2019}')
+                && chars.peek().is_some_and(|(_, next)| next.is_alphabetic()));
+        if !inside || (at > 0 && Kind::of(c) == Kind::Spaceless) {
+            return at;
+        }
+    }
+    text.len()
+}
+
+fn push_identifier_or_word(word: &str, scanned: &mut Scanned) {
+    let atoms: Vec<&str> = word.split(['_', '.', ':']).filter(|atom| !atom.is_empty()).collect();
+    let parts: Vec<&str> = atoms.iter().flat_map(|atom| humps(atom)).collect();
+    if parts.len() < 2 {
+        scanned.push_word(word);
+        return;
+    }
+    // One sign for every joint: `foo.bar::baz` and `foo_bar_baz` name the same thing.
+    scanned.push_both(" ");
+    scanned.push_both(&atoms.join("_"));
+    scanned.push_both(" ");
+    if parts.len() > PARTS_MAX {
+        return;
+    }
+    if atoms.len() > 1 {
+        for atom in atoms.iter().filter(|atom| humps(atom).len() > 1) {
+            scanned.push_both(atom);
+            scanned.push_both(" ");
+        }
+    }
+    for part in parts.iter().filter(|part| part.chars().nth(1).is_some()) {
+        scanned.push_word(part);
+        scanned.push_both(" ");
+    }
+}
+
+/// The parts of a name: `parseHttpURL` is `parse`, `Http`, `URL`; `HTTPServer2` is `HTTP`, `Server`,
+/// `2`. What begins with a digit is no name and stays whole.
+fn humps(atom: &str) -> Vec<&str> {
+    let chars: Vec<(usize, char)> = atom.char_indices().collect();
+    let is_name = chars.first().is_some_and(|(_, c)| c.is_alphabetic())
+        && !chars.iter().any(|(_, c)| matches!(c, '\'' | '\u{2019}'));
+    if !is_name {
+        return vec![atom];
+    }
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for at in 1..chars.len() {
+        let (before, (place, here)) = (chars[at - 1].1, chars[at]);
+        let next_is_lower = chars.get(at + 1).is_some_and(|(_, c)| c.is_lowercase());
+        let boundary = (before.is_lowercase() && here.is_uppercase())
+            || (before.is_uppercase() && here.is_uppercase() && next_is_lower && at > 0)
+            || (before.is_numeric() != here.is_numeric());
+        if boundary {
+            parts.extend(atom.get(start..place));
+            start = place;
+        }
+    }
+    parts.extend(atom.get(start..));
+    parts
+}
