@@ -1,1 +1,45 @@
-//! Access tokens: scopes, expiry, revocation, constant-time verification.
+//! Access tokens: made, checked, listed, rotated and revoked.
+//!
+//! A token reads `wp_<id>_<secret><checksum>`. The checksum tells a mistyped token from a wrong one
+//! without asking anybody ([`Token::parse`]); the secret is 256 random bits. A [`TokenStore`] keeps
+//! what is known about each token, but of the token itself only its SHA-256, in one small file
+//! that is replaced as a whole and synced before a change is answered. Several processes may use the
+//! same file: changes are made under a lock and seen by the others at their next check.
+//!
+//! Time comes in as milliseconds since 1970-01-01T00:00:00Z.
+//!
+//! ```
+//! use waypost_auth::{NewToken, Rejected, Scope, TokenStore};
+//!
+//! # fn main() -> waypost_auth::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a temporary folder");
+//! let now = 1_800_000_000_000;
+//! let store = TokenStore::open(&folder.path().join("auth/tokens.json"))?;
+//! let (secret, token) = store.create(NewToken::new([Scope::MemoryRead]), now)?;
+//!
+//! let verified = store.verify(secret.expose(), now).expect("the token was just made");
+//! assert!(verified.allows(Scope::MemoryRead));
+//! assert!(!verified.allows(Scope::MemoryWrite));
+//!
+//! store.revoke(token.id, now)?;
+//! assert!(matches!(store.verify(secret.expose(), now), Err(Rejected::Revoked { .. })));
+//! # Ok(())
+//! # }
+//! ```
+
+mod admin;
+mod checksum;
+mod error;
+mod files;
+mod record;
+mod scope;
+mod store;
+mod token;
+mod verified;
+
+pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file};
+pub use error::{Error, ErrorKind, Result};
+pub use scope::{Scope, Scopes, UnknownScope};
+pub use store::{NewToken, TokenInfo, TokenStore};
+pub use token::{Malformed, Secret, Token, TokenId};
+pub use verified::{Rejected, Verified};

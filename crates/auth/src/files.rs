@@ -1,0 +1,227 @@
+//! Small private files: read with a stamp that tells whether they changed, replaced as a whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A file of tokens of this size has tens of thousands of them; larger ones are not ours.
+const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// What a file looked like; equal stamps mean that it has not changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    Missing,
+    Unreadable(io::ErrorKind),
+    Present(Present),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Present {
+    len_bytes: u64,
+    modified: Option<std::time::SystemTime>,
+    /// Device, inode, change time, mode.
+    #[cfg(unix)]
+    unix: (u64, u64, i64, i64, u32),
+}
+
+impl Stamp {
+    /// One `stat`.
+    pub(crate) fn of(path: &Path) -> Self {
+        match fs::metadata(path) {
+            Ok(metadata) => Self::Present(present(&metadata)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::Missing,
+            Err(error) => Self::Unreadable(error.kind()),
+        }
+    }
+}
+
+fn present(metadata: &fs::Metadata) -> Present {
+    #[cfg(unix)]
+    use std::os::unix::fs::MetadataExt as _;
+    Present {
+        len_bytes: metadata.len(),
+        modified: metadata.modified().ok(),
+        #[cfg(unix)]
+        unix: (
+            metadata.dev(),
+            metadata.ino(),
+            metadata.ctime(),
+            metadata.ctime_nsec(),
+            metadata.mode(),
+        ),
+    }
+}
+
+/// A file that was read. It stays open: while it is, no other file gets its inode, so a
+/// replacement can never carry the same stamp.
+pub(crate) struct Contents {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stamp: Stamp,
+    pub(crate) file: File,
+}
+
+/// Reads a whole file; `None` if there is none.
+pub(crate) fn read(path: &Path) -> Result<Option<Contents>> {
+    let failed = |source| io_error("read", path, source);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile { path: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(READ_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > READ_BYTES_MAX {
+        let reason = format!("it is larger than {READ_BYTES_MAX} bytes");
+        return Err(Error::Corrupt { path: path.to_owned(), reason });
+    }
+    Ok(Some(Contents { bytes, stamp: Stamp::Present(present(&metadata)), file }))
+}
+
+/// Replaces a file as a whole, readable by its owner alone: after a crash the old or the new one is
+/// there. The caller holds the lock, so the temporary name is nobody else's.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = sibling(path, ".tmp");
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(io_error("remove", &temporary, error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let written = write_new(&temporary, bytes)
+        .and_then(|()| fs::rename(&temporary, path))
+        .and_then(|()| sync_folder(folder_of(path)));
+    if written.is_err() {
+        // A rest of it is harmless, and the error that matters is the first.
+        drop(fs::remove_file(&temporary));
+    }
+    written.map_err(|error| io_error("write", path, error))
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    owner_only(&mut options);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Creates the folder of a private file, with mode 0700, and its parents.
+pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let failed = |error| io_error("create", folder, error);
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    match builder.create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        Ok(()) | Err(_) => {}
+    }
+    folder.parent().map_or(Ok(()), |parent| sync_folder(parent).map_err(failed))
+}
+
+/// Waits until no other process and no other thread changes the file; until it is dropped.
+pub(crate) struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
+
+impl Lock {
+    pub(crate) fn acquire(path: &Path) -> Result<Self> {
+        let lock = sibling(path, ".lock");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        owner_only(&mut options);
+        let file = options.open(&lock).map_err(|error| io_error("open", &lock, error))?;
+        file.lock().map_err(|error| io_error("lock", &lock, error))?;
+        Ok(Self(file))
+    }
+}
+
+/// Refuses what others may change, and takes from others the right to read.
+#[cfg(unix)]
+pub(crate) fn keep_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Some(mode) = refuse_writable(path, 0o600)? else { return Ok(()) };
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))
+            .map_err(|error| io_error("change the mode of", path, error))?;
+    }
+    Ok(())
+}
+
+/// Refuses what others may change. Returns the mode, `None` if there is nothing at the path.
+#[cfg(unix)]
+pub(crate) fn refuse_writable(path: &Path, wanted: u32) -> Result<Option<u32>> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", path, error)),
+    };
+    let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
+    let user = rustix::process::geteuid().as_raw();
+    if user != 0 && ![0, user].contains(&metadata.uid()) {
+        return Err(exposed(format!("it belongs to user {}", metadata.uid())));
+    }
+    let mode = metadata.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(exposed(format!("its mode is {mode:o}")));
+    }
+    Ok(Some(mode))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn keep_private(_path: &Path) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn refuse_writable(_path: &Path, _wanted: u32) -> Result<Option<u32>> {
+    Ok(None)
+}
+
+#[cfg(unix)]
+fn owner_only(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+fn owner_only(_options: &mut OpenOptions) {}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The folder of a file, `.` if its path names none.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn sibling(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Io { action, path: path.to_owned(), source }
+}

@@ -1,0 +1,163 @@
+//! The file of tokens: JSON with a version and a checksum over the tokens.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result};
+use crate::scope::{Scope, Scopes};
+use crate::token::{Digest, TokenId};
+
+const VERSION: u32 = 1;
+
+/// What is kept about one token.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) digest: Digest,
+    pub(crate) scopes: Scopes,
+    pub(crate) created: i64,
+    pub(crate) expires: Option<i64>,
+    pub(crate) space: Option<String>,
+    pub(crate) note: Option<String>,
+    pub(crate) last_used: Option<i64>,
+    pub(crate) revoked: Option<i64>,
+    /// Made for the token file of the first start.
+    pub(crate) first_admin: bool,
+}
+
+pub(crate) type Records = BTreeMap<TokenId, Record>;
+
+#[derive(Deserialize)]
+struct AnyVersion {
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct FileV1 {
+    version: u32,
+    checksum: String,
+    tokens: Vec<TokenV1>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct TokenV1 {
+    id: String,
+    digest: String,
+    scopes: Vec<String>,
+    created: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    space: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_used: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    revoked: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    first_admin: bool,
+}
+
+pub(crate) fn encode(records: &Records) -> Vec<u8> {
+    let tokens: Vec<TokenV1> = records.iter().map(|(id, record)| token_v1(*id, record)).collect();
+    let file = FileV1 { version: VERSION, checksum: checksum(&tokens), tokens };
+    let mut bytes = serde_json::to_vec_pretty(&file).expect("plain structs always serialise");
+    bytes.push(b'\n');
+    bytes
+}
+
+pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
+    let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+    let any: AnyVersion = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
+    if any.version > VERSION {
+        return Err(Error::Newer { path: path.to_owned(), found: any.version, known: VERSION });
+    }
+    let file: FileV1 = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
+    if file.version != VERSION {
+        return Err(corrupt(format!("there is no format {}", file.version)));
+    }
+    if checksum(&file.tokens) != file.checksum {
+        return Err(corrupt("its checksum does not fit its tokens".to_owned()));
+    }
+    let mut records = Records::new();
+    for token in file.tokens {
+        let name = token.id.clone();
+        let (id, record) = record(token).map_err(&corrupt)?;
+        if records.insert(id, record).is_some() {
+            return Err(corrupt(format!("token {name} is there twice")));
+        }
+    }
+    Ok(records)
+}
+
+/// Over the tokens' own serialised form, so that neither blanks nor line ends matter.
+fn checksum(tokens: &[TokenV1]) -> String {
+    let bytes = serde_json::to_vec(tokens).expect("plain structs always serialise");
+    hex(&Sha256::digest(&bytes))
+}
+
+fn token_v1(id: TokenId, record: &Record) -> TokenV1 {
+    TokenV1 {
+        id: id.to_string(),
+        digest: hex(&record.digest.0),
+        scopes: record.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        created: record.created,
+        expires: record.expires,
+        space: record.space.clone(),
+        note: record.note.clone(),
+        last_used: record.last_used,
+        revoked: record.revoked,
+        first_admin: record.first_admin,
+    }
+}
+
+fn record(token: TokenV1) -> std::result::Result<(TokenId, Record), String> {
+    let id: TokenId = token.id.parse().map_err(|_| "a token's id is malformed".to_owned())?;
+    let digest = unhex(&token.digest).ok_or_else(|| format!("the digest of {id} is malformed"))?;
+    let scopes = token
+        .scopes
+        .iter()
+        .map(|name| name.parse::<Scope>())
+        .collect::<std::result::Result<Scopes, _>>()
+        .map_err(|error| error.to_string())?;
+    let record = Record {
+        digest: Digest(digest),
+        scopes,
+        created: token.created,
+        expires: token.expires,
+        space: token.space,
+        note: token.note,
+        last_used: token.last_used,
+        revoked: token.revoked,
+        first_admin: token.first_admin,
+    };
+    Ok((id, record))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+        .map(char::from)
+        .collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    let mut bytes = [0; 32];
+    if digits.len() != 2 * bytes.len() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = u8::try_from(high << 4 | low).ok()?;
+    }
+    Some(bytes)
+}

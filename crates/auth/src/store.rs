@@ -1,0 +1,389 @@
+//! The tokens that are known, in memory and in their file.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use subtle::ConstantTimeEq as _;
+
+use crate::error::{Error, Result};
+use crate::files::{self, Lock, Stamp};
+use crate::record::{self, Record, Records};
+use crate::scope::{Scope, Scopes};
+use crate::token::{Digest, Secret, Token, TokenId};
+use crate::verified::{Rejected, Verified};
+
+const NOTE_CHARS_MAX: usize = 256;
+const SPACE_CHARS_MAX: usize = 128;
+/// The file is rewritten as a whole at each change, so it has to stay small.
+const TOKENS_MAX: usize = 10_000;
+const MINUTE_MS: i64 = 60_000;
+/// How long a token that has ended is still listed.
+const ENDED_KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+const NEVER: i64 = i64::MIN;
+
+/// What a token to be made should permit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewToken {
+    /// What it permits; at least one.
+    pub scopes: Scopes,
+    /// When it stops working, in milliseconds since the epoch; `None` for never.
+    pub expires: Option<i64>,
+    /// The only space that it may touch; `None` for all. Not for admins, who could lift it.
+    pub space: Option<String>,
+    /// What it is for, up to 256 characters.
+    pub note: Option<String>,
+}
+
+impl NewToken {
+    /// A token with these scopes, for all spaces, without an end.
+    pub fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
+        Self { scopes: scopes.into_iter().collect(), ..Self::default() }
+    }
+
+    fn check(&self, now: i64) -> Result<()> {
+        let invalid =
+            |field, reason: &str| Err(Error::Invalid { field, reason: reason.to_owned() });
+        if self.scopes.is_empty() {
+            return invalid("scopes", "a token needs at least one scope");
+        }
+        if self.expires.is_some_and(|expires| expires <= now) {
+            return invalid("expires", "the time has passed already; give one in the future");
+        }
+        if let Some(space) = &self.space {
+            if self.scopes.iter().any(|scope| scope == Scope::Admin) {
+                return invalid("space", "an admin token is for all spaces; leave the space out");
+            }
+            if !is_plain(space, SPACE_CHARS_MAX) || space.is_empty() {
+                return invalid(
+                    "space",
+                    "a space has 1 to 128 characters, none a control character",
+                );
+            }
+        }
+        if self.note.as_ref().is_some_and(|note| !is_plain(note, NOTE_CHARS_MAX)) {
+            return invalid("note", "a note has up to 256 characters, none a control character");
+        }
+        Ok(())
+    }
+}
+
+fn is_plain(text: &str, chars_max: usize) -> bool {
+    text.chars().count() <= chars_max && !text.chars().any(char::is_control)
+}
+
+/// What is known about a token. Times are milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenInfo {
+    /// The public part of the token.
+    pub id: TokenId,
+    /// What it permits.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created: i64,
+    /// When it stops working.
+    pub expires: Option<i64>,
+    /// The only space that it may touch.
+    pub space: Option<String>,
+    /// What it is for.
+    pub note: Option<String>,
+    /// When it was used last, in whole minutes.
+    pub last_used: Option<i64>,
+    /// When it was revoked.
+    pub revoked: Option<i64>,
+}
+
+impl TokenInfo {
+    /// True if the token works at that time.
+    pub fn is_active(&self, now: i64) -> bool {
+        self.revoked.is_none() && self.expires.is_none_or(|expires| now < expires)
+    }
+}
+
+struct Entry {
+    record: Record,
+    space: Option<Arc<str>>,
+    last_used: AtomicI64,
+}
+
+/// What the file said when it was read last.
+struct Snapshot {
+    stamp: Stamp,
+    entries: std::result::Result<HashMap<TokenId, Entry>, Arc<str>>,
+    /// See [`files::Contents`].
+    _file: Option<File>,
+}
+
+/// The tokens of one file. All methods take `&self`; share it between threads.
+pub struct TokenStore {
+    path: PathBuf,
+    snapshot: RwLock<Arc<Snapshot>>,
+    reloading: Mutex<()>,
+}
+
+impl TokenStore {
+    /// Opens a file of tokens. A missing one is an empty one, and is created with its folder
+    /// (mode 0700) by the first change.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] and [`Error::Newer`] for a file that cannot be understood,
+    /// [`Error::Exposed`] for a file or folder that other users could change.
+    pub fn open(path: &Path) -> Result<Self> {
+        files::refuse_writable(files::folder_of(path), 0o700)?;
+        files::keep_private(path)?;
+        let snapshot = load(path, None)?;
+        Ok(Self {
+            path: path.to_owned(),
+            snapshot: RwLock::new(Arc::new(snapshot)),
+            reloading: Mutex::new(()),
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Checks a token. Costs one `stat` and one SHA-256; the file is read only when it has
+    /// changed, so that what another process revoked is revoked at once.
+    pub fn verify(&self, text: &str, now: i64) -> std::result::Result<Verified, Rejected> {
+        let token = Token::parse(text)?;
+        let snapshot = self.current();
+        let entries = snapshot
+            .entries
+            .as_ref()
+            .map_err(|reason| Rejected::Unavailable { reason: Arc::clone(reason) })?;
+        let entry = entries.get(&token.id());
+        // The same work for an unknown id: no digest begins with what this one is compared to.
+        let expected = entry.map_or(Digest([0; 32]), |entry| entry.record.digest);
+        let same = bool::from(token.digest().0.ct_eq(&expected.0));
+        let Some(entry) = entry.filter(|_| same) else { return Err(Rejected::Unknown) };
+        if let Some(at) = entry.record.revoked {
+            return Err(Rejected::Revoked { at });
+        }
+        if let Some(at) = entry.record.expires.filter(|expires| now >= *expires) {
+            return Err(Rejected::Expired { at });
+        }
+        entry.last_used.fetch_max(now - now.rem_euclid(MINUTE_MS), Ordering::Relaxed);
+        Ok(Verified {
+            id: token.id(),
+            scopes: entry.record.scopes,
+            space: entry.space.clone(),
+            expires: entry.record.expires,
+        })
+    }
+
+    /// Makes a token; durable when it returns. The secret is nowhere kept: show it now or never.
+    pub fn create(&self, new: NewToken, now: i64) -> Result<(Secret, TokenInfo)> {
+        let lock = self.lock()?;
+        self.create_locked(&lock, new, false, now)
+    }
+
+    pub(crate) fn create_locked(
+        &self,
+        lock: &Lock,
+        new: NewToken,
+        first_admin: bool,
+        now: i64,
+    ) -> Result<(Secret, TokenInfo)> {
+        new.check(now)?;
+        self.change(lock, |records| {
+            records.retain(|_, record| {
+                let ended = record.revoked.into_iter().chain(record.expires).min();
+                ended.is_none_or(|ended| ended.saturating_add(ENDED_KEPT_MS) > now)
+            });
+            for record in records.values_mut().filter(|it| first_admin && it.first_admin) {
+                record.revoked.get_or_insert(now);
+            }
+            let record = Record {
+                digest: Digest([0; 32]),
+                scopes: new.scopes,
+                created: now,
+                expires: new.expires,
+                space: new.space,
+                note: new.note,
+                last_used: None,
+                revoked: None,
+                first_admin,
+            };
+            insert(records, record)
+        })
+    }
+
+    /// Ends a token at once, in every process. Ending it again changes nothing.
+    pub fn revoke(&self, id: TokenId, now: i64) -> Result<TokenInfo> {
+        let lock = self.lock()?;
+        self.change(&lock, |records| {
+            let record = records.get_mut(&id).ok_or(Error::NotFound { id })?;
+            record.revoked.get_or_insert(now);
+            Ok(info(id, record))
+        })
+    }
+
+    /// Makes a token that permits what this one does; this one works for another `grace_ms`.
+    pub fn rotate(&self, id: TokenId, grace_ms: u64, now: i64) -> Result<(Secret, TokenInfo)> {
+        let lock = self.lock()?;
+        self.change(&lock, |records| {
+            let old = records.get_mut(&id).ok_or(Error::NotFound { id })?;
+            if !info(id, old).is_active(now) {
+                return Err(Error::Ended { id });
+            }
+            let new = Record { created: now, last_used: None, first_admin: false, ..old.clone() };
+            if grace_ms == 0 {
+                old.revoked = Some(now);
+            } else {
+                let end = now.saturating_add_unsigned(grace_ms);
+                old.expires = Some(old.expires.map_or(end, |expires| expires.min(end)));
+            }
+            insert(records, new)
+        })
+    }
+
+    /// Every token that is known, the oldest first; those that have ended stay for 30 days.
+    pub fn list(&self) -> Result<Vec<TokenInfo>> {
+        let records = self.records()?;
+        let mut list: Vec<_> = records.iter().map(|(id, record)| info(*id, record)).collect();
+        list.sort_by_key(|it| (it.created, it.id));
+        Ok(list)
+    }
+
+    /// What is known about one token.
+    pub fn get(&self, id: TokenId) -> Result<TokenInfo> {
+        let records = self.records()?;
+        records.get(&id).map(|record| info(id, record)).ok_or(Error::NotFound { id })
+    }
+
+    /// Writes down when tokens were used last. [`Self::verify`] only remembers it, so call this
+    /// now and then and before the end. Returns false if there was nothing new.
+    pub fn flush(&self) -> Result<bool> {
+        let snapshot = self.current();
+        let is_new = |entry: &Entry| {
+            entry.last_used.load(Ordering::Relaxed) > entry.record.last_used.unwrap_or(NEVER)
+        };
+        if !snapshot.entries.as_ref().is_ok_and(|entries| entries.values().any(is_new)) {
+            return Ok(false);
+        }
+        let lock = self.lock()?;
+        self.change(&lock, |_| Ok(true))
+    }
+
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        files::create_private_folder(files::folder_of(&self.path))?;
+        Lock::acquire(&self.path)
+    }
+
+    /// Reads the newest state, changes it, writes it; nothing is changed if any of that fails.
+    fn change<T>(&self, _lock: &Lock, decide: impl FnOnce(&mut Records) -> Result<T>) -> Result<T> {
+        let mut records = self.records()?;
+        let outcome = decide(&mut records)?;
+        files::replace(&self.path, &record::encode(&records))?;
+        drop(self.current());
+        Ok(outcome)
+    }
+
+    fn records(&self) -> Result<Records> {
+        let snapshot = self.current();
+        match &snapshot.entries {
+            Ok(entries) => Ok(entries.iter().map(|(id, entry)| (*id, entry.record())).collect()),
+            // Read again, for the error as it was.
+            Err(reason) => match load(&self.path, None) {
+                Err(error) => Err(error),
+                Ok(_) => {
+                    Err(Error::Corrupt { path: self.path.clone(), reason: reason.to_string() })
+                }
+            },
+        }
+    }
+
+    /// What the file says now. A file that cannot be read lets nobody in.
+    fn current(&self) -> Arc<Snapshot> {
+        let known = Arc::clone(&self.snapshot.read());
+        if known.stamp == Stamp::of(&self.path) {
+            return known;
+        }
+        let _one_at_a_time = self.reloading.lock();
+        let known = Arc::clone(&self.snapshot.read());
+        let stamp = Stamp::of(&self.path);
+        if known.stamp == stamp {
+            return known;
+        }
+        let loaded = files::keep_private(&self.path)
+            .and_then(|()| load(&self.path, known.entries.as_ref().ok()));
+        let snapshot = Arc::new(loaded.unwrap_or_else(|error| Snapshot {
+            stamp,
+            entries: Err(error.to_string().into()),
+            _file: None,
+        }));
+        *self.snapshot.write() = Arc::clone(&snapshot);
+        snapshot
+    }
+}
+
+impl std::fmt::Debug for TokenStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    fn record(&self) -> Record {
+        let used = self.last_used.load(Ordering::Relaxed);
+        Record { last_used: (used != NEVER).then_some(used), ..self.record.clone() }
+    }
+}
+
+/// Reads the file; uses that are not written down yet are taken over from `before`.
+fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapshot> {
+    let Some(contents) = files::read(path)? else {
+        return Ok(Snapshot { stamp: Stamp::Missing, entries: Ok(HashMap::new()), _file: None });
+    };
+    let entries = record::decode(&contents.bytes, path)?
+        .into_iter()
+        .map(|(id, record)| {
+            let seen = before
+                .and_then(|before| before.get(&id))
+                .map_or(NEVER, |entry| entry.last_used.load(Ordering::Relaxed));
+            let last_used = AtomicI64::new(record.last_used.unwrap_or(NEVER).max(seen));
+            let space = record.space.as_deref().map(Arc::from);
+            (id, Entry { record, space, last_used })
+        })
+        .collect();
+    Ok(Snapshot { stamp: contents.stamp, entries: Ok(entries), _file: Some(contents.file) })
+}
+
+/// Draws a token for the record and keeps its digest.
+fn insert(records: &mut Records, mut record: Record) -> Result<(Secret, TokenInfo)> {
+    if records.len() >= TOKENS_MAX {
+        let reason =
+            format!("there are {TOKENS_MAX} tokens already; revoked ones go after 30 days");
+        return Err(Error::Invalid { field: "tokens", reason });
+    }
+    loop {
+        let secret = Secret::generate()?;
+        let token = Token::parse(secret.expose()).expect("a generated token has the form of one");
+        let id = token.id();
+        if records.contains_key(&id) {
+            continue;
+        }
+        record.digest = token.digest();
+        let made = info(id, &record);
+        records.insert(id, record);
+        return Ok((secret, made));
+    }
+}
+
+fn info(id: TokenId, record: &Record) -> TokenInfo {
+    TokenInfo {
+        id,
+        scopes: record.scopes,
+        created: record.created,
+        expires: record.expires,
+        space: record.space.clone(),
+        note: record.note.clone(),
+        last_used: record.last_used,
+        revoked: record.revoked,
+    }
+}

@@ -1,0 +1,172 @@
+//! The text of a token.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::checksum::{ALPHABET, CHECKSUM_CHARS, checksum};
+use crate::error::{Error, Result};
+
+const PREFIX: &str = "wp_";
+const ID_CHARS: usize = 10;
+/// 62^43 is a little more than 2^256.
+const SECRET_CHARS: usize = 43;
+const TOKEN_CHARS: usize = PREFIX.len() + ID_CHARS + 1 + SECRET_CHARS + CHECKSUM_CHARS;
+
+/// The public part of a token: it names the token and permits nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId([u8; ID_CHARS]);
+
+impl TokenId {
+    /// The id as text: ten letters and digits.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("ids are made of ASCII letters and digits only")
+    }
+}
+
+impl FromStr for TokenId {
+    type Err = Malformed;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Malformed> {
+        let bytes: [u8; ID_CHARS] = text.as_bytes().try_into().map_err(|_| Malformed::Length)?;
+        if bytes.iter().all(u8::is_ascii_alphanumeric) {
+            Ok(Self(bytes))
+        } else {
+            Err(Malformed::Character)
+        }
+    }
+}
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenId({self})")
+    }
+}
+
+/// Why a text cannot be a token, whatever the store knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// It does not begin with `wp_`.
+    #[error("a token begins with wp_")]
+    Prefix,
+    /// It is too short or too long.
+    #[error("the token has the wrong length; was all of it copied?")]
+    Length,
+    /// It has a character that no token has.
+    #[error("the token has a character that tokens do not have")]
+    Character,
+    /// Its checksum does not fit: a character is wrong.
+    #[error("the token's checksum does not fit; a character of it is wrong")]
+    Checksum,
+}
+
+/// A text that has the form of a token and a checksum that fits. Whether it permits anything only
+/// [`crate::TokenStore::verify`] knows. Its `Debug` form does not show the secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token<'a> {
+    id: TokenId,
+    text: &'a str,
+}
+
+impl<'a> Token<'a> {
+    /// Reads a token, without a store and without a network; blanks around it are not forgiven.
+    ///
+    /// ```
+    /// use waypost_auth::{Malformed, Token};
+    /// assert_eq!(Token::parse("wp_short"), Err(Malformed::Length));
+    /// ```
+    pub fn parse(text: &'a str) -> std::result::Result<Self, Malformed> {
+        let bytes = text.as_bytes();
+        if !bytes.starts_with(PREFIX.as_bytes()) {
+            return Err(Malformed::Prefix);
+        }
+        if bytes.len() != TOKEN_CHARS {
+            return Err(Malformed::Length);
+        }
+        let (id, rest) = bytes[PREFIX.len()..].split_at(ID_CHARS);
+        if rest[0] != b'_' || !id.iter().chain(&rest[1..]).all(u8::is_ascii_alphanumeric) {
+            return Err(Malformed::Character);
+        }
+        let (body, sum) = bytes.split_at(TOKEN_CHARS - CHECKSUM_CHARS);
+        if checksum(body) != sum {
+            return Err(Malformed::Checksum);
+        }
+        Ok(Self { id: TokenId(id.try_into().expect("split off at its length")), text })
+    }
+
+    /// The public part.
+    pub fn id(&self) -> TokenId {
+        self.id
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        Digest(Sha256::digest(self.text.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for Token<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}, …)", self.id)
+    }
+}
+
+/// The SHA-256 of a whole token. A fast hash is right here: there is nothing to guess in 256
+/// random bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Digest(pub(crate) [u8; 32]);
+
+/// A whole token, to be shown once. It has no `Display` and its `Debug` form does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub(crate) fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// A new token from the system's randomness.
+    pub(crate) fn generate() -> Result<Self> {
+        let mut text = String::with_capacity(TOKEN_CHARS);
+        text.push_str(PREFIX);
+        push_random(&mut text, ID_CHARS)?;
+        text.push('_');
+        push_random(&mut text, SECRET_CHARS)?;
+        let sum = checksum(text.as_bytes());
+        text.extend(sum.iter().map(|digit| char::from(*digit)));
+        Ok(Self(text))
+    }
+
+    /// The token as text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Appends letters and digits, each with the same probability.
+fn push_random(text: &mut String, chars: usize) -> Result<()> {
+    let mut left = chars;
+    while left > 0 {
+        let mut bytes = [0_u8; 64];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::Randomness { reason: error.to_string() })?;
+        // 248 is the largest multiple of 62 in a byte; what lies above would favour some digits.
+        for byte in bytes.into_iter().filter(|byte| *byte < 248).take(left) {
+            text.push(char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
+            left -= 1;
+        }
+    }
+    Ok(())
+}
