@@ -1,6 +1,7 @@
 mod explain;
 mod forward;
 mod search;
+mod snapshot;
 mod tail;
 
 use std::collections::HashMap;
@@ -10,7 +11,8 @@ pub use self::search::{TextPart, TextSearch, TitleMatch};
 use self::forward::Forward;
 use self::tail::Tail;
 use crate::bm25::Collection;
-use crate::{Document, Slot};
+use crate::codec::damaged;
+use crate::{Document, Error, Slot};
 
 /// A term's number inside one index.
 type TermId = u32;
@@ -116,6 +118,30 @@ impl TextIndex {
         }
     }
 
+    fn push_gap(&mut self) {
+        self.forward.push(None);
+        self.lengths.push(0);
+    }
+
+    /// Indexes a document of known terms.
+    fn insert_decoded(
+        &mut self,
+        slot: Slot,
+        postings: &[(TermId, u32, bool)],
+    ) -> Result<(), Error> {
+        let length: u64 = postings.iter().map(|&(_, count, _)| u64::from(count)).sum();
+        let length = u32::try_from(length).map_err(|_| damaged("a document is too long"))?;
+        for &(term, _, _) in postings {
+            self.dictionary.frequencies[term as usize] += 1;
+        }
+        self.tail.insert(slot, postings, length);
+        self.lengths.push(length);
+        self.collection.documents += 1;
+        self.collection.length_total += u64::from(length);
+        self.forward.push(Some(Forward::new(postings)));
+        Ok(())
+    }
+
     fn forward(&self, slot: Slot) -> Option<&Forward> {
         self.forward.get(slot as usize).and_then(Option::as_ref)
     }
@@ -170,6 +196,17 @@ impl Dictionary {
         self.frequencies[id as usize] = 1;
         self.ids.insert(term.into(), id);
         id
+    }
+
+    /// The terms in use by name, and for each term number its place in that order.
+    fn in_order(&self) -> (Vec<TermId>, Vec<TermId>) {
+        let mut order: Vec<TermId> = self.ids.values().copied().collect();
+        order.sort_unstable_by(|&a, &b| self.names[a as usize].cmp(&self.names[b as usize]));
+        let mut places = vec![0; self.names.len()];
+        for (place, &id) in order.iter().enumerate() {
+            places[id as usize] = place as TermId;
+        }
+        (order, places)
     }
 
     fn count_out(&mut self, id: TermId) {

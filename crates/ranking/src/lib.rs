@@ -51,6 +51,7 @@
 //! # Ok::<(), waypost_ranking::Error>(())
 //! ```
 
+mod codec;
 mod error;
 mod hit;
 mod slots;

@@ -1,7 +1,12 @@
 use std::collections::HashMap;
 
+use crate::Error;
+use crate::codec::{Format, damaged, push};
+
 /// A document's dense number inside one space; a slot of a removed document is used again.
 pub type Slot = u32;
+
+const FORMAT: Format = Format { magic: *b"WPRs", version: 1 };
 
 /// Marks a slot without a document. Ids stay below 2^53, so it is never one.
 const FREE: u64 = u64::MAX;
@@ -70,5 +75,43 @@ impl Slots {
     /// Every document's slot and id, by slot.
     pub fn iter(&self) -> impl Iterator<Item = (Slot, u64)> + '_ {
         self.ids.iter().enumerate().filter(|&(_, &id)| id != FREE).map(|(at, &id)| (at as Slot, id))
+    }
+
+    /// The numbering as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        FORMAT.encode(|bytes| {
+            push(bytes, self.ids.len() as u64);
+            for id in &self.ids {
+                push(bytes, if *id == FREE { 0 } else { id + 1 });
+            }
+        })
+    }
+
+    /// The numbering that [`encode`](Self::encode) made the bytes of; free slots are handed out again
+    /// from the lowest.
+    ///
+    /// # Errors
+    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = FORMAT.decode(bytes)?;
+        let mut slots = Self::default();
+        for at in 0..reader.count()? {
+            let slot = Slot::try_from(at).map_err(|_| damaged("it has too many slots"))?;
+            match reader.number()?.checked_sub(1) {
+                None => {
+                    slots.ids.push(FREE);
+                    slots.free.push(slot);
+                }
+                Some(id) => {
+                    slots.ids.push(id);
+                    if slots.slots.insert(id, slot).is_some() {
+                        return Err(damaged("an id has two slots"));
+                    }
+                }
+            }
+        }
+        reader.end()?;
+        slots.free.reverse();
+        Ok(slots)
     }
 }

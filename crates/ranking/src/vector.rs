@@ -1,7 +1,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::codec::{Format, damaged, push};
 use crate::{Error, Filter, Hit, Slot, Slots};
+
+const FORMAT: Format = Format { magic: *b"WPRv", version: 1 };
 
 /// The most dimensions that an index can have; sums of products of 8-bit codes stay within 32 bits.
 const DIMENSIONS_MAX: usize = 16_384;
@@ -63,6 +66,45 @@ impl VectorIndex {
     /// Whether a slot has a vector.
     pub fn contains(&self, slot: Slot) -> bool {
         self.vectors.contains_key(&slot)
+    }
+
+    /// The vectors as bytes, by slot.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut slots: Vec<Slot> = self.vectors.keys().copied().collect();
+        slots.sort_unstable();
+        FORMAT.encode(|bytes| {
+            push(bytes, self.dimensions as u64);
+            push(bytes, slots.len() as u64);
+            for slot in slots {
+                bytes.extend(slot.to_le_bytes());
+                for component in &self.vectors[&slot] {
+                    bytes.extend(half::f16::from_f32(*component).to_le_bytes());
+                }
+            }
+        })
+    }
+
+    /// The vectors that [`encode`](Self::encode) made the bytes of.
+    ///
+    /// # Errors
+    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: embed anew.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = FORMAT.decode(bytes)?;
+        let dimensions = reader.number_u32()? as usize;
+        let mut index =
+            Self::new(dimensions).map_err(|_| damaged("its dimensions are out of range"))?;
+        for _ in 0..reader.count()? {
+            let slot = reader.take(4)?;
+            let slot = Slot::from_le_bytes([slot[0], slot[1], slot[2], slot[3]]);
+            let vector: Vec<f32> = reader
+                .take(2 * dimensions)?
+                .chunks_exact(2)
+                .map(|pair| half::f16::from_le_bytes([pair[0], pair[1]]).to_f32())
+                .collect();
+            index.insert(slot, &vector).map_err(|_| damaged("a vector is unusable"))?;
+        }
+        reader.end()?;
+        Ok(index)
     }
 
     /// The vector in a slot, of length 1.

@@ -1,4 +1,5 @@
 use super::TermId;
+use crate::codec::push;
 
 /// The terms of one document, sorted by number, in few bytes: for each the distance to the number
 /// before, then its count doubled, plus one if the title has it; both as LEB128.
@@ -31,17 +32,9 @@ impl Forward {
         self.iter().find(|&(it, _, _)| it == term).map_or(0, |(_, count, _)| count)
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.0.len()
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
-}
-
-fn push(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
 }
 
 fn pull(bytes: &mut &[u8]) -> Option<u64> {
