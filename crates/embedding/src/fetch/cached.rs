@@ -1,0 +1,194 @@
+//! Models that are in the cache.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::check::{self, REQUIRED};
+use super::{PinnedModel, install};
+use crate::files::{self, WEIGHTS};
+use crate::manifest::Manifest;
+use crate::recipe::Recipe;
+use crate::{Error, Result};
+
+/// A model in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// Its name, that of its folder.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The length of its files together.
+    pub bytes: u64,
+    /// Where it came from, in words; empty if it was put there by hand.
+    pub source: String,
+    /// The fingerprint that its vectors carry; empty if it was put there by hand.
+    pub fingerprint: String,
+    /// Whether its files are as they were.
+    pub state: State,
+}
+
+/// Whether a cached model's files are as they were when they were verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// Lengths and times are those of the verified files.
+    Unchanged,
+    /// A file is longer, shorter, newer, older or gone; `verify` says more.
+    Changed,
+    /// Nothing was recorded: the files were put there by hand.
+    Unrecorded,
+}
+
+/// What a full check found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// The fingerprint that the model's vectors carry.
+    pub fingerprint: String,
+    /// How many bytes were digested.
+    pub bytes: u64,
+    /// Whether the digests were compared with pinned ones, or only with those recorded when the
+    /// model came in.
+    pub pinned: bool,
+}
+
+/// The folder of a pinned model if it is complete and right; `None` if it must be brought.
+pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<PathBuf>> {
+    install::check_name(&model.name)?;
+    let folder = cache_dir.join(&model.name);
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    if let Some(manifest) = Manifest::read(&folder)? {
+        let right = |path: &str| {
+            manifest.files.get(path).map(|it| &it.sha256) == model.digest_of(path).as_ref()
+        };
+        if model.paths().all(right) && manifest.matches_times(&folder)? {
+            return Ok(Some(folder));
+        }
+    }
+    // Put there by hand, touched, or damaged: the digests tell.
+    for file in &model.files {
+        let path = folder.join(&file.path);
+        // The length alone spares most digests of a truncated file.
+        if fs::metadata(&path).map_or(0, |it| it.len()) != file.bytes
+            || check::digest_file(&path)?.0 != file.sha256
+        {
+            return Ok(None);
+        }
+    }
+    for (path, content) in &model.settings {
+        if files::read_optional(&folder, path)?.is_none_or(|it| it != content.as_bytes()) {
+            install::write_settings(model, &folder)?;
+        }
+    }
+    adopt(&folder, &model.name)?;
+    Ok(Some(folder))
+}
+
+/// The folder of a model that nobody pinned, if it is in the cache and as it was.
+pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> {
+    install::check_name(name)?;
+    let folder = cache_dir.join(name);
+    if !REQUIRED.iter().any(|file| folder.join(file).exists()) {
+        return Ok(None);
+    }
+    match Manifest::read(&folder)? {
+        Some(manifest) if manifest.matches_times(&folder)? => {}
+        Some(_) => {
+            verify(&folder)?;
+            adopt(&folder, name)?;
+        }
+        None => {
+            check::check_weights(&folder.join(WEIGHTS))?;
+            adopt(&folder, name)?;
+        }
+    }
+    Ok(Some(folder))
+}
+
+/// Records a folder as it is, so that the next start need not digest it again.
+fn adopt(folder: &Path, name: &str) -> Result<()> {
+    let source = Manifest::read(folder)?.map_or_else(String::new, |it| it.source);
+    let manifest = install::record(folder, name, &source)?;
+    match manifest.write(folder) {
+        // A cache that may only be read is served all the same, a little more slowly.
+        Err(Error::Io { source, .. })
+            if matches!(
+                source.kind(),
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem
+            ) =>
+        {
+            Ok(())
+        }
+        written => written,
+    }
+}
+
+pub(super) fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
+    let io = |error| Error::io("read", cache_dir, error);
+    let entries = match fs::read_dir(cache_dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut models = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(io)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let folder = entry.path();
+        if install::check_name(&name).is_err() || !folder.is_dir() {
+            continue;
+        }
+        let manifest = Manifest::read(&folder)?;
+        if manifest.is_none() && !REQUIRED.iter().any(|file| folder.join(file).exists()) {
+            continue;
+        }
+        let state = match &manifest {
+            None => State::Unrecorded,
+            Some(manifest) if manifest.matches_times(&folder)? => State::Unchanged,
+            Some(_) => State::Changed,
+        };
+        let length = |file: &&str| fs::metadata(folder.join(file)).map_or(0, |it| it.len());
+        let bytes = install::TAKEN.iter().map(length).sum();
+        let (source, fingerprint) =
+            manifest.map_or_else(Default::default, |it| (it.source, it.fingerprint));
+        models.push(Installed { name, folder, bytes, source, fingerprint, state });
+    }
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(models)
+}
+
+pub(super) fn verify(folder: &Path) -> Result<Verified> {
+    let manifest = Manifest::read(folder)?;
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let pinned = name.as_deref().and_then(PinnedModel::known);
+    let mut digests = Vec::new();
+    let mut total_bytes = 0;
+    for file in install::TAKEN {
+        let path = folder.join(file);
+        if !path.exists() {
+            if let Some(required) = REQUIRED.into_iter().find(|it| *it == file) {
+                return Err(Error::MissingFile { folder: folder.to_owned(), file: required });
+            }
+            if manifest.as_ref().is_some_and(|it| it.files.contains_key(file)) {
+                return Err(Error::damaged(&path, "it is gone"));
+            }
+            continue;
+        }
+        let (actual, bytes) = check::digest_file(&path)?;
+        total_bytes += bytes;
+        if let Some(manifest) = &manifest {
+            manifest.check(folder, file, &actual)?;
+        }
+        match pinned.as_ref().and_then(|model| model.digest_of(file)) {
+            Some(expected) if expected != actual => {
+                return Err(Error::Checksum { path, expected, actual });
+            }
+            _ => digests.push(actual),
+        }
+    }
+    check::check_weights(&folder.join(WEIGHTS))?;
+    // The three required files come first in TAKEN.
+    let fingerprint = Recipe::read(folder)?.fingerprint(&digests[0], &digests[1], &digests[2]);
+    Ok(Verified { fingerprint, bytes: total_bytes, pinned: pinned.is_some() })
+}

@@ -1,0 +1,381 @@
+//! The staging folder of one model, its lock, and the rename that makes it a model.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::check::{self, REQUIRED};
+use super::{PinnedModel, Progress, Source};
+use crate::files::{self, MANIFEST, MODULES, POOLING, SENTENCE, TOKENIZER_SETTINGS, WEIGHTS};
+use crate::manifest::{self, Manifest, Recorded};
+use crate::recipe::Recipe;
+use crate::{Error, Result};
+
+/// What is taken from a folder or an archive; everything else stays where it is.
+pub(super) const TAKEN: [&str; 7] =
+    [REQUIRED[0], REQUIRED[1], REQUIRED[2], POOLING, MODULES, SENTENCE, TOKENIZER_SETTINGS];
+
+/// A model's place for work in progress. Whoever has it is alone with it.
+pub(super) struct Staging {
+    name: String,
+    target: PathBuf,
+    folder: PathBuf,
+    // Closing the file gives the lock back.
+    _lock: File,
+}
+
+pub(super) fn check_name(name: &str) -> Result<()> {
+    let first = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let rest = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if first && rest && name.len() <= 100 {
+        Ok(())
+    } else {
+        Err(Error::InvalidName { name: name.escape_default().to_string() })
+    }
+}
+
+impl Staging {
+    /// Waits until nobody else brings this model.
+    pub(super) fn lock(
+        name: &str,
+        cache_dir: &Path,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        check_name(name)?;
+        let locks = cache_dir.join(".locks");
+        create_folder(&locks)?;
+        let path = locks.join(format!("{name}.lock"));
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|error| Error::io("write", &path, error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = "another process is bringing this model; waiting for it";
+                progress(Progress::message(Source::Cache, message));
+                lock.lock().map_err(|error| Error::io("lock", &path, error))?;
+            }
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+        }
+        let folder = cache_dir.join(".staging").join(name);
+        create_folder(&folder)?;
+        Ok(Self { name: name.to_owned(), target: cache_dir.join(name), folder, _lock: lock })
+    }
+
+    /// Where the model will be.
+    pub(super) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// A folder for one source's own work, kept for the next attempt.
+    pub(super) fn workplace(&self, source: &str) -> Result<PathBuf> {
+        let folder = self.folder.join(source);
+        create_folder(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder in which a model is put together, emptied.
+    pub(super) fn empty_model(&self) -> Result<PathBuf> {
+        let folder = self.model();
+        remove_folder(&folder)?;
+        create_folder(&folder)?;
+        Ok(folder)
+    }
+
+    fn model(&self) -> PathBuf {
+        self.folder.join("model")
+    }
+
+    /// Compares what a source brought with the pins. The inner error is the source's fault.
+    pub(super) fn check_pins(&self, model: &PinnedModel) -> Result<Result<(), String>> {
+        for pinned in &model.files {
+            let path = self.model().join(&pinned.path);
+            if !path.is_file() {
+                return Ok(Err(format!("it has no {}", pinned.path)));
+            }
+            let (actual, _) = check::digest_file(&path)?;
+            if actual != pinned.sha256 {
+                return Ok(Err(format!(
+                    "its {} has SHA-256 {actual}, expected {}",
+                    pinned.path, pinned.sha256
+                )));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Checks what was taken from `origin`; messages name that, not the staging folder.
+    pub(super) fn check_import(&self, pinned: Option<&PinnedModel>, origin: &Path) -> Result<()> {
+        let checked = match pinned {
+            Some(model) => model.files.iter().try_for_each(|file| {
+                let path = self.model().join(&file.path);
+                let (actual, _) = check::digest_file(&path)?;
+                if actual == file.sha256 {
+                    return Ok(());
+                }
+                Err(Error::Checksum { path, expected: file.sha256.clone(), actual })
+            }),
+            None => Recipe::read(&self.model())
+                .and_then(|_| check::check_weights(&self.model().join(WEIGHTS))),
+        };
+        checked.map_err(|error| relocate(error, &self.model(), origin))
+    }
+
+    /// Writes the settings and the manifest, syncs everything and moves it into place.
+    pub(super) fn install(self, pinned: Option<&PinnedModel>, source: Source) -> Result<PathBuf> {
+        let model = self.model();
+        if let Some(pinned) = pinned {
+            for file in TAKEN.into_iter().filter(|file| pinned.digest_of(file).is_none()) {
+                remove_file(&model.join(file))?;
+            }
+            write_settings(pinned, &model)?;
+        }
+        record(&model, &self.name, source.label())?.write(&model)?;
+        for entry in walk(&model)? {
+            sync(&entry)?;
+        }
+        let replaced = self.folder.join("replaced");
+        remove_folder(&replaced)?;
+        if self.target.exists() {
+            rename(&self.target, &replaced)?;
+        }
+        rename(&model, &self.target)?;
+        if let Some(cache_dir) = self.target.parent() {
+            sync(cache_dir)?;
+        }
+        // The model is in place: what cannot be cleared now costs room and nothing else, and the
+        // next attempt clears it.
+        drop(remove_folder(&self.folder));
+        Ok(self.target)
+    }
+}
+
+/// Writes the settings that belong to a pinned model.
+pub(super) fn write_settings(model: &PinnedModel, folder: &Path) -> Result<()> {
+    for (path, content) in &model.settings {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            create_folder(parent)?;
+        }
+        fs::write(&path, content).map_err(|error| Error::io("write", &path, error))?;
+    }
+    Ok(())
+}
+
+/// Digests a folder's files into a manifest.
+pub(super) fn record(folder: &Path, name: &str, source: &str) -> Result<Manifest> {
+    let mut recorded = BTreeMap::new();
+    for file in TAKEN {
+        if let Some((bytes, modified)) = stat(&folder.join(file))? {
+            let (sha256, _) = check::digest_file(&folder.join(file))?;
+            recorded.insert(file.to_owned(), Recorded { bytes, modified, sha256 });
+        }
+    }
+    let digest = |file: &'static str| {
+        recorded
+            .get(file)
+            .map(|it| it.sha256.as_str())
+            .ok_or_else(|| Error::MissingFile { folder: folder.to_owned(), file })
+    };
+    let fingerprint = Recipe::read(folder)?.fingerprint(
+        digest(files::CONFIG)?,
+        digest(files::TOKENIZER)?,
+        digest(WEIGHTS)?,
+    );
+    Ok(Manifest {
+        version: manifest::VERSION,
+        name: name.to_owned(),
+        source: source.to_owned(),
+        fingerprint,
+        files: recorded,
+    })
+}
+
+impl Manifest {
+    /// Writes it beside the files, whole or not at all.
+    pub(super) fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).expect("strings and numbers become JSON");
+        let temporary = folder.join(format!("{MANIFEST}.{}", std::process::id()));
+        let mut file =
+            File::create(&temporary).map_err(|error| Error::io("write", &temporary, error))?;
+        file.write_all(&text)
+            .and_then(|()| file.sync_all())
+            .map_err(|error| Error::io("write", &temporary, error))?;
+        rename(&temporary, &folder.join(MANIFEST))
+    }
+
+    /// Whether the files still have the lengths and times that they were recorded with.
+    pub(super) fn matches_times(&self, folder: &Path) -> Result<bool> {
+        for (file, recorded) in &self.files {
+            match stat(&folder.join(file))? {
+                Some((bytes, modified))
+                    if bytes == recorded.bytes && modified == recorded.modified => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(!self.files.is_empty())
+    }
+}
+
+/// Length and time of change of a file, if it is there.
+fn stat(path: &Path) -> Result<Option<(u64, String)>> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", path, error)),
+    };
+    let modified = metadata.modified().map_err(|error| Error::io("read", path, error))?;
+    let nanoseconds = match modified.duration_since(UNIX_EPOCH) {
+        Ok(after) => after.as_nanos().to_string(),
+        Err(before) => format!("-{}", before.duration().as_nanos()),
+    };
+    Ok(Some((metadata.len(), nanoseconds)))
+}
+
+/// The one folder at or below `path` that has a model's files.
+pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
+    const LEVELS: usize = 4;
+    let mut found = Vec::new();
+    let mut level = vec![path.to_owned()];
+    for depth in 0..=LEVELS {
+        let mut next = Vec::new();
+        for folder in level {
+            if REQUIRED.iter().all(|file| folder.join(file).is_file()) {
+                found.push(folder);
+            } else if depth < LEVELS {
+                let entries =
+                    fs::read_dir(&folder).map_err(|error| Error::io("read", &folder, error))?;
+                for entry in entries {
+                    let entry = entry.map_err(|error| Error::io("read", &folder, error))?;
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        next.push(entry.path());
+                    }
+                }
+            }
+        }
+        level = next;
+    }
+    found.sort();
+    match found.as_slice() {
+        [folder] => Ok(folder.clone()),
+        [] => Err(no_model(
+            path,
+            "no folder in it has config.json, tokenizer.json and model.safetensors",
+        )),
+        [first, second, ..] => {
+            let reason = format!(
+                "several folders have one, such as {} and {}; name one of them",
+                first.display(),
+                second.display()
+            );
+            Err(no_model(path, reason))
+        }
+    }
+}
+
+/// Copies the files that are taken, each no longer than its kind may be.
+pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    for file in TAKEN {
+        let path = from.join(file);
+        let source = match File::open(&path) {
+            Ok(source) => source,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        copy(source, &path, &to.join(file), files::bytes_max(file))?;
+    }
+    Ok(())
+}
+
+/// Copies at most `bytes_max` bytes into a new file; more is an error that names `origin`.
+pub(super) fn copy(source: impl Read, origin: &Path, to: &Path, bytes_max: u64) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        create_folder(parent)?;
+    }
+    let mut target = File::create(to).map_err(|error| Error::io("write", to, error))?;
+    let copied = std::io::copy(&mut source.take(bytes_max.saturating_add(1)), &mut target)
+        .map_err(|error| Error::io("copy", origin, error))?;
+    if copied > bytes_max {
+        return Err(Error::damaged(origin, format!("it is longer than {bytes_max} bytes")));
+    }
+    Ok(())
+}
+
+pub(super) fn no_model(path: &Path, reason: impl Into<String>) -> Error {
+    Error::NoModel { path: path.to_owned(), reason: reason.into() }
+}
+
+/// An error about a staged file as one about where it came from.
+fn relocate(error: Error, from: &Path, to: &Path) -> Error {
+    let moved = |path: PathBuf| match path.strip_prefix(from) {
+        Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
+        Ok(rest) => to.join(rest),
+        Err(_) => path,
+    };
+    match error {
+        Error::MissingFile { folder, file } => Error::MissingFile { folder: moved(folder), file },
+        Error::Damaged { path, reason } => Error::Damaged { path: moved(path), reason },
+        Error::Mismatch { folder, reason } => Error::Mismatch { folder: moved(folder), reason },
+        Error::Unsupported { path, reason } => Error::Unsupported { path: moved(path), reason },
+        Error::Checksum { path, expected, actual } => {
+            Error::Checksum { path: moved(path), expected, actual }
+        }
+        other => other,
+    }
+}
+
+pub(super) fn create_folder(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| Error::io("create", path, error))
+}
+
+pub(super) fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|error| Error::io("move", from, error))
+}
+
+/// Everything in a folder, then the folder itself.
+fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))? {
+        let path = entry.map_err(|error| Error::io("read", folder, error))?.path();
+        if path.is_dir() {
+            found.extend(walk(&path)?);
+        } else {
+            found.push(path);
+        }
+    }
+    found.push(folder.to_owned());
+    Ok(found)
+}
+
+/// Syncs a file, or on systems where that means something a folder.
+fn sync(path: &Path) -> Result<()> {
+    if path.is_dir() && !cfg!(unix) {
+        return Ok(());
+    }
+    File::open(path)
+        .and_then(|file| file.sync_all())
+        .map_err(|error| Error::io("sync", path, error))
+}

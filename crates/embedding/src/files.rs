@@ -1,0 +1,62 @@
+//! The files of a model folder: their names, their limits, their digests.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use crate::{Error, Result};
+
+pub(crate) const CONFIG: &str = "config.json";
+pub(crate) const TOKENIZER: &str = "tokenizer.json";
+pub(crate) const WEIGHTS: &str = "model.safetensors";
+pub(crate) const POOLING: &str = "1_Pooling/config.json";
+pub(crate) const MODULES: &str = "modules.json";
+pub(crate) const SENTENCE: &str = "sentence_bert_config.json";
+pub(crate) const TOKENIZER_SETTINGS: &str = "tokenizer_config.json";
+/// What was verified when the folder was put into the cache; see `fetch::manifest`.
+pub(crate) const MANIFEST: &str = "waypost-model.json";
+
+/// Files beside the weights are settings and vocabularies; the largest seen is 17 MB
+/// (multilingual tokenizers).
+pub(crate) const SETTINGS_BYTES_MAX: u64 = 128 << 20;
+/// The largest model of the family has 2.3 GB of weights.
+pub(crate) const WEIGHTS_BYTES_MAX: u64 = 8 << 30;
+
+pub(crate) fn bytes_max(file: &str) -> u64 {
+    if file == WEIGHTS { WEIGHTS_BYTES_MAX } else { SETTINGS_BYTES_MAX }
+}
+
+/// Reads a file that must be there, refusing one beyond its limit.
+pub(crate) fn read(folder: &Path, file: &'static str) -> Result<Vec<u8>> {
+    read_optional(folder, file)?
+        .ok_or_else(|| Error::MissingFile { folder: folder.to_owned(), file })
+}
+
+/// Reads a file that may be missing.
+pub(crate) fn read_optional(folder: &Path, file: &str) -> Result<Option<Vec<u8>>> {
+    let path = folder.join(file);
+    let length = match fs::metadata(&path) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", &path, error)),
+    };
+    if length > bytes_max(file) {
+        let limit = bytes_max(file);
+        return Err(Error::damaged(&path, format!("it has {length} bytes; the limit is {limit}")));
+    }
+    fs::read(&path).map(Some).map_err(|error| Error::io("read", &path, error))
+}
+
+/// The SHA-256 of bytes, in lower-case hexadecimal.
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+        text
+    })
+}

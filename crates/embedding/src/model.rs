@@ -1,0 +1,155 @@
+//! A loaded model: texts in, vectors of unit length out.
+
+mod encoder;
+mod plan;
+mod terms;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use self::encoder::Encoder;
+use self::terms::Terms;
+use crate::files::{self, CONFIG, TOKENIZER, WEIGHTS};
+use crate::manifest::Manifest;
+use crate::recipe::Recipe;
+use crate::{Error, Result};
+
+/// A sentence model in memory.
+///
+/// `embed` takes `&self`, so one model serves many threads. A call runs on the thread that makes
+/// it and, for the larger products, on rayon's global pool (candle's way), which has as many
+/// threads as the machine has cores unless the host builds the pool otherwise or sets
+/// `RAYON_NUM_THREADS`. A host that also answers requests should embed from a thread of its own
+/// and in calls of bounded size.
+pub struct Model {
+    name: String,
+    folder: PathBuf,
+    fingerprint: String,
+    dimensions: usize,
+    terms_max: usize,
+    terms: Terms,
+    encoder: Encoder,
+}
+
+impl Model {
+    /// Loads the model folder: `config.json`, `tokenizer.json` and `model.safetensors`, and where
+    /// they are there `1_Pooling/config.json` (mean or first), `modules.json`,
+    /// `sentence_bert_config.json` and `tokenizer_config.json` (how long a text may be).
+    ///
+    /// Reads the weights once (twice their size is needed for a moment), digests all files, and
+    /// embeds one text as a trial, so that a model that loads also works.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if one of the three files is missing,
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if one is truncated, is not what was
+    /// recorded when the folder came into the cache, or they do not fit each other,
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if the model is of a kind that is not run
+    /// here.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let config = files::read(folder, CONFIG)?;
+        let recipe = Recipe::read(folder)?;
+        let tokenizer = files::read(folder, TOKENIZER)?;
+        let weights = files::read(folder, WEIGHTS)?;
+        let digests = [files::digest(&config), files::digest(&tokenizer), files::digest(&weights)];
+        if let Some(manifest) = Manifest::read(folder)? {
+            for (file, digest) in [CONFIG, TOKENIZER, WEIGHTS].into_iter().zip(&digests) {
+                manifest.check(folder, file, digest)?;
+            }
+        }
+        let [config, tokenizer_digest, weights_digest] = &digests;
+        let fingerprint = recipe.fingerprint(config, tokenizer_digest, weights_digest);
+        let terms = Terms::load(folder, &tokenizer, &recipe)?;
+        let encoder = Encoder::load(folder, weights, &recipe)?;
+        let name = folder
+            .file_name()
+            .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned());
+        let model = Self {
+            name,
+            folder: folder.to_owned(),
+            fingerprint,
+            dimensions: recipe.config.hidden_size,
+            terms_max: recipe.terms_max,
+            terms,
+            encoder,
+        };
+        model.embed(&["A trial: does the model give a vector?"]).map_err(|error| match error {
+            Error::Inference { reason, .. } => Error::damaged(&folder.join(WEIGHTS), reason),
+            other => other,
+        })?;
+        Ok(model)
+    }
+
+    /// The folder's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many numbers a vector has.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// How many terms of a text are read, its two marks included; what follows is cut.
+    pub fn terms_max(&self) -> usize {
+        self.terms_max
+    }
+
+    /// SHA-256 in hexadecimal over the files and settings that decide a vector. Vectors of models
+    /// with different fingerprints must not be compared.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The vector of each text, in the texts' order, each of unit length.
+    ///
+    /// Texts are sorted by length and run in batches of about equal length. The vector of a text
+    /// is the same, to 1e-6 in each number, whatever it is embedded together with.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the engine fails or gives numbers
+    /// that are not finite.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let failed = |reason: String| Error::Inference { folder: self.folder.clone(), reason };
+        let rows = texts
+            .iter()
+            .map(|text| self.terms.of(text))
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(failed)?;
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for batch in plan::batches(&rows) {
+            let terms: Vec<&[u32]> = batch.iter().map(|&row| rows[row].as_slice()).collect();
+            let embedded =
+                self.encoder.encode(&terms).map_err(|error| failed(error.to_string()))?;
+            for (row, vector) in batch.into_iter().zip(embedded) {
+                vectors[row] = unit_length(vector).map_err(failed)?;
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Model")
+            .field("name", &self.name)
+            .field("folder", &self.folder)
+            .field("fingerprint", &self.fingerprint)
+            .field("dimensions", &self.dimensions)
+            .field("terms_max", &self.terms_max)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Scales to unit length; a broken model's vectors (not finite, or all zero) go no further.
+fn unit_length(mut vector: Vec<f32>) -> std::result::Result<Vec<f32>, String> {
+    let length = vector.iter().map(|&it| f64::from(it) * f64::from(it)).sum::<f64>().sqrt();
+    if !length.is_finite() || length < 1e-12 {
+        return Err(format!("it gives vectors that are no directions (their length is {length})"));
+    }
+    for number in &mut vector {
+        *number = (f64::from(*number) / length) as f32;
+    }
+    Ok(vector)
+}

@@ -1,0 +1,57 @@
+//! Which texts run together.
+
+/// Terms in one batch, padding included. Beyond this a batch is no faster, and its scores
+/// (heads × length² numbers a text) leave the processor's cache.
+const BATCH_TERMS_MAX: usize = 4096;
+
+/// A batch's longest text may be longer than its shortest by one part in this many: so much of the
+/// work is on padding at worst, and in return texts of many lengths still share the weights.
+const PADDING_PART: usize = 8;
+
+/// Positions of rows, in batches of about equal length, shortest first.
+pub(super) fn batches(rows: &[Vec<u32>]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    // Stable, so that equal lengths keep the texts' order and the plan is a function of them.
+    order.sort_by_key(|&row| rows[row].len());
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    for row in order {
+        let length = rows[row].len();
+        match batches.last_mut() {
+            Some(batch) if fits(rows[batch[0]].len(), length, batch.len()) => batch.push(row),
+            _ => batches.push(vec![row]),
+        }
+    }
+    batches
+}
+
+fn fits(shortest: usize, length: usize, count: usize) -> bool {
+    length - shortest <= shortest / PADDING_PART && (count + 1) * length <= BATCH_TERMS_MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lengths: &[usize]) {
+        let rows: Vec<Vec<u32>> = lengths.iter().map(|&length| vec![0; length]).collect();
+        let batches = batches(&rows);
+        let mut seen: Vec<usize> = batches.concat();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..lengths.len()).collect::<Vec<_>>(), "each row once");
+        for batch in batches {
+            let longest = batch.iter().map(|&row| lengths[row]).max().unwrap();
+            let shortest = batch.iter().map(|&row| lengths[row]).min().unwrap();
+            assert!(batch.len() == 1 || batch.len() * longest <= BATCH_TERMS_MAX);
+            assert!(longest - shortest <= shortest / PADDING_PART);
+        }
+    }
+
+    #[test]
+    fn every_row_is_in_one_batch_of_like_length() {
+        check(&[]);
+        check(&[5000]);
+        check(&[12; 1000]);
+        check(&[3, 256, 7, 8, 9, 9, 100, 105, 110, 115, 256, 2, 2]);
+        check(&(1..=600).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,100 @@
+//! Texts to the numbers of their terms.
+
+use std::path::Path;
+
+use tokenizers::{Tokenizer, TruncationParams};
+
+use crate::files::TOKENIZER;
+use crate::recipe::Recipe;
+use crate::{Error, Result};
+
+/// A text's head of this many bytes nearly always fills a model's 256 or 512 terms; the rest of a
+/// text of a megabyte need not be split to be thrown away.
+const HEAD_BYTES: usize = 16 << 10;
+
+pub(super) struct Terms {
+    tokenizer: Tokenizer,
+    length_max: usize,
+    lower_case: bool,
+}
+
+impl Terms {
+    pub(super) fn load(folder: &Path, tokenizer: &[u8], recipe: &Recipe) -> Result<Self> {
+        let path = folder.join(TOKENIZER);
+        let mut tokenizer =
+            Tokenizer::from_bytes(tokenizer).map_err(|error| Error::damaged(&path, error))?;
+        let words = &recipe.config.vocab_size;
+        let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0) as usize;
+        if highest >= *words {
+            return Err(Error::Mismatch {
+                folder: folder.to_owned(),
+                reason: format!(
+                    "tokenizer.json counts its words up to {highest}, config.json has {words}"
+                ),
+            });
+        }
+        let truncation =
+            TruncationParams { max_length: recipe.terms_max, ..TruncationParams::default() };
+        tokenizer
+            .with_truncation(Some(truncation))
+            .map_err(|error| Error::damaged(&path, error))?
+            .with_padding(None);
+        Ok(Self { tokenizer, length_max: recipe.terms_max, lower_case: recipe.lower_case })
+    }
+
+    /// The terms of a text, at least one and at most the model's length.
+    pub(super) fn of(&self, text: &str) -> std::result::Result<Vec<u32>, String> {
+        if let Some(head) = head(text) {
+            let terms = self.split(head)?;
+            // The head fills the model's length: what follows would be cut anyway.
+            if terms.len() >= self.length_max {
+                return Ok(terms);
+            }
+        }
+        self.split(text)
+    }
+
+    fn split(&self, text: &str) -> std::result::Result<Vec<u32>, String> {
+        let lowered = self.lower_case.then(|| text.to_lowercase());
+        let encoding = self
+            .tokenizer
+            .encode_fast(lowered.as_deref().unwrap_or(text), true)
+            .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
+        let terms = encoding.get_ids();
+        if terms.is_empty() {
+            return Err("tokenizer.json gives it no terms, not even marks".to_owned());
+        }
+        Ok(terms.to_vec())
+    }
+}
+
+/// A long text up to the first white space behind [`HEAD_BYTES`]: words stay whole, so the terms
+/// before the cut are those of the whole text.
+fn head(text: &str) -> Option<&str> {
+    let mut start = HEAD_BYTES;
+    while !text.is_char_boundary(start) {
+        start += 1;
+        if start >= text.len() {
+            return None;
+        }
+    }
+    let (before, after) = text.split_at_checked(start)?;
+    let space = after.find(char::is_whitespace)?;
+    text.get(..before.len() + space)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_ends_before_white_space_and_inside_no_character() {
+        assert_eq!(head("short"), None);
+        assert_eq!(head(&"x".repeat(HEAD_BYTES)), None);
+        assert_eq!(head(&"x".repeat(3 * HEAD_BYTES)), None);
+        let text = format!("{}é tail", "é".repeat(HEAD_BYTES));
+        assert_eq!(head(&text), text.strip_suffix(" tail"));
+        let text = format!("x{} tail", "日".repeat(HEAD_BYTES));
+        assert_eq!(head(&text), text.strip_suffix(" tail"));
+    }
+}
