@@ -6,9 +6,12 @@
 
 pub mod limits;
 mod memory;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 mod parse;
 mod problem;
 mod query;
+pub mod routes;
 mod scan;
 mod status;
 mod time;

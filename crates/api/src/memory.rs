@@ -316,7 +316,8 @@ pub struct LinksRequest {
 
 /// Body of `POST /api/memory/link`; body or query of `DELETE /api/memory/link`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LinkRequest {
     /// The id of the source memory.

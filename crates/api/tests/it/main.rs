@@ -1,4 +1,6 @@
 //! The wire contract, through the public API.
 
 mod body;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod query;

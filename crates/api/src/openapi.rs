@@ -1,0 +1,189 @@
+//! The OpenAPI document, from [`ROUTES`] and the wire's structs.
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{IntoParams, OpenApi};
+
+use crate::routes::{Access, Answer, Payload, ROUTES, Route};
+use crate::{
+    AddRequest, BatchResult, CompactResult, Health, Hit, ImportResult, IndexProgress, IndexRequest,
+    IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory, NDJSON, NewTokenRequest,
+    PROBLEM_JSON, PatchRequest, Problem, Readiness, SEARCH_MODE_HEADER, SearchRequest, Status,
+    TokenCreated, TokenInfo, Version,
+};
+
+#[derive(OpenApi)]
+#[openapi(components(schemas(
+    AddRequest,
+    BatchResult,
+    CompactResult,
+    Health,
+    Hit,
+    ImportResult,
+    IndexProgress,
+    IndexRequest,
+    IndexResult,
+    Link,
+    LinkRequest,
+    Memory,
+    NewTokenRequest,
+    PatchRequest,
+    Problem,
+    Readiness,
+    SearchRequest,
+    Status,
+    TokenCreated,
+    TokenInfo,
+    Version,
+)))]
+struct Schemas;
+
+/// The schema of a field that takes a string or an array of strings.
+pub(crate) fn one_or_many() -> Schema {
+    let string = || ObjectBuilder::new().schema_type(Type::String);
+    OneOfBuilder::new()
+        .description(Some(
+            "Only memories of one of these types; one type may be given without an array.",
+        ))
+        .item(string())
+        .item(ArrayBuilder::new().items(string()))
+        .into()
+}
+
+/// The OpenAPI document of the service.
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let methods = paths.entry(route.path).or_insert_with(|| json!({}));
+        methods[route.method.to_ascii_lowercase()] = operation(route);
+    }
+    let schemas = serde_json::to_value(Schemas::openapi().components).unwrap_or_default();
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Waypost",
+            "description": "A local memory that is searched by words and by meaning.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "http://127.0.0.1:4747" }],
+        "paths": paths,
+        "components": {
+            "schemas": schemas["schemas"],
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "description": "A token of the form `wp_<id>_<secret>`." },
+            },
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut operation = json!({
+        "operationId": route.operation,
+        "summary": route.summary,
+        "tags": [tag(route.path)],
+        "responses": responses(route),
+    });
+    let parameters = parameters(route);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(content) = content(route.body) {
+        let required = !matches!(route.body, Payload::OptionalJson(_));
+        operation["requestBody"] = json!({ "required": required, "content": content });
+    }
+    operation["security"] = match route.access {
+        Access::Open => json!([]),
+        Access::Scope(scope) => json!([{ "token": [scope] }]),
+        Access::LocalOrScope(scope) => json!([{}, { "token": [scope] }]),
+    };
+    operation
+}
+
+fn tag(path: &str) -> &'static str {
+    match path.split('/').nth(2) {
+        Some("memory") => "memory",
+        Some("tokens") => "tokens",
+        _ => "operation",
+    }
+}
+
+fn parameters(route: &Route) -> Vec<Value> {
+    let mut parameters = Vec::new();
+    if route.path.contains("{id}") {
+        let schema = match tag(route.path) {
+            "tokens" => json!({ "type": "string" }),
+            _ => {
+                json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": crate::limits::ID_MAX })
+            }
+        };
+        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": schema }));
+    }
+    let query = match route.query {
+        Some("ListRequest") => ListRequest::into_params(|| None),
+        Some("LinksRequest") => LinksRequest::into_params(|| None),
+        Some("LinkRequest") => LinkRequest::into_params(|| None),
+        _ => Vec::new(),
+    };
+    parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));
+    parameters
+}
+
+fn responses(route: &Route) -> Value {
+    let mut responses = Map::new();
+    for Answer { status, when, body } in route.answers {
+        let response =
+            responses.entry(status.to_string()).or_insert_with(|| json!({ "description": when }));
+        if let Some(Value::Object(added)) = content(*body) {
+            for (media, schema) in added {
+                response["content"][media] = schema;
+            }
+        }
+        if route.operation == "searchMemories" {
+            response["headers"][SEARCH_MODE_HEADER] = json!({
+                "description": "How it was answered",
+                "schema": { "type": "string", "enum": ["hybrid", "lexical", "semantic"] },
+            });
+        }
+        if route.operation == "listMemories" {
+            response["headers"]["Link"] =
+                json!({ "description": "The next page", "schema": { "type": "string" } });
+        }
+    }
+    let common: &[u16] = match route.access {
+        Access::Open => &[],
+        _ => &[400, 401, 403, 422, 429, 503],
+    };
+    let body: &[u16] = if route.body == Payload::None { &[] } else { &[408, 413] };
+    for status in common.iter().chain(body).chain(route.problems) {
+        responses.insert(
+            status.to_string(),
+            json!({
+                "description": Problem::new(*status, "").title,
+                "content": { PROBLEM_JSON: { "schema": reference("Problem") } },
+            }),
+        );
+    }
+    Value::Object(responses)
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn content(body: Payload) -> Option<Value> {
+    let (media, schema) = match body {
+        Payload::None => return None,
+        Payload::Json(name) | Payload::OptionalJson(name) => ("application/json", reference(name)),
+        Payload::Array(name) => {
+            ("application/json", json!({ "type": "array", "items": reference(name) }))
+        }
+        // OpenAPI 3.1 has no word for "one a line"; the schema is the line's.
+        Payload::Lines(name) => (NDJSON, reference(name)),
+        Payload::Export => (NDJSON, json!({ "type": "object" })),
+        Payload::Events => (crate::EVENT_STREAM, json!({ "type": "string" })),
+        Payload::Metrics => ("text/plain", json!({ "type": "string" })),
+        Payload::Object => ("application/json", json!({ "type": "object" })),
+    };
+    Some(json!({ media: { "schema": schema } }))
+}

@@ -1,0 +1,326 @@
+//! Every route of the service, in one table: the service's router, the OpenAPI document and the client are tested
+//! against it.
+
+use crate::Scope;
+
+/// One method on one path.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// The HTTP method.
+    pub method: &'static str,
+    /// The path, with `{id}` where an id goes.
+    pub path: &'static str,
+    /// Its name in the OpenAPI document.
+    pub operation: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// The query parameters, by the name of their struct.
+    pub query: Option<&'static str>,
+    /// The body that it takes.
+    pub body: Payload,
+    /// What it answers when all is well.
+    pub answers: &'static [Answer],
+    /// The statuses of the problems that are its own; every route may also answer the common ones.
+    pub problems: &'static [u16],
+}
+
+/// Who may call a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody, without a token.
+    Open,
+    /// A token with this scope, or with `admin`.
+    Scope(Scope),
+    /// Without a token from the same machine, else a token with this scope.
+    LocalOrScope(Scope),
+}
+
+/// What a body holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Payload {
+    /// Nothing.
+    None,
+    /// JSON of that struct.
+    Json(&'static str),
+    /// JSON of that struct, or nothing, which means all defaults.
+    OptionalJson(&'static str),
+    /// A JSON array of that struct.
+    Array(&'static str),
+    /// One JSON value of that struct a line.
+    Lines(&'static str),
+    /// Lines of the export format.
+    Export,
+    /// Server-sent events.
+    Events,
+    /// Metrics in the Prometheus text format.
+    Metrics,
+    /// A JSON object that is described elsewhere.
+    Object,
+}
+
+/// A good answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// When it is given.
+    pub when: &'static str,
+    /// Its body.
+    pub body: Payload,
+}
+
+const fn answer(status: u16, when: &'static str, body: Payload) -> Answer {
+    Answer { status, when, body }
+}
+
+const BASE: Route = Route {
+    method: "GET",
+    path: "",
+    operation: "",
+    summary: "",
+    access: Access::Scope(Scope::MemoryRead),
+    query: None,
+    body: Payload::None,
+    answers: &[],
+    problems: &[],
+};
+
+const WRITE: Access = Access::Scope(Scope::MemoryWrite);
+const ADMIN: Access = Access::Scope(Scope::Admin);
+
+/// Every route.
+pub const ROUTES: &[Route] = &[
+    Route {
+        method: "POST",
+        path: "/api/memory/search",
+        operation: "searchMemories",
+        summary: "Search memories by words and by meaning",
+        body: Payload::Json("SearchRequest"),
+        answers: &[answer(200, "The hits, best first", Payload::Array("Hit"))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/add",
+        operation: "addMemory",
+        summary: "Add a memory",
+        access: WRITE,
+        body: Payload::Json("AddRequest"),
+        answers: &[
+            answer(201, "It was added and is on disk", Payload::Json("Memory")),
+            answer(200, "The same memory was there already", Payload::Json("Memory")),
+        ],
+        problems: &[507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/batch",
+        operation: "addMemories",
+        summary: "Add many memories, one a line; a bad line fails alone",
+        access: WRITE,
+        body: Payload::Lines("AddRequest"),
+        answers: &[answer(200, "One result a line, in order", Payload::Lines("BatchResult"))],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory",
+        operation: "listMemories",
+        summary: "List memories in order of their ids",
+        query: Some("ListRequest"),
+        answers: &[answer(
+            200,
+            "A page; `Link: <...>; rel=\"next\"` leads to the next",
+            Payload::Array("Memory"),
+        )],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/status",
+        operation: "memoryStatus",
+        summary: "Health and statistics of the memory",
+        answers: &[answer(200, "How it is doing", Payload::Json("Status"))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/index",
+        operation: "reindexMemories",
+        summary: "Rebuild the index; with `Accept: text/event-stream`, tell how far it is",
+        access: WRITE,
+        body: Payload::OptionalJson("IndexRequest"),
+        answers: &[
+            answer(200, "It is done", Payload::Json("IndexResult")),
+            answer(
+                200,
+                "Events `progress` (IndexProgress), then one `done` (IndexResult) or `problem` (Problem)",
+                Payload::Events,
+            ),
+        ],
+        problems: &[409],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/compact",
+        operation: "compactMemories",
+        summary: "Remove from disk what was deleted",
+        access: ADMIN,
+        answers: &[answer(200, "It is done", Payload::Json("CompactResult"))],
+        problems: &[409],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/link",
+        operation: "addLink",
+        summary: "Add a typed edge between two memories",
+        access: WRITE,
+        body: Payload::Json("LinkRequest"),
+        answers: &[
+            answer(201, "It was added", Payload::Json("Link")),
+            answer(200, "It was there already", Payload::Json("Link")),
+        ],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/memory/link",
+        operation: "removeLink",
+        summary: "Remove an edge, named by query parameters or by a body",
+        access: WRITE,
+        query: Some("LinkRequest"),
+        body: Payload::OptionalJson("LinkRequest"),
+        answers: &[answer(204, "It is gone", Payload::None)],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/export",
+        operation: "exportMemories",
+        summary: "Export memories, links and history",
+        answers: &[answer(200, "One record a line", Payload::Export)],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/memory/import",
+        operation: "importMemories",
+        summary: "Import an export, ids included",
+        access: WRITE,
+        body: Payload::Export,
+        answers: &[answer(200, "What was brought in", Payload::Json("ImportResult"))],
+        problems: &[409],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/{id}",
+        operation: "getMemory",
+        summary: "Get a memory",
+        answers: &[answer(200, "The memory", Payload::Json("Memory"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "PATCH",
+        path: "/api/memory/{id}",
+        operation: "updateMemory",
+        summary: "Change a memory; its earlier versions are kept",
+        access: WRITE,
+        body: Payload::Json("PatchRequest"),
+        answers: &[answer(200, "The memory after the change", Payload::Json("Memory"))],
+        problems: &[404, 409],
+        ..BASE
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/memory/{id}",
+        operation: "deleteMemory",
+        summary: "Delete a memory",
+        access: WRITE,
+        answers: &[answer(204, "It is gone", Payload::None)],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/{id}/history",
+        operation: "memoryHistory",
+        summary: "List the versions of a memory, oldest first",
+        answers: &[answer(200, "The versions", Payload::Array("Version"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/memory/{id}/links",
+        operation: "memoryLinks",
+        summary: "List the edges around a memory, both ways, breadth first",
+        query: Some("LinksRequest"),
+        answers: &[answer(200, "The edges", Payload::Array("Link"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/tokens",
+        operation: "listTokens",
+        summary: "List tokens",
+        access: ADMIN,
+        answers: &[answer(200, "What is kept about each", Payload::Array("TokenInfo"))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/tokens",
+        operation: "createToken",
+        summary: "Create a token; it is shown once",
+        access: ADMIN,
+        body: Payload::Json("NewTokenRequest"),
+        answers: &[answer(201, "The token", Payload::Json("TokenCreated"))],
+        ..BASE
+    },
+    Route {
+        method: "DELETE",
+        path: "/api/tokens/{id}",
+        operation: "revokeToken",
+        summary: "Revoke a token at once",
+        access: ADMIN,
+        answers: &[answer(204, "It no longer works", Payload::None)],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/healthz",
+        operation: "live",
+        summary: "Tell whether the process answers",
+        access: Access::Open,
+        answers: &[answer(200, "It does", Payload::Json("Health"))],
+        ..BASE
+    },
+    Route {
+        path: "/readyz",
+        operation: "ready",
+        summary: "Tell whether requests are served",
+        access: Access::Open,
+        answers: &[answer(200, "They are", Payload::Json("Readiness"))],
+        problems: &[503],
+        ..BASE
+    },
+    Route {
+        path: "/metrics",
+        operation: "metrics",
+        summary: "Metrics in the Prometheus text format",
+        access: Access::LocalOrScope(Scope::Admin),
+        answers: &[answer(200, "The metrics", Payload::Metrics)],
+        ..BASE
+    },
+    Route {
+        path: "/openapi.json",
+        operation: "openapi",
+        summary: "This document",
+        access: Access::Open,
+        answers: &[answer(200, "The document", Payload::Object)],
+        ..BASE
+    },
+];
