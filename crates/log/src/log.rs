@@ -1,215 +1,195 @@
-use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::{Compacted, Entry, Error, Keep, Options, Record, Recovery, Report, Result};
+use crate::active::Active;
+use crate::compact;
+use crate::disk::{Disk, DiskFile, Gate};
+use crate::entries::Entries;
+use crate::format::Batch;
+use crate::recovery::{Survey, recover};
+use crate::segment::{Cursor, Segment};
+use crate::writer::{Shared, Wish};
+use crate::{
+    BATCH_BYTES_MAX, Compacted, Entry, Error, Keep, Options, PAYLOAD_BYTES_MAX, Record, Recovery,
+    Report, Result,
+};
 
-/// An append-only log in a folder. All methods take `&self`; share it by reference or `Arc`.
+/// Bytes read at once for one entry.
+const READ_BYTES: usize = 8 << 10;
+
+/// An append-only log in a folder. All methods take `&self`; share it by reference or by `Arc`.
+///
+/// One process at a time may have a folder open for appending. Within a process that is checked;
+/// between processes it is the caller's part, who has a lock for more than the log.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    path: PathBuf,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    file: File,
-    entries: Vec<Entry>,
-    last: u64,
-    first: u64,
+    _claim: Claim,
 }
 
 impl Log {
     /// Opens the log in `dir`, creating the folder if need be.
-    pub fn open(dir: &Path, _options: &Options) -> Result<(Self, Recovery)> {
-        std::fs::create_dir_all(dir).map_err(|it| Error::io("create", dir, it))?;
-        let path = dir.join("log");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(|it| Error::io("open", &path, it))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|it| Error::io("read", &path, it))?;
-        let (entries, end) = decode(&bytes);
-        let recovery = Recovery { truncated_bytes: (bytes.len() - end) as u64, damage: Vec::new() };
-        file.set_len(end as u64).map_err(|it| Error::io("cut", &path, it))?;
-        let last = entries.last().map_or(0, |it| it.sequence);
-        let state = Mutex::new(State { file, entries, last, first: 1 });
-        Ok((Self { shared: Arc::new(Shared { path, state }) }, recovery))
+    ///
+    /// Reads and checks every byte. What a crash left half written at the end, and nobody was told
+    /// of, is cut off.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if stored bytes have changed, unless [`Options::on_damage`] says to
+    /// salvage; nothing on disk is changed then. [`Error::Newer`], [`Error::InUse`] and
+    /// [`Error::ReadOnly`] say themselves what to do.
+    pub fn open(dir: &Path, options: &Options) -> Result<(Self, Recovery)> {
+        Self::open_through(dir, options, None)
     }
 
-    /// Checks every byte of the log in `dir` without changing any.
+    pub(crate) fn open_through(
+        dir: &Path,
+        options: &Options,
+        gate: Option<Gate>,
+    ) -> Result<(Self, Recovery)> {
+        let disk = Disk::open(dir, gate)?;
+        let claim = Claim::of(dir)?;
+        let (mut scans, recovery, next) = recover(&disk, options)?;
+        let unsealed = scans.pop_if(|it| !it.sealed);
+        let mut segments = Vec::with_capacity(scans.len() + 1);
+        for scan in scans {
+            let file = DiskFile::open(dir, &scan.name)?;
+            segments.push(Arc::new(Segment::new(scan.place, file, scan.view)));
+        }
+        let active = match unsealed {
+            Some(scan) => Some(Active::resume(&disk, scan)?),
+            None => match Active::create(&disk, options, options.free_bytes_min, next) {
+                Ok(active) => Some(active),
+                // What is there can still be read; appends say that there is no room.
+                Err(Error::Full) if !segments.is_empty() => None,
+                Err(error) => return Err(error),
+            },
+        };
+        segments.extend(active.iter().map(|it| Arc::clone(it.segment())));
+        let shared = Shared::new(disk, options.clone(), segments, active, next);
+        Ok((Self { shared: Arc::new(shared), _claim: claim }, recovery))
+    }
+
+    /// Checks every byte of the log in `dir` and changes none. Nobody should append meanwhile.
     pub fn verify(dir: &Path) -> Result<Report> {
-        let path = dir.join("log");
-        let bytes = std::fs::read(&path).map_err(|it| Error::io("read", &path, it))?;
-        let (entries, end) = decode(&bytes);
-        Ok(Report {
-            segments: 1,
-            records: entries.len() as u64,
-            bytes: end as u64,
-            first_sequence: 1,
-            last_sequence: entries.last().map_or(0, |it| it.sequence),
-            torn_bytes: (bytes.len() - end) as u64,
-            damage: Vec::new(),
-        })
+        Survey::of(dir).map(|it| it.report())
     }
 
-    /// Appends one record and returns its sequence; it is on disk by then.
+    /// Appends a record and returns its sequence. It is on disk when this returns; threads that
+    /// append at the same time share one sync.
+    ///
+    /// # Errors
+    /// After [`Error::Full`] and [`Error::TooLarge`] nothing of it was kept and later appends may
+    /// work. After any other error the log takes no more until it is opened again, and the
+    /// record may or may not be there then.
     pub fn append(&self, record: Record<'_>) -> Result<u64> {
         self.append_batch(&[record]).map(|range| range.start)
     }
 
-    /// Appends records that are there all or not at all after a crash.
+    /// Appends records with neighbouring sequences that are, after a crash, there all or not at
+    /// all. On disk when this returns. Errors as for [`append`](Self::append).
     pub fn append_batch(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
-        let range = self.append_batch_unsynced(records)?;
-        self.sync()?;
-        Ok(range)
+        self.shared.submit(encode(records)?, Wish::Durable)
     }
 
-    /// Like [`append_batch`](Self::append_batch), but not on disk before the next sync.
+    /// Like [`append_batch`](Self::append_batch), for what can be made again: it can be read when
+    /// this returns, and is on disk after the next [`sync`](Self::sync) or durable append.
     pub fn append_batch_unsynced(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
-        let mut state = self.shared.state.lock();
-        let first = state.last + 1;
-        let mut bytes = Vec::new();
-        for record in records {
-            let sequence = state.last + 1;
-            encode(&mut bytes, sequence, record);
-            state.last = sequence;
-            state.entries.push(Entry {
-                sequence,
-                kind: record.kind,
-                version: record.version,
-                payload: record.payload.to_vec(),
-            });
-        }
-        state.file.write_all(&bytes).map_err(|it| Error::io("write", &self.shared.path, it))?;
-        Ok(first..state.last + 1)
+        self.shared.submit(encode(records)?, Wish::Written)
     }
 
-    /// Brings everything appended so far to disk.
+    /// Brings everything that has been appended to disk.
     pub fn sync(&self) -> Result<()> {
-        let state = self.shared.state.lock();
-        state.file.sync_data().map_err(|it| Error::io("sync", &self.shared.path, it))
+        self.shared.submit(Batch::default(), Wish::Durable).map(|_| ())
     }
 
-    /// The entry with this sequence, if the log has it.
+    /// The entry with this sequence; `None` if there is none yet, or no more.
     pub fn read(&self, sequence: u64) -> Result<Option<Entry>> {
-        Ok(self.shared.state.lock().entries.iter().find(|it| it.sequence == sequence).cloned())
+        let Some(segment) = self.shared.covering(sequence) else { return Ok(None) };
+        if segment.place.base > sequence {
+            return Ok(None);
+        }
+        let found = Cursor::new(segment, sequence, READ_BYTES).next_from(sequence)?;
+        Ok(found.filter(|it| it.sequence == sequence))
     }
 
     /// The entries after `sequence`, in order; 0 for all.
     pub fn entries_after(&self, sequence: u64) -> Entries {
-        Entries { shared: Arc::clone(&self.shared), after: sequence }
+        Entries::new(Arc::clone(&self.shared), sequence)
     }
 
-    /// The first sequence the log still covers.
+    /// The first sequence that the log covers. Retention moves it; compaction does not.
     pub fn first_sequence(&self) -> u64 {
-        self.shared.state.lock().first
+        self.shared.list().first().map_or(1, |it| it.place.base)
     }
 
-    /// The last sequence handed out, 0 for none.
+    /// The last sequence handed out and readable, 0 for none. It never goes back, whatever
+    /// compaction removes.
     pub fn last_sequence(&self) -> u64 {
-        self.shared.state.lock().last
+        self.shared.list().last().map_or(0, |it| it.view.read().next - 1)
     }
 
-    /// Bytes in use by headers and records.
+    /// Bytes in use by headers and records. The last file is larger by what is preallocated.
     pub fn bytes(&self) -> u64 {
-        self.shared.state.lock().entries.iter().map(|it| it.payload.len() as u64 + 18).sum()
+        compact::bytes(&self.shared.list())
     }
 
     /// How many segment files there are.
     pub fn segments(&self) -> usize {
-        1
+        self.shared.list().len()
     }
 
-    /// Rewrites the log without what `keep` does not keep.
+    /// Removes or replaces entries for good: seals what is there, asks `keep` about each entry
+    /// once and in order, and rewrites the segments where anything changes, merging small ones.
+    /// Sequences stay. Appends and reads go on meanwhile; entries appended meanwhile are not asked
+    /// about. After a crash each segment is as before or as after.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if a segment's new copy has no room; what was done by then stays done.
     pub fn compact(&self, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Compacted> {
-        let mut compacted =
-            Compacted { segments_before: 1, segments_after: 1, ..Default::default() };
-        compacted.bytes_before = self.bytes();
-        self.shared.state.lock().entries.retain_mut(|entry| match keep(entry) {
-            Keep::Yes => true,
-            Keep::No => {
-                compacted.removed += 1;
-                false
-            }
-            Keep::Replace(payload) => {
-                compacted.replaced += 1;
-                entry.payload = payload;
-                true
-            }
-        });
-        compacted.bytes_after = self.bytes();
-        Ok(compacted)
+        self.shared.compact(keep)
     }
 
-    /// Drops whole old segments that hold nothing from `sequence` on, and returns the first
-    /// sequence that the log still covers.
-    pub fn truncate_before(&self, _sequence: u64) -> Result<u64> {
-        Ok(self.first_sequence())
+    /// Drops whole old segments that hold nothing from `sequence` on, never the last one, and
+    /// returns the first sequence that the log covers then.
+    pub fn truncate_before(&self, sequence: u64) -> Result<u64> {
+        self.shared.truncate_before(sequence)
     }
 }
 
-/// The entries of a log, in order. `None` means that there are no more for now: more appends
-/// later make it go on.
+fn encode(records: &[Record<'_>]) -> Result<Batch> {
+    for record in records {
+        check_len(record.payload.len(), PAYLOAD_BYTES_MAX)?;
+    }
+    check_len(records.iter().map(|it| it.payload.len()).sum(), BATCH_BYTES_MAX)?;
+    Ok(Batch::new(records))
+}
+
+pub(crate) fn check_len(len: usize, limit: usize) -> Result<()> {
+    if len <= limit {
+        return Ok(());
+    }
+    Err(Error::TooLarge { len_bytes: len as u64, limit_bytes: limit as u64 })
+}
+
+/// The folders that this process has open: two writers of one folder would overwrite each other.
+static OPEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
 #[derive(Debug)]
-pub struct Entries {
-    shared: Arc<Shared>,
-    after: u64,
-}
+struct Claim(PathBuf);
 
-impl Iterator for Entries {
-    type Item = Result<Entry>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let state = self.shared.state.lock();
-        let at = state.entries.partition_point(|it| it.sequence <= self.after);
-        let entry = state.entries.get(at)?.clone();
-        self.after = entry.sequence;
-        Some(Ok(entry))
+impl Claim {
+    fn of(dir: &Path) -> Result<Self> {
+        let path = dir.canonicalize().map_err(|it| Error::io("resolve", dir, it))?;
+        if OPEN.lock().insert(path.clone()) { Ok(Self(path)) } else { Err(Error::InUse(path)) }
     }
 }
 
-fn encode(bytes: &mut Vec<u8>, sequence: u64, record: &Record<'_>) {
-    let start = bytes.len();
-    bytes.extend((record.payload.len() as u32).to_le_bytes());
-    bytes.extend(sequence.to_le_bytes());
-    bytes.extend([record.kind, record.version]);
-    bytes.extend(record.payload);
-    bytes.extend(crc32c::crc32c(&bytes[start..]).to_le_bytes());
-}
-
-fn decode(bytes: &[u8]) -> (Vec<Entry>, usize) {
-    let mut entries = Vec::new();
-    let mut at = 0;
-    while let Some(head) = bytes[at..].first_chunk::<14>() {
-        let len = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
-        let Some(frame) = bytes.get(at..at + len + 18) else { break };
-        let (body, crc) = frame.split_at(len + 14);
-        if crc32c::crc32c(body).to_le_bytes() != crc {
-            break;
-        }
-        let mut sequence = [0; 8];
-        sequence.copy_from_slice(&head[4..12]);
-        let sequence = u64::from_le_bytes(sequence);
-        entries.push(Entry {
-            sequence,
-            kind: head[12],
-            version: head[13],
-            payload: body[14..].to_vec(),
-        });
-        at += frame.len();
+impl Drop for Claim {
+    fn drop(&mut self) {
+        OPEN.lock().remove(&self.0);
     }
-    (entries, at)
 }

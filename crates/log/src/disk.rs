@@ -1,0 +1,236 @@
+//! The only module that changes files. Everything that a crash can undo passes through
+//! [`Disk::perform`], where a test can record it or make it fail.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Error, Result};
+
+/// One change to the folder, by file names within it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Op<'a> {
+    Create { file: &'a str },
+    Write { file: &'a str, offset: u64, bytes: &'a [u8] },
+    SetLen { file: &'a str, len: u64 },
+    Sync { file: &'a str },
+    Rename { from: &'a str, to: &'a str },
+    Remove { file: &'a str },
+    SyncFolder,
+}
+
+/// Is asked before every change; its error is taken for the system's.
+pub(crate) type Gate = Arc<dyn Fn(&Op<'_>) -> io::Result<()> + Send + Sync>;
+
+/// The folder of a log.
+pub(crate) struct Disk {
+    path: PathBuf,
+    folder: File,
+    gate: Option<Gate>,
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Disk").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// An open file of the folder.
+#[derive(Debug)]
+pub(crate) struct DiskFile {
+    pub(crate) name: String,
+    file: File,
+}
+
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+impl Disk {
+    /// Opens the folder, creating what is missing of its path; new folders are synced.
+    pub(crate) fn open(path: &Path, gate: Option<Gate>) -> Result<Self> {
+        let mut missing = Vec::new();
+        for folder in path.ancestors().filter(|it| !it.as_os_str().is_empty()) {
+            // An empty one may have been created just before a crash and never synced.
+            let is_empty = |mut it: std::fs::ReadDir| it.next().is_none();
+            if !std::fs::read_dir(folder).map_or(!folder.is_dir(), is_empty) {
+                break;
+            }
+            missing.push(folder);
+        }
+        std::fs::create_dir_all(path).map_err(|it| Error::io("create", path, it))?;
+        for folder in missing {
+            let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+            let parent = parent.unwrap_or(Path::new("."));
+            let opened = File::open(parent).and_then(|it| it.sync_all());
+            opened.map_err(|it| Error::io("sync", parent, it))?;
+        }
+        let folder = File::open(path).map_err(|it| Error::io("open", path, it))?;
+        Ok(Self { path: path.to_path_buf(), folder, gate })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates a file, replacing one that a crash left behind.
+    pub(crate) fn create(&self, name: &str) -> Result<DiskFile> {
+        let path = self.path.join(name);
+        self.ask(&Op::Create { file: name })
+            .and_then(|()| {
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create(true).truncate(true).open(&path)
+            })
+            .map(|file| DiskFile { name: name.to_owned(), file })
+            .map_err(|it| Error::io("create", &path, it))
+    }
+
+    /// Opens a file for reading and writing.
+    pub(crate) fn open_for_writing(&self, name: &str) -> Result<DiskFile> {
+        let path = self.path.join(name);
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        let file = opened.map_err(|it| Error::io("open", &path, it))?;
+        Ok(DiskFile { name: name.to_owned(), file })
+    }
+
+    pub(crate) fn write(&self, file: &DiskFile, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.perform(&file.file, Op::Write { file: &file.name, offset, bytes })
+    }
+
+    /// Writes `len` zeros.
+    pub(crate) fn write_zeros(&self, file: &DiskFile, offset: u64, len: u64) -> Result<()> {
+        let mut done = 0;
+        while done < len {
+            let step = (len - done).min(ZEROS.len() as u64);
+            self.write(file, offset + done, &ZEROS[..step as usize])?;
+            done += step;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn set_len(&self, file: &DiskFile, len: u64) -> Result<()> {
+        self.perform(&file.file, Op::SetLen { file: &file.name, len })
+    }
+
+    pub(crate) fn sync(&self, file: &DiskFile) -> Result<()> {
+        self.perform(&file.file, Op::Sync { file: &file.name })
+    }
+
+    /// Renames a file, replacing one of that name. Lasts only after [`Self::sync_folder`].
+    pub(crate) fn rename(&self, file: &mut DiskFile, to: &str) -> Result<()> {
+        self.perform(&file.file, Op::Rename { from: &file.name, to })?;
+        to.clone_into(&mut file.name);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        self.perform(&self.folder, Op::Remove { file: name })
+    }
+
+    pub(crate) fn sync_folder(&self) -> Result<()> {
+        self.perform(&self.folder, Op::SyncFolder)
+    }
+
+    /// Writes a small file so that it is there wholly, old or new.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let mut file = self.create(&format!("{name}.new"))?;
+        self.write(&file, 0, bytes)?;
+        self.sync(&file)?;
+        self.rename(&mut file, name)?;
+        self.sync_folder()
+    }
+
+    /// Bytes that an ordinary user may still write on the file system.
+    pub(crate) fn free_bytes(&self) -> Result<u64> {
+        let stat = rustix::fs::fstatvfs(&self.folder)
+            .map_err(|it| Error::io("measure", &self.path, io::Error::from(it)))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    fn ask(&self, op: &Op<'_>) -> io::Result<()> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate(op))
+    }
+
+    fn perform(&self, file: &File, op: Op<'_>) -> Result<()> {
+        let (operation, name) = match op {
+            Op::Create { file } => ("create", file),
+            Op::Write { file, .. } => ("write", file),
+            Op::SetLen { file, .. } => ("resize", file),
+            Op::Sync { file } => ("sync", file),
+            Op::Rename { to, .. } => ("rename to", to),
+            Op::Remove { file } => ("remove", file),
+            Op::SyncFolder => ("sync", ""),
+        };
+        self.ask(&op)
+            .and_then(|()| match op {
+                Op::Create { .. } => Ok(()),
+                Op::Write { offset, bytes, .. } => file.write_all_at(bytes, offset),
+                Op::SetLen { len, .. } => file.set_len(len),
+                Op::Sync { .. } => file.sync_data(),
+                Op::Rename { from, to } => {
+                    std::fs::rename(self.path.join(from), self.path.join(to))
+                }
+                Op::Remove { file } => std::fs::remove_file(self.path.join(file)),
+                Op::SyncFolder => file.sync_all(),
+            })
+            .map_err(|it| Error::io(operation, &self.path.join(name), it))
+    }
+}
+
+/// Reads a file in windows, which spares a system call for each record.
+#[derive(Debug)]
+pub(crate) struct Window {
+    start: u64,
+    bytes: Vec<u8>,
+    step: usize,
+}
+
+impl Window {
+    /// A window that reads at least `step` bytes at once.
+    pub(crate) fn new(step: usize) -> Self {
+        Self { start: 0, bytes: Vec::new(), step }
+    }
+
+    /// The bytes at `offset`; `None` when they would not all lie below `end`.
+    pub(crate) fn get(
+        &mut self,
+        file: &File,
+        offset: u64,
+        len: u64,
+        end: u64,
+    ) -> io::Result<Option<&[u8]>> {
+        if offset.checked_add(len).is_none_or(|it| it > end) {
+            return Ok(None);
+        }
+        let inside = offset >= self.start && offset + len <= self.start + self.bytes.len() as u64;
+        if !inside {
+            let want = len.max((self.step as u64).min(end - offset));
+            self.bytes.resize(want as usize, 0);
+            self.start = offset;
+            if let Err(error) = file.read_exact_at(&mut self.bytes, offset) {
+                self.bytes.clear();
+                return Err(error);
+            }
+        }
+        let at = (offset - self.start) as usize;
+        Ok(Some(&self.bytes[at..at + len as usize]))
+    }
+}
+
+impl DiskFile {
+    /// Opens a file for reading only.
+    pub(crate) fn open(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(name);
+        let file = File::open(&path).map_err(|it| Error::io("open", &path, it))?;
+        Ok(Self { name: name.to_owned(), file })
+    }
+
+    pub(crate) fn reading(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn len(&self) -> io::Result<u64> {
+        self.file.metadata().map(|it| it.len())
+    }
+}

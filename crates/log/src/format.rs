@@ -1,0 +1,247 @@
+//! The bytes on disk: segment headers and frames. `docs/formats.md` describes them for readers.
+
+use crate::Record;
+
+/// Length of a segment's header.
+pub(crate) const HEADER_BYTES: u64 = 32;
+/// Length of a frame's head.
+pub(crate) const FRAME_BYTES: u64 = 32;
+/// The format that this release writes, and the newest that it reads.
+pub(crate) const FORMAT_VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"WPLOGSEG";
+const FLOOR_MAGIC: [u8; 8] = *b"WPLOGFLR";
+const TAG_RECORD: u8 = b'R';
+const TAG_END: u8 = b'E';
+const FLAG_MORE: u8 = 1;
+const FLAG_SEALED: u8 = 2;
+
+/// Which segment a byte belongs to. Part of every checksum, so that a frame which is found in
+/// another file, or in an older rewriting of this one, is not taken for one that belongs there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// First sequence that the segment covers.
+    pub(crate) base: u64,
+    /// How many times compaction has rewritten it.
+    pub(crate) generation: u32,
+}
+
+/// Why a segment's first bytes are no header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BadHeader {
+    Damaged,
+    Newer(u32),
+}
+
+/// Encodes a segment's header.
+pub(crate) fn header(place: Place) -> [u8; HEADER_BYTES as usize] {
+    let mut bytes = [0; HEADER_BYTES as usize];
+    bytes[..8].copy_from_slice(&MAGIC);
+    bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+    let preamble = crc32c::crc32c(&bytes[..12]);
+    bytes[12..16].copy_from_slice(&preamble.to_le_bytes());
+    bytes[16..24].copy_from_slice(&place.base.to_le_bytes());
+    bytes[24..28].copy_from_slice(&place.generation.to_le_bytes());
+    let all = crc32c::crc32c(&bytes[..28]);
+    bytes[28..].copy_from_slice(&all.to_le_bytes());
+    bytes
+}
+
+/// Decodes a segment's header, and returns with it the checksum that the first frame continues.
+pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Place, u32), BadHeader> {
+    if bytes.len() < HEADER_BYTES as usize
+        || bytes[..8] != MAGIC
+        || crc32c::crc32c(&bytes[..12]) != u32_at(bytes, 12)
+    {
+        return Err(BadHeader::Damaged);
+    }
+    let version = u32_at(bytes, 8);
+    if version > FORMAT_VERSION {
+        return Err(BadHeader::Newer(version));
+    }
+    let chain = u32_at(bytes, 28);
+    if version == 0 || crc32c::crc32c(&bytes[..28]) != chain {
+        return Err(BadHeader::Damaged);
+    }
+    Ok((Place { base: u64_at(bytes, 16), generation: u32_at(bytes, 24) }, chain))
+}
+
+/// Encodes the file that says below which sequence nothing is kept.
+pub(crate) fn floor(sequence: u64) -> Vec<u8> {
+    let mut bytes = FLOOR_MAGIC.to_vec();
+    bytes.extend(sequence.to_le_bytes());
+    bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
+    bytes
+}
+
+/// Decodes what [`floor`] wrote.
+pub(crate) fn parse_floor(bytes: &[u8]) -> Option<u64> {
+    let right = bytes.len() == 20
+        && bytes[..8] == FLOOR_MAGIC
+        && crc32c::crc32c(&bytes[..16]) == u32_at(bytes, 16);
+    right.then(|| u64_at(bytes, 8))
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// A record; `more` when others of its batch follow.
+    Record { more: bool },
+    /// The end of the records; `sealed` when the segment takes no more.
+    End { sealed: bool },
+}
+
+/// A decoded frame head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) frame: FrameKind,
+    pub(crate) kind: u8,
+    pub(crate) version: u8,
+    pub(crate) payload_len: u32,
+    /// A record's own sequence; for an end, the first sequence after the segment so far.
+    pub(crate) sequence: u64,
+    /// Everything below this offset was synced when the frame was written.
+    pub(crate) durable: u64,
+    /// The checksum of the frame before.
+    pub(crate) chain: u32,
+    pub(crate) checksum: u32,
+}
+
+impl Head {
+    /// Decodes a head, without judging its checksum. `None` for what cannot be one.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.get(..FRAME_BYTES as usize)?;
+        let payload_len = u32_at(bytes, 4);
+        let frame = match (bytes[0], bytes[3]) {
+            (TAG_RECORD, flags @ (0 | FLAG_MORE)) => FrameKind::Record { more: flags != 0 },
+            (TAG_END, flags @ (0 | FLAG_SEALED)) => FrameKind::End { sealed: flags != 0 },
+            _ => return None,
+        };
+        let possible = match frame {
+            FrameKind::Record { .. } => payload_len as usize <= crate::PAYLOAD_BYTES_MAX,
+            FrameKind::End { .. } => payload_len == 0,
+        };
+        possible.then(|| Self {
+            frame,
+            kind: bytes[1],
+            version: bytes[2],
+            payload_len,
+            sequence: u64_at(bytes, 8),
+            durable: u64_at(bytes, 16),
+            chain: u32_at(bytes, 24),
+            checksum: u32_at(bytes, 28),
+        })
+    }
+
+    /// Bytes of the whole frame on disk.
+    pub(crate) fn frame_len(&self) -> u64 {
+        FRAME_BYTES + padded(u64::from(self.payload_len))
+    }
+
+    /// Whether `frame`, the frame's bytes, are what was written at `offset` of `place`.
+    pub(crate) fn is_genuine(frame: &[u8], place: Place, offset: u64) -> bool {
+        let (head, payload) = frame.split_at(FRAME_BYTES as usize);
+        let payload_crc = crc32c::crc32c(payload);
+        checksum(payload_crc, &head[..28], place, offset) == u32_at(head, 28)
+    }
+}
+
+/// Payloads are padded with zeros to this, so that frames are found again by looking at every
+/// eighth byte only.
+pub(crate) const ALIGNMENT: u64 = 8;
+
+/// `len` with its padding.
+pub(crate) fn padded(len: u64) -> u64 {
+    len.next_multiple_of(ALIGNMENT)
+}
+
+/// Records encoded but for their places: what a caller's own thread can do ahead.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) bytes: Vec<u8>,
+    frames: Vec<(usize, u32)>,
+}
+
+/// What a frame's checksum needs to know of the frames before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    pub(crate) place: Place,
+    pub(crate) offset: u64,
+    pub(crate) sequence: u64,
+    pub(crate) durable: u64,
+    pub(crate) checksum: u32,
+}
+
+impl Batch {
+    pub(crate) fn new(records: &[Record<'_>]) -> Self {
+        let len = |it: &Record<'_>| FRAME_BYTES + padded(it.payload.len() as u64);
+        let total: u64 = records.iter().map(len).sum();
+        let mut bytes = Vec::with_capacity(total as usize);
+        let mut frames = Vec::with_capacity(records.len());
+        for (at, record) in records.iter().enumerate() {
+            let start = bytes.len();
+            let more = if at + 1 < records.len() { FLAG_MORE } else { 0 };
+            bytes.extend([TAG_RECORD, record.kind, record.version, more]);
+            bytes.extend((record.payload.len() as u32).to_le_bytes());
+            bytes.extend([0; 24]);
+            bytes.extend(record.payload);
+            bytes.resize(bytes.len().next_multiple_of(ALIGNMENT as usize), 0);
+            frames.push((start, crc32c::crc32c(&bytes[start + FRAME_BYTES as usize..])));
+        }
+        Self { bytes, frames }
+    }
+
+    pub(crate) fn records(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    /// Gives the frames their places; `each` hears of every record's sequence and offset.
+    pub(crate) fn settle(&mut self, chain: &mut Chain, each: &mut dyn FnMut(u64, u64)) {
+        for (index, &(start, payload_crc)) in self.frames.iter().enumerate() {
+            let end = self.frames.get(index + 1).map_or(self.bytes.len(), |it| it.0);
+            let head = &mut self.bytes[start..start + FRAME_BYTES as usize];
+            finish_head(head, payload_crc, chain);
+            each(chain.sequence, chain.offset);
+            chain.offset += (end - start) as u64;
+            chain.sequence += 1;
+        }
+    }
+}
+
+/// Encodes an end frame at `chain`.
+pub(crate) fn end_frame(mut chain: Chain, sealed: bool) -> [u8; FRAME_BYTES as usize] {
+    let mut bytes = [0; FRAME_BYTES as usize];
+    bytes[0] = TAG_END;
+    bytes[3] = if sealed { FLAG_SEALED } else { 0 };
+    chain.durable = chain.offset;
+    finish_head(&mut bytes, 0, &mut chain);
+    bytes
+}
+
+fn finish_head(head: &mut [u8], payload_crc: u32, chain: &mut Chain) {
+    head[8..16].copy_from_slice(&chain.sequence.to_le_bytes());
+    head[16..24].copy_from_slice(&chain.durable.to_le_bytes());
+    head[24..28].copy_from_slice(&chain.checksum.to_le_bytes());
+    chain.checksum = checksum(payload_crc, &head[..28], chain.place, chain.offset);
+    head[28..32].copy_from_slice(&chain.checksum.to_le_bytes());
+}
+
+/// CRC-32C over payload, head and place: the payload first, because the callers' threads can do
+/// that part before the place is known.
+fn checksum(payload_crc: u32, head: &[u8], place: Place, offset: u64) -> u32 {
+    let mut place_bytes = [0; 20];
+    place_bytes[..8].copy_from_slice(&place.base.to_le_bytes());
+    place_bytes[8..12].copy_from_slice(&place.generation.to_le_bytes());
+    place_bytes[12..].copy_from_slice(&offset.to_le_bytes());
+    crc32c::crc32c_append(crc32c::crc32c_append(payload_crc, head), &place_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes[at..].first_chunk().expect("callers pass a whole header");
+    u32::from_le_bytes(*chunk)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let chunk = bytes[at..].first_chunk().expect("callers pass a whole header");
+    u64::from_le_bytes(*chunk)
+}

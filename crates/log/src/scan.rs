@@ -1,0 +1,271 @@
+//! Reading a whole segment and judging every byte of it.
+//!
+//! A frame carries the offset below which everything was synced when it was written. So a bad
+//! frame is damage when a good one behind it testifies that it had been synced; without such a
+//! witness it is the torn end of what was being written, which nobody was told of. After every
+//! sync an end frame is left as the witness of the last records, and is overwritten by the next.
+
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use crate::disk::{DiskFile, Window};
+use crate::format::{
+    ALIGNMENT, BadHeader, FRAME_BYTES, FrameKind, HEADER_BYTES, Head, Place, parse_header,
+};
+use crate::segment::{View, base_of};
+use crate::{Damage, DamageKind, Error, Result};
+
+const STEP_BYTES: usize = 256 << 10;
+/// How far a salvage looks for the generation of a segment whose header is bad.
+const GENERATIONS_TRIED: u32 = 64;
+
+/// What a segment's file holds.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) view: View,
+    pub(crate) sealed: bool,
+    pub(crate) records: u64,
+    /// The checksum that the next frame continues.
+    pub(crate) chain: u32,
+    /// Bytes at the end that belong to no acknowledged record and must be zeroed.
+    pub(crate) torn: Range<u64>,
+    pub(crate) damage: Vec<Damage>,
+}
+
+/// Reads the file `name`. `next_base` is the first sequence of the segment behind it.
+pub(crate) fn scan(folder: &Path, name: &str, next_base: Option<u64>) -> Result<Scan> {
+    let file = DiskFile::open(folder, name)?;
+    let path = folder.join(name);
+    let io = |it| Error::io("read", &path, it);
+    let len = file.len().map_err(io)?;
+    let base = base_of(name).unwrap_or_default();
+    let mut window = Window::new(STEP_BYTES);
+    let header = window.get(file.reading(), 0, HEADER_BYTES, len).map_err(io)?.unwrap_or_default();
+    let parsed = match parse_header(header) {
+        Ok((place, _)) if place.base != base => Err(BadHeader::Damaged),
+        other => other,
+    };
+    let raw_generation = header.get(24..28).and_then(|it| it.first_chunk()).copied();
+    let mut scanner = Scanner {
+        file: &file,
+        window,
+        len,
+        next_base,
+        witness: None,
+        scan: Scan {
+            name: name.to_owned(),
+            place: Place { base, generation: 0 },
+            view: View::new(base),
+            sealed: false,
+            records: 0,
+            chain: 0,
+            torn: len..len,
+            damage: Vec::new(),
+        },
+    };
+    match parsed {
+        Ok((place, chain)) => {
+            scanner.scan.place = place;
+            scanner.scan.chain = chain;
+            scanner.run(HEADER_BYTES).map_err(io)?;
+        }
+        Err(BadHeader::Newer(version)) => {
+            let supported = crate::format::FORMAT_VERSION;
+            return Err(Error::Newer { segment: name.to_owned(), version, supported });
+        }
+        Err(BadHeader::Damaged) => {
+            scanner.headless(raw_generation.map(u32::from_le_bytes)).map_err(io)?;
+        }
+    }
+    Ok(scanner.scan)
+}
+
+struct Scanner<'a> {
+    file: &'a DiskFile,
+    window: Window,
+    len: u64,
+    next_base: Option<u64>,
+    /// The highest offset that any frame behind the first bad one says was synced.
+    witness: Option<u64>,
+    scan: Scan,
+}
+
+impl Scanner<'_> {
+    /// Reads frames from `offset` to the end.
+    fn run(&mut self, mut offset: u64) -> io::Result<()> {
+        // A batch counts when its last record has been seen.
+        let mut batch: Vec<(u64, u64)> = Vec::new();
+        let mut chain = Some(self.scan.chain);
+        loop {
+            let expected = self.expected(&batch);
+            if let Some(head) = self.genuine(offset)?.filter(|it| self.fits(it, expected, chain)) {
+                if let FrameKind::Record { more } = head.frame {
+                    batch.push((head.sequence, offset));
+                    chain = Some(head.checksum);
+                    offset += head.frame_len();
+                    if !more {
+                        self.commit(&mut batch, offset, head.checksum);
+                    }
+                    continue;
+                }
+                if batch.is_empty() && self.ends_at(offset, &head)? {
+                    return Ok(());
+                }
+            }
+            if self.is_torn_from(offset)? {
+                let start = self.scan.view.end;
+                self.scan.torn = start..self.dirty_end(start)?;
+                return Ok(());
+            }
+            // Damage: what is good of the open batch stays, the rest is looked for behind.
+            self.commit(&mut batch, offset, chain.unwrap_or_default());
+            let Some((at, found)) = self.sweep(offset + ALIGNMENT)? else {
+                let to = self.next_base.map_or(u64::MAX, |it| it - 1);
+                let dirty = self.dirty_end(offset)?;
+                let what = if dirty <= offset { DamageKind::End } else { DamageKind::Record };
+                self.hole(offset, dirty, expected, to, what);
+                return Ok(());
+            };
+            self.hole(offset, at, expected, found.sequence.saturating_sub(1), DamageKind::Record);
+            offset = at;
+            chain = None;
+        }
+    }
+
+    /// Takes the end frame at `offset` for the end, unless something behind it tells otherwise.
+    fn ends_at(&mut self, offset: u64, head: &Head) -> io::Result<bool> {
+        let sealed = matches!(head.frame, FrameKind::End { sealed: true });
+        let after = offset + FRAME_BYTES;
+        if !sealed {
+            let dirty = self.dirty_end(after)?;
+            if self.next_base.is_some() || (dirty > after && self.witness(after)? > offset) {
+                return Ok(false);
+            }
+            self.scan.torn = after..dirty;
+        }
+        self.scan.sealed = sealed;
+        self.scan.view.next = head.sequence;
+        Ok(true)
+    }
+
+    /// Reads what can be read of a segment without its header.
+    fn headless(&mut self, raw_generation: Option<u32>) -> io::Result<()> {
+        let base = self.scan.place.base;
+        let found = raw_generation.into_iter().chain(0..GENERATIONS_TRIED).find_map(|generation| {
+            self.scan.place.generation = generation;
+            self.sweep(HEADER_BYTES).transpose()
+        });
+        let to = self.next_base.map_or(u64::MAX, |it| it - 1);
+        let Some((at, head)) = found.transpose()? else {
+            self.hole(0, self.len, base, to, DamageKind::Header);
+            return Ok(());
+        };
+        self.hole(0, at, base, head.sequence.saturating_sub(1), DamageKind::Header);
+        self.scan.chain = head.chain;
+        // Whatever follows was written behind a synced header.
+        self.witness = Some(u64::MAX);
+        self.run(at)
+    }
+
+    fn expected(&self, batch: &[(u64, u64)]) -> u64 {
+        batch.last().map_or(self.scan.view.next, |it| it.0 + 1)
+    }
+
+    /// Whether a genuine frame is the one that belongs behind the frames so far.
+    fn fits(&self, head: &Head, expected: u64, chain: Option<u32>) -> bool {
+        let rewritten = self.scan.place.generation > 0;
+        let sparse = rewritten || chain.is_none();
+        let in_order = head.sequence == expected || (sparse && head.sequence > expected);
+
+        in_order && chain.is_none_or(|it| it == head.chain)
+    }
+
+    fn commit(&mut self, batch: &mut Vec<(u64, u64)>, end: u64, chain: u32) {
+        for (sequence, offset) in batch.drain(..) {
+            self.scan.view.note(sequence, offset);
+            self.scan.view.next = sequence + 1;
+            self.scan.records += 1;
+            self.scan.view.end = end;
+            self.scan.chain = chain;
+        }
+    }
+
+    fn hole(&mut self, offset: u64, end: u64, from: u64, to: u64, what: DamageKind) {
+        let segment = self.scan.name.clone();
+        let len_bytes = end.saturating_sub(offset);
+        self.scan.damage.push(Damage { segment, offset, len_bytes, from, to, what });
+        if to != u64::MAX && to >= from {
+            self.scan.view.next = to + 1;
+        }
+    }
+
+    /// Whether the bad frame at `offset` was never synced as far as anything on disk tells.
+    fn is_torn_from(&mut self, offset: u64) -> io::Result<bool> {
+        if self.next_base.is_some() {
+            return Ok(false);
+        }
+        Ok(self.witness(offset)? <= offset)
+    }
+
+    fn witness(&mut self, offset: u64) -> io::Result<u64> {
+        if let Some(known) = self.witness {
+            return Ok(known);
+        }
+        let mut highest = 0;
+        let mut at = offset;
+        while let Some((found, head)) = self.sweep(at)? {
+            highest = highest.max(head.durable);
+            at = found + head.frame_len();
+        }
+        self.witness = Some(highest);
+        Ok(highest)
+    }
+
+    /// The first genuine frame from `offset` on.
+    fn sweep(&mut self, offset: u64) -> io::Result<Option<(u64, Head)>> {
+        let mut at = offset.next_multiple_of(ALIGNMENT);
+        while at + FRAME_BYTES <= self.len {
+            if let Some(head) = self.genuine(at)? {
+                return Ok(Some((at, head)));
+            }
+            at += ALIGNMENT;
+        }
+        Ok(None)
+    }
+
+    /// The frame at `offset`, if it was written there. A sequence that could not be reached makes
+    /// it none without a look at its payload, which keeps sweeps fast.
+    fn genuine(&mut self, offset: u64) -> io::Result<Option<Head>> {
+        let file = self.file.reading();
+        let head = self.window.get(file, offset, FRAME_BYTES, self.len)?.and_then(Head::parse);
+        let base = self.scan.place.base;
+        let reachable = |it: &Head| {
+            it.durable <= offset
+                && it.sequence >= base
+                && (self.scan.place.generation > 0 || it.sequence - base <= offset / FRAME_BYTES)
+        };
+        let Some(head) = head.filter(reachable) else { return Ok(None) };
+        let place = self.scan.place;
+        let frame = self.window.get(file, offset, head.frame_len(), self.len)?;
+        Ok(frame.filter(|it| Head::is_genuine(it, place, offset)).map(|_| head))
+    }
+
+    /// Offset behind the last byte that is not zero, or `offset`.
+    fn dirty_end(&mut self, offset: u64) -> io::Result<u64> {
+        let mut at = offset;
+        let mut dirty = offset;
+        while at < self.len {
+            let step = (self.len - at).min(STEP_BYTES as u64);
+            let bytes = self.window.get(self.file.reading(), at, step, self.len)?;
+            let last = bytes.unwrap_or_default().iter().rposition(|it| *it != 0);
+            if let Some(last) = last {
+                dirty = at + last as u64 + 1;
+            }
+            at += step;
+        }
+        Ok(dirty)
+    }
+}

@@ -1,0 +1,132 @@
+use std::path::{Path, PathBuf};
+
+use waypost_log::{DamageKind, Entry, Error, ErrorKind, Keep, Log, OnDamage, Options};
+
+use crate::{entries, fill, open, record, small};
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let listed = std::fs::read_dir(dir).expect("readable");
+    let mut files: Vec<_> = listed.map(|it| it.expect("readable").path()).collect();
+    files.sort();
+    files
+}
+
+fn flip(path: &Path, at: usize, bit: u8) {
+    let mut bytes = std::fs::read(path).expect("readable");
+    bytes[at] ^= 1 << bit;
+    std::fs::write(path, bytes).expect("writable");
+}
+
+/// Opens a log with one bit flipped in it, which must either change nothing, or be reported; and
+/// salvaging it must keep all that is not reported as lost.
+fn check_flipped(dir: &Path, before: &[Entry], last: u64, what: &str) {
+    let report = Log::verify(dir).expect("readable");
+    match Log::open(dir, &small()) {
+        Ok((log, _)) => {
+            assert!(report.damage.is_empty(), "{what}: verify says {:?}", report.damage);
+            assert_eq!(entries(&log), before, "{what}: silently changed");
+            assert_eq!(log.last_sequence(), last, "{what}");
+        }
+        Err(Error::Damaged(damage)) => {
+            assert_eq!(damage, report.damage, "{what}");
+            let salvage = Options { on_damage: OnDamage::Salvage, ..small() };
+            let (log, recovery) = Log::open(dir, &salvage).expect("salvage opens");
+            assert_eq!(recovery.damage, damage, "{what}");
+            let lost = |it: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&it.sequence));
+            let kept: Vec<Entry> = before.iter().filter(|it| !lost(it)).cloned().collect();
+            assert_eq!(entries(&log), kept, "{what}: {damage:?}");
+            assert!(before.len() - kept.len() <= 1, "{what}: one bit, one record: {damage:?}");
+            assert_eq!(log.append(record(b"goes on")).expect("room"), last + 1, "{what}");
+            drop(log);
+            assert_eq!(entries(&open(dir)).len(), kept.len() + 1, "{what}");
+        }
+        Err(error) => panic!("{what}: {error}"),
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_harmless_or_reported() {
+    let source = crate::folder();
+    let log = open(source.path());
+    fill(&log, 50);
+    log.truncate_before(40).expect("writable");
+    log.compact(&mut |it| if it.sequence % 4 == 0 { Keep::No } else { Keep::Yes }).expect("room");
+    fill(&log, 40);
+    log.append_batch(&[record(b"one"), record(b""), record(b"three")]).expect("room");
+    let (before, last) = (entries(&log), log.last_sequence());
+    drop(log);
+    let mut reported = 0;
+    for file in files(source.path()) {
+        let bytes = std::fs::read(&file).expect("readable");
+        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        let positions = (0..used).chain((used..bytes.len()).step_by(501));
+        for at in positions {
+            let dir = crate::folder();
+            for other in files(source.path()) {
+                let name = other.file_name().expect("a file");
+                std::fs::copy(&other, dir.path().join(name)).expect("writable");
+            }
+            flip(&dir.path().join(file.file_name().expect("a file")), at, (at % 8) as u8);
+            let what = format!("{} byte {at}", file.display());
+            reported += usize::from(!Log::verify(dir.path()).expect("readable").damage.is_empty());
+            check_flipped(dir.path(), &before, last, &what);
+        }
+    }
+    assert!(reported > 1000, "only {reported} flips were seen");
+}
+
+#[test]
+fn a_missing_segment_is_reported_with_its_sequences() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 150);
+    let all = entries(&log);
+    drop(log);
+    let files = files(dir.path());
+    std::fs::remove_file(&files[1]).expect("it is there");
+    let Err(Error::Damaged(damage)) = Log::open(dir.path(), &small()) else { panic!("refused") };
+    assert_eq!((damage.len(), damage[0].what), (1, DamageKind::Missing));
+    let lost = damage[0].from..=damage[0].to;
+    let salvage = Options { on_damage: OnDamage::Salvage, ..small() };
+    let log = Log::open(dir.path(), &salvage).expect("salvage opens").0;
+    let kept: Vec<_> = all.into_iter().filter(|it| !lost.contains(&it.sequence)).collect();
+    assert_eq!(entries(&log), kept);
+}
+
+#[test]
+fn refusing_and_verifying_change_nothing() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 80);
+    drop(log);
+    let files = files(dir.path());
+    flip(&files[0], 100, 3);
+    std::fs::write(dir.path().join(format!("{:020}.log.new", 900)), b"half").expect("writable");
+    let content = || {
+        self::files(dir.path())
+            .iter()
+            .map(|it| std::fs::read(it).expect("readable"))
+            .collect::<Vec<_>>()
+    };
+    let before = content();
+    let error = Log::open(dir.path(), &small()).expect_err("damaged");
+    let text = error.to_string();
+    assert!(text.contains("00000000000000000001.log at offset 32, sequences 1 to 1"), "{text}");
+    Log::verify(dir.path()).expect("readable");
+    assert_eq!(content(), before);
+}
+
+#[test]
+fn a_newer_format_is_refused_by_name() {
+    let dir = crate::folder();
+    drop(open(dir.path()));
+    let file = &files(dir.path())[0];
+    let mut bytes = std::fs::read(file).expect("readable");
+    bytes[8..12].copy_from_slice(&9_u32.to_le_bytes());
+    let crc = crc32c::crc32c(&bytes[..12]);
+    bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    std::fs::write(file, bytes).expect("writable");
+    let error = Log::open(dir.path(), &small()).expect_err("it is newer");
+    assert_eq!(error.kind(), ErrorKind::Newer);
+    assert!(error.to_string().contains("has format version 9"), "{error}");
+}
