@@ -4,6 +4,8 @@
 //! Requests refuse fields that they do not know ([`parse_body`] names the nearest one that exists); answers, as read
 //! by [`client`], take unknown fields silently, so that an older client can talk to a newer service.
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod limits;
 mod memory;
 #[cfg(feature = "openapi")]

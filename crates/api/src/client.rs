@@ -1,0 +1,448 @@
+//! A blocking client of the service, one method a route.
+//!
+//! ```no_run
+//! use waypost_api::client::Client;
+//! use waypost_api::SearchRequest;
+//!
+//! # fn main() -> Result<(), waypost_api::client::Error> {
+//! let client = Client::new("http://127.0.0.1:4747", Some("wp_..."))?;
+//! let found = client.search(&SearchRequest { query: "where the keys are".into(), ..SearchRequest::default() })?;
+//! for hit in found.hits {
+//!     assert!(hit.score <= 1.0);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod answer;
+mod error;
+mod events;
+
+use std::io::{Read, Write};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK};
+use ureq::http::{Request, Response, Uri};
+use ureq::{Agent, Body, SendBody};
+
+pub use self::answer::{Found, Page, Stored};
+pub use self::error::Error;
+use crate::{
+    AddRequest, BatchResult, CompactResult, EVENT_STREAM, Hit, ImportResult, IndexProgress,
+    IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest,
+    PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, TokenCreated,
+    TokenInfo, Version,
+};
+
+/// How long a connection may take to come about.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long an ordinary answer may take, from the first byte of the request to the last of the answer.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long a stream of progress may be silent; the service says something every 15 seconds.
+const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A blocking client of one service. Cheap to clone; keeps its connections.
+///
+/// It follows no redirects, so that a token never leaves for another host, and asks no proxy for an address of this
+/// machine.
+#[derive(Clone)]
+pub struct Client {
+    agent: Agent,
+    base: String,
+    authorization: Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client of the service at that address, such as `http://127.0.0.1:4747`, with that token.
+    ///
+    /// # Errors
+    /// [`Error::Address`] if the address is not an `http` or `https` URL of a host, [`Error::Token`] if the token has
+    /// characters that no token has.
+    pub fn new(base_url: &str, token: Option<&str>) -> Result<Self> {
+        let address = || Error::Address { url: base_url.to_owned() };
+        let base = base_url.trim_end_matches('/');
+        let uri: Uri = base.parse().map_err(|_| address())?;
+        let host = uri.host().ok_or_else(address)?;
+        let plain =
+            uri.query().is_none() && !uri.authority().is_some_and(|it| it.as_str().contains('@'));
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || !plain {
+            return Err(address());
+        }
+        let authorization = match token {
+            None => None,
+            Some(token)
+                if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) =>
+            {
+                Some(format!("Bearer {token}"))
+            }
+            Some(_) => return Err(Error::Token),
+        };
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(CONNECT_TIME_MAX));
+        if is_this_machine(host) {
+            config = config.proxy(None);
+        }
+        Ok(Self { agent: config.build().new_agent(), base: base.to_owned(), authorization })
+    }
+
+    /// The address of the service.
+    pub fn base_url(&self) -> &str {
+        &self.base
+    }
+
+    /// `POST /api/memory/search`.
+    pub fn search(&self, request: &SearchRequest) -> Result<Found> {
+        let response = self.send_json("POST", "/api/memory/search", request)?;
+        let mode = response.headers().get(SEARCH_MODE_HEADER).and_then(|it| it.to_str().ok());
+        let mode = [SearchMode::Hybrid, SearchMode::Lexical, SearchMode::Semantic]
+            .into_iter()
+            .find(|it| Some(it.as_str()) == mode);
+        let hits: Vec<Hit> = self.read(response)?;
+        Ok(Found { hits, mode })
+    }
+
+    /// `POST /api/memory/add`.
+    pub fn add(&self, request: &AddRequest) -> Result<Stored<Memory>> {
+        self.stored(self.send_json("POST", "/api/memory/add", request)?)
+    }
+
+    /// `POST /api/memory/batch`: `lines` are bodies of an add, one a line. The results come in the order of the lines.
+    ///
+    /// The whole request is sent before the answer is read.
+    pub fn batch(&self, lines: &[u8]) -> Result<Vec<BatchResult>> {
+        let request = self.request("POST", "/api/memory/batch").header(CONTENT_TYPE, NDJSON);
+        let mut response = self.run(request, lines, None)?;
+        let mut text = Vec::new();
+        response
+            .body_mut()
+            .with_config()
+            .limit(u64::MAX)
+            .reader()
+            .read_to_end(&mut text)
+            .map_err(Error::broken_off)?;
+        text.split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).map_err(|error| self.not_understood(&error)))
+            .collect()
+    }
+
+    /// `GET /api/memory`.
+    pub fn list(&self, request: &ListRequest) -> Result<Page> {
+        let response = self.send("GET", &with_query("/api/memory", request))?;
+        let next =
+            response.headers().get(LINK).and_then(|it| it.to_str().ok()).and_then(next_after);
+        Ok(Page { memories: self.read(response)?, next })
+    }
+
+    /// `GET /api/memory/{id}`.
+    pub fn get(&self, id: u64) -> Result<Memory> {
+        self.read(self.send("GET", &format!("/api/memory/{id}"))?)
+    }
+
+    /// `PATCH /api/memory/{id}`.
+    pub fn update(&self, id: u64, request: &PatchRequest) -> Result<Memory> {
+        self.read(self.send_json("PATCH", &format!("/api/memory/{id}"), request)?)
+    }
+
+    /// `DELETE /api/memory/{id}`.
+    pub fn delete(&self, id: u64) -> Result<()> {
+        self.send("DELETE", &format!("/api/memory/{id}")).map(drop)
+    }
+
+    /// `GET /api/memory/{id}/history`.
+    pub fn history(&self, id: u64) -> Result<Vec<Version>> {
+        self.read(self.send("GET", &format!("/api/memory/{id}/history"))?)
+    }
+
+    /// `GET /api/memory/{id}/links`.
+    pub fn links(&self, id: u64, depth: u64) -> Result<Vec<Link>> {
+        self.read(self.send("GET", &format!("/api/memory/{id}/links?depth={depth}"))?)
+    }
+
+    /// `POST /api/memory/link`.
+    pub fn link(&self, request: &LinkRequest) -> Result<Stored<Link>> {
+        self.stored(self.send_json("POST", "/api/memory/link", request)?)
+    }
+
+    /// `DELETE /api/memory/link`.
+    pub fn unlink(&self, request: &LinkRequest) -> Result<()> {
+        self.send("DELETE", &with_query("/api/memory/link", request)).map(drop)
+    }
+
+    /// `GET /api/memory/status`.
+    pub fn status(&self) -> Result<Status> {
+        self.read(self.send("GET", "/api/memory/status")?)
+    }
+
+    /// `POST /api/memory/index`, with its progress.
+    pub fn reindex(
+        &self,
+        request: &IndexRequest,
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> Result<IndexResult> {
+        let body = encoded(request)?;
+        let http = self.request("POST", "/api/memory/index").header(ACCEPT, EVENT_STREAM);
+        let mut response = self.run(http, &body, Some(SILENCE_TIME_MAX))?;
+        let reader = response.body_mut().with_config().limit(u64::MAX).reader();
+        events::follow(reader, |event| match event.name.as_str() {
+            "progress" => {
+                progress(
+                    serde_json::from_str(&event.data)
+                        .map_err(|error| self.not_understood(&error))?,
+                );
+                Ok(None)
+            }
+            "done" => serde_json::from_str(&event.data)
+                .map(Some)
+                .map_err(|error| self.not_understood(&error)),
+            "problem" => {
+                let problem: Problem = serde_json::from_str(&event.data)
+                    .map_err(|error| self.not_understood(&error))?;
+                Err(Error::Refused(Box::new(problem)))
+            }
+            _ => Ok(None),
+        })
+    }
+
+    /// `POST /api/memory/compact`.
+    pub fn compact(&self) -> Result<CompactResult> {
+        let request = self.request("POST", "/api/memory/compact");
+        let response = self.run(request, b"", None)?;
+        self.read(response)
+    }
+
+    /// `GET /api/memory/export`, written to `output` as it comes; answers how many bytes that were.
+    ///
+    /// # Errors
+    /// [`Error::BrokenOff`] if the stream ends early: what was written then is not a whole export.
+    pub fn export(&self, output: &mut dyn Write) -> Result<u64> {
+        let request = self.request("GET", "/api/memory/export").header(ACCEPT, NDJSON);
+        let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
+        let mut reader = response.body_mut().with_config().limit(u64::MAX).reader();
+        let mut buffer = vec![0; 64 << 10];
+        let mut bytes = 0;
+        loop {
+            let read = reader.read(&mut buffer).map_err(Error::broken_off)?;
+            if read == 0 {
+                return Ok(bytes);
+            }
+            output.write_all(&buffer[..read]).map_err(|source| Error::Output { source })?;
+            bytes += read as u64;
+        }
+    }
+
+    /// `POST /api/memory/import`.
+    pub fn import(&self, input: &mut dyn Read) -> Result<ImportResult> {
+        let request = self.request("POST", "/api/memory/import").header(CONTENT_TYPE, NDJSON);
+        let request =
+            request.body(SendBody::from_reader(input)).map_err(|error| self.not_sent(&error))?;
+        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
+        self.read(self.accepted(response)?)
+    }
+
+    /// `GET /api/tokens`.
+    pub fn tokens(&self) -> Result<Vec<TokenInfo>> {
+        self.read(self.send("GET", "/api/tokens")?)
+    }
+
+    /// `POST /api/tokens`.
+    pub fn create_token(&self, request: &NewTokenRequest) -> Result<TokenCreated> {
+        self.read(self.send_json("POST", "/api/tokens", request)?)
+    }
+
+    /// `DELETE /api/tokens/{id}`.
+    pub fn revoke_token(&self, id: &str) -> Result<()> {
+        let mut path = "/api/tokens/".to_owned();
+        encode(id, &mut path);
+        self.send("DELETE", &path).map(drop)
+    }
+
+    /// `GET /healthz`: whether something answers there as a service does.
+    pub fn health(&self) -> Result<crate::Health> {
+        self.read(self.send("GET", "/healthz")?)
+    }
+
+    /// `GET /readyz`.
+    pub fn ready(&self) -> Result<crate::Readiness> {
+        self.read(self.send("GET", "/readyz")?)
+    }
+
+    /// `GET /metrics`, as text.
+    pub fn metrics(&self) -> Result<String> {
+        let mut response = self.send("GET", "/metrics")?;
+        response.body_mut().read_to_string().map_err(|error| self.not_reachable(error))
+    }
+
+    /// `GET /openapi.json`.
+    pub fn openapi(&self) -> Result<Value> {
+        self.read(self.send("GET", "/openapi.json")?)
+    }
+
+    fn request(&self, method: &str, path: &str) -> ureq::http::request::Builder {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        request
+    }
+
+    fn send(&self, method: &str, path: &str) -> Result<Response<Body>> {
+        let request = self.request(method, path).body(()).map_err(|error| self.not_sent(&error))?;
+        let request =
+            self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
+        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
+        self.accepted(response)
+    }
+
+    fn send_json(&self, method: &str, path: &str, body: &impl Serialize) -> Result<Response<Body>> {
+        let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
+        let request = request.body(encoded(body)?).map_err(|error| self.not_sent(&error))?;
+        let request =
+            self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
+        let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
+        self.accepted(response)
+    }
+
+    /// Sends what may take long.
+    fn run(
+        &self,
+        request: ureq::http::request::Builder,
+        body: &[u8],
+        silence_max: Option<Duration>,
+    ) -> Result<Response<Body>> {
+        let response = if request.method_ref().is_some_and(|it| *it == "GET") {
+            let request = request.body(()).map_err(|error| self.not_sent(&error))?;
+            self.agent
+                .run(self.agent.configure_request(request).timeout_per_read(silence_max).build())
+        } else {
+            let request = request.body(body).map_err(|error| self.not_sent(&error))?;
+            self.agent
+                .run(self.agent.configure_request(request).timeout_per_read(silence_max).build())
+        };
+        self.accepted(response.map_err(|error| self.not_reachable(error))?)
+    }
+
+    /// Turns an answer that is not a success into the problem that it carries.
+    fn accepted(&self, mut response: Response<Body>) -> Result<Response<Body>> {
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|it| it.to_str().ok())
+            .unwrap_or_default();
+        let is_problem = kind.starts_with(crate::PROBLEM_JSON);
+        if is_problem && let Ok(problem) = response.body_mut().read_json::<Problem>() {
+            return Err(Error::Refused(Box::new(Problem { status, ..problem })));
+        }
+        Err(Error::NotUnderstood {
+            url: self.base.clone(),
+            reason: format!("it answered with status {status}"),
+        })
+    }
+
+    fn read<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T> {
+        response.body_mut().with_config().limit(u64::MAX).read_json().map_err(|error| match error {
+            ureq::Error::Json(error) if !error.is_io() => self.not_understood(&error),
+            ureq::Error::Json(error) => Error::broken_off(error.into()),
+            other => self.not_reachable(other),
+        })
+    }
+
+    fn stored<T: DeserializeOwned>(&self, response: Response<Body>) -> Result<Stored<T>> {
+        let is_new = response.status() == 201;
+        let value = self.read(response)?;
+        Ok(if is_new { Stored::New(value) } else { Stored::Existing(value) })
+    }
+
+    fn not_reachable(&self, error: ureq::Error) -> Error {
+        Error::NotReachable { url: self.base.clone(), source: Box::new(error) }
+    }
+
+    fn not_sent(&self, error: &ureq::http::Error) -> Error {
+        Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
+    }
+
+    fn not_understood(&self, error: &serde_json::Error) -> Error {
+        Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
+    }
+}
+
+fn encoded(body: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(body).map_err(|error| Error::Input { source: error.into() })
+}
+
+/// Whether a host in a URL is an address of this machine, which no proxy should be asked for.
+fn is_this_machine(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+/// A path with a request's fields as its query string.
+fn with_query(path: &str, request: &impl Serialize) -> String {
+    let mut url = path.to_owned();
+    let mut glue = '?';
+    let mut push = |name: &str, value: &Value| {
+        url.push(glue);
+        glue = '&';
+        encode(name, &mut url);
+        url.push('=');
+        match value {
+            Value::String(text) => encode(text, &mut url),
+            other => encode(&other.to_string(), &mut url),
+        }
+    };
+    if let Ok(Value::Object(fields)) = serde_json::to_value(request) {
+        for (name, value) in &fields {
+            match value {
+                Value::Array(values) => values.iter().for_each(|value| push(name, value)),
+                value => push(name, value),
+            }
+        }
+    }
+    url
+}
+
+fn encode(text: &str, url: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push('%');
+            url.extend(
+                [byte >> 4, byte & 15]
+                    .map(|digit| char::from(b"0123456789ABCDEF"[usize::from(digit)])),
+            );
+        }
+    }
+}
+
+/// The `after` of the page that a `Link` header calls next.
+fn next_after(header: &str) -> Option<u64> {
+    let (target, parameters) = header.split_once('>')?;
+    if !parameters.contains("rel=\"next\"") {
+        return None;
+    }
+    let (_, query) = target.split_once('?')?;
+    query.split('&').find_map(|part| part.strip_prefix("after=")?.parse().ok())
+}
