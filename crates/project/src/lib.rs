@@ -1,1 +1,46 @@
-//! Finds the project folder and resolves settings with their origin.
+//! Finds the project folder and resolves settings, each with its origin.
+//!
+//! A setting comes from a flag, else from its `WAYPOST_*` variable, else from
+//! `.waypost/config.yaml`, else it has its default. Flags and variables are handed in: this crate
+//! reads neither.
+//!
+//! ```
+//! use waypost_project::{Origin, Project, Settings, Sources};
+//!
+//! # fn main() -> waypost_project::Result<()> {
+//! # let folder = tempfile::tempdir().expect("a temporary folder");
+//! # std::fs::create_dir(folder.path().join(".git")).expect("a folder");
+//! let project = Project::find(folder.path())?;
+//! let environment = |name: &str| (name == "WAYPOST_LOG_LEVEL").then(|| "debug".into());
+//! let settings = Settings::resolve(&Sources {
+//!     project: &project,
+//!     current_dir: folder.path(),
+//!     flags: &[],
+//!     environment: &environment,
+//! })?;
+//!
+//! assert_eq!(settings.log.level, "debug");
+//! assert_eq!(settings.origin("log.level"), Some(&Origin::Variable("WAYPOST_LOG_LEVEL".into())));
+//! assert_eq!(settings.listen.to_string(), "127.0.0.1:4747");
+//! # Ok(())
+//! # }
+//! ```
+
+mod cache;
+mod config;
+mod error;
+mod key;
+mod nearest;
+mod project;
+mod reference;
+mod settings;
+mod value;
+
+pub use cache::{Environment, models_dir};
+pub use error::{Error, Result};
+pub use project::{Prepared, Project};
+pub use reference::reference;
+pub use settings::{
+    EmbeddingSettings, Flag, LimitSettings, LogFormat, LogSettings, Model, ModelSettings, Origin,
+    Row, Settings, Sources,
+};

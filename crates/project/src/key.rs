@@ -1,0 +1,216 @@
+//! Every setting there is, in the order of the documentation.
+
+use std::time::Duration;
+
+use crate::value::Kind;
+
+/// One setting: what it is called, what it may be, what it is by default.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// `section.name`, or `name` at the top level.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) default: Default,
+    pub(crate) description: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Default {
+    /// A value in the form that a variable has.
+    Text(&'static str),
+    /// A value that depends on something, in words.
+    Computed(&'static str),
+}
+
+impl Key {
+    pub(crate) fn section(&self) -> Option<&'static str> {
+        self.name.split_once('.').map(|(section, _)| section)
+    }
+
+    pub(crate) fn leaf(&self) -> &'static str {
+        self.name.split_once('.').map_or(self.name, |(_, leaf)| leaf)
+    }
+
+    pub(crate) fn variable(&self) -> String {
+        format!("WAYPOST_{}", self.name.replace('.', "_").to_ascii_uppercase())
+    }
+
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+pub(crate) const LOG_FORMATS: &[&str] = &["text", "json"];
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+const GIB: u64 = 1024 * MIB;
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+const fn bytes(min: u64, max: u64) -> Kind {
+    Kind::Bytes { min, max }
+}
+
+const fn time(min_ms: u64, max_s: u64) -> Kind {
+    Kind::Time { min: Duration::from_millis(min_ms), max: Duration::from_secs(max_s) }
+}
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    description: &'static str,
+) -> Key {
+    Key { name, kind, default: Default::Text(default), description }
+}
+
+pub(crate) const KEYS: &[Key] = &[
+    key("listen", Kind::Address, "127.0.0.1:4747", "Address and port that the service listens on."),
+    Key {
+        name: "url",
+        kind: Kind::Url,
+        default: Default::Computed("`http://` and `listen`"),
+        description: "Where `ctl` finds the service.",
+    },
+    key("data_dir", Kind::Path, ".waypost/data", "Folder of the store."),
+    key(
+        "token_file",
+        Kind::Path,
+        ".waypost/token",
+        "File with the token that `ctl` uses; the first start puts the admin token there.",
+    ),
+    key(
+        "allow_remote",
+        Kind::Bool,
+        "false",
+        "Lets the service listen on an address that other machines reach. Tokens and memories then cross the network in the clear: put TLS in front.",
+    ),
+    key(
+        "allowed_hosts",
+        Kind::Hosts,
+        "",
+        "Further names in the `Host` header that the service answers to, with or without a port, such as the name of a proxy.",
+    ),
+    key(
+        "allowed_origins",
+        Kind::Origins,
+        "",
+        "Web pages that may call the service, as `scheme://host:port`.",
+    ),
+    key(
+        "model.name",
+        Kind::Model,
+        "all-MiniLM-L6-v2",
+        "Embedding model: a known name, the path of a model's folder, or `none` to search by words alone.",
+    ),
+    key(
+        "model.fetch",
+        Kind::Bool,
+        "true",
+        "Downloads a known model that is not in the cache. With `false` nothing is ever fetched.",
+    ),
+    Key {
+        name: "model.cache_dir",
+        kind: Kind::Path,
+        default: Default::Computed("`waypost/models` in the user's cache folder"),
+        description: "Folder that downloaded and imported models are kept in.",
+    },
+    key(
+        "embedding.threads",
+        count(0, 1024),
+        "0",
+        "Threads that embed; 0 leaves one core to searches.",
+    ),
+    key(
+        "embedding.batch",
+        count(1, 1024),
+        "32",
+        "Memories that are embedded at once in the background.",
+    ),
+    key(
+        "log.level",
+        Kind::LogLevel,
+        "info",
+        "What is logged: `error`, `warn`, `info`, `debug` or `trace`, or such levels by target: `info,waypost_memory=debug`.",
+    ),
+    key("log.format", Kind::Choice(LOG_FORMATS), "text", "How log lines are written."),
+    key(
+        "limits.connections_max",
+        count(1, 65_536),
+        "1024",
+        "Open connections; one more is answered with 503.",
+    ),
+    key(
+        "limits.header_read_time",
+        time(100, 600),
+        "30s",
+        "Time to send a request's headers, and idle time of a kept connection.",
+    ),
+    key("limits.header_bytes_max", bytes(8 * KIB, MIB), "64KiB", "Size of a request's headers."),
+    key(
+        "limits.body_read_time",
+        time(100, 3_600),
+        "30s",
+        "Time to send a body; for a streamed one, between two pieces.",
+    ),
+    key(
+        "limits.body_bytes_max",
+        bytes(64 * KIB, 256 * MIB),
+        "8MiB",
+        "Size of a JSON body; above it the answer is 413.",
+    ),
+    key(
+        "limits.bodies_bytes_max",
+        bytes(64 * KIB, 64 * GIB),
+        "256MiB",
+        "Size of all bodies that are held in memory at once.",
+    ),
+    key("limits.batch_bytes_max", bytes(64 * KIB, 64 * GIB), "64MiB", "Size of a batch."),
+    key("limits.import_bytes_max", bytes(64 * KIB, 1024 * GIB), "64GiB", "Size of an import."),
+    key(
+        "limits.unread_bytes_max",
+        bytes(64 * KIB, GIB),
+        "64MiB",
+        "Answer lines that the sender of a batch may leave unread.",
+    ),
+    key(
+        "limits.unread_time_max",
+        time(100, 3_600),
+        "1m",
+        "Time that the reader of a streamed answer may pause.",
+    ),
+    key("limits.reads_max", count(1, 1_024), "16", "Reading requests that run at once."),
+    key(
+        "limits.writes_max",
+        count(1, 1_024),
+        "64",
+        "Writing requests that run at once; they share each sync.",
+    ),
+    key(
+        "limits.streams_max",
+        count(1, 256),
+        "8",
+        "Batches, exports, imports and reindexes that run at once.",
+    ),
+    key(
+        "limits.queue_max",
+        count(0, 65_536),
+        "512",
+        "Requests that wait for their turn; one more is answered with 503.",
+    ),
+    key(
+        "limits.store_time",
+        time(100, 3_600),
+        "30s",
+        "Time that a request may wait and run before it is answered with 503.",
+    ),
+    key(
+        "limits.shutdown_grace",
+        time(0, 600),
+        "10s",
+        "Time that accepted requests have to finish after a signal to stop.",
+    ),
+];

@@ -1,0 +1,125 @@
+//! The project folder and the places in it.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+
+const FOLDER: &str = ".waypost";
+const GITIGNORE: &str = "# The store and the admin token are this machine's own.\n\
+    /data/\n\
+    /token\n";
+
+/// A project: a folder, and `.waypost/` in it, which may not be there yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    root: PathBuf,
+}
+
+/// What [`Project::prepare`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prepared {
+    /// `.waypost/` was made: this is the first start.
+    Created,
+    /// `.waypost/` was there.
+    Existing,
+}
+
+impl Project {
+    /// The project that a folder belongs to: the nearest folder upwards that holds `.waypost/`,
+    /// else the nearest that holds `.git`, else the folder itself.
+    ///
+    /// # Errors
+    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder to start from.
+    pub fn find(start: &Path) -> Result<Self> {
+        let start = folder(start)?;
+        let above = |is_root: &dyn Fn(&Path) -> bool| {
+            start.ancestors().find(|it| is_root(it)).map(Path::to_owned)
+        };
+        let root = above(&|it| it.join(FOLDER).is_dir())
+            // A file in work trees and submodules.
+            .or_else(|| above(&|it| it.join(".git").exists()))
+            .unwrap_or(start);
+        Ok(Self { root })
+    }
+
+    /// The project of exactly that folder, as a `--project` flag means it.
+    ///
+    /// # Errors
+    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder.
+    pub fn at(root: &Path) -> Result<Self> {
+        Ok(Self { root: folder(root)? })
+    }
+
+    /// The project's folder, absolute and without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `.waypost/`: what belongs to Waypost.
+    pub fn dir(&self) -> PathBuf {
+        self.root.join(FOLDER)
+    }
+
+    /// `.waypost/config.yaml`.
+    pub fn config_file(&self) -> PathBuf {
+        self.dir().join("config.yaml")
+    }
+
+    /// `.waypost/flows/`.
+    pub fn flows_dir(&self) -> PathBuf {
+        self.dir().join("flows")
+    }
+
+    /// `.waypost/journal/`.
+    pub fn journal_dir(&self) -> PathBuf {
+        self.dir().join("journal")
+    }
+
+    /// Makes `.waypost/` and a `.gitignore` in it that keeps the store and the token out of
+    /// version control. What is there already stays; many processes may do this at once.
+    pub fn prepare(&self) -> Result<Prepared> {
+        let dir = self.dir();
+        let prepared = match fs::create_dir(&dir) {
+            Ok(()) => Prepared::Created,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if !dir.is_dir() {
+                    return Err(Error::NotAFolder { path: dir });
+                }
+                Prepared::Existing
+            }
+            Err(error) => return Err(io_error("create", &dir, error)),
+        };
+        let ignore = dir.join(".gitignore");
+        // An empty one is what a crash can leave; anything else is the user's.
+        if fs::metadata(&ignore).map_or(0, |it| it.len()) == 0 {
+            self.write_gitignore(&ignore).map_err(|error| io_error("write", &ignore, error))?;
+        }
+        Ok(prepared)
+    }
+
+    /// By a temporary file of this call's own and a rename, so that nobody ever sees half of it.
+    fn write_gitignore(&self, ignore: &Path) -> io::Result<()> {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
+        let temporary = self.dir().join(format!(".gitignore.{process}-{call}.tmp"));
+        let mut file = File::create(&temporary)?;
+        file.write_all(GITIGNORE.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, ignore)?;
+        #[cfg(unix)]
+        File::open(self.dir())?.sync_all()?;
+        Ok(())
+    }
+}
+
+fn folder(path: &Path) -> Result<PathBuf> {
+    let folder = path.canonicalize().map_err(|error| io_error("find", path, error))?;
+    if folder.is_dir() { Ok(folder) } else { Err(Error::NotAFolder { path: folder }) }
+}
+
+pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Io { action, path: path.to_owned(), source }
+}

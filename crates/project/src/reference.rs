@@ -1,0 +1,60 @@
+//! The page that documents every setting.
+
+use std::fmt::Write as _;
+
+use crate::key::{Default, KEYS, Key};
+
+const HEAD: &str = "\
+# Settings
+
+Every setting comes from a flag of the program, else from its variable, else from
+`.waypost/config.yaml`, else it has its default. `ctl config show` prints each value and where it
+came from. A variable that is empty counts as not set.
+
+In `config.yaml` the part of a key before the dot is a section:
+
+```yaml
+listen: 127.0.0.1:4747
+model:
+  name: all-MiniLM-L6-v2
+log:
+  level: info
+limits:
+  body_bytes_max: 8MiB
+  store_time: 30s
+```
+
+An unknown key, a key that is there twice and a value that a key cannot have are errors that name
+the line. Relative paths start from the project's folder; in flags and variables, from the current
+folder. `~/` is the user's home. Lists are YAML lists in the file, and parted by commas in variables.
+Sizes have the units B, KiB, MiB, GiB and TiB (without one: bytes), times ms, s, m and h.
+
+This page is generated from the table that the programs use.
+";
+
+/// `docs/settings.md`: every key with its variable, default, values and meaning.
+pub fn reference() -> String {
+    let mut page = HEAD.to_owned();
+    let mut section = Some("");
+    for key in KEYS {
+        if key.section() != section {
+            section = key.section();
+            let title = section.map_or("Top level".to_owned(), |name| format!("`{name}`"));
+            write!(page, "\n## {title}\n").expect("writing to a string does not fail");
+        }
+        entry(&mut page, key).expect("writing to a string does not fail");
+    }
+    page
+}
+
+fn entry(page: &mut String, key: &Key) -> std::fmt::Result {
+    let default = match key.default {
+        Default::Text("") => "none".to_owned(),
+        Default::Text(text) => format!("`{text}`"),
+        Default::Computed(words) => words.to_owned(),
+    };
+    writeln!(page, "\n### `{}`\n\n{}\n", key.name, key.description)?;
+    writeln!(page, "- Value: {}", key.kind.wanted())?;
+    writeln!(page, "- Default: {default}")?;
+    writeln!(page, "- Variable: `{}`", key.variable())
+}

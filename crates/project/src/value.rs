@@ -1,0 +1,272 @@
+//! Values of settings: what each kind accepts, and how it is written.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const TEXT_CHARS_MAX: usize = 4096;
+/// From the largest, so that a size is written with the first that divides it.
+const BYTE_UNITS: &[(&str, u64)] =
+    &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const TIME_UNITS: &[(&str, u64)] = &[("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const LOG_LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+/// What a setting may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Address,
+    Url,
+    Path,
+    Model,
+    Bool,
+    Hosts,
+    Origins,
+    LogLevel,
+    Choice(&'static [&'static str]),
+    Count { min: u64, max: u64 },
+    Bytes { min: u64, max: u64 },
+    Time { min: Duration, max: Duration },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Address(SocketAddr),
+    Text(String),
+    Path(PathBuf),
+    Bool(bool),
+    List(Vec<String>),
+    Count(u64),
+    Bytes(u64),
+    Time(Duration),
+}
+
+/// A value as YAML has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Given {
+    Nothing,
+    Bool(bool),
+    Integer(i128),
+    Float(f64),
+    Text(String),
+    List(Vec<Given>),
+    Map,
+}
+
+impl Kind {
+    /// What would be right, to follow "must be".
+    pub(crate) fn wanted(self) -> String {
+        match self {
+            Self::Address => "an IP address and a port such as 127.0.0.1:4747".to_owned(),
+            Self::Url => "a URL such as http://127.0.0.1:4747".to_owned(),
+            Self::Path => "a path".to_owned(),
+            Self::Model => "the name of a model, the path of its folder, or none".to_owned(),
+            Self::Bool => "true or false".to_owned(),
+            Self::Hosts => "a list of host names such as waypost.example:443".to_owned(),
+            Self::Origins => "a list of origins such as https://waypost.example".to_owned(),
+            Self::LogLevel => {
+                "error, warn, info, debug or trace, or such levels by target as in info,waypost_memory=debug".to_owned()
+            }
+            Self::Choice(names) => names.join(" or "),
+            Self::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Self::Bytes { min, max } => {
+                format!("a size such as 8MiB, from {} to {}", bytes(min), bytes(max))
+            }
+            Self::Time { min, max } => {
+                format!("a time such as 30s, 500ms or 2m, from {} to {}", time(min), time(max))
+            }
+        }
+    }
+
+    /// Reads a value from YAML; the error follows the key's name.
+    pub(crate) fn read_yaml(self, given: &Given) -> Result<Value, String> {
+        match (self, given) {
+            (_, Given::Nothing) => {
+                Err(format!("has no value; it must be {}, or leave the line out", self.wanted()))
+            }
+            (Self::Bool, Given::Bool(value)) => Ok(Value::Bool(*value)),
+            (Self::Count { .. } | Self::Bytes { .. }, Given::Integer(value)) => {
+                self.read_text(&value.to_string())
+            }
+            (Self::Hosts | Self::Origins, Given::List(items)) => {
+                let items: Option<Vec<&str>> = items
+                    .iter()
+                    .map(|item| if let Given::Text(text) = item { Some(&**text) } else { None })
+                    .collect();
+                self.read_list(items.ok_or_else(|| self.refuse("a list of other things"))?)
+            }
+            (
+                Self::Address
+                | Self::Url
+                | Self::Path
+                | Self::Model
+                | Self::LogLevel
+                | Self::Choice(_)
+                | Self::Bytes { .. }
+                | Self::Time { .. },
+                Given::Text(text),
+            ) => self.read_text(text),
+            (_, given) => Err(self.refuse(&shown(given))),
+        }
+    }
+
+    /// Reads a value from a flag or a variable; the error follows the key's name.
+    pub(crate) fn read_text(self, text: &str) -> Result<Value, String> {
+        let refused = || self.refuse(&quoted(text));
+        if text.chars().count() > TEXT_CHARS_MAX || text.contains('\0') {
+            return Err(refused());
+        }
+        let read = match self {
+            Self::Address => address(text).map(Value::Address),
+            Self::Url => url(text).map(Value::Text),
+            Self::Path => (!text.trim().is_empty()).then(|| Value::Path(PathBuf::from(text))),
+            Self::Model => (!text.trim().is_empty()).then(|| Value::Text(text.to_owned())),
+            Self::Bool => match text.to_ascii_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Some(Value::Bool(true)),
+                "false" | "0" | "no" | "off" => Some(Value::Bool(false)),
+                _ => None,
+            },
+            Self::Hosts | Self::Origins => {
+                let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+                return self.read_list(items.collect());
+            }
+            Self::LogLevel => is_log_level(text).then(|| Value::Text(text.to_owned())),
+            Self::Choice(names) => names.contains(&text).then(|| Value::Text(text.to_owned())),
+            Self::Count { min, max } => digits(text)
+                .and_then(|(number, unit)| unit.is_empty().then_some(number))
+                .filter(|it| (min..=max).contains(it))
+                .map(Value::Count),
+            Self::Bytes { min, max } => with_unit(text, BYTE_UNITS, Some(1))
+                .filter(|it| (min..=max).contains(it))
+                .map(Value::Bytes),
+            Self::Time { min, max } => with_unit(text, TIME_UNITS, None)
+                .map(Duration::from_millis)
+                .filter(|it| (min..=max).contains(it))
+                .map(Value::Time),
+        };
+        read.ok_or_else(refused)
+    }
+
+    fn read_list(self, items: Vec<&str>) -> Result<Value, String> {
+        let is_right = |item: &str| match self {
+            Self::Origins => is_origin(item),
+            _ => is_host(item),
+        };
+        match items.iter().find(|item| !is_right(item)) {
+            Some(wrong) => Err(self.refuse(&quoted(wrong))),
+            None => Ok(Value::List(items.into_iter().map(str::to_owned).collect())),
+        }
+    }
+
+    fn refuse(self, given: &str) -> String {
+        format!("must be {}, not {given}", self.wanted())
+    }
+}
+
+impl std::fmt::Display for Value {
+    /// In the form that a variable has.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(value) => write!(f, "{value}"),
+            Self::Text(value) => f.write_str(value),
+            Self::Path(value) => write!(f, "{}", value.display()),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::List(items) => f.write_str(&items.join(",")),
+            Self::Count(value) => write!(f, "{value}"),
+            Self::Bytes(value) => f.write_str(&bytes(*value)),
+            Self::Time(value) => f.write_str(&time(*value)),
+        }
+    }
+}
+
+fn bytes(value: u64) -> String {
+    in_units(value, BYTE_UNITS)
+}
+
+fn time(value: Duration) -> String {
+    if value.is_zero() {
+        return "0s".to_owned();
+    }
+    in_units(u64::try_from(value.as_millis()).unwrap_or(u64::MAX), TIME_UNITS)
+}
+
+fn in_units(value: u64, units: &[(&str, u64)]) -> String {
+    let (unit, size) = units
+        .iter()
+        .find(|(_, size)| value >= *size && value.is_multiple_of(*size))
+        .or(units.last())
+        .expect("there are units");
+    format!("{}{unit}", value / size)
+}
+
+/// Leading digits as a number, and the rest.
+fn digits(text: &str) -> Option<(u64, &str)> {
+    let end = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    Some((digits.parse().ok()?, rest))
+}
+
+fn with_unit(text: &str, units: &[(&str, u64)], without: Option<u64>) -> Option<u64> {
+    let (number, unit) = digits(text)?;
+    let unit = unit.trim_start();
+    let size = if unit.is_empty() {
+        without?
+    } else {
+        units.iter().find(|(name, _)| *name == unit).map(|(_, size)| *size)?
+    };
+    number.checked_mul(size)
+}
+
+fn address(text: &str) -> Option<SocketAddr> {
+    match text.strip_prefix("localhost:") {
+        Some(port) => Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port.parse().ok()?)),
+        None => text.parse().ok(),
+    }
+}
+
+fn url(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
+    let host = rest.split('/').next().unwrap_or_default();
+    let odd = |it: char| it.is_whitespace() || it.is_control() || matches!(it, '?' | '#' | '\\');
+    let is_right = !host.is_empty() && !host.contains('@') && !text.contains(odd);
+    is_right.then(|| text.trim_end_matches('/').to_owned())
+}
+
+fn is_host(text: &str) -> bool {
+    let is_right = |it: char| it.is_ascii_alphanumeric() || "-._:[]".contains(it);
+    !text.is_empty() && text.chars().all(is_right)
+}
+
+fn is_origin(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, host)| {
+        !scheme.is_empty() && scheme.chars().all(|it| it.is_ascii_alphanumeric()) && is_host(host)
+    })
+}
+
+fn is_log_level(text: &str) -> bool {
+    let is_target = |it: &str| {
+        !it.is_empty() && it.chars().all(|it| it.is_ascii_alphanumeric() || "_:-".contains(it))
+    };
+    text.split(',').all(|part| match part.trim().split_once('=') {
+        Some((target, level)) => is_target(target) && LOG_LEVELS.contains(&level),
+        None => LOG_LEVELS.contains(&part.trim()),
+    })
+}
+
+fn shown(given: &Given) -> String {
+    match given {
+        Given::Nothing => "nothing".to_owned(),
+        Given::Bool(value) => value.to_string(),
+        Given::Integer(value) => value.to_string(),
+        Given::Float(value) => value.to_string(),
+        Given::Text(text) => quoted(text),
+        Given::List(_) => "a list".to_owned(),
+        Given::Map => "further keys".to_owned(),
+    }
+}
+
+/// The text in quotes, without anything that a terminal would act on, and not all of a long one.
+fn quoted(text: &str) -> String {
+    let start: String = text.chars().take(60).collect();
+    let more = if start.len() < text.len() { "…" } else { "" };
+    format!("\"{}{more}\"", start.escape_debug())
+}
