@@ -1,0 +1,177 @@
+//! Prints how well search finds, as Markdown.
+//!
+//! `quality --data DIR [--model DIR] [--peers FILE]`: `DIR` holds one folder a collection, each
+//! with `corpus.jsonl` and `queries.jsonl`; what is missing is left out. Without `--model` the
+//! default model is brought into the user's cache folder. `FILE` is what `benches/peers` printed.
+
+mod data;
+mod measure;
+mod peers;
+mod store;
+mod table;
+mod vectors;
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use waypost_embedding::fetch;
+use waypost_memory::SearchMode;
+
+use self::data::Collection;
+use self::measure::Measures;
+use self::store::{Filled, Layout};
+use self::table::{Row, Table};
+use self::vectors::CachedModel;
+
+/// A collection in one of its settings.
+struct Setting {
+    name: &'static str,
+    folder: &'static str,
+    space_per_conversation: bool,
+    sessions: bool,
+}
+
+const SETTINGS: [Setting; 6] = [
+    Setting {
+        name: "LoCoMo, per conversation",
+        folder: "locomo-dev",
+        space_per_conversation: true,
+        sessions: false,
+    },
+    Setting {
+        name: "LoCoMo, per conversation, sessions",
+        folder: "locomo-dev",
+        space_per_conversation: true,
+        sessions: true,
+    },
+    Setting {
+        name: "LoCoMo, pooled",
+        folder: "locomo-dev",
+        space_per_conversation: false,
+        sessions: false,
+    },
+    Setting {
+        name: "LoCoMo, pooled, sessions",
+        folder: "locomo-dev",
+        space_per_conversation: false,
+        sessions: true,
+    },
+    Setting { name: "CISI", folder: "cisi", space_per_conversation: false, sessions: false },
+    Setting { name: "CACM", folder: "cacm", space_per_conversation: false, sessions: false },
+];
+
+struct Arguments {
+    data: PathBuf,
+    model: Option<PathBuf>,
+    peers: Option<PathBuf>,
+}
+
+fn main() -> Result<()> {
+    let arguments = arguments()?;
+    let cache = cache_folder()?;
+    let folder = match arguments.model {
+        Some(folder) => folder,
+        None => fetch::ensure(
+            fetch::DEFAULT_MODEL,
+            &cache.join("waypost/models"),
+            &fetch::Options::default(),
+            &mut |_| {},
+        )?,
+    };
+    let model = Arc::new(CachedModel::load(&folder, &cache.join("waypost/quality"))?);
+    let mut out = io::stdout().lock();
+    let mut whole = Table::new("All questions");
+    let mut by_category = Table::new("LoCoMo by category (hybrid)");
+    for setting in &SETTINGS {
+        let path = arguments.data.join(setting.folder);
+        if path.is_dir() {
+            measure(setting, &Collection::read(&path)?, &model, &mut whole, &mut by_category)?;
+        } else {
+            writeln!(out, "{}: no folder {}, left out", setting.name, path.display())?;
+        }
+    }
+    if let Some(path) = &arguments.peers {
+        whole.add_peers(peers::read(path)?);
+    }
+    whole.write(&mut out)?;
+    by_category.write(&mut out)?;
+    Ok(())
+}
+
+fn measure(
+    setting: &Setting,
+    collection: &Collection,
+    model: &Arc<CachedModel>,
+    whole: &mut Table,
+    by_category: &mut Table,
+) -> Result<()> {
+    let layout = Layout {
+        space_per_conversation: setting.space_per_conversation,
+        sessions: setting.sessions,
+    };
+    let filled = Filled::new(collection, layout, model.embedder())?;
+    let relevant = relevant(collection);
+    for mode in [SearchMode::Hybrid, SearchMode::Lexical, SearchMode::Semantic] {
+        let rankings = filled.rankings(mode)?;
+        let measures = judge(&rankings, &relevant);
+        let system = format!("Waypost {}", mode.as_str());
+        whole.push(Row::new(setting.name, &system, &measures));
+        let categories: HashSet<u32> = collection.questions.iter().map(|it| it.category).collect();
+        if mode == SearchMode::Hybrid && categories.len() > 1 {
+            for (number, name) in
+                [(1, "multi-hop"), (2, "temporal"), (3, "open"), (4, "single-hop")]
+            {
+                let questions = collection.questions.iter().zip(&measures);
+                let those: Vec<Measures> =
+                    questions.filter(|(it, _)| it.category == number).map(|it| *it.1).collect();
+                by_category.push(Row::new(setting.name, name, &those));
+            }
+        }
+    }
+    if !setting.sessions {
+        let rankings = peers::model_alone(collection, setting.space_per_conversation, model)?;
+        whole.push(Row::new(setting.name, "MiniLM alone", &judge(&rankings, &relevant)));
+    }
+    Ok(())
+}
+
+/// The places of the documents that answer, for each question.
+fn relevant(collection: &Collection) -> Vec<HashSet<usize>> {
+    let places = collection.places();
+    let find = |ids: &Vec<String>| ids.iter().filter_map(|it| places.get(it.as_str()).copied());
+    collection.questions.iter().map(|it| find(&it.relevant).collect()).collect()
+}
+
+fn judge(rankings: &[Vec<usize>], relevant: &[HashSet<usize>]) -> Vec<Measures> {
+    rankings.iter().zip(relevant).map(|(ranking, those)| Measures::of(ranking, those)).collect()
+}
+
+fn arguments() -> Result<Arguments> {
+    let mut arguments = Arguments {
+        data: std::env::var_os("WAYPOST_EVAL").map_or_else(|| "../shared/eval".into(), Into::into),
+        model: None,
+        peers: None,
+    };
+    let mut given = std::env::args().skip(1);
+    while let Some(flag) = given.next() {
+        let value = given.next().with_context(|| format!("{flag} needs a value"))?;
+        match flag.as_str() {
+            "--data" => arguments.data = value.into(),
+            "--model" => arguments.model = Some(value.into()),
+            "--peers" => arguments.peers = Some(value.into()),
+            _ => bail!("unknown argument {flag}; there are --data, --model and --peers"),
+        }
+    }
+    Ok(arguments)
+}
+
+fn cache_folder() -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("XDG_CACHE_HOME").filter(|it| !it.is_empty()) {
+        return Ok(folder.into());
+    }
+    let home = std::env::var_os("HOME").context("HOME is not set: name the model with --model")?;
+    Ok(Path::new(&home).join(".cache"))
+}

@@ -1,0 +1,91 @@
+//! Asks a real store, filled with a collection, all of its questions.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
+use waypost_memory::{
+    Draft, Embedder, Filter, MemoryId, SearchMode, SearchOptions, Store, StoreOptions, Timestamp,
+};
+
+use crate::data::{Collection, Document};
+use crate::measure::DEPTH;
+
+/// How a collection goes into a store.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Each conversation is a space of its own; otherwise all is one space.
+    pub space_per_conversation: bool,
+    /// Memories name their session, so that they are neighbours.
+    pub sessions: bool,
+}
+
+/// A store that holds a collection, in a folder that goes away with it.
+pub struct Filled<'a> {
+    collection: &'a Collection,
+    layout: Layout,
+    store: Store,
+    places: HashMap<MemoryId, Vec<usize>>,
+    _folder: tempfile::TempDir,
+}
+
+impl<'a> Filled<'a> {
+    /// Adds the whole collection to a new store and embeds it.
+    pub fn new(collection: &'a Collection, layout: Layout, embedder: Embedder) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let (store, _) = Store::open(folder.path(), StoreOptions::default())?;
+        store.set_embedder(Some(embedder));
+        let mut places: HashMap<MemoryId, Vec<usize>> = HashMap::new();
+        let now = Timestamp::from_millis(1_767_225_600_000);
+        for (first, chunk) in collection.documents.chunks(256).enumerate() {
+            let drafts = chunk.iter().map(|it| draft(it, layout)).collect();
+            for (at, added) in store.add_batch(drafts, now).into_iter().enumerate() {
+                let memory = added?.into_memory();
+                places.entry(memory.id).or_default().push(first * 256 + at);
+            }
+        }
+        loop {
+            let progress = store.embed_pending(256)?;
+            ensure!(progress.failed == 0, "the model refused {} texts", progress.failed);
+            if progress.pending == 0 {
+                break;
+            }
+        }
+        Ok(Self { collection, layout, store, places, _folder: folder })
+    }
+
+    /// Every question's ranking, as places of documents. A document that is in the collection
+    /// twice is one memory and stands for both.
+    pub fn rankings(&self, mode: SearchMode) -> Result<Vec<Vec<usize>>> {
+        self.collection
+            .questions
+            .iter()
+            .map(|question| {
+                let space = self.layout.space_per_conversation;
+                let filter = Filter {
+                    space: space.then(|| question.conversation.clone()),
+                    ..Filter::default()
+                };
+                let options = SearchOptions { limit: DEPTH, filter, mode, ..Default::default() };
+                let found = self
+                    .store
+                    .search(&question.question, &options)
+                    .with_context(|| format!("the query {:?}", question.question))?;
+                ensure!(found.mode == mode, "searched {:?} instead of {mode:?}", found.mode);
+                Ok(found.hits.iter().flat_map(|it| self.places[&it.memory.id].clone()).collect())
+            })
+            .collect()
+    }
+}
+
+fn draft(document: &Document, layout: Layout) -> Draft {
+    let time = document.timestamp.as_deref();
+    Draft {
+        title: Some(document.title.clone()),
+        kind: Some("turn".to_owned()),
+        space: layout.space_per_conversation.then(|| document.conversation.clone()),
+        session: if layout.sessions { document.session_name() } else { None },
+        created_at: time
+            .and_then(|it| Timestamp::parse(it).or_else(|| Timestamp::parse(&format!("{it}Z")))),
+        ..Draft::new(document.content.clone())
+    }
+}
