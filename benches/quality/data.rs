@@ -11,43 +11,44 @@ use serde::de::DeserializeOwned;
 
 /// A document of a collection.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Document {
-    pub id: String,
-    pub title: String,
-    pub content: String,
-    pub conversation: String,
+pub(crate) struct Document {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) content: String,
+    pub(crate) conversation: String,
     #[serde(default)]
-    pub session: Option<u32>,
+    pub(crate) session: Option<u32>,
     #[serde(default)]
-    pub timestamp: Option<String>,
+    pub(crate) timestamp: Option<String>,
 }
 
 impl Document {
     /// The conversation and the number of the session in it.
-    pub fn session_name(&self) -> Option<String> {
+    pub(crate) fn session_name(&self) -> Option<String> {
         self.session.map(|number| format!("{}/{number}", self.conversation))
     }
 }
 
 /// A question and the documents that answer it.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Question {
-    pub question: String,
-    pub category: u32,
-    pub conversation: String,
-    pub relevant: Vec<String>,
+pub(crate) struct Question {
+    #[serde(rename = "question")]
+    pub(crate) text: String,
+    pub(crate) category: u32,
+    pub(crate) conversation: String,
+    pub(crate) relevant: Vec<String>,
 }
 
 /// A test collection.
 #[derive(Debug)]
-pub struct Collection {
-    pub documents: Vec<Document>,
-    pub questions: Vec<Question>,
+pub(crate) struct Collection {
+    pub(crate) documents: Vec<Document>,
+    pub(crate) questions: Vec<Question>,
 }
 
 impl Collection {
     /// Reads the collection in `folder`.
-    pub fn read(folder: &Path) -> Result<Self> {
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
         Ok(Self {
             documents: lines(&folder.join("corpus.jsonl"))?,
             questions: lines(&folder.join("queries.jsonl"))?,
@@ -55,7 +56,7 @@ impl Collection {
     }
 
     /// The documents' places by their ids.
-    pub fn places(&self) -> HashMap<&str, usize> {
+    pub(crate) fn places(&self) -> HashMap<&str, usize> {
         self.documents.iter().enumerate().map(|(place, it)| (it.id.as_str(), place)).collect()
     }
 }

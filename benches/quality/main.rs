@@ -141,8 +141,10 @@ fn measure(
 /// The places of the documents that answer, for each question.
 fn relevant(collection: &Collection) -> Vec<HashSet<usize>> {
     let places = collection.places();
-    let find = |ids: &Vec<String>| ids.iter().filter_map(|it| places.get(it.as_str()).copied());
-    collection.questions.iter().map(|it| find(&it.relevant).collect()).collect()
+    let found = collection.questions.iter().map(|question| {
+        question.relevant.iter().filter_map(|id| places.get(id.as_str()).copied()).collect()
+    });
+    found.collect()
 }
 
 fn judge(rankings: &[Vec<usize>], relevant: &[HashSet<usize>]) -> Vec<Measures> {

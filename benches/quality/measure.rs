@@ -5,23 +5,23 @@ use std::iter::Sum;
 use std::ops::{Add, Div};
 
 /// How deep a ranking is looked at.
-pub const DEPTH: usize = 20;
+pub(crate) const DEPTH: usize = 20;
 
 /// The measures of one question, or their mean over several.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Measures {
-    pub recall_5: f64,
-    pub recall_10: f64,
-    pub recall_20: f64,
-    pub ndcg_10: f64,
-    pub reciprocal_rank: f64,
+pub(crate) struct Measures {
+    pub(crate) recall_5: f64,
+    pub(crate) recall_10: f64,
+    pub(crate) recall_20: f64,
+    pub(crate) ndcg_10: f64,
+    pub(crate) reciprocal_rank: f64,
 }
 
 impl Measures {
     /// Measures one ranking (places of documents, best first) against the places that answer.
     /// Gains are binary, the discount is the logarithm to base 2; the reciprocal rank is 0 where
     /// the first [`DEPTH`] hold no answer.
-    pub fn of(ranking: &[usize], relevant: &HashSet<usize>) -> Self {
+    pub(crate) fn of(ranking: &[usize], relevant: &HashSet<usize>) -> Self {
         let found = |depth: usize| {
             let count = ranking.iter().take(depth).filter(|it| relevant.contains(it)).count();
             count as f64 / relevant.len().max(1) as f64
@@ -41,7 +41,7 @@ impl Measures {
     }
 
     /// The mean over questions.
-    pub fn mean(all: &[Self]) -> Self {
+    pub(crate) fn mean(all: &[Self]) -> Self {
         all.iter().copied().sum::<Self>() / all.len().max(1) as f64
     }
 }

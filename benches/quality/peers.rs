@@ -11,7 +11,7 @@ use crate::vectors::CachedModel;
 
 /// Every question's ranking by nothing but the cosine of the model's vectors. Ties go to the
 /// document that comes first.
-pub fn model_alone(
+pub(crate) fn model_alone(
     collection: &Collection,
     own_conversation: bool,
     model: &CachedModel,
@@ -19,7 +19,7 @@ pub fn model_alone(
     let texts: Vec<String> = collection.documents.iter().map(text).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let documents = model.embed(&texts)?;
-    let questions: Vec<&str> = collection.questions.iter().map(|it| it.question.as_str()).collect();
+    let questions: Vec<&str> = collection.questions.iter().map(|it| it.text.as_str()).collect();
     let vectors = model.embed(&questions)?;
     let rankings = collection.questions.iter().zip(&vectors).map(|(question, vector)| {
         let mut found: Vec<(f32, usize)> = collection
@@ -49,9 +49,9 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Reads tab-separated rows: collection, system, questions, R@5, R@10, R@20, nDCG@10, MRR.
-pub fn read(path: &Path) -> Result<Vec<Row>> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+pub(crate) fn read(path: &Path) -> Result<Vec<Row>> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     text.lines()
         .map(|line| {
             let cells: Vec<&str> = line.split('\t').collect();

@@ -12,15 +12,15 @@ use crate::measure::DEPTH;
 
 /// How a collection goes into a store.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// Each conversation is a space of its own; otherwise all is one space.
-    pub space_per_conversation: bool,
+    pub(crate) space_per_conversation: bool,
     /// Memories name their session, so that they are neighbours.
-    pub sessions: bool,
+    pub(crate) sessions: bool,
 }
 
 /// A store that holds a collection, in a folder that goes away with it.
-pub struct Filled<'a> {
+pub(crate) struct Filled<'a> {
     collection: &'a Collection,
     layout: Layout,
     store: Store,
@@ -30,7 +30,11 @@ pub struct Filled<'a> {
 
 impl<'a> Filled<'a> {
     /// Adds the whole collection to a new store and embeds it.
-    pub fn new(collection: &'a Collection, layout: Layout, embedder: Embedder) -> Result<Self> {
+    pub(crate) fn new(
+        collection: &'a Collection,
+        layout: Layout,
+        embedder: Embedder,
+    ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let (store, _) = Store::open(folder.path(), StoreOptions::default())?;
         store.set_embedder(Some(embedder));
@@ -55,7 +59,7 @@ impl<'a> Filled<'a> {
 
     /// Every question's ranking, as places of documents. A document that is in the collection
     /// twice is one memory and stands for both.
-    pub fn rankings(&self, mode: SearchMode) -> Result<Vec<Vec<usize>>> {
+    pub(crate) fn rankings(&self, mode: SearchMode) -> Result<Vec<Vec<usize>>> {
         self.collection
             .questions
             .iter()
@@ -68,8 +72,8 @@ impl<'a> Filled<'a> {
                 let options = SearchOptions { limit: DEPTH, filter, mode, ..Default::default() };
                 let found = self
                     .store
-                    .search(&question.question, &options)
-                    .with_context(|| format!("the query {:?}", question.question))?;
+                    .search(&question.text, &options)
+                    .with_context(|| format!("the query {:?}", question.text))?;
                 ensure!(found.mode == mode, "searched {:?} instead of {mode:?}", found.mode);
                 Ok(found.hits.iter().flat_map(|it| self.places[&it.memory.id].clone()).collect())
             })

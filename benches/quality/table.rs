@@ -6,16 +6,16 @@ use crate::measure::Measures;
 
 /// One system on one collection.
 #[derive(Debug)]
-pub struct Row {
-    pub setting: String,
-    pub system: String,
-    pub questions: usize,
-    pub measures: Measures,
+pub(crate) struct Row {
+    pub(crate) setting: String,
+    pub(crate) system: String,
+    pub(crate) questions: usize,
+    pub(crate) measures: Measures,
 }
 
 impl Row {
     /// The mean over questions.
-    pub fn new(setting: &str, system: &str, all: &[Measures]) -> Self {
+    pub(crate) fn new(setting: &str, system: &str, all: &[Measures]) -> Self {
         Self {
             setting: setting.to_owned(),
             system: system.to_owned(),
@@ -27,28 +27,28 @@ impl Row {
 
 /// A Markdown table, grouped by setting.
 #[derive(Debug)]
-pub struct Table {
+pub(crate) struct Table {
     title: &'static str,
     rows: Vec<Row>,
     peers: Vec<Row>,
 }
 
 impl Table {
-    pub fn new(title: &'static str) -> Self {
+    pub(crate) fn new(title: &'static str) -> Self {
         Self { title, rows: Vec::new(), peers: Vec::new() }
     }
 
-    pub fn push(&mut self, row: Row) {
+    pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
     /// Other systems' rows: each goes under the setting of its name.
-    pub fn add_peers(&mut self, rows: Vec<Row>) {
+    pub(crate) fn add_peers(&mut self, rows: Vec<Row>) {
         self.peers.extend(rows);
     }
 
     /// Writes the table. The last column is Waypost's hybrid nDCG@10 divided by the row's.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "\n### {}\n", self.title)?;
         writeln!(
             out,
@@ -59,8 +59,7 @@ impl Table {
         settings.dedup();
         for setting in settings {
             let of_setting = |it: &&Row| it.setting == setting;
-            let rows: Vec<&Row> =
-                self.rows.iter().chain(&self.peers).filter(of_setting).collect();
+            let rows: Vec<&Row> = self.rows.iter().chain(&self.peers).filter(of_setting).collect();
             let hybrid = rows.iter().find(|it| it.system == "Waypost hybrid");
             for row in &rows {
                 let it = row.measures;

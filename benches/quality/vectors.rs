@@ -14,7 +14,7 @@ use waypost_memory::{Embedder, ModelInfo};
 type Key = [u8; 32];
 
 /// A model whose answers are remembered by the hash of the text.
-pub struct CachedModel {
+pub(crate) struct CachedModel {
     model: Model,
     cache: Mutex<Cache>,
 }
@@ -27,7 +27,7 @@ struct Cache {
 impl CachedModel {
     /// Loads the model in `folder`; vectors that it made before are read from `cache_dir`, in a
     /// file named after the model's fingerprint.
-    pub fn load(folder: &Path, cache_dir: &Path) -> Result<Self> {
+    pub(crate) fn load(folder: &Path, cache_dir: &Path) -> Result<Self> {
         let model = Model::load(folder)?;
         fs::create_dir_all(cache_dir)?;
         let path = cache_dir.join(format!("{}.vectors", model.fingerprint()));
@@ -37,7 +37,7 @@ impl CachedModel {
     }
 
     /// The vectors of these texts.
-    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    pub(crate) fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let keys: Vec<Key> = texts.iter().map(|text| Sha256::digest(text).into()).collect();
         let mut cache = self.lock();
         let missing: Vec<usize> =
@@ -53,7 +53,7 @@ impl CachedModel {
     }
 
     /// The model as a store takes it.
-    pub fn embedder(self: &Arc<Self>) -> Embedder {
+    pub(crate) fn embedder(self: &Arc<Self>) -> Embedder {
         let model = ModelInfo {
             name: self.model.name().to_owned(),
             fingerprint: self.model.fingerprint().to_owned(),

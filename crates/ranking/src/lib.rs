@@ -63,12 +63,14 @@ mod index;
 
 mod vector;
 
+mod cues;
 mod explanation;
 mod feedback;
 mod fuse;
 mod neighbours;
 
 pub use bm25::Bm25;
+pub use cues::{Cues, asks_for_time, substance};
 pub use error::{Error, ErrorKind};
 pub use explanation::Explanation;
 pub use feedback::{Feedback, VectorFeedback};

@@ -1,0 +1,188 @@
+//! What the wording of a text says about its part in a conversation, beside its words.
+
+/// Words that place a text in time. Names of months that are everyday words (`may`, `march`) count
+/// only with a capital.
+const TIME_WORDS: &[&str] = &[
+    "ago",
+    "april",
+    "august",
+    "autumn",
+    "date",
+    "day",
+    "days",
+    "december",
+    "evening",
+    "fall",
+    "february",
+    "friday",
+    "fridays",
+    "hour",
+    "hours",
+    "january",
+    "july",
+    "june",
+    "last",
+    "midnight",
+    "monday",
+    "mondays",
+    "month",
+    "months",
+    "morning",
+    "next",
+    "night",
+    "noon",
+    "november",
+    "october",
+    "recently",
+    "saturday",
+    "saturdays",
+    "season",
+    "september",
+    "since",
+    "spring",
+    "summer",
+    "sunday",
+    "sundays",
+    "thursday",
+    "thursdays",
+    "today",
+    "tomorrow",
+    "tonight",
+    "tuesday",
+    "tuesdays",
+    "wednesday",
+    "wednesdays",
+    "week",
+    "weekend",
+    "weekends",
+    "weeks",
+    "winter",
+    "year",
+    "years",
+    "yesterday",
+];
+
+/// Units and kinds of time that a question may ask for: "what day", "which year".
+const TIME_UNITS: &[&str] =
+    &["date", "day", "decade", "hour", "month", "season", "time", "week", "year"];
+
+/// Cues of a document: two bits, cheap enough to keep for every document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cues {
+    /// It ends in a question mark: it asks and does not tell.
+    pub asks: bool,
+    /// It names a time: a year, a day, "yesterday", "last week".
+    pub tells_time: bool,
+}
+
+impl Cues {
+    /// The cues of a document's content.
+    ///
+    /// ```
+    /// use waypost_ranking::Cues;
+    ///
+    /// assert!(Cues::of("How was the trip?").asks);
+    /// assert!(Cues::of("We went there last week.").tells_time);
+    /// assert_eq!(Cues::of("It was fun."), Cues::default());
+    /// ```
+    pub fn of(content: &str) -> Self {
+        let asks = content.trim_end().ends_with(['?', '？', '؟']);
+        Self { asks, tells_time: words(content).any(names_time) }
+    }
+
+    /// The cues as two bits.
+    pub fn to_bits(self) -> u8 {
+        u8::from(self.asks) | u8::from(self.tells_time) << 1
+    }
+
+    /// The cues of these two bits; others are ignored.
+    pub fn from_bits(bits: u8) -> Self {
+        Self { asks: bits & 1 != 0, tells_time: bits & 2 != 0 }
+    }
+}
+
+/// Whether a query asks for a point or a length of time.
+///
+/// ```
+/// use waypost_ranking::asks_for_time;
+///
+/// assert!(asks_for_time("When did we move?"));
+/// assert!(asks_for_time("in which year was it"));
+/// assert!(!asks_for_time("Where did we go the day before?"));
+/// ```
+pub fn asks_for_time(query: &str) -> bool {
+    let lower = query.to_lowercase();
+    let mut before = "";
+    for word in words(&lower) {
+        let asked = match before {
+            "how" => word == "long",
+            "what" | "which" => TIME_UNITS.contains(&word),
+            _ => word == "when",
+        };
+        if asked {
+            return true;
+        }
+        before = word;
+    }
+    false
+}
+
+/// How much a document of `length` terms has to say, 0 to 1: texts below 20 terms (a sentence or
+/// two) have less, from there on length is no merit.
+///
+/// BM25's length normalisation prefers the shorter of two texts with the same words. Among very short
+/// texts that is upside down: "Wow, the beach!" names the beach and says nothing of it.
+pub fn substance(length: u32) -> f32 {
+    length.min(20) as f32 / 20.0
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty())
+}
+
+fn names_time(word: &str) -> bool {
+    if let "May" | "March" = word {
+        return true;
+    }
+    let bytes = word.as_bytes();
+    if let [b'1', b'8' | b'9', _, _] | [b'2', b'0', _, _] = bytes {
+        return bytes.iter().all(u8::is_ascii_digit);
+    }
+    bytes.len() <= 10 && TIME_WORDS.binary_search(&word.to_lowercase().as_str()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_words_are_in_order_for_binary_search() {
+        assert!(TIME_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn a_modal_verb_is_no_month() {
+        assert!(!Cues::of("I may march on").tells_time);
+        assert!(Cues::of("on 7 May").tells_time);
+    }
+
+    #[test]
+    fn a_number_of_four_digits_is_a_year_only_within_reason() {
+        assert!(Cues::of("built in 1987").tells_time);
+        assert!(!Cues::of("port 4747").tells_time);
+        assert!(!Cues::of("version 20b1").tells_time);
+    }
+
+    #[test]
+    fn bits_round_trip() {
+        for bits in 0..4 {
+            assert_eq!(Cues::from_bits(bits).to_bits(), bits);
+        }
+    }
+
+    #[test]
+    fn a_text_without_words_has_no_cues() {
+        assert_eq!(Cues::of(" … "), Cues::default());
+        assert!(!asks_for_time(""));
+    }
+}
