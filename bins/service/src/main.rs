@@ -1,3 +1,21 @@
-//! The Waypost service: memory over HTTP.
+//! The program `service`.
 
-fn main() {}
+mod cli;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let Err(error) = serve(cli::Arguments::parse()) else { return ExitCode::SUCCESS };
+    // The log may not have begun, and may be filtered: why nothing runs is said in any case.
+    let written = writeln!(std::io::stderr(), "error: {error:#}");
+    if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+fn serve(arguments: cli::Arguments) -> anyhow::Result<()> {
+    let (options, log) = arguments.resolve()?;
+    cli::start_log(&log)?;
+    waypost_service::run(&options)
+}

@@ -1,0 +1,178 @@
+//! What happens to every request, in order: id, origin checks, token, route, log line, metrics.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::{IntoResponse, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use http_body_util::BodyExt;
+use serde::Serialize;
+use tower::ServiceExt;
+use tracing::Instrument;
+use waypost_api::{PROBLEM_JSON, Problem};
+
+use crate::body;
+use crate::failure::{Failure, as_problem};
+use crate::guard;
+use crate::state::App;
+
+static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The pattern of the route that answered, such as `/api/memory/{id}`.
+#[derive(Debug, Clone)]
+pub(crate) struct Route(pub(crate) String);
+
+/// Answers one request; whatever happens, it is an answer.
+pub(crate) async fn answer(
+    app: Arc<App>,
+    router: Router,
+    peer: SocketAddr,
+    request: Request<hyper::body::Incoming>,
+) -> Response {
+    let started = Instant::now();
+    app.metrics.begin();
+    let id = request_id(request.headers());
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
+    let response = admit(&app, router, peer, request.map(Body::new)).instrument(span.clone());
+    let response = catch(response).await.unwrap_or_else(|_| {
+        let _entered = span.enter();
+        tracing::error!("a request panicked");
+        Failure::internal().into_response()
+    });
+    let route = response.extensions().get::<Route>().map_or("unmatched", |it| &it.0).to_owned();
+    let mut response = finish(as_problem(response), &method, &path).await;
+    let status = response.status();
+    response.headers_mut().insert(REQUEST_ID.clone(), id);
+    let took = started.elapsed();
+    app.metrics.end(&method, &route, status.as_u16(), took);
+    let _entered = span.enter();
+    let ms = took.as_secs_f64() * 1000.0;
+    tracing::debug!(%method, route, status = status.as_u16(), ms, "answered");
+    response
+}
+
+/// The checks before the router, then the router.
+async fn admit(app: &App, router: Router, peer: SocketAddr, mut request: Request) -> Response {
+    let checked = app.gate.check(request.uri(), request.headers());
+    let admitted = checked.and_then(|()| {
+        if guard::is_public(request.uri().path()) {
+            return Ok(None);
+        }
+        if app.is_stopping() {
+            return Err(Failure::stopping());
+        }
+        guard::authenticate(&app.tokens, request.headers()).map(Some)
+    });
+    match admitted {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            request.extensions_mut().insert(ConnectInfo(peer));
+            match router.oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        }
+        Err(failure) => {
+            // Who waits for `100 Continue` has not begun to send.
+            if !request.headers().contains_key(EXPECT) {
+                body::drain(request.into_body()).await;
+            }
+            failure.into_response()
+        }
+    }
+}
+
+/// Headers of every answer, and the path in every problem.
+async fn finish(response: Response, method: &Method, path: &str) -> Response {
+    let (mut head, mut body) = response.into_parts();
+    head.headers.insert(HeaderName::from_static("x-content-type-options"), NOSNIFF);
+    head.headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    let is_problem =
+        head.headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
+    if is_problem && method != Method::HEAD {
+        // Problems are small and complete: there is nothing to wait for.
+        if let Ok(bytes) = body.collect().await.map(|it| it.to_bytes()) {
+            body = match serde_json::from_slice::<Problem>(&bytes) {
+                Ok(problem) => serde_json::to_vec(&problem.at(path)).unwrap_or_default().into(),
+                Err(_) => bytes.into(),
+            };
+        } else {
+            body = Body::empty();
+        }
+    }
+    Response::from_parts(head, body)
+}
+
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+
+/// Runs the future; a panic in it becomes an error.
+async fn catch<F: Future<Output = Response>>(work: F) -> Result<Response, Box<dyn Any + Send>> {
+    let mut work = pin!(work);
+    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Ready(response)) => Poll::Ready(Ok(response)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+/// The caller's request id if it is harmless, else a new one.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    if let Some(given) = headers.get(&REQUEST_ID) {
+        let harmless = |it: &u8| it.is_ascii_alphanumeric() || b"-_.:".contains(it);
+        if (1..=128).contains(&given.len()) && given.as_bytes().iter().all(harmless) {
+            return given.clone();
+        }
+    }
+    let mut random = [0_u8; 8];
+    if getrandom::fill(&mut random).is_err() {
+        return HeaderValue::from_static("unknown");
+    }
+    let text = format!("{:016x}", u64::from_le_bytes(random));
+    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+/// Remembers in the answer which route gave it.
+pub(crate) async fn note_route(
+    matched: Option<axum::extract::MatchedPath>,
+    request: Request,
+    next: axum::middleware::Next,
+) -> Response {
+    let mut response = next.run(request).await;
+    if let Some(matched) = matched {
+        response.extensions_mut().insert(Route(matched.as_str().to_owned()));
+    }
+    response
+}
+
+/// A JSON answer.
+pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    let mut response = (status, encode(value)).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The value as JSON on one line.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the wire's types have string keys and finite numbers")
+}
+
+/// The failure, once the rest of the body has been read so that the client gets to see it.
+pub(crate) async fn drain_and(body: Body, failure: Failure) -> Failure {
+    body::drain(body).await;
+    failure
+}

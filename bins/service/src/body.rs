@@ -1,0 +1,135 @@
+//! Reading request bodies: within a size, within a time, and without filling the memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::StatusCode;
+use http_body_util::BodyExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::failure::Failure;
+use crate::limits::Limits;
+
+/// How much and how long an answer's sender is heard out after its body was refused: a client that
+/// is still sending would otherwise see a broken connection in place of the answer.
+const DRAIN_BYTES_MAX: usize = 80 * 1024 * 1024;
+const DRAIN_TIME: Duration = Duration::from_secs(3);
+const KIB: usize = 1024;
+
+/// A body in memory, counted against what all of them may take together.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) bytes: Bytes,
+    _share: Vec<OwnedSemaphorePermit>,
+}
+
+/// Hands out the memory for bodies.
+#[derive(Debug)]
+pub(crate) struct Bodies(Arc<Semaphore>);
+
+impl Bodies {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self(Arc::new(Semaphore::new(limits.bodies_bytes_max / KIB)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Failure> {
+        let kib = u32::try_from(bytes.div_ceil(KIB)).unwrap_or(u32::MAX);
+        Arc::clone(&self.0)
+            .try_acquire_many_owned(kib)
+            .map_err(|_| Failure::busy("too many large bodies are being received"))
+    }
+
+    /// The whole body, or 413, 408 or 400.
+    pub(crate) async fn read(&self, mut body: Body, limits: &Limits) -> Result<Held, Failure> {
+        let deadline = Instant::now() + limits.body_read_time;
+        let announced = http_body::Body::size_hint(&body).lower();
+        if announced > limits.body_bytes_max as u64 {
+            drain(body).await;
+            return Err(too_large(limits.body_bytes_max as u64));
+        }
+        let mut bytes = Vec::with_capacity(announced.min(64 * 1024) as usize);
+        let mut share = Vec::new();
+        let mut granted = 0;
+        loop {
+            let frame = timeout_at(deadline, body.frame()).await.map_err(|_| too_slow(limits))?;
+            let Some(frame) = frame else { break };
+            let Ok(piece) = frame.map_err(|_| broken())?.into_data() else { continue };
+            if bytes.len() + piece.len() > limits.body_bytes_max {
+                drop((bytes, share));
+                drain(body).await;
+                return Err(too_large(limits.body_bytes_max as u64));
+            }
+            if bytes.len() + piece.len() > granted {
+                let more = piece.len().max(granted).max(64 * KIB);
+                share.push(self.take(more)?);
+                granted += more;
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(Held { bytes: bytes.into(), _share: share })
+    }
+}
+
+/// The next piece of a streamed body; `None` at its end. `read_bytes` counts up to the limit.
+pub(crate) async fn next_piece(
+    body: &mut Body,
+    read_bytes: &mut u64,
+    bytes_max: u64,
+    limits: &Limits,
+) -> Result<Option<Bytes>, Failure> {
+    loop {
+        let frame =
+            timeout(limits.body_read_time, body.frame()).await.map_err(|_| too_slow(limits))?;
+        let Some(frame) = frame else { return Ok(None) };
+        let Ok(piece) = frame.map_err(|_| broken())?.into_data() else { continue };
+        *read_bytes += piece.len() as u64;
+        if *read_bytes > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        return Ok(Some(piece));
+    }
+}
+
+/// Reads on and throws away, so that the client gets to read its answer.
+pub(crate) async fn drain(mut body: Body) {
+    let mut left = DRAIN_BYTES_MAX;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            match left.checked_sub(bytes) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    if timeout(DRAIN_TIME, reading).await.is_err() {
+        tracing::debug!("the rest of a refused body was not read");
+    }
+}
+
+pub(crate) fn too_large(bytes_max: u64) -> Failure {
+    Failure::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("the body is larger than the limit of {bytes_max} bytes; send less at once"),
+    )
+    .closing()
+}
+
+fn too_slow(limits: &Limits) -> Failure {
+    Failure::new(
+        StatusCode::REQUEST_TIMEOUT,
+        format!("the body did not arrive within {} s", limits.body_read_time.as_secs_f32()),
+    )
+    .closing()
+}
+
+fn broken() -> Failure {
+    Failure::new(
+        StatusCode::BAD_REQUEST,
+        "the body ended early or its chunks are malformed; send what Content-Length or the chunks announce",
+    )
+    .closing()
+}

@@ -1,0 +1,95 @@
+//! The command line and the log.
+
+use std::env;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+use waypost_project::{Flag, LogFormat, LogSettings, Project, Settings, Sources};
+use waypost_service::Options;
+
+/// Serve a project's memories over HTTP
+#[derive(Debug, Parser)]
+#[command(
+    name = "service",
+    version,
+    after_help = "Each setting may also come from its WAYPOST_* variable or from .waypost/config.yaml.\n\nExample: service --project ~/notes --listen 127.0.0.1:4747"
+)]
+pub(crate) struct Arguments {
+    /// The project's folder; by default the nearest one upwards with .waypost or .git
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// The address and port to listen on
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// The embedding model: a name, the path of a model folder, or `none`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Take the embedding model from the cache only
+    #[arg(long)]
+    offline: bool,
+    /// Allow an address that other machines reach, although tokens and memories then travel in the clear
+    #[arg(long)]
+    allow_remote: bool,
+    /// How the log is written: `text` or `json`
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+    /// What is logged, such as `info` or `waypost_service=debug`
+    #[arg(long, value_name = "FILTER")]
+    log_level: Option<String>,
+}
+
+impl Arguments {
+    /// Everything resolved: what the service is started with, and how it logs.
+    pub(crate) fn resolve(self) -> anyhow::Result<(Options, LogSettings)> {
+        let current_dir = env::current_dir().context("there is no current folder")?;
+        let project = match &self.project {
+            Some(dir) => Project::at(dir)?,
+            None => Project::find(&current_dir)?,
+        };
+        let settings = Settings::resolve(&Sources {
+            project: &project,
+            current_dir: &current_dir,
+            flags: &self.flags(),
+            environment: &|name| env::var_os(name),
+        })?;
+        settings.check_listen()?;
+        let mut options = Options::new(project, &settings);
+        if let Some(hub) = &mut options.model.sources.hub {
+            // The hub's own variables, as its other clients read them.
+            let given = |name| env::var(name).ok().filter(|it| !it.is_empty());
+            hub.endpoint = given("HF_ENDPOINT");
+            hub.token = given("HF_TOKEN");
+        }
+        Ok((options, settings.log))
+    }
+
+    fn flags(&self) -> Vec<Flag> {
+        let on = |it: bool, value: &str| it.then(|| value.to_owned());
+        [
+            ("listen", "--listen", self.listen.clone()),
+            ("model.name", "--model", self.model.clone()),
+            ("model.fetch", "--offline", on(self.offline, "false")),
+            ("allow_remote", "--allow-remote", on(self.allow_remote, "true")),
+            ("log.format", "--log-format", self.log_format.clone()),
+            ("log.level", "--log-level", self.log_level.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(key, flag, value)| Some(Flag::new(key, flag, value?)))
+        .collect()
+    }
+}
+
+/// Begins to log to standard error.
+pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.level)
+        .with_context(|| format!("log.level: \"{}\" is no log filter", settings.level))?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.format {
+        LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Json => log.json().init(),
+    }
+    Ok(())
+}

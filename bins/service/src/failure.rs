@@ -1,0 +1,186 @@
+//! Answers that say what went wrong: problem+json, and nothing of the inside.
+
+use axum::response::{IntoResponse, Response};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{StatusCode, header};
+use waypost_api::{PROBLEM_JSON, Problem};
+use waypost_memory::ErrorKind;
+
+/// A problem and the headers that go with it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) problem: Box<Problem>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Problem::new(status.as_u16(), detail).into()
+    }
+
+    /// Something failed that the client cannot help; the cause is in the log under the request id.
+    pub(crate) fn internal() -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "something failed inside the service; its log has the cause under this answer's X-Request-Id",
+        )
+    }
+
+    /// 503 with a hint to try again.
+    pub(crate) fn busy(reason: &str) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}; try again in a second"))
+            .with(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// 503 because of a signal to stop.
+    pub(crate) fn stopping() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
+            .with(RETRY_AFTER, HeaderValue::from_static("5"))
+            .closing()
+    }
+
+    /// 401, for a token that is missing or not good.
+    pub(crate) fn unauthorized(detail: &str, challenge: &'static str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+            .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        self.problem.status
+    }
+
+    #[must_use]
+    fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// The connection cannot be used further.
+    #[must_use]
+    pub(crate) fn closing(self) -> Self {
+        self.with(CONNECTION, HeaderValue::from_static("close"))
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self { problem: Box::new(problem), headers: Vec::new() }
+    }
+}
+
+impl From<waypost_memory::Error> for Failure {
+    fn from(error: waypost_memory::Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Invalid => {
+                if let waypost_memory::Error::Invalid { field, reason } = &error {
+                    let pointer = format!("/{}", field.trim_start_matches('/'));
+                    return Problem::field(pointer, reason.clone()).into();
+                }
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Busy => StatusCode::CONFLICT,
+            ErrorKind::Full => return full(),
+            ErrorKind::Unavailable => {
+                if !matches!(error, waypost_memory::Error::NoModel { .. }) {
+                    tracing::error!(error = chain(&error), "the store is not available");
+                    return Self::new(
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        "the service cannot do this now; its log has the cause under this answer's X-Request-Id",
+                    );
+                }
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            ErrorKind::Locked | ErrorKind::Damaged | ErrorKind::Io => {
+                tracing::error!(error = chain(&error), "the store failed");
+                return Self::internal();
+            }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<waypost_auth::Error> for Failure {
+    fn from(error: waypost_auth::Error) -> Self {
+        use waypost_auth::ErrorKind;
+        match (error.kind(), &error) {
+            (ErrorKind::Invalid, waypost_auth::Error::Invalid { field, reason }) => {
+                Problem::field(format!("/{field}"), reason.clone()).into()
+            }
+            (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),
+            (ErrorKind::Full, _) => full(),
+            _ => {
+                tracing::error!(error = chain(&error), "the tokens failed");
+                Self::internal()
+            }
+        }
+    }
+}
+
+fn full() -> Failure {
+    tracing::error!("the disk is full: writes are refused until there is room");
+    Failure::new(
+        StatusCode::INSUFFICIENT_STORAGE,
+        "the disk of the service is full: nothing was stored, reads go on; make room and send it again",
+    )
+}
+
+/// The error and its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status =
+            StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.problem).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
+        for (name, value) in self.headers {
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+/// Turns the router's own bare errors into problems; `Allow` is kept.
+pub(crate) fn as_problem(response: Response) -> Response {
+    let status = response.status();
+    let is_problem = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
+    if is_problem || !(status.is_client_error() || status.is_server_error()) {
+        return response;
+    }
+    let allow = response.headers().get(ALLOW).cloned();
+    let detail = match (status, &allow) {
+        (StatusCode::NOT_FOUND, _) => "there is nothing at this path".to_owned(),
+        (StatusCode::METHOD_NOT_ALLOWED, Some(allow)) => {
+            format!("this path takes {} only", allow.to_str().unwrap_or_default())
+        }
+        _ => "the request cannot be served".to_owned(),
+    };
+    let mut failure = Failure::new(status, detail);
+    if let Some(allow) = allow {
+        failure = failure.with(ALLOW, allow);
+    }
+    failure.into_response()
+}

@@ -1,0 +1,212 @@
+//! Who may come in: the `Host`, `Origin` and `Sec-Fetch-Site` checks, then the bearer token.
+//!
+//! A web page can make a browser send requests to loopback, and a name that its owner points at
+//! 127.0.0.1 makes them same-origin. The first is caught by `Origin` and `Sec-Fetch-Site`, the
+//! second by `Host`; and neither has the token, which is taken from `Authorization` alone.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN};
+use http::uri::Authority;
+use http::{StatusCode, Uri};
+use waypost_auth::{Rejected, Scope, TokenStore, Verified};
+
+use crate::failure::Failure;
+use crate::state::now_ms;
+
+/// Longer tokens are refused unread.
+const TOKEN_BYTES_MAX: usize = 512;
+
+/// Which `Host` and `Origin` values are ours.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    address: SocketAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Gate {
+    /// `hosts` are further names, with or without a port; `origins` are whole origins.
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+        let lower = |it: &[String]| it.iter().map(|it| it.to_ascii_lowercase()).collect();
+        Self { address, hosts: lower(hosts), origins: lower(origins) }
+    }
+
+    /// Refuses what did not come from a program that meant us.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
+        let host = sole(headers, &HOST, "Host")?.ok_or_else(|| {
+            Failure::new(StatusCode::BAD_REQUEST, "the Host header is missing; send exactly one")
+        })?;
+        let named = std::str::from_utf8(host.as_bytes()).ok().filter(|it| self.is_ours(it));
+        let target_is_ours = uri.authority().is_none_or(|it| self.is_ours(it.as_str()));
+        if named.is_none() || !target_is_ours {
+            return Err(Failure::new(
+                StatusCode::MISDIRECTED_REQUEST,
+                format!(
+                    "this service does not answer for that host; use 127.0.0.1:{port} or localhost:{port}, or allow the name in the service's settings",
+                    port = self.address.port()
+                ),
+            ));
+        }
+        if let Some(origin) = sole(headers, &ORIGIN, "Origin")? {
+            let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
+            if !self.origins.contains(&origin) {
+                return Err(Failure::new(
+                    StatusCode::FORBIDDEN,
+                    "requests from web pages are refused: this Origin is not allowed",
+                ));
+            }
+        } else if let Some(site) = headers.get("sec-fetch-site")
+            && !matches!(site.as_bytes(), b"none" | b"same-origin")
+        {
+            return Err(Failure::new(
+                StatusCode::FORBIDDEN,
+                "requests from web pages are refused: Sec-Fetch-Site must be none or same-origin",
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_ours(&self, authority: &str) -> bool {
+        let authority = authority.to_ascii_lowercase();
+        // No user part, no path, nothing that only looks like an authority.
+        let Ok(parsed) = authority.parse::<Authority>() else { return false };
+        if authority.contains('@') {
+            return false;
+        }
+        if self.hosts.iter().any(|it| *it == authority || *it == parsed.host()) {
+            return true;
+        }
+        if parsed.port_u16().unwrap_or(80) != self.address.port() {
+            return false;
+        }
+        let host = parsed.host();
+        if matches!(host, "127.0.0.1" | "localhost" | "[::1]") {
+            return true;
+        }
+        // A literal address cannot be rebound, so a service bound wider answers to any of its own.
+        let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+        literal.is_some_and(|it| it == self.address.ip() || self.address.ip().is_unspecified())
+    }
+}
+
+/// The header's only value; two of them are an error.
+fn sole<'a>(
+    headers: &'a HeaderMap,
+    name: &http::HeaderName,
+    shown: &str,
+) -> Result<Option<&'a HeaderValue>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        let detail = format!("more than one {shown} header; send exactly one");
+        return Err(Failure::new(StatusCode::BAD_REQUEST, detail));
+    }
+    Ok(first)
+}
+
+/// Who calls, once the token was found good.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    verified: Verified,
+}
+
+impl Caller {
+    /// 403 that names the scope, unless the token has it.
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
+        if self.verified.allows(scope) {
+            return Ok(());
+        }
+        Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str())))
+    }
+
+    /// The only space that the token may touch.
+    pub(crate) fn space(&self) -> Option<&str> {
+        self.verified.space.as_deref()
+    }
+
+    /// 403 for work on all of the store, unless the token is for all of it.
+    pub(crate) fn require_all_spaces(&self) -> Result<(), Failure> {
+        match self.space() {
+            None => Ok(()),
+            Some(space) => Err(Failure::forbidden(format!(
+                "the token is bound to the space {space}; this needs a token for all spaces"
+            ))),
+        }
+    }
+
+    /// Puts the token's space in place of none; another one is 403.
+    pub(crate) fn narrow(&self, asked: &mut Option<String>) -> Result<(), Failure> {
+        let Some(own) = self.space() else { return Ok(()) };
+        match asked {
+            Some(asked) if asked != own => {
+                Err(Failure::forbidden(format!("the token is bound to the space {own}")))
+            }
+            _ => {
+                *asked = Some(own.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a memory of that space exists for this caller.
+    pub(crate) fn sees(&self, space: &str) -> bool {
+        self.space().is_none_or(|own| own == space)
+    }
+}
+
+impl<S: Sync> axum::extract::FromRequestParts<S> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(
+        parts: &mut http::request::Parts,
+        _state: &S,
+    ) -> Result<Self, Failure> {
+        // Only a public path has no caller, and none of those routes takes one.
+        parts.extensions.get::<Self>().cloned().ok_or_else(no_token)
+    }
+}
+
+/// Paths that need no token. What a metrics reader must show is the business of its route.
+pub(crate) fn is_public(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+}
+
+fn no_token() -> Failure {
+    Failure::unauthorized("send a token: Authorization: Bearer wp_…", "Bearer realm=\"waypost\"")
+}
+
+fn bad_token() -> Failure {
+    Failure::unauthorized(
+        "the token is unknown, expired or revoked",
+        "Bearer realm=\"waypost\", error=\"invalid_token\"",
+    )
+}
+
+/// Who sends these headers; 401 unless the token is good. Every bad token gets the same answer.
+pub(crate) fn authenticate(tokens: &TokenStore, headers: &HeaderMap) -> Result<Caller, Failure> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let value = values.next().ok_or_else(no_token)?;
+    if values.next().is_some() {
+        return Err(Failure::unauthorized(
+            "more than one Authorization header; send exactly one",
+            "Bearer realm=\"waypost\", error=\"invalid_request\"",
+        ));
+    }
+    let text = value.to_str().map_err(|_| bad_token())?;
+    let (scheme, token) = text.split_once(' ').ok_or_else(no_token)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(no_token());
+    }
+    if token.is_empty() || token.len() > TOKEN_BYTES_MAX || token.contains([' ', '\t']) {
+        return Err(bad_token());
+    }
+    match tokens.verify(token, now_ms()) {
+        Ok(verified) => Ok(Caller { verified }),
+        Err(Rejected::Unavailable { reason }) => {
+            tracing::error!(%reason, "tokens cannot be checked");
+            Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "tokens cannot be checked now"))
+        }
+        Err(_) => Err(bad_token()),
+    }
+}

@@ -1,0 +1,27 @@
+//! The Waypost service: memory over HTTP.
+//!
+//! [`run`] is the program: it starts, answers until a signal, and stops in order. [`start`] is the
+//! same inside another program or a test.
+
+mod answer;
+mod body;
+mod failure;
+mod guard;
+mod limits;
+mod loader;
+mod metrics;
+mod model;
+mod pool;
+mod routes;
+mod server;
+mod settings;
+mod state;
+mod stream;
+mod wire;
+mod wiring;
+mod workers;
+
+pub use limits::Limits;
+pub use loader::ModelOptions;
+pub use settings::Options;
+pub use wiring::{Running, run, start};

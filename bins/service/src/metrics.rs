@@ -1,0 +1,161 @@
+//! What the service counts, in Prometheus' text format.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// Upper bounds of the latency buckets, in seconds.
+const BUCKETS: [f64; 12] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+/// Counters of requests; gauges are read where they are when they are asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    requests: Mutex<BTreeMap<(&'static str, String, u16), u64>>,
+    latencies: Mutex<BTreeMap<String, Histogram>>,
+    refused: AtomicU64,
+    embedded: AtomicU64,
+    embed_failed: AtomicU64,
+    in_flight: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum_seconds: f64,
+}
+
+/// Values that others keep, at the moment of asking.
+#[derive(Debug, Default)]
+pub(crate) struct Gauges {
+    pub(crate) memories: u64,
+    pub(crate) links: u64,
+    pub(crate) embedded: u64,
+    pub(crate) pending: u64,
+    pub(crate) storage_bytes: u64,
+    pub(crate) index_documents: u64,
+    pub(crate) index_terms: u64,
+    pub(crate) index_bytes: u64,
+    pub(crate) model_ready: bool,
+    pub(crate) queued_reads: usize,
+    pub(crate) queued_writes: usize,
+    pub(crate) uptime_seconds: u64,
+}
+
+impl Metrics {
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end(&self, method: &http::Method, route: &str, status: u16, took: Duration) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        // Methods and routes come from fixed sets, so that no client can grow the table.
+        let method = match method.as_str() {
+            "GET" => "GET",
+            "POST" => "POST",
+            "PATCH" => "PATCH",
+            "DELETE" => "DELETE",
+            _ => "other",
+        };
+        *self.requests.lock().entry((method, route.to_owned(), status)).or_default() += 1;
+        let seconds = took.as_secs_f64();
+        let mut latencies = self.latencies.lock();
+        let histogram = latencies.entry(route.to_owned()).or_default();
+        for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+        histogram.count += 1;
+        histogram.sum_seconds += seconds;
+    }
+
+    pub(crate) fn refused_connection(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn embeddings(&self, embedded: u64, failed: u64) {
+        self.embedded.fetch_add(embedded, Ordering::Relaxed);
+        self.embed_failed.fetch_add(failed, Ordering::Relaxed);
+    }
+
+    /// Everything, one metric after the other.
+    pub(crate) fn text(&self, gauges: &Gauges) -> String {
+        let mut out = String::new();
+        let lines =
+            self.write_requests(&mut out).and_then(|()| self.write_values(&mut out, gauges));
+        debug_assert!(lines.is_ok(), "a string takes everything");
+        out
+    }
+
+    fn write_requests(&self, out: &mut String) -> std::fmt::Result {
+        let name = "waypost_http_requests_total";
+        writeln!(out, "# HELP {name} Requests answered.\n# TYPE {name} counter")?;
+        for ((method, route, status), count) in self.requests.lock().iter() {
+            writeln!(
+                out,
+                "{name}{{method=\"{method}\",route=\"{route}\",status=\"{status}\"}} {count}"
+            )?;
+        }
+        let name = "waypost_http_request_duration_seconds";
+        writeln!(out, "# HELP {name} Time to answer.\n# TYPE {name} histogram")?;
+        for (route, it) in self.latencies.lock().iter() {
+            for (bound, count) in BUCKETS.iter().zip(it.buckets) {
+                writeln!(out, "{name}_bucket{{route=\"{route}\",le=\"{bound}\"}} {count}")?;
+            }
+            writeln!(out, "{name}_bucket{{route=\"{route}\",le=\"+Inf\"}} {}", it.count)?;
+            writeln!(out, "{name}_sum{{route=\"{route}\"}} {}", it.sum_seconds)?;
+            writeln!(out, "{name}_count{{route=\"{route}\"}} {}", it.count)?;
+        }
+        Ok(())
+    }
+
+    fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
+        let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let values: [(&str, &str, &str, u64); 16] = [
+            (
+                "connections_refused_total",
+                "counter",
+                "Connections over the limit.",
+                read(&self.refused),
+            ),
+            (
+                "embeddings_total",
+                "counter",
+                "Texts embedded in the background.",
+                read(&self.embedded),
+            ),
+            (
+                "embedding_failures_total",
+                "counter",
+                "Texts that the model refused.",
+                read(&self.embed_failed),
+            ),
+            ("http_requests_in_flight", "gauge", "Requests being answered.", read(&self.in_flight)),
+            ("memories", "gauge", "Memories in the store.", gauges.memories),
+            ("links", "gauge", "Links in the store.", gauges.links),
+            ("memories_embedded", "gauge", "Memories with a vector.", gauges.embedded),
+            ("memories_pending", "gauge", "Memories that wait for a vector.", gauges.pending),
+            ("storage_bytes", "gauge", "Bytes on disk.", gauges.storage_bytes),
+            ("index_documents", "gauge", "Memories in the index.", gauges.index_documents),
+            ("index_terms", "gauge", "Terms in the index.", gauges.index_terms),
+            ("index_bytes", "gauge", "Bytes of the index in memory.", gauges.index_bytes),
+            (
+                "model_ready",
+                "gauge",
+                "1 if the embedding model is in use.",
+                u64::from(gauges.model_ready),
+            ),
+            ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
+            ("queue_writes", "gauge", "Writing calls that wait.", gauges.queued_writes as u64),
+            ("uptime_seconds", "gauge", "Seconds since the start.", gauges.uptime_seconds),
+        ];
+        for (name, kind, help, value) in values {
+            writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
+            writeln!(out, "waypost_{name} {value}")?;
+        }
+        Ok(())
+    }
+}

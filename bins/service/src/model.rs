@@ -1,0 +1,77 @@
+//! What is known of the embedding model: written by its loader, read by status and metrics.
+
+use parking_lot::Mutex;
+use waypost_api::{ModelState, ModelStatus};
+
+/// The model's present state.
+#[derive(Debug)]
+pub(crate) struct ModelBoard {
+    present: Mutex<ModelStatus>,
+    remedy: Mutex<Option<String>>,
+}
+
+impl ModelBoard {
+    pub(crate) fn new(name: &str, state: ModelState) -> Self {
+        let board = Self {
+            present: Mutex::new(ModelStatus {
+                name: name.to_owned(),
+                dimensions: None,
+                state,
+                fetched_bytes: None,
+                total_bytes: None,
+            }),
+            remedy: Mutex::new(None),
+        };
+        if state == ModelState::Off {
+            *board.remedy.lock() = Some(
+                "the model is switched off: search is by words alone; set a model in the settings to search by meaning"
+                    .to_owned(),
+            );
+        }
+        board
+    }
+
+    pub(crate) fn status(&self) -> ModelStatus {
+        self.present.lock().clone()
+    }
+
+    /// What to do about search being by words alone; `None` when it is not.
+    pub(crate) fn remedy(&self) -> Option<String> {
+        let state = self.present.lock().state;
+        match state {
+            ModelState::Ready => None,
+            ModelState::Fetching | ModelState::Loading => Some(
+                "the embedding model is on its way: until then search is by words alone".to_owned(),
+            ),
+            ModelState::Missing | ModelState::Off => self.remedy.lock().clone(),
+        }
+    }
+
+    pub(crate) fn fetching(&self, done: u64, total: Option<u64>) {
+        let mut present = self.present.lock();
+        present.state = ModelState::Fetching;
+        present.fetched_bytes = Some(done);
+        present.total_bytes = total;
+    }
+
+    pub(crate) fn loading(&self) {
+        self.set(ModelState::Loading, None);
+    }
+
+    pub(crate) fn ready(&self, dimensions: usize) {
+        self.set(ModelState::Ready, Some(dimensions as u64));
+    }
+
+    pub(crate) fn missing(&self, remedy: &str) {
+        *self.remedy.lock() = Some(remedy.to_owned());
+        self.set(ModelState::Missing, None);
+    }
+
+    fn set(&self, state: ModelState, dimensions: Option<u64>) {
+        let mut present = self.present.lock();
+        present.state = state;
+        present.dimensions = dimensions;
+        present.fetched_bytes = None;
+        present.total_bytes = None;
+    }
+}

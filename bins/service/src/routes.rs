@@ -1,0 +1,60 @@
+//! Every path of the service and what answers it.
+
+mod batch;
+mod index;
+mod memory;
+mod operation;
+mod search;
+mod token;
+mod transfer;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::routing::{delete, get, post};
+use bytes::Bytes;
+
+use crate::answer::note_route;
+use crate::body::Held;
+use crate::failure::Failure;
+use crate::state::App;
+
+/// All routes over the opened parts.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/api/memory/search", post(search::search))
+        .route("/api/memory/add", post(memory::add))
+        .route("/api/memory/batch", post(batch::batch))
+        .route("/api/memory/status", get(operation::status))
+        .route("/api/memory/index", post(index::index))
+        .route("/api/memory/compact", post(index::compact))
+        .route("/api/memory/link", post(memory::link).delete(memory::unlink))
+        .route("/api/memory/export", get(transfer::export))
+        .route("/api/memory/import", post(transfer::import))
+        .route("/api/memory", get(memory::list))
+        .route("/api/memory/{id}", get(memory::get).patch(memory::update).delete(memory::delete))
+        .route("/api/memory/{id}/history", get(memory::history))
+        .route("/api/memory/{id}/links", get(memory::links))
+        .route("/api/tokens", get(token::list).post(token::create))
+        .route("/api/tokens/{id}", delete(token::revoke))
+        .route("/healthz", get(operation::healthz))
+        .route("/readyz", get(operation::readyz))
+        .route("/metrics", get(operation::metrics))
+        .route("/openapi.json", get(operation::openapi))
+        .route_layer(axum::middleware::from_fn(note_route))
+        .with_state(app)
+}
+
+/// The request's whole body, within the limits.
+async fn whole(app: &App, request: Request) -> Result<Held, Failure> {
+    app.bodies.read(request.into_body(), &app.limits).await
+}
+
+/// A JSON body as the type of the route.
+fn parse<T>(bytes: &Bytes) -> Result<T, Failure>
+where
+    T: serde::de::DeserializeOwned + waypost_api::Check,
+{
+    Ok(waypost_api::parse_body(bytes)?)
+}

@@ -1,0 +1,197 @@
+//! Many memories in one request: a line in, a line out, in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONTENT_TYPE;
+use waypost_api as api;
+use waypost_auth::Scope;
+use waypost_memory::{Added, Store};
+
+use super::parse;
+use crate::answer::{drain_and, encode};
+use crate::body::{next_piece, too_large};
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::state::{App, now};
+use crate::stream::{Ahead, NotSent};
+use crate::wire;
+
+/// Lines that are stored together.
+const GROUP_LINES_MAX: usize = 256;
+/// Bytes of lines that are stored together.
+const GROUP_BYTES_MAX: usize = 1024 * 1024;
+/// How long a group waits for more lines.
+const GROUP_WAIT: Duration = Duration::from_millis(5);
+
+pub(super) async fn batch(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let body = request.into_body();
+    if http_body::Body::size_hint(&body).lower() > app.limits.batch_bytes_max {
+        return Err(drain_and(body, too_large(app.limits.batch_bytes_max)).await);
+    }
+    let slot = app.streams.slot().await?;
+    let (ahead, answer) = Ahead::new(app.limits.unread_bytes_max);
+    tokio::spawn(async move {
+        let lines = Lines { app, caller, ahead, group: Vec::new(), group_bytes: 0, line: 0 };
+        if lines.run(body).await == Err(NotSent::Gone) {
+            tracing::debug!("the client of a batch is gone");
+        }
+        drop(slot);
+    });
+    let mut response = answer.into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(api::NDJSON));
+    Ok(response)
+}
+
+/// The lines of a batch on their way.
+struct Lines {
+    app: Arc<App>,
+    caller: Caller,
+    ahead: Ahead,
+    group: Vec<(u64, Bytes)>,
+    group_bytes: usize,
+    line: u64,
+}
+
+impl Lines {
+    async fn run(mut self, mut body: Body) -> Result<(), NotSent> {
+        let limits = self.app.limits.clone();
+        let mut rest = Vec::new();
+        // Set while the rest of a line that is too long goes by.
+        let mut skipping = false;
+        let mut read_bytes = 0;
+        loop {
+            let reading = next_piece(&mut body, &mut read_bytes, limits.batch_bytes_max, &limits);
+            let mut reading = std::pin::pin!(reading);
+            let soon = tokio::time::timeout(GROUP_WAIT, &mut reading).await;
+            let piece = if let Ok(piece) = soon {
+                piece
+            } else {
+                self.store_group().await?;
+                reading.await
+            };
+            let piece = match piece {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(failure) => {
+                    self.store_group().await?;
+                    return self.say(self.line + 1, Err(failure));
+                }
+            };
+            for part in piece.split_inclusive(|it| *it == b'\n') {
+                if !skipping {
+                    rest.extend_from_slice(part);
+                }
+                let ended = part.ends_with(b"\n");
+                if rest.len() > limits.body_bytes_max {
+                    rest = Vec::new();
+                    skipping = true;
+                    self.line += 1;
+                    self.store_group().await?;
+                    self.say(self.line, Err(too_large(limits.body_bytes_max as u64)))?;
+                } else if ended && !skipping {
+                    self.take(std::mem::take(&mut rest)).await?;
+                }
+                skipping &= !ended;
+            }
+        }
+        if !rest.is_empty() {
+            self.take(rest).await?;
+        }
+        self.store_group().await
+    }
+
+    async fn take(&mut self, line: Vec<u8>) -> Result<(), NotSent> {
+        self.line += 1;
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        self.group_bytes += line.len();
+        self.group.push((self.line, line.into()));
+        if self.group.len() >= GROUP_LINES_MAX || self.group_bytes >= GROUP_BYTES_MAX {
+            self.store_group().await?;
+        }
+        Ok(())
+    }
+
+    async fn store_group(&mut self) -> Result<(), NotSent> {
+        let group = std::mem::take(&mut self.group);
+        self.group_bytes = 0;
+        if group.is_empty() {
+            return Ok(());
+        }
+        let numbers: Vec<u64> = group.iter().map(|(number, _)| *number).collect();
+        let (store, caller) = (Arc::clone(&self.app.store), self.caller.clone());
+        let stored = self.app.writes.run(move || store_lines(&store, &caller, group)).await;
+        self.app.wake.embedding();
+        match stored {
+            Ok(results) => {
+                for (number, result) in numbers.into_iter().zip(results) {
+                    self.say(number, result)?;
+                }
+            }
+            Err(failure) => {
+                for number in numbers {
+                    self.say(number, Err(failure.problem.as_ref().clone().into()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn say(&self, line: u64, result: Result<(u16, u64), Failure>) -> Result<(), NotSent> {
+        let result = match result {
+            Ok((status, id)) => api::BatchResult { line, status, id: Some(id), problem: None },
+            Err(failure) => api::BatchResult {
+                line,
+                status: failure.status(),
+                id: None,
+                problem: Some(*failure.problem),
+            },
+        };
+        let mut bytes = encode(&result);
+        bytes.push(b'\n');
+        self.ahead.send(bytes.into())
+    }
+}
+
+/// Stores what is right among the lines; each has its own result.
+fn store_lines(
+    store: &Store,
+    caller: &Caller,
+    group: Vec<(u64, Bytes)>,
+) -> Vec<Result<(u16, u64), Failure>> {
+    let mut drafts = Vec::new();
+    let checked: Vec<Result<(), Failure>> = group
+        .into_iter()
+        .map(|(_, line)| {
+            let mut asked: api::AddRequest = parse(&line)?;
+            caller.narrow(&mut asked.space)?;
+            drafts.push(wire::draft(asked));
+            Ok(())
+        })
+        .collect();
+    let mut added = store.add_batch(drafts, now()).into_iter();
+    checked
+        .into_iter()
+        .map(|it| {
+            it?;
+            match added.next() {
+                Some(Ok(Added::New(memory))) => Ok((201, memory.id.get())),
+                Some(Ok(Added::Existing(memory))) => Ok((200, memory.id.get())),
+                Some(Err(error)) => Err(error.into()),
+                None => Err(Failure::internal()),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! Rebuilding the index, and rewriting the log.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use http::{HeaderValue, StatusCode};
+use tokio::sync::mpsc;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use waypost_api as api;
+use waypost_auth::Scope;
+use waypost_memory::{Reindex, ReindexProgress, Store};
+
+use super::whole;
+use crate::answer::{encode, json};
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::state::{App, now};
+use crate::wire;
+
+/// Progress is told at most this often.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// A comment is sent when nothing else was for this long, so that the connection is seen alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+enum News {
+    Progress(ReindexProgress),
+    Done(Result<api::IndexResult, Failure>),
+}
+
+pub(super) async fn index(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    caller.require_all_spaces()?;
+    let body = whole(&app, request).await?;
+    let asked: api::IndexRequest = api::parse_optional_body(&body.bytes)?;
+    let backfill = asked.backfill.unwrap_or(false);
+    let slot = app.streams.slot().await?;
+    let (sender, mut news) = mpsc::channel(16);
+    let store = Arc::clone(&app.store);
+    tokio::task::spawn_blocking(move || {
+        let done = News::Done(reindex(&store, backfill, &sender));
+        drop(slot);
+        if sender.blocking_send(done).is_err() {
+            tracing::debug!("who ordered the reindex is gone");
+        }
+    });
+    if !wants_stream(&headers) {
+        while let Some(it) = news.recv().await {
+            if let News::Done(done) = it {
+                return Ok(json(StatusCode::OK, &done?));
+            }
+        }
+        return Err(Failure::internal());
+    }
+    // What is wrong from the start is an answer of its own, not an event.
+    let first = match news.recv().await {
+        Some(News::Done(Err(failure))) => return Err(failure),
+        Some(first) => first,
+        None => return Err(Failure::internal()),
+    };
+    let events = tokio_stream::once(first).chain(ReceiverStream::new(news)).map(event);
+    let events = events.timeout_repeating(tokio::time::interval(KEEP_ALIVE)).map(|it| {
+        let bytes = it.unwrap_or_else(|_| Bytes::from_static(b": still at it\n\n"));
+        Ok::<_, std::io::Error>(bytes)
+    });
+    let mut response = Body::from_stream(events).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(api::EVENT_STREAM));
+    Ok(response)
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
+    accepted.flat_map(|it| it.split(',')).any(|it| {
+        it.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(api::EVENT_STREAM)
+    })
+}
+
+fn reindex(
+    store: &Store,
+    backfill: bool,
+    news: &mpsc::Sender<News>,
+) -> Result<api::IndexResult, Failure> {
+    let started = Instant::now();
+    let mut told: Option<Instant> = None;
+    let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
+        let due = told.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
+        // One place is kept for the end; a client that does not read misses progress, no more.
+        if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
+            told = Some(Instant::now());
+        }
+    })?;
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(wire::reindexed(done, duration_ms))
+}
+
+fn event(it: News) -> Bytes {
+    let (name, data) = match it {
+        News::Progress(progress) => ("progress", encode(&wire::progress(progress))),
+        News::Done(Ok(result)) => ("done", encode(&result)),
+        News::Done(Err(failure)) => ("problem", encode(&failure.problem)),
+    };
+    // JSON has no raw line breaks, so one data line is enough.
+    [b"event: ", name.as_bytes(), b"\ndata: ", &data, b"\n\n"].concat().into()
+}
+
+pub(super) async fn compact(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    let slot = app.streams.slot().await?;
+    let store = Arc::clone(&app.store);
+    let compacting = tokio::task::spawn_blocking(move || {
+        let done = store.compact(true);
+        drop(slot);
+        done
+    });
+    let done = compacting.await.map_err(|_| Failure::internal())??;
+    let result = api::CompactResult {
+        bytes_before: done.bytes_before,
+        bytes_after: done.bytes_after,
+        purged_versions: done.purged_versions,
+    };
+    Ok(json(StatusCode::OK, &result))
+}

@@ -1,0 +1,235 @@
+//! Memories one by one, and the links between them.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::header::LINK;
+use http::{HeaderValue, StatusCode};
+use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
+use waypost_auth::Scope;
+use waypost_memory::{Added, Linked, Memory, MemoryId, Store};
+
+use super::{parse, whole};
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::state::{App, now};
+use crate::wire;
+
+pub(super) async fn add(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let body = whole(&app, request).await?;
+    let store = Arc::clone(&app.store);
+    let work = move || {
+        let mut asked: api::AddRequest = parse(&body.bytes)?;
+        caller.narrow(&mut asked.space)?;
+        let (status, memory) = match store.add(wire::draft(asked), now())? {
+            Added::New(memory) => (StatusCode::CREATED, memory),
+            Added::Existing(memory) => (StatusCode::OK, memory),
+        };
+        Ok(json(status, &wire::memory(memory)))
+    };
+    let answered = app.writes.run(work).await?;
+    app.wake.embedding();
+    answered
+}
+
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    let id = wire::id(api::parse_id(&id)?)?;
+    let store = Arc::clone(&app.store);
+    app.reads
+        .run(move || Ok(json(StatusCode::OK, &wire::memory(visible(&store, &caller, id)?))))
+        .await?
+}
+
+pub(super) async fn update(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let id = wire::id(api::parse_id(&id)?)?;
+    let body = whole(&app, request).await?;
+    let store = Arc::clone(&app.store);
+    let work = move || {
+        let asked: api::PatchRequest = parse(&body.bytes)?;
+        visible(&store, &caller, id)?;
+        let changed = store.update(id, wire::patch(asked), now())?;
+        Ok(json(StatusCode::OK, &wire::memory(changed)))
+    };
+    let answered = app.writes.run(work).await?;
+    app.wake.embedding();
+    answered
+}
+
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let id = wire::id(api::parse_id(&id)?)?;
+    let store = Arc::clone(&app.store);
+    app.writes
+        .run(move || {
+            visible(&store, &caller, id)?;
+            store.delete(id, now())?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        })
+        .await?
+}
+
+pub(super) async fn history(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    let id = wire::id(api::parse_id(&id)?)?;
+    let store = Arc::clone(&app.store);
+    app.reads
+        .run(move || {
+            let versions = store.history(id)?;
+            if !versions.iter().all(|it| caller.sees(&it.space)) {
+                return Err(waypost_memory::Error::NotFound(id).into());
+            }
+            Ok(json(StatusCode::OK, &wire::history(id, versions)))
+        })
+        .await?
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let mut asked: api::ListRequest = api::parse_query(&query)?;
+    caller.narrow(&mut asked.space)?;
+    let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
+    let after = asked.after.and_then(MemoryId::new);
+    let store = Arc::clone(&app.store);
+    app.reads
+        .run(move || {
+            let filter = wire::list_filter(asked);
+            let page = store.list(&filter, after, limit)?;
+            let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
+            let next = match last {
+                Some(last) if !store.list(&filter, Some(last), 1)?.is_empty() => {
+                    Some(next_page(&query, last))
+                }
+                _ => None,
+            };
+            let page: Vec<_> = page.into_iter().map(wire::memory).collect();
+            let mut response = json(StatusCode::OK, &page);
+            if let Some(next) = next.and_then(|it| HeaderValue::from_str(&it).ok()) {
+                response.headers_mut().insert(LINK, next);
+            }
+            Ok(response)
+        })
+        .await?
+}
+
+/// The same query, beginning after that memory.
+fn next_page(query: &str, last: MemoryId) -> String {
+    let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
+    let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={last}")]).collect();
+    format!("</api/memory?{}>; rel=\"next\"", parts.join("&"))
+}
+
+pub(super) async fn link(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let body = whole(&app, request).await?;
+    let store = Arc::clone(&app.store);
+    app.writes
+        .run(move || {
+            let asked: api::LinkRequest = parse(&body.bytes)?;
+            let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
+            visible(&store, &caller, from)?;
+            visible(&store, &caller, to)?;
+            let (status, link) = match store.link(from, to, wire::link_kind(asked.kind), now())? {
+                Linked::New(link) => (StatusCode::CREATED, link),
+                Linked::Existing(link) => (StatusCode::OK, link),
+            };
+            Ok(json(status, &wire::link(link)))
+        })
+        .await?
+}
+
+pub(super) async fn unlink(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let body = whole(&app, request).await?;
+    let store = Arc::clone(&app.store);
+    app.writes
+        .run(move || {
+            let asked: api::LinkRequest =
+                if query.is_empty() { parse(&body.bytes)? } else { api::parse_query(&query)? };
+            let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
+            visible(&store, &caller, from)?;
+            visible(&store, &caller, to)?;
+            if !store.unlink(from, to, wire::link_kind(asked.kind), now())? {
+                let kind = asked.kind.as_str();
+                return Err(Failure::not_found(format!(
+                    "there is no link {kind} from {from} to {to}"
+                )));
+            }
+            Ok(StatusCode::NO_CONTENT.into_response())
+        })
+        .await?
+}
+
+pub(super) async fn links(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    let id = wire::id(api::parse_id(&id)?)?;
+    let asked: api::LinksRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let depth = u32::try_from(asked.depth.unwrap_or(1)).unwrap_or(u32::MAX);
+    let store = Arc::clone(&app.store);
+    app.reads
+        .run(move || {
+            visible(&store, &caller, id)?;
+            let mut links = store.links(id, depth)?;
+            links.retain(|it| exists(&store, &caller, it.from) && exists(&store, &caller, it.to));
+            Ok(json(StatusCode::OK, &wire::walk(id, links)))
+        })
+        .await?
+}
+
+/// The memory, if this caller may know of it.
+pub(super) fn visible(store: &Store, caller: &Caller, id: MemoryId) -> Result<Memory, Failure> {
+    let memory = store.get(id)?;
+    if !caller.sees(&memory.space) {
+        return Err(waypost_memory::Error::NotFound(id).into());
+    }
+    Ok(memory)
+}
+
+/// Whether this caller may know of the memory; free for a token that is bound to no space.
+pub(super) fn exists(store: &Store, caller: &Caller, id: MemoryId) -> bool {
+    caller.space().is_none() || visible(store, caller, id).is_ok()
+}

@@ -1,0 +1,155 @@
+//! What operators ask: status, health, metrics, the API's description.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, State};
+use axum::response::{IntoResponse, Response};
+use http::header::{CONTENT_TYPE, HeaderMap};
+use http::{HeaderValue, StatusCode};
+use waypost_api as api;
+use waypost_auth::Scope;
+use waypost_memory::{Filter, Store};
+
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::guard::{self, Caller};
+use crate::metrics::Gauges;
+use crate::state::App;
+use crate::wire;
+
+/// Memories looked at together while a single space is counted.
+const PAGE: usize = 500;
+
+pub(super) async fn status(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let mut status = whole_status(&shared)?;
+            if let Some(space) = caller.space() {
+                narrow(&shared.store, space, &mut status)?;
+            }
+            Ok(json(StatusCode::OK, &status))
+        })
+        .await?
+}
+
+fn whole_status(app: &App) -> Result<api::Status, Failure> {
+    let of_store = app.store.status()?;
+    let model = app.model.status();
+    let remedy = match &of_store.write_fault {
+        Some(_) => Some(
+            "the store takes no more writes after a fault of the disk: look into the service's log, then start it again"
+                .to_owned(),
+        ),
+        None => app.model.remedy(),
+    };
+    Ok(api::Status {
+        status: if remedy.is_some() { api::StatusKind::Degraded } else { api::StatusKind::Ok },
+        remedy,
+        memories: of_store.memories,
+        by_type: of_store.by_kind,
+        by_space: of_store.by_space,
+        links: of_store.links,
+        embedded: of_store.embedded,
+        pending_embeddings: of_store.pending_embeddings,
+        model,
+        index: api::IndexStatus {
+            documents: of_store.index.documents,
+            terms: of_store.index.terms,
+            bytes: of_store.index.bytes,
+        },
+        storage_bytes: of_store.storage_bytes,
+        last_reindex_at: of_store.last_reindex_at.map(wire::time),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        uptime_seconds: app.started.elapsed().as_secs(),
+    })
+}
+
+/// Counts one space alone: a token that is bound to it learns nothing of the others.
+fn narrow(store: &Store, space: &str, status: &mut api::Status) -> Result<(), Failure> {
+    let filter = Filter { space: Some(space.to_owned()), ..Filter::default() };
+    let mut by_type: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut memories, mut embedded, mut links) = (0, 0, 0);
+    let mut after = None;
+    loop {
+        let page = store.list(&filter, after, PAGE)?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.id);
+        for memory in page {
+            memories += 1;
+            embedded += u64::from(memory.embedded);
+            // A memory may be deleted meanwhile.
+            let own = store.links(memory.id, 1).unwrap_or_default();
+            links += own.iter().filter(|it| it.from == memory.id).count() as u64;
+            *by_type.entry(memory.kind).or_default() += 1;
+        }
+    }
+    status.by_space = BTreeMap::from([(space.to_owned(), memories)]);
+    status.by_type = by_type;
+    status.memories = memories;
+    status.embedded = embedded;
+    status.pending_embeddings = memories - embedded;
+    status.links = links;
+    status.index.documents = memories;
+    Ok(())
+}
+
+pub(super) async fn healthz() -> Response {
+    json(StatusCode::OK, &api::Health { status: "ok".to_owned() })
+}
+
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Failure> {
+    if app.is_stopping() {
+        return Err(Failure::stopping());
+    }
+    let store = Arc::clone(&app.store);
+    let status = app.reads.run(move || store.status()).await??;
+    if status.write_fault.is_some() {
+        return Err(Failure::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the store takes no more writes",
+        ));
+    }
+    Ok(json(StatusCode::OK, &api::Readiness { status: "ready".to_owned() }))
+}
+
+/// For readers on this machine, and for others with a token of scope admin.
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    headers: HeaderMap,
+) -> Result<Response, Failure> {
+    if !peer.ip().to_canonical().is_loopback() {
+        guard::authenticate(&app.tokens, &headers)?.require(Scope::Admin)?;
+    }
+    let store = Arc::clone(&app.store);
+    let of_store = app.reads.run(move || store.status()).await??;
+    let gauges = Gauges {
+        memories: of_store.memories,
+        links: of_store.links,
+        embedded: of_store.embedded,
+        pending: of_store.pending_embeddings,
+        storage_bytes: of_store.storage_bytes,
+        index_documents: of_store.index.documents,
+        index_terms: of_store.index.terms,
+        index_bytes: of_store.index.bytes,
+        model_ready: app.model.status().state == api::ModelState::Ready,
+        queued_reads: app.reads.queued(),
+        queued_writes: app.writes.queued(),
+        uptime_seconds: app.started.elapsed().as_secs(),
+    };
+    let mut response = app.metrics.text(&gauges).into_response();
+    let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+pub(super) async fn openapi() -> Response {
+    json(StatusCode::OK, &api::openapi::document())
+}

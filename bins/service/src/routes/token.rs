@@ -1,0 +1,57 @@
+//! Tokens, for those who administrate.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use waypost_api as api;
+use waypost_auth::{Scope, TokenId};
+
+use super::{parse, whole};
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::state::{App, now_ms};
+use crate::wire;
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    let body = whole(&app, request).await?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let asked: api::NewTokenRequest = parse(&body.bytes)?;
+            let (secret, info) = shared.tokens.create(wire::new_token(asked), now_ms())?;
+            let created =
+                api::TokenCreated { token: secret.expose().to_owned(), info: wire::token(info) };
+            Ok(json(StatusCode::CREATED, &created))
+        })
+        .await?
+}
+
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    let tokens: Vec<_> = app.tokens.list()?.into_iter().map(wire::token).collect();
+    Ok(json(StatusCode::OK, &tokens))
+}
+
+pub(super) async fn revoke(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    let id: TokenId = id.parse().map_err(|_| Failure::not_found("there is no token of this id"))?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            shared.tokens.revoke(id, now_ms())?;
+            Ok(StatusCode::NO_CONTENT.into_response())
+        })
+        .await?
+}

@@ -1,0 +1,87 @@
+//! Export and import, both streamed.
+
+use std::io::{BufReader, Write};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+use waypost_api as api;
+use waypost_auth::Scope;
+
+use crate::answer::{drain_and, json};
+use crate::body::{next_piece, too_large};
+use crate::failure::{Failure, chain};
+use crate::guard::Caller;
+use crate::state::{App, now};
+use crate::stream::{Reader, Writer};
+use crate::wire;
+
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryRead)?;
+    caller.require_all_spaces()?;
+    let slot = app.streams.slot().await?;
+    let (mut writer, body) = Writer::new(app.limits.unread_time_max);
+    let store = Arc::clone(&app.store);
+    tokio::task::spawn_blocking(move || {
+        let written = store.export(&mut writer);
+        if let Err(error) = written {
+            tracing::warn!(error = chain(&error), "an export was broken off");
+            writer.break_off();
+        } else if let Err(error) = writer.flush() {
+            tracing::debug!(%error, "the end of an export was not read");
+        }
+        drop(slot);
+    });
+    let mut response = body.into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(api::NDJSON));
+    Ok(response)
+}
+
+pub(super) async fn import(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::MemoryWrite)?;
+    caller.require_all_spaces()?;
+    let mut body = request.into_body();
+    if http_body::Body::size_hint(&body).lower() > app.limits.import_bytes_max {
+        return Err(drain_and(body, too_large(app.limits.import_bytes_max)).await);
+    }
+    let slot = app.streams.slot().await?;
+    let (pieces, reader) = Reader::new();
+    let store = Arc::clone(&app.store);
+    let importing = tokio::task::spawn_blocking(move || {
+        let imported = store.import(&mut BufReader::with_capacity(64 * 1024, reader), now());
+        drop(slot);
+        imported
+    });
+    let mut read_bytes = 0;
+    let broken = loop {
+        let limits = &app.limits;
+        match next_piece(&mut body, &mut read_bytes, limits.import_bytes_max, limits).await {
+            Ok(Some(piece)) => {
+                if pieces.send(piece).await.is_err() {
+                    break None;
+                }
+            }
+            Ok(None) => break None,
+            Err(failure) => break Some(failure),
+        }
+    };
+    drop(pieces);
+    let imported = importing.await.map_err(|_| Failure::internal())?;
+    app.wake.embedding();
+    if let Some(failure) = broken {
+        return Err(failure);
+    }
+    match imported {
+        Ok(imported) => Ok(json(StatusCode::OK, &wire::imported(imported))),
+        Err(error) => Err(drain_and(body, error.into()).await),
+    }
+}

@@ -1,0 +1,50 @@
+//! What all requests share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use waypost_auth::TokenStore;
+use waypost_memory::{Store, Timestamp};
+
+use crate::body::Bodies;
+use crate::guard::Gate;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::model::ModelBoard;
+use crate::pool::Pool;
+
+/// The opened parts of the service.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) limits: Limits,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tokens: TokenStore,
+    pub(crate) gate: Gate,
+    pub(crate) metrics: Metrics,
+    pub(crate) bodies: Bodies,
+    pub(crate) reads: Pool,
+    pub(crate) writes: Pool,
+    pub(crate) streams: Pool,
+    pub(crate) model: Arc<ModelBoard>,
+    pub(crate) wake: Arc<crate::workers::Wake>,
+    pub(crate) started: Instant,
+    pub(crate) stopping: AtomicBool,
+}
+
+impl App {
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// The time of day, for the store.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_millis(now_ms())
+}
+
+/// The time of day in milliseconds since the epoch, for tokens.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,326 @@
+//! Between the domain's types and the wire's: plain functions, nothing else.
+
+use std::collections::BTreeMap;
+
+use waypost_api as api;
+use waypost_auth as auth;
+use waypost_memory as memory;
+
+use crate::failure::Failure;
+
+pub(crate) fn time(it: memory::Timestamp) -> api::Time {
+    api::Time(it.as_millis())
+}
+
+pub(crate) fn timestamp(it: api::Time) -> memory::Timestamp {
+    memory::Timestamp::from_millis(it.0)
+}
+
+/// The id that a body or path gave, whose range has been checked.
+pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
+    memory::MemoryId::new(number).ok_or_else(|| {
+        let detail = "an id is a whole number between 1 and 9007199254740991 (2^53 - 1)";
+        api::Problem::new(422, detail).into()
+    })
+}
+
+pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
+    memory::Draft {
+        content: it.content,
+        title: it.title,
+        kind: it.kind,
+        tags: it.tags,
+        metadata: metadata(it.metadata),
+        space: it.space,
+        session: it.session,
+        created_at: it.created_at.map(timestamp),
+    }
+}
+
+pub(crate) fn patch(it: api::PatchRequest) -> memory::Patch {
+    memory::Patch {
+        title: it.title,
+        content: it.content,
+        kind: it.kind,
+        tags: it.tags,
+        metadata: it.metadata.map(metadata),
+        session: it.session,
+        if_version: None,
+    }
+}
+
+fn metadata(it: BTreeMap<String, api::Scalar>) -> memory::Metadata {
+    it.into_iter().map(|(key, value)| (key, metadata_value(value))).collect()
+}
+
+fn metadata_value(it: api::Scalar) -> memory::MetadataValue {
+    match it {
+        api::Scalar::String(text) => memory::MetadataValue::Text(text),
+        api::Scalar::Bool(value) => memory::MetadataValue::Boolean(value),
+        api::Scalar::Number(number) => match number.as_i64() {
+            Some(whole) => memory::MetadataValue::Integer(whole),
+            // A JSON number that serde_json holds is finite.
+            None => memory::MetadataValue::Float(number.as_f64().unwrap_or_default()),
+        },
+    }
+}
+
+fn scalar(it: memory::MetadataValue) -> api::Scalar {
+    match it {
+        memory::MetadataValue::Text(text) => api::Scalar::String(text),
+        memory::MetadataValue::Boolean(value) => api::Scalar::Bool(value),
+        memory::MetadataValue::Integer(whole) => api::Scalar::Number(whole.into()),
+        memory::MetadataValue::Float(value) => {
+            api::Scalar::Number(serde_json::Number::from_f64(value).unwrap_or_else(|| 0.into()))
+        }
+    }
+}
+
+pub(crate) fn memory(it: memory::Memory) -> api::Memory {
+    api::Memory {
+        id: it.id.get(),
+        title: it.title,
+        content: it.content,
+        kind: it.kind,
+        tags: it.tags,
+        metadata: it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect(),
+        space: it.space,
+        session: it.session,
+        created_at: time(it.created_at),
+        updated_at: time(it.updated_at),
+        embedded: it.embedded,
+        superseded_by: it.superseded_by.map(memory::MemoryId::get),
+    }
+}
+
+/// The versions of a memory, and its deletion if it was deleted.
+pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> Vec<api::Version> {
+    let deleted = versions.last().and_then(|it| Some((it.version, it.valid_until?)));
+    let mut all: Vec<_> = versions.into_iter().map(|it| version(id, it)).collect();
+    all.extend(deleted.map(|(last, at)| api::Version {
+        version: u64::from(last) + 1,
+        change: api::VersionChange::Deleted,
+        changed_at: time(at),
+        memory: None,
+    }));
+    all
+}
+
+fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
+    let change = match it.version {
+        1 => api::VersionChange::Added,
+        _ => api::VersionChange::Updated,
+    };
+    let changed_at = time(it.valid_from);
+    let metadata = it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect();
+    // A purged version has nothing left to show.
+    let memory = it.content.map(|content| api::Memory {
+        id: id.get(),
+        title: it.title,
+        content,
+        kind: it.kind,
+        tags: it.tags,
+        metadata,
+        space: it.space,
+        session: it.session,
+        created_at: time(it.created_at),
+        updated_at: changed_at,
+        embedded: false,
+        superseded_by: None,
+    });
+    api::Version { version: u64::from(it.version), change, changed_at, memory }
+}
+
+pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {
+    memory::SearchOptions {
+        limit,
+        filter: memory::Filter {
+            kinds: it.kinds.clone(),
+            tags: it.tags.clone(),
+            space: it.space.clone(),
+            session: None,
+            since: it.since.map(timestamp),
+            until: it.until.map(timestamp),
+        },
+        mode: match it.mode {
+            None | Some(api::SearchMode::Hybrid) => memory::SearchMode::Hybrid,
+            Some(api::SearchMode::Lexical) => memory::SearchMode::Lexical,
+            Some(api::SearchMode::Semantic) => memory::SearchMode::Semantic,
+        },
+        explain: it.explain.unwrap_or(false),
+        min_score: it.min_score,
+        include_superseded: it.include_superseded.unwrap_or(false),
+    }
+}
+
+pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {
+    memory::Filter {
+        kinds: it.kinds,
+        tags: it.tags,
+        space: it.space,
+        session: None,
+        since: it.since.map(timestamp),
+        until: it.until.map(timestamp),
+    }
+}
+
+pub(crate) fn hit(it: memory::Hit) -> api::Hit {
+    let (scores, links) = match it.explanation {
+        Some(explanation) => {
+            let links = explanation.links.iter().copied().map(link).collect();
+            (Some(scores(it.score, explanation)), Some(links))
+        }
+        None => (None, None),
+    };
+    api::Hit {
+        memory: memory(it.memory),
+        score: it.score,
+        contradicts: it.contradicts.into_iter().map(memory::MemoryId::get).collect(),
+        scores,
+        links,
+    }
+}
+
+fn scores(score: f64, it: memory::HitExplanation) -> api::Scores {
+    let children = it
+        .signals
+        .iter()
+        .map(|signal| api::Explanation {
+            value: signal.contribution,
+            description: format!(
+                "{}: value {} with weight {}",
+                signal.name, signal.value, signal.weight
+            ),
+            children: Vec::new(),
+        })
+        .collect();
+    api::Scores {
+        signals: it
+            .signals
+            .iter()
+            .map(|signal| api::SignalScore {
+                name: signal.name.to_owned(),
+                value: signal.value,
+                rank: signal.rank.map(u64::from),
+                weight: signal.weight,
+            })
+            .collect(),
+        terms: it.matched_terms,
+        explanation: Some(api::Explanation {
+            value: score,
+            description: "what the signals contribute, together".to_owned(),
+            children,
+        }),
+    }
+}
+
+pub(crate) fn link_kind(it: api::LinkKind) -> memory::LinkKind {
+    match it {
+        api::LinkKind::Updates => memory::LinkKind::Updates,
+        api::LinkKind::Contradicts => memory::LinkKind::Contradicts,
+        api::LinkKind::RelatedTo => memory::LinkKind::RelatedTo,
+        api::LinkKind::CausedBy => memory::LinkKind::CausedBy,
+        api::LinkKind::PartOf => memory::LinkKind::PartOf,
+    }
+}
+
+pub(crate) fn link(it: memory::Link) -> api::Link {
+    api::Link {
+        from: it.from.get(),
+        to: it.to.get(),
+        kind: match it.kind {
+            memory::LinkKind::Updates => api::LinkKind::Updates,
+            memory::LinkKind::Contradicts => api::LinkKind::Contradicts,
+            memory::LinkKind::RelatedTo => api::LinkKind::RelatedTo,
+            memory::LinkKind::CausedBy => api::LinkKind::CausedBy,
+            memory::LinkKind::PartOf => api::LinkKind::PartOf,
+        },
+        created_at: time(it.created_at),
+        depth: None,
+    }
+}
+
+/// Links in the order of the walk, each with its distance from where the walk began.
+pub(crate) fn walk(start: memory::MemoryId, links: Vec<memory::Link>) -> Vec<api::Link> {
+    let mut steps = BTreeMap::from([(start, 0_u64)]);
+    let mut walked = Vec::with_capacity(links.len());
+    for it in links {
+        // Breadth first: at least one end was met before.
+        let near = [it.from, it.to].iter().filter_map(|end| steps.get(end)).min().copied();
+        let depth = near.unwrap_or(0) + 1;
+        for end in [it.from, it.to] {
+            steps.entry(end).or_insert(depth);
+        }
+        walked.push(api::Link { depth: Some(depth), ..link(it) });
+    }
+    walked
+}
+
+pub(crate) fn progress(it: memory::ReindexProgress) -> api::IndexProgress {
+    let phase = match it.phase {
+        memory::ReindexPhase::Indexing => "index",
+        memory::ReindexPhase::Embedding => "embed",
+    };
+    api::IndexProgress { phase: phase.to_owned(), done: it.done, total: it.total }
+}
+
+pub(crate) fn reindexed(it: memory::Reindexed, duration_ms: u64) -> api::IndexResult {
+    api::IndexResult {
+        indexed: it.indexed,
+        embedded: it.embedded,
+        failed: it.failed,
+        skipped: it.skipped,
+        duration_ms,
+    }
+}
+
+pub(crate) fn imported(it: memory::Imported) -> api::ImportResult {
+    let problem =
+        |it: memory::ImportProblem| api::LineProblem { line: it.line, message: it.message };
+    api::ImportResult {
+        memories: it.memories,
+        links: it.links,
+        existing: it.existing,
+        problems: it.problems.into_iter().map(problem).collect(),
+    }
+}
+
+pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
+    it.as_str()
+}
+
+pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {
+    auth::NewToken {
+        scopes: it.scopes.into_iter().map(scope).collect(),
+        expires: it.expires_at.map(|it| it.0),
+        space: it.space,
+        note: it.note,
+    }
+}
+
+pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
+    api::TokenInfo {
+        id: it.id.as_str().to_owned(),
+        // Both crates name the same scopes of the contract.
+        scopes: it.scopes.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect(),
+        created_at: api::Time(it.created),
+        expires_at: it.expires.map(api::Time),
+        space: it.space,
+        note: it.note,
+        last_used_at: it.last_used.map(api::Time),
+        revoked_at: it.revoked.map(api::Time),
+    }
+}
+
+fn scope(it: api::Scope) -> auth::Scope {
+    match it {
+        api::Scope::MemoryRead => auth::Scope::MemoryRead,
+        api::Scope::MemoryWrite => auth::Scope::MemoryWrite,
+        api::Scope::ContextRead => auth::Scope::ContextRead,
+        api::Scope::EventsRead => auth::Scope::EventsRead,
+        api::Scope::EventsPublish => auth::Scope::EventsPublish,
+        api::Scope::FlowsRead => auth::Scope::FlowsRead,
+        api::Scope::FlowsRun => auth::Scope::FlowsRun,
+        api::Scope::Admin => auth::Scope::Admin,
+    }
+}

@@ -1,0 +1,239 @@
+//! Opens every part and puts them together; takes them apart in order.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use waypost_api::ModelState;
+use waypost_auth::{AdminToken, TokenStore};
+use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
+
+use crate::body::Bodies;
+use crate::guard::Gate;
+use crate::loader;
+use crate::metrics::Metrics;
+use crate::model::ModelBoard;
+use crate::pool::Pool;
+use crate::routes;
+use crate::server;
+use crate::settings::Options;
+use crate::state::{App, now_ms};
+use crate::workers::{Priority, Wake, Workers};
+
+/// How long store calls that outlived their requests may take at the end.
+const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
+
+/// A service that answers. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    parts: Option<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    app: Arc<App>,
+    runtime: Runtime,
+    serving: JoinHandle<()>,
+    workers: Workers,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Finishes what was accepted, writes what makes the next start fast, and ends.
+    pub fn shutdown(mut self) -> anyhow::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> anyhow::Result<()> {
+        let Some(Parts { app, runtime, serving, workers }) = self.parts.take() else {
+            return Ok(());
+        };
+        app.stopping.store(true, Ordering::Relaxed);
+        self.stop.send_replace(true);
+        if runtime.block_on(serving).is_err() {
+            tracing::error!("the accept loop panicked");
+        }
+        workers.stop();
+        runtime.shutdown_timeout(LAST_CALLS_TIME);
+        app.tokens.flush().context("the last use of tokens could not be written")?;
+        if let Ok(Ok(store)) = Arc::try_unwrap(app).map(|it| Arc::try_unwrap(it.store)) {
+            store.close().context("the store could not be closed in order")?;
+        } else {
+            // The loader or a call that takes long still has it; what was answered is on disk.
+            tracing::warn!("the store was left open by work that did not end in time");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!("stopping: {error:#}");
+        }
+    }
+}
+
+/// Starts the service and returns as soon as it answers. It runs on threads of its own.
+pub fn start(options: &Options) -> anyhow::Result<Running> {
+    let started = Instant::now();
+    if !options.listen.ip().is_loopback() && !options.allow_remote {
+        bail!(
+            "{} can be reached by other machines, and the service speaks no TLS: listen on 127.0.0.1 behind a TLS proxy, or give --allow-remote to send tokens and memories in the clear",
+            options.listen
+        );
+    }
+    options.project.prepare().context("the project cannot be prepared")?;
+    std::fs::create_dir_all(&options.data_dir).with_context(|| {
+        let dir = options.data_dir.display();
+        format!("cannot make the folder {dir}; make its parent writable or choose another data_dir")
+    })?;
+    let (store, report) = open_store(&options.data_dir)?;
+    tell(&report);
+    let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
+        .context("the tokens could not be read")?;
+    let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
+        .context("the admin token could not be made")?;
+    tell_token(&made, &options.token_file);
+    let limits = options.limits.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("http")
+        .max_blocking_threads(limits.reads_max + limits.writes_max + limits.streams_max + 8)
+        .build()
+        .context("no threads for the service")?;
+    let listener = runtime
+        .block_on(TcpListener::bind(options.listen))
+        .with_context(|| format!("cannot listen on {}", options.listen))?;
+    let address = listener.local_addr().context("the listener has no address")?;
+    let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
+    let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
+    let app = Arc::new(App {
+        store: Arc::new(store),
+        tokens,
+        gate: Gate::new(address, &options.hosts, &options.origins),
+        metrics: Metrics::default(),
+        bodies: Bodies::new(&limits),
+        reads: pool(limits.reads_max),
+        writes: pool(limits.writes_max),
+        streams: pool(limits.streams_max),
+        model: Arc::new(ModelBoard::new(&options.model.name(), state)),
+        wake: Arc::new(Wake::default()),
+        started,
+        stopping: AtomicBool::new(false),
+        limits,
+    });
+    let priority = Arc::new(Priority::default());
+    let workers = Workers::start(&app, Arc::clone(&priority), options.model.batch)
+        .context("no threads for the service")?;
+    if !options.model.is_off() {
+        loader::start(Arc::clone(&app), options.model.clone(), priority)
+            .context("no threads for the service")?;
+    }
+    let (stop, stopped) = watch::channel(false);
+    let router = routes::router(Arc::clone(&app));
+    let serving = runtime.spawn(server::serve(listener, Arc::clone(&app), router, stopped));
+    tracing::info!("{}", greeting(address, options));
+    Ok(Running { address, stop, parts: Some(Parts { app, runtime, serving, workers }) })
+}
+
+/// Runs the service until a signal to stop.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let running = start(options)?;
+    let signals = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime for signals")?;
+    let name = signals.block_on(signal()).context("signals cannot be waited for")?;
+    tracing::info!(signal = name, "stopping");
+    running.shutdown()
+}
+
+async fn signal() -> std::io::Result<&'static str> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}
+
+fn greeting(address: SocketAddr, options: &Options) -> String {
+    let mode = if options.model.is_off() {
+        "lexical: the model is off"
+    } else {
+        "lexical until the model is here"
+    };
+    format!("listening on http://{address} · project {} · {mode}", options.project.root().display())
+}
+
+fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
+    let told = parking_lot::Mutex::new(None::<Instant>);
+    let options = StoreOptions {
+        progress: Some(Arc::new(move |it| {
+            let mut told = told.lock();
+            if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
+                *told = Some(Instant::now());
+                let what = match it.phase {
+                    OpenPhase::State => "the state from the log",
+                    OpenPhase::Index => "the index",
+                };
+                tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
+            }
+        })),
+        ..StoreOptions::default()
+    };
+    Store::open(dir, options)
+        .with_context(|| format!("the store in {} could not be opened", dir.display()))
+}
+
+/// What opening found that an operator may want to know.
+fn tell(report: &OpenReport) {
+    if report.log_truncated_bytes > 0 {
+        let bytes = report.log_truncated_bytes;
+        tracing::warn!(
+            bytes,
+            "an unfinished write at the end of the log was cut: it was never answered"
+        );
+    }
+    let rebuilt = [
+        ("state", &report.state_rebuilt),
+        ("index", &report.index_rebuilt),
+        ("vectors", &report.vectors_discarded),
+    ];
+    for (what, why) in rebuilt {
+        if let Some(why) = why {
+            tracing::warn!(why, "rebuilt from the log: {what}");
+        }
+    }
+    tracing::info!(memories = report.memories, "the store is open");
+}
+
+fn tell_token(made: &AdminToken, path: &Path) {
+    let file = path.display();
+    match made {
+        AdminToken::Created { .. } => tracing::info!(%file, "an admin token was made"),
+        AdminToken::Replaced { reason, .. } => {
+            tracing::warn!(%file, reason, "the admin token did not work and was made anew");
+        }
+        AdminToken::Kept { was_open: Some(mode), .. } => {
+            let mode = format!("{mode:o}");
+            tracing::warn!(%file, mode, "others could read the admin token until now; think of rotating it");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,198 @@
+//! Every thread of the service that is not a request's: embedding, upkeep, the model's loader.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::failure::chain;
+use crate::state::App;
+
+/// Memories embedded between two looks at whether a search waits, when there are searches.
+const BATCH_BUSY: usize = 4;
+/// Searches within this time make the embedding's pieces small.
+const BUSY_TIME: Duration = Duration::from_secs(2);
+/// How long embedding steps aside for searches before it goes on, so that it does not starve.
+const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
+/// How often is looked for memories without a vector when nobody said that there are any.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How long embedding rests when the model failed.
+const FAILED_REST: Duration = Duration::from_secs(5);
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Wakes the workers, and tells them to stop.
+#[derive(Debug, Default)]
+pub(crate) struct Wake {
+    state: Mutex<Signals>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    embedding: bool,
+    stopping: bool,
+}
+
+impl Wake {
+    /// There may be something to embed.
+    pub(crate) fn embedding(&self) {
+        self.state.lock().embedding = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    /// Waits for work to embed, or that time; `false` to stop.
+    fn wait_embedding(&self, time_max: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.embedding && !state.stopping {
+            self.changed.wait_for(&mut state, time_max);
+        }
+        state.embedding = false;
+        !state.stopping
+    }
+
+    /// Waits that time; `false` to stop.
+    pub(crate) fn rest(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.stopping {
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        !state.stopping
+    }
+}
+
+/// Lets searches go before background embedding: both use the same model and the same cores.
+#[derive(Debug, Default)]
+pub(crate) struct Priority {
+    state: Mutex<Searches>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Searches {
+    running: usize,
+    last: Option<Instant>,
+}
+
+thread_local! {
+    static IN_BACKGROUND: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+impl Priority {
+    /// Runs the model: a search's text is counted while it runs.
+    pub(crate) fn run<T>(&self, embed: impl FnOnce() -> T) -> T {
+        if IN_BACKGROUND.get() {
+            return embed();
+        }
+        self.state.lock().running += 1;
+        let value = embed();
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.last = Some(Instant::now());
+        self.ended.notify_all();
+        value
+    }
+
+    /// Waits, not for ever, until no search runs the model; tells how much to embed at once.
+    fn step_aside(&self, batch: usize) -> usize {
+        let until = Instant::now() + ASIDE_TIME_MAX;
+        let mut state = self.state.lock();
+        while state.running > 0 {
+            if self.ended.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        match state.last {
+            Some(last) if last.elapsed() < BUSY_TIME => batch.min(BATCH_BUSY),
+            _ if state.running > 0 => batch.min(BATCH_BUSY),
+            _ => batch,
+        }
+    }
+}
+
+/// The threads, to be joined at the end.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    wake: Arc<Wake>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    pub(crate) fn start(
+        app: &Arc<App>,
+        priority: Arc<Priority>,
+        batch: usize,
+    ) -> std::io::Result<Self> {
+        let mut threads = Vec::new();
+        let shared = Arc::clone(app);
+        let embedding = std::thread::Builder::new().name("embedding".to_owned());
+        threads.push(embedding.spawn(move || {
+            IN_BACKGROUND.set(true);
+            while shared.wake.wait_embedding(LOOK_EVERY) {
+                embed_all(&shared, &priority, batch);
+            }
+        })?);
+        let shared = Arc::clone(app);
+        let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
+        threads.push(upkeep.spawn(move || {
+            while shared.wake.rest(UPKEEP_EVERY) {
+                keep_up(&shared);
+            }
+        })?);
+        Ok(Self { wake: Arc::clone(&app.wake), threads })
+    }
+
+    /// Stops the threads and waits for what they are in the middle of.
+    pub(crate) fn stop(self) {
+        self.wake.stop();
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("a worker panicked");
+            }
+        }
+    }
+}
+
+fn embed_all(app: &App, priority: &Priority, batch: usize) {
+    while !app.wake.is_stopping() {
+        match app.store.embed_pending(priority.step_aside(batch)) {
+            Ok(done) => {
+                app.metrics.embeddings(done.embedded, done.failed);
+                if let Some(error) = &done.last_error {
+                    tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                }
+                if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "embedding in the background failed");
+                if !app.wake.rest(FAILED_REST) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn keep_up(app: &App) {
+    match app.store.maintain() {
+        Ok(done) => tracing::trace!(?done, "upkeep"),
+        Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
+    }
+    if let Err(error) = app.tokens.flush() {
+        tracing::warn!(error = chain(&error), "the last use of tokens was not written");
+    }
+}
