@@ -1,0 +1,35 @@
+//! Tokens through the crate's public face.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod admin;
+mod crash;
+mod damage;
+mod shared;
+mod store;
+mod text;
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use waypost_auth::TokenStore;
+
+const NOW: i64 = 1_800_000_000_000;
+const MINUTE: i64 = 60_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// A folder with a store in it.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("auth/tokens.json")
+    }
+
+    fn open(&self) -> TokenStore {
+        TokenStore::open(&self.file()).unwrap()
+    }
+}

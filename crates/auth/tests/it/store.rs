@@ -1,0 +1,196 @@
+use waypost_auth::{Error, ErrorKind, Malformed, NewToken, Rejected, Scope, Token};
+
+use crate::{DAY, MINUTE, NOW, Place};
+
+fn reader() -> NewToken {
+    NewToken::new([Scope::MemoryRead])
+}
+
+#[test]
+fn what_was_made_is_verified_and_listed_also_after_opening_again() {
+    let place = Place::new();
+    let new = NewToken {
+        expires: Some(NOW + DAY),
+        space: Some("notes".into()),
+        note: Some("for the editor".into()),
+        ..NewToken::new([Scope::MemoryWrite, Scope::MemoryRead])
+    };
+    let (secret, made) = place.open().create(new.clone(), NOW).unwrap();
+    assert_eq!((made.scopes, made.created, made.expires), (new.scopes, NOW, new.expires));
+
+    let store = place.open();
+    let verified = store.verify(secret.expose(), NOW).unwrap();
+    assert_eq!((verified.id, verified.expires), (made.id, Some(NOW + DAY)));
+    assert!(verified.allows(Scope::MemoryWrite) && verified.allows(Scope::MemoryRead));
+    assert!(!verified.allows(Scope::Admin) && !verified.allows(Scope::EventsRead));
+    assert!(verified.allows_space("notes") && !verified.allows_space("default"));
+
+    let (other, _) = store.create(reader(), NOW).unwrap();
+    assert!(store.verify(other.expose(), NOW).unwrap().allows_space("anything"));
+    let listed: Vec<_> = place.open().list().unwrap();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().any(|it| it.id == made.id && it.note == new.note));
+    assert_eq!(store.get(made.id).unwrap().space, new.space);
+}
+
+#[test]
+fn an_unknown_id_and_a_wrong_secret_are_refused_alike() {
+    let (place, elsewhere) = (Place::new(), Place::new());
+    let store = place.open();
+    let (secret, made) = store.create(reader(), NOW).unwrap();
+    let (foreign, _) = elsewhere.open().create(reader(), NOW).unwrap();
+    assert_eq!(store.verify(foreign.expose(), NOW), Err(Rejected::Unknown));
+    // The right id with a secret of another token, and a checksum that fits.
+    let forged = with_checksum(&format!("wp_{}_{}", made.id, &foreign.expose()[14..57]));
+    assert_eq!(Token::parse(&forged).unwrap().id(), made.id);
+    assert_eq!(store.verify(&forged, NOW), Err(Rejected::Unknown));
+    let typo = secret.expose().replace("wp_", "wp-");
+    assert_eq!(store.verify(&typo, NOW), Err(Rejected::Malformed(Malformed::Prefix)));
+    assert_eq!(store.get(made.id).unwrap().last_used, None, "a refused token was not used");
+}
+
+/// Finds the last six characters, as anybody can who knows the published format.
+fn with_checksum(body: &str) -> String {
+    let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut crc = u32::MAX;
+    for byte in body.bytes() {
+        crc ^= u32::from(byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
+        }
+    }
+    let mut rest = !crc as usize;
+    let mut sum = Vec::new();
+    for _ in 0..6 {
+        sum.push(char::from(digits[rest % 62]));
+        rest /= 62;
+    }
+    body.chars().chain(sum.into_iter().rev()).collect()
+}
+
+#[test]
+fn a_token_ends_exactly_when_it_expires() {
+    let place = Place::new();
+    let store = place.open();
+    let new = NewToken { expires: Some(NOW + 1_000), ..reader() };
+    let (secret, made) = store.create(new, NOW).unwrap();
+    assert!(store.verify(secret.expose(), NOW + 999).is_ok());
+    let expired = Err(Rejected::Expired { at: NOW + 1_000 });
+    assert_eq!(store.verify(secret.expose(), NOW + 1_000), expired);
+    assert_eq!(store.verify(secret.expose(), i64::MAX), expired);
+    assert!(made.is_active(NOW + 999) && !made.is_active(NOW + 1_000));
+}
+
+#[test]
+fn revoking_ends_a_token_at_once_and_for_good() {
+    let place = Place::new();
+    let store = place.open();
+    let (secret, made) = store.create(reader(), NOW).unwrap();
+    assert_eq!(store.revoke(made.id, NOW + 1).unwrap().revoked, Some(NOW + 1));
+    assert_eq!(store.revoke(made.id, NOW + 2).unwrap().revoked, Some(NOW + 1), "again");
+    for store in [store, place.open()] {
+        let revoked = Err(Rejected::Revoked { at: NOW + 1 });
+        assert_eq!(store.verify(secret.expose(), NOW), revoked);
+        assert_eq!(store.get(made.id).unwrap().revoked, Some(NOW + 1));
+    }
+}
+
+#[test]
+fn unknown_ids_are_not_found() {
+    let store = Place::new().open();
+    let id = "0123456789".parse().unwrap();
+    let not_found = |error: Error| error.kind() == ErrorKind::NotFound;
+    let place = Place::new();
+    assert!(not_found(store.get(id).unwrap_err()));
+    let store = place.open();
+    assert!(not_found(store.revoke(id, NOW).unwrap_err()));
+    assert!(not_found(store.rotate(id, 0, NOW).unwrap_err()));
+    assert!(!place.file().exists(), "a refused change writes nothing");
+}
+
+#[test]
+fn a_rotated_token_hands_over() {
+    let place = Place::new();
+    let store = place.open();
+    let new = NewToken { space: Some("notes".into()), ..reader() };
+    let (old, first) = store.create(new, NOW).unwrap();
+    let (new, second) = store.rotate(first.id, 5_000, NOW).unwrap();
+    assert_ne!(first.id, second.id);
+    assert_eq!(second.space.as_deref(), Some("notes"));
+    assert_eq!(second.expires, None);
+    assert!(store.verify(old.expose(), NOW + 4_999).is_ok(), "both work for a while");
+    assert!(store.verify(new.expose(), NOW + 4_999).is_ok());
+    assert_eq!(store.verify(old.expose(), NOW + 5_000), Err(Rejected::Expired { at: NOW + 5_000 }));
+
+    let (third, _) = store.rotate(second.id, 0, NOW).unwrap();
+    assert_eq!(store.verify(new.expose(), NOW), Err(Rejected::Revoked { at: NOW }));
+    assert!(store.verify(third.expose(), NOW).is_ok());
+    assert!(matches!(store.rotate(second.id, 0, NOW), Err(Error::Ended { .. })));
+    let (_, endless) = store.rotate(first.id, u64::MAX, NOW).unwrap();
+    assert_eq!(endless.expires, Some(NOW + 5_000), "the new one ends when the old one was to end");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let place = Place::new();
+    let store = place.open();
+    let long = |chars: usize| Some("é".repeat(chars));
+    for (field, new) in [
+        ("scopes", NewToken::new([])),
+        ("expires", NewToken { expires: Some(NOW), ..reader() }),
+        ("expires", NewToken { expires: Some(i64::MIN), ..reader() }),
+        ("space", NewToken { space: Some(String::new()), ..reader() }),
+        ("space", NewToken { space: Some("a\u{1b}[2J".into()), ..reader() }),
+        ("space", NewToken { space: long(129), ..reader() }),
+        ("space", NewToken { space: Some("a".into()), ..NewToken::new([Scope::Admin]) }),
+        ("note", NewToken { note: Some("two\nlines".into()), ..reader() }),
+        ("note", NewToken { note: long(257), ..reader() }),
+    ] {
+        match store.create(new, NOW) {
+            Err(Error::Invalid { field: at, reason }) => {
+                assert_eq!(at, field);
+                assert!(!reason.is_empty());
+            }
+            other => panic!("{field}: {other:?}"),
+        }
+    }
+    assert!(!place.file().exists());
+    let edge = NewToken { note: long(256), space: long(128), ..reader() };
+    store.create(edge, NOW).unwrap();
+}
+
+#[test]
+fn the_last_use_is_kept_in_minutes_and_written_when_asked() {
+    let place = Place::new();
+    let store = place.open();
+    let (secret, made) = store.create(reader(), NOW).unwrap();
+    let written = std::fs::read(place.file()).unwrap();
+    assert!(!store.flush().unwrap(), "nothing to write yet");
+    let minute = NOW - NOW.rem_euclid(MINUTE);
+    store.verify(secret.expose(), minute + MINUTE + 59_999).unwrap();
+    store.verify(secret.expose(), minute).unwrap();
+    assert_eq!(store.get(made.id).unwrap().last_used, Some(minute + MINUTE), "never goes back");
+    assert_eq!(std::fs::read(place.file()).unwrap(), written, "checking a token writes nothing");
+    assert!(store.flush().unwrap());
+    assert!(!store.flush().unwrap());
+    assert_eq!(place.open().get(made.id).unwrap().last_used, Some(minute + MINUTE));
+}
+
+#[test]
+fn tokens_that_ended_are_forgotten_after_a_month() {
+    let place = Place::new();
+    let store = place.open();
+    let (_, revoked) = store.create(reader(), NOW).unwrap();
+    store.revoke(revoked.id, NOW).unwrap();
+    let expiring = NewToken { expires: Some(NOW + DAY), ..reader() };
+    let (_, expiring) = store.create(expiring, NOW).unwrap();
+    let (_, endless) = store.create(reader(), NOW).unwrap();
+    let listed = || -> Vec<_> { store.list().unwrap().into_iter().map(|it| it.id).collect() };
+
+    store.create(reader(), NOW + 30 * DAY - 1).unwrap();
+    assert_eq!(listed().len(), 4);
+    store.create(reader(), NOW + 30 * DAY).unwrap();
+    assert!(!listed().contains(&revoked.id) && listed().contains(&expiring.id));
+    store.create(reader(), NOW + 31 * DAY).unwrap();
+    assert!(!listed().contains(&expiring.id) && listed().contains(&endless.id));
+}
