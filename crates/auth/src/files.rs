@@ -149,11 +149,23 @@ impl Lock {
     }
 }
 
-/// Refuses what others may change, and takes from others the right to read.
+/// Refuses a file that others may change or that somebody else put there, and takes from others
+/// the right to read it.
 #[cfg(unix)]
 pub(crate) fn keep_private(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let Some(mode) = refuse_writable(path, 0o600)? else { return Ok(()) };
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let Some(metadata) = metadata(path)? else { return Ok(()) };
+    let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o600 };
+    let user = rustix::process::geteuid().as_raw();
+    // Root may serve a folder that is another user's, and then takes that user's word.
+    let folders = self::metadata(folder_of(path))?.filter(|_| user == 0).map(|it| it.uid());
+    if ![0, user, folders.unwrap_or(user)].contains(&metadata.uid()) {
+        return Err(exposed(format!("it belongs to user {}", metadata.uid())));
+    }
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(exposed(format!("its mode is {mode:o}")));
+    }
     if mode & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))
             .map_err(|error| io_error("change the mode of", path, error))?;
@@ -161,25 +173,26 @@ pub(crate) fn keep_private(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what others may change. Returns the mode, `None` if there is nothing at the path.
+/// Refuses a folder in which everybody may put files. One that a group may write is common (a
+/// umask of 002) and is safe enough: a file that another user puts there is refused by its owner.
 #[cfg(unix)]
-pub(crate) fn refuse_writable(path: &Path, wanted: u32) -> Result<Option<u32>> {
+pub(crate) fn refuse_public_folder(folder: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io_error("read", path, error)),
-    };
-    let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
-    let user = rustix::process::geteuid().as_raw();
-    if user != 0 && ![0, user].contains(&metadata.uid()) {
-        return Err(exposed(format!("it belongs to user {}", metadata.uid())));
+    let mode = metadata(folder)?.map_or(0, |it| it.mode() & 0o777);
+    if mode & 0o002 == 0 {
+        return Ok(());
     }
-    let mode = metadata.mode() & 0o7777;
-    if mode & 0o022 != 0 {
-        return Err(exposed(format!("its mode is {mode:o}")));
+    let reason = format!("its mode is {mode:o}");
+    Err(Error::Exposed { path: folder.to_owned(), reason, wanted: 0o700 })
+}
+
+#[cfg(unix)]
+fn metadata(path: &Path) -> Result<Option<fs::Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("read", path, error)),
     }
-    Ok(Some(mode))
 }
 
 #[cfg(not(unix))]
@@ -188,8 +201,8 @@ pub(crate) fn keep_private(_path: &Path) -> Result<()> {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn refuse_writable(_path: &Path, _wanted: u32) -> Result<Option<u32>> {
-    Ok(None)
+pub(crate) fn refuse_public_folder(_folder: &Path) -> Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]

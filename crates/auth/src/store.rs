@@ -130,9 +130,9 @@ impl TokenStore {
     ///
     /// # Errors
     /// [`Error::Corrupt`] and [`Error::Newer`] for a file that cannot be understood,
-    /// [`Error::Exposed`] for a file or folder that other users could change.
+    /// [`Error::Exposed`] for a file that other users could change or a folder open to everybody.
     pub fn open(path: &Path) -> Result<Self> {
-        files::refuse_writable(files::folder_of(path), 0o700)?;
+        files::refuse_public_folder(files::folder_of(path))?;
         files::keep_private(path)?;
         let snapshot = load(path, None)?;
         Ok(Self {

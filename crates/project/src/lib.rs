@@ -38,7 +38,7 @@ mod value;
 
 pub use cache::{Environment, models_dir};
 pub use error::{Error, Result};
-pub use project::{Prepared, Project};
+pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
     EmbeddingSettings, Flag, LimitSettings, LogFormat, LogSettings, Model, ModelSettings, Origin,

@@ -115,6 +115,28 @@ impl Project {
     }
 }
 
+/// Makes the store's folder, readable by its owner alone, and its parents. One that is there stays
+/// as it is.
+pub fn create_data_dir(dir: &Path) -> Result<()> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let failed = |error| io_error("create", dir, error);
+    if let Some(parent) = dir.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    match builder.create(dir) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        created => created.map_err(failed),
+    }
+}
+
 fn folder(path: &Path) -> Result<PathBuf> {
     let folder = path.canonicalize().map_err(|error| io_error("find", path, error))?;
     if folder.is_dir() { Ok(folder) } else { Err(Error::NotAFolder { path: folder }) }

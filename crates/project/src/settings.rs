@@ -244,6 +244,11 @@ impl Settings {
             .collect()
     }
 
+    /// The file of tokens in the store's folder.
+    pub fn tokens_file(&self) -> PathBuf {
+        self.data_dir.join("tokens.json")
+    }
+
     /// Refuses to listen where other machines could reach the service, unless that was allowed.
     pub fn check_listen(&self) -> Result<()> {
         if self.listen.ip().is_loopback() || self.allow_remote {

@@ -141,7 +141,20 @@ mod modes {
     }
 
     #[test]
-    fn a_file_or_folder_that_others_can_write_is_refused() {
+    fn a_file_that_another_user_put_there_is_refused() {
+        let (place, _, _) = with_two_tokens();
+        // Only root can give files away; elsewhere there is nothing to try.
+        if std::os::unix::fs::chown(place.file(), Some(65_534), None).is_ok() {
+            let error = TokenStore::open(&place.file()).unwrap_err();
+            assert!(error.to_string().contains("belongs to user 65534"), "{error}");
+            // Root serves what is another user's as a whole.
+            std::os::unix::fs::chown(place.file().parent().unwrap(), Some(65_534), None).unwrap();
+            place.open();
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_write_and_a_folder_open_to_all_are_refused() {
         let (place, secret, _) = with_two_tokens();
         let running = place.open();
         let folder = place.file().parent().unwrap().to_owned();
@@ -152,6 +165,8 @@ mod modes {
             set(&path, closed);
             place.open();
         }
+        set(place.file().parent().unwrap(), 0o770);
+        place.open();
         set(&place.file(), 0o666);
         let refused = running.verify(secret.expose(), NOW).unwrap_err();
         assert!(matches!(refused, Rejected::Unavailable { .. }), "a running store sees it, too");

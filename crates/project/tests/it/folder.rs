@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use waypost_project::{Error, Prepared, Project};
+use waypost_project::{Error, Prepared, Project, create_data_dir};
 
 fn tree(folders: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -95,4 +95,20 @@ fn many_may_prepare_at_once() {
         fs::read_dir(project.dir()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(files, [".gitignore"], "no temporary file is left");
     assert!(project.dir().join(Path::new(".gitignore")).metadata().unwrap().len() > 0);
+}
+
+#[test]
+fn the_stores_folder_is_its_owners_alone() {
+    let root = tree(&[]);
+    let dir = root.path().join("a/b/data");
+    create_data_dir(&dir).unwrap();
+    create_data_dir(&dir).unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+    fs::write(root.path().join("file"), "").unwrap();
+    assert!(create_data_dir(&root.path().join("file")).is_err());
+    assert!(create_data_dir(&root.path().join("file/data")).is_err());
 }
