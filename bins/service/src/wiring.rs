@@ -97,7 +97,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         );
     }
     options.project.prepare().context("the project cannot be prepared")?;
-    std::fs::create_dir_all(&options.data_dir).with_context(|| {
+    waypost_project::create_data_dir(&options.data_dir).with_context(|| {
         let dir = options.data_dir.display();
         format!("cannot make the folder {dir}; make its parent writable or choose another data_dir")
     })?;
