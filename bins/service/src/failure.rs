@@ -113,6 +113,8 @@ impl From<waypost_auth::Error> for Failure {
         use waypost_auth::ErrorKind;
         match (error.kind(), &error) {
             (ErrorKind::Invalid, waypost_auth::Error::Invalid { field, reason }) => {
+                // The wire's name of it.
+                let field = if *field == "expires" { "expiresAt" } else { *field };
                 Problem::field(format!("/{field}"), reason.clone()).into()
             }
             (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),

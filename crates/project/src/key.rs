@@ -119,12 +119,6 @@ pub(crate) const KEYS: &[Key] = &[
         description: "Folder that downloaded and imported models are kept in.",
     },
     key(
-        "embedding.threads",
-        count(0, 1024),
-        "0",
-        "Threads that embed; 0 leaves one core to searches.",
-    ),
-    key(
         "embedding.batch",
         count(1, 1024),
         "32",

@@ -127,8 +127,6 @@ pub struct ModelSettings {
 /// How embedding is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingSettings {
-    /// Threads; 0 leaves the choice to the program.
-    pub threads: usize,
     /// Texts at once.
     pub batch: usize,
 }
@@ -205,10 +203,7 @@ impl Settings {
                 fetch: resolved.is_on("model.fetch"),
                 cache_dir: resolved.path("model.cache_dir"),
             },
-            embedding: EmbeddingSettings {
-                threads: resolved.number("embedding.threads") as usize,
-                batch: resolved.number("embedding.batch") as usize,
-            },
+            embedding: EmbeddingSettings { batch: resolved.number("embedding.batch") as usize },
             log: LogSettings {
                 level: resolved.text("log.level"),
                 format: match resolved.text("log.format").as_str() {
