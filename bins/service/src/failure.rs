@@ -87,7 +87,7 @@ impl From<waypost_memory::Error> for Failure {
                 StatusCode::UNPROCESSABLE_ENTITY
             }
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Busy => StatusCode::CONFLICT,
+            ErrorKind::Busy | ErrorKind::Conflict => StatusCode::CONFLICT,
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
                 if !matches!(error, waypost_memory::Error::NoModel { .. }) {

@@ -1,7 +1,16 @@
 //! Checks and repairs a store that is not open.
 
+use std::fs;
 use std::path::Path;
 
+use waypost_log::{Log, OnDamage, Options};
+
+use crate::lock::{LockFile, check_format};
+use crate::open::{Folders, applied, verify_digests};
+use crate::record::Record;
+use crate::snapshot::Snapshot;
+use crate::state::{State, Unusable, boot_id};
+use crate::vectors::log_error;
 use crate::{Error, Result};
 
 /// What a check found.
@@ -9,10 +18,17 @@ use crate::{Error, Result};
 pub struct Checked {
     /// Records in the log with a good checksum.
     pub log_records: u64,
-    /// What is damaged in the log, in words; the truth itself is at stake.
+    /// What is damaged in the log, in words. The log is the truth: [`repair`] keeps what is left.
     pub log_damage: Vec<String>,
-    /// What is damaged or missing in what is derived from it; opening rebuilds that by itself.
+    /// What is damaged in what is derived from the log; opening rebuilds that by itself.
     pub derived_damage: Vec<String>,
+}
+
+impl Checked {
+    /// Whether nothing is damaged.
+    pub fn is_sound(&self) -> bool {
+        self.log_damage.is_empty() && self.derived_damage.is_empty()
+    }
 }
 
 /// What a repair did.
@@ -24,15 +40,91 @@ pub struct Repaired {
     pub set_aside: Vec<String>,
 }
 
-/// Reads all of the store in the data folder `dir` and tells what is damaged. Changes nothing.
+/// Reads the store in the data folder `dir` and tells what is damaged.
+///
+/// # Errors
+/// [`Error::Locked`] if the store is open: stop the service first.
 pub fn check(dir: &Path) -> Result<Checked> {
-    let _ = dir;
-    Err(Error::Unavailable("not there yet".into()))
+    let folders = Folders::new(dir);
+    let _lock = take(&folders)?;
+    let mut checked = Checked::default();
+    let last_sequence = if folders.log.exists() {
+        let report = Log::verify(&folders.log).map_err(|it| log_error(&it, &folders.log))?;
+        checked.log_records = report.records;
+        checked.log_damage = report.damage.iter().map(ToString::to_string).collect();
+        report.last_sequence
+    } else {
+        0
+    };
+    if folders.state.exists()
+        && let Err(Unusable(why)) = check_state(&folders.state, last_sequence)
+    {
+        checked.derived_damage.push(format!("state: {why}"));
+    }
+    if let Err(Unusable(why)) = Snapshot::load(&folders.index, last_sequence) {
+        checked.derived_damage.push(format!("index: {why}"));
+    }
+    if folders.vectors.exists() {
+        let vectors =
+            Log::verify(&folders.vectors).map_err(|it| log_error(&it, &folders.vectors))?;
+        let damage = vectors.damage.iter().map(|it| format!("vectors: {it}"));
+        checked.derived_damage.extend(damage);
+    }
+    Ok(checked)
 }
 
-/// Keeps every record of the log that has a good checksum, sets the rest aside, and drops what
-/// is derived so that the next opening rebuilds it.
+/// Opens the state as a start would, and reads all of it.
+fn check_state(dir: &Path, last_sequence: u64) -> std::result::Result<(), Unusable> {
+    let unusable = |it: Error| Unusable(it.to_string());
+    const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+    let state = State::open(dir, CACHE_BYTES, &boot_id()).map_err(unusable)??;
+    if applied(&state).map_err(unusable)? > last_sequence {
+        return Err(Unusable("it is ahead of the log".to_owned()));
+    }
+    // Every value is read, so that every checksum is compared.
+    state.scan(&[], &mut |_, _| Ok(())).map_err(unusable)?;
+    verify_digests(&state).map_err(unusable)?;
+    state.close().map_err(unusable)
+}
+
+/// Keeps every record of the log that has a good checksum, sets damaged parts aside, and drops what
+/// is derived so that the next opening builds it anew.
+///
+/// # Errors
+/// [`Error::Locked`] if the store is open: stop the service first.
 pub fn repair(dir: &Path) -> Result<Repaired> {
-    let _ = dir;
-    Err(Error::Unavailable("not there yet".into()))
+    let folders = Folders::new(dir);
+    let _lock = take(&folders)?;
+    let mut repaired = Repaired::default();
+    let options = Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..Options::default() };
+    let (log, recovery) =
+        Log::open(&folders.log, &options).map_err(|it| log_error(&it, &folders.log))?;
+    repaired.set_aside = recovery.damage.iter().map(ToString::to_string).collect();
+    for entry in log.entries_after(0) {
+        let entry = entry.map_err(|it| log_error(&it, &folders.log))?;
+        match Record::decode(entry.kind, entry.version, &entry.payload) {
+            Ok(_) => repaired.kept_records += 1,
+            Err(why) => {
+                return Err(Error::Damaged(format!(
+                    "record {} of the log has a good checksum but cannot be used: {}",
+                    entry.sequence, why.0
+                )));
+            }
+        }
+    }
+    drop(log);
+    let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
+    for folder in derived.iter().filter(|it| it.exists()) {
+        fs::remove_dir_all(folder).map_err(|it| Error::io(folder, it))?;
+    }
+    Ok(repaired)
+}
+
+fn take(folders: &Folders) -> Result<LockFile> {
+    if !folders.data.is_dir() {
+        return Err(Error::invalid("the data folder", "is not there"));
+    }
+    let lock = LockFile::take(&folders.data)?;
+    check_format(&folders.data)?;
+    Ok(lock)
 }

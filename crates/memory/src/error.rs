@@ -23,6 +23,14 @@ pub enum Error {
     /// There is no memory with this id.
     #[error("there is no memory {0}")]
     NotFound(MemoryId),
+    /// The memory was changed meanwhile.
+    #[error("the memory has version {found}, not {expected}")]
+    Conflict {
+        /// The version that the caller expected.
+        expected: u32,
+        /// The version that it has.
+        found: u32,
+    },
     /// Semantic search was asked for, but there is no embedding model.
     #[error("there is no embedding model: {remedy}")]
     NoModel {
@@ -77,6 +85,8 @@ pub enum ErrorKind {
     Invalid,
     /// It is not there.
     NotFound,
+    /// It was changed meanwhile; look again.
+    Conflict,
     /// Something like it is running; try later.
     Busy,
     /// Make room on the disk, then try again.
@@ -97,6 +107,7 @@ impl Error {
         match self {
             Self::Invalid { .. } => ErrorKind::Invalid,
             Self::NotFound(_) => ErrorKind::NotFound,
+            Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
             Self::NoModel { .. } | Self::Embedding(_) | Self::Unavailable(_) => {

@@ -8,19 +8,44 @@
 //! the model as a closure ([`Embedder`]), and background work is offered as calls that do a
 //! bounded piece ([`Store::embed_pending`], [`Store::maintain`]).
 
-mod doctor;
-mod embedder;
 mod error;
 pub mod limits;
+
+mod embedder;
 mod link;
 mod memory;
 mod options;
 mod params;
 mod query;
 mod status;
-mod store;
 mod time;
 mod transfer;
+
+mod check;
+mod codec;
+mod record;
+
+mod keys;
+mod lock;
+mod state;
+mod txn;
+
+mod graph;
+mod snapshot;
+mod vectors;
+mod view;
+
+mod commit;
+mod embed;
+mod export;
+mod import;
+mod open;
+mod search;
+mod store;
+mod upkeep;
+mod wire;
+
+mod doctor;
 
 pub use doctor::{Checked, Repaired, check, repair};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};

@@ -16,6 +16,9 @@ pub const DEFAULT_KIND: &str = "note";
 pub struct MemoryId(u64);
 
 impl MemoryId {
+    pub(crate) const FIRST: Self = Self(1);
+    pub(crate) const LAST: Self = Self(ID_MAX);
+
     /// The id with this number, unless it is 0 or above 2^53 − 1.
     pub fn new(number: u64) -> Option<Self> {
         (1..=ID_MAX).contains(&number).then_some(Self(number))

@@ -17,6 +17,8 @@ pub struct StoreOptions {
     pub cache_bytes: u64,
     /// Size of the log's files, in bytes.
     pub log_segment_bytes: u64,
+    /// Writes are refused when less than this would stay free on the disk.
+    pub free_bytes_min: u64,
     /// Called now and then while something derived is rebuilt.
     pub progress: Option<OpenProgressFn>,
 }
@@ -27,6 +29,7 @@ impl Default for StoreOptions {
             search: SearchParams::default(),
             cache_bytes: 64 * 1024 * 1024,
             log_segment_bytes: 16 * 1024 * 1024,
+            free_bytes_min: 64 * 1024 * 1024,
             progress: None,
         }
     }
@@ -38,6 +41,7 @@ impl fmt::Debug for StoreOptions {
             .field("search", &self.search)
             .field("cache_bytes", &self.cache_bytes)
             .field("log_segment_bytes", &self.log_segment_bytes)
+            .field("free_bytes_min", &self.free_bytes_min)
             .finish_non_exhaustive()
     }
 }

@@ -1,56 +1,150 @@
 //! The store.
 
-use std::io::{BufRead, Write};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::{Mutex, RwLock};
+use waypost_log::Log;
+use waypost_ranking::Analyzer;
+
+use crate::check;
+use crate::commit::{Command, Outcome, Queued, WriterState, content_of, memory};
+use crate::embed::Model;
+use crate::keys::{self, Head, StoredVersion};
+use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
+use crate::lock::LockFile;
+use crate::record::{Body, Edge};
+use crate::state::{State, damaged};
+use crate::txn::Touched;
+use crate::vectors::{VectorLog, log_error};
+use crate::view::{Condition, Prepared, View};
 use crate::{
-    Added, Compacted, Draft, EmbedProgress, Embedder, Error, Exported, Filter, Imported, Link,
-    LinkKind, Linked, Maintained, Memory, MemoryId, OpenReport, Patch, Reindex, ReindexProgress,
-    Reindexed, Result, SearchOptions, SearchResult, Status, StoreOptions, Timestamp, Version,
+    Added, Draft, Error, Filter, IndexStatus, Link, LinkKind, Linked, Memory, MemoryId, Patch,
+    Result, Status, StoreOptions, Timestamp, Version,
 };
 
 /// A durable store of memories. All methods take `&self` and may be called from many threads.
-#[derive(Debug)]
-pub struct Store {}
+pub struct Store {
+    /// The data folder.
+    pub(crate) data: PathBuf,
+    /// The memories' part of it.
+    pub(crate) dir: PathBuf,
+    pub(crate) options: StoreOptions,
+    pub(crate) log: Log,
+    pub(crate) state: State,
+    pub(crate) view: RwLock<View>,
+    pub(crate) analyzer: Analyzer,
+    pub(crate) vectors: VectorLog,
+    pub(crate) queue: Mutex<VecDeque<Queued>>,
+    pub(crate) writer: Mutex<WriterState>,
+    /// A copy of the writer's fault that can be read without waiting for a writer.
+    pub(crate) write_fault: Mutex<Option<String>>,
+    pub(crate) model: RwLock<Option<Arc<Model>>>,
+    /// Memories that are being embedded. Held while vectors are moved between models or indexes.
+    pub(crate) embedding: Mutex<BTreeSet<MemoryId>>,
+    pub(crate) reindexing: AtomicBool,
+    /// What changed since a reindex began.
+    pub(crate) changed_in_reindex: Mutex<Option<Touched>>,
+    pub(crate) changes: Changes,
+    pub(crate) closed: AtomicBool,
+    /// Given up last.
+    pub(crate) _lock: LockFile,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("data", &self.data).finish_non_exhaustive()
+    }
+}
+
+/// How much changed since something derived was last written.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) since_snapshot: AtomicU64,
+    pub(crate) since_sync: AtomicU64,
+    pub(crate) vectors_since_sync: AtomicU64,
+}
+
+impl Changes {
+    pub(crate) fn note(&self, count: u64) {
+        self.since_snapshot.fetch_add(count, Ordering::Relaxed);
+        self.since_sync.fetch_add(count, Ordering::Relaxed);
+    }
+}
 
 impl Store {
-    /// Opens the store in the data folder `dir`, making it if it is not there.
-    pub fn open(dir: &Path, options: StoreOptions) -> Result<(Self, OpenReport)> {
-        let _ = (dir, options);
-        Err(Error::Unavailable("not there yet".into()))
-    }
-
     /// Adds a memory, or finds the one that is the same. It is on disk when this returns.
     pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Added> {
-        let _ = (draft, now);
-        Err(Error::Unavailable("not there yet".into()))
+        self.add_batch(vec![draft], now)
+            .pop()
+            .unwrap_or_else(|| Err(Error::Unavailable("the add was lost".into())))
     }
 
     /// Adds many memories with few waits for the disk; one that fails does not stop the others.
+    /// The answers are in the order of the drafts.
     pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
-        drafts.into_iter().map(|it| self.add(it, now)).collect()
+        let checked: Vec<Result<Body>> =
+            drafts.into_iter().map(|it| check::draft(it, now)).collect();
+        let mut results = Vec::with_capacity(checked.len());
+        let mut commands = Vec::new();
+        for body in checked {
+            match body {
+                Ok(body) => {
+                    commands.push(Command::Add { body, at: now });
+                    results.push(None);
+                }
+                Err(error) => results.push(Some(Err(error))),
+            }
+        }
+        let mut outcomes = self.submit(commands).into_iter();
+        let mut added = || match outcomes.next() {
+            Some(Ok(Outcome::Added(memory))) => Ok(Added::New(memory)),
+            Some(Ok(Outcome::Existing(memory))) => Ok(Added::Existing(self.complete(memory))),
+            Some(Err(error)) => Err(error),
+            _ => Err(Error::Unavailable("the add was lost".into())),
+        };
+        results.into_iter().map(|it| it.unwrap_or_else(&mut added)).collect()
     }
 
     /// The memory with this id.
     pub fn get(&self, id: MemoryId) -> Result<Memory> {
-        Err(Error::NotFound(id))
+        let head = self.live_head(id)?.ok_or(Error::NotFound(id))?;
+        let body = self.body(id, head.version)?.ok_or_else(|| missing_version(id, head.version))?;
+        Ok(self.complete(memory(id, head.version, head.updated_at, body)))
     }
 
-    /// Changes a memory; the version before stays in its history.
+    /// Changes a memory; the version before stays in its history. A patch that changes nothing
+    /// makes no version.
     pub fn update(&self, id: MemoryId, patch: Patch, now: Timestamp) -> Result<Memory> {
-        let _ = (patch, now);
-        Err(Error::NotFound(id))
+        match self.submit_one(Command::Update { id, patch, at: now })? {
+            Outcome::Updated(memory) => Ok(self.complete(memory)),
+            _ => Err(Error::NotFound(id)),
+        }
     }
 
     /// Deletes a memory and its links; its history stays until [`Store::compact`] purges it.
     pub fn delete(&self, id: MemoryId, now: Timestamp) -> Result<()> {
-        let _ = now;
-        Err(Error::NotFound(id))
+        self.submit_one(Command::Delete { id, at: now }).map(|_| ())
     }
 
-    /// All versions of a memory, oldest first, also of a deleted one.
+    /// All versions of a memory, oldest first, also of a deleted one: the last version of a
+    /// deleted memory ends with its deletion.
     pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
-        Err(Error::NotFound(id))
+        let head = self.head(id)?.ok_or(Error::NotFound(id))?;
+        let mut versions: Vec<Version> = Vec::new();
+        for (number, stored) in self.stored_versions(id)? {
+            if let Some(last) = versions.last_mut() {
+                last.valid_until = Some(stored.valid_from);
+            }
+            versions.push(self.version(number, stored)?);
+        }
+        if let Some(last) = versions.last_mut() {
+            last.valid_until = head.deleted_at;
+        }
+        Ok(versions)
     }
 
     /// Memories in order of their ids, from the first after `after`.
@@ -60,17 +154,33 @@ impl Store {
         after: Option<MemoryId>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        let _ = (filter, after, limit);
-        Err(Error::Unavailable("not there yet".into()))
+        if !(1..=LIST_LIMIT_MAX).contains(&limit) {
+            let reason = format!("is {limit}; 1 to {LIST_LIMIT_MAX} are possible");
+            return Err(Error::invalid("limit", reason));
+        }
+        let ids: Vec<MemoryId> = {
+            let view = self.view.read();
+            let condition = Condition::new(filter, &view.names);
+            let meets = |id: &MemoryId| {
+                view.place(*id).is_some_and(|(name, space, slot)| {
+                    filter.space.as_deref().is_none_or(|it| it == name)
+                        && space.fact(slot).is_some_and(|it| condition.holds(it))
+                })
+            };
+            view.ids_after(after).filter(meets).take(limit).collect()
+        };
+        let mut memories = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.get(id) {
+                Ok(memory) => memories.push(memory),
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(memories)
     }
 
-    /// Finds memories by words and by meaning, best first.
-    pub fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
-        let _ = (query, options);
-        Err(Error::Unavailable("not there yet".into()))
-    }
-
-    /// Makes a link, or finds it.
+    /// Makes a link, or finds it. An id that is not there is named by the error.
     pub fn link(
         &self,
         from: MemoryId,
@@ -78,8 +188,16 @@ impl Store {
         kind: LinkKind,
         now: Timestamp,
     ) -> Result<Linked> {
-        let _ = (to, kind, now);
-        Err(Error::NotFound(from))
+        let edge = Edge { from, to, kind };
+        match self.submit_one(Command::Link { edge, at: now })? {
+            Outcome::Linked { is_new: true, at } => {
+                Ok(Linked::New(Link { from, to, kind, created_at: at }))
+            }
+            Outcome::Linked { is_new: false, at } => {
+                Ok(Linked::Existing(Link { from, to, kind, created_at: at }))
+            }
+            _ => Err(Error::NotFound(from)),
+        }
     }
 
     /// Removes a link; `false` if it was not there.
@@ -90,71 +208,171 @@ impl Store {
         kind: LinkKind,
         now: Timestamp,
     ) -> Result<bool> {
-        let _ = (to, kind, now);
-        Err(Error::NotFound(from))
+        let edge = Edge { from, to, kind };
+        match self.submit_one(Command::Unlink { edge, at: now })? {
+            Outcome::Unlinked(was_there) => Ok(was_there),
+            _ => Err(Error::NotFound(from)),
+        }
     }
 
-    /// Links in both directions around a memory, breadth first, up to `depth` steps away.
+    /// Links in both directions around a memory, breadth first, each once, up to `depth` steps
+    /// away (1 to [`LINK_DEPTH_MAX`]) and at most
+    /// [`LINKS_RETURNED_MAX`](crate::limits::LINKS_RETURNED_MAX).
     pub fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>> {
-        let _ = depth;
-        Err(Error::NotFound(id))
-    }
-
-    /// Takes a model into use, or goes without. Vectors of another model stay on disk and are
-    /// not searched.
-    pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
-        let _ = embedder;
-        Ok(())
-    }
-
-    /// Embeds up to `limit` memories that lack a vector of the present model.
-    pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
-        let _ = limit;
-        Ok(EmbedProgress::default())
-    }
-
-    /// Builds the index anew from the store; searches go on meanwhile on the old one.
-    pub fn reindex(
-        &self,
-        reindex: Reindex,
-        now: Timestamp,
-        progress: &mut dyn FnMut(ReindexProgress),
-    ) -> Result<Reindexed> {
-        let _ = (reindex, now, progress);
-        Err(Error::Unavailable("not there yet".into()))
-    }
-
-    /// Does a bounded piece of upkeep.
-    pub fn maintain(&self) -> Result<Maintained> {
-        Ok(Maintained::default())
+        if !(1..=LINK_DEPTH_MAX).contains(&depth) {
+            let reason = format!("is {depth}; 1 to {LINK_DEPTH_MAX} are possible");
+            return Err(Error::invalid("depth", reason));
+        }
+        let view = self.view.read();
+        view.place(id).ok_or(Error::NotFound(id))?;
+        Ok(view.graph.walk(id, depth))
     }
 
     /// Health and statistics.
     pub fn status(&self) -> Result<Status> {
-        Err(Error::Unavailable("not there yet".into()))
+        let last_reindex_at = match self.state.get(keys::LAST_REINDEX)? {
+            Some(bytes) => Some(crate::codec::Reader::new(&bytes).time().map_err(damaged)?),
+            None => None,
+        };
+        let model = self.model.read().as_ref().map(|it| it.embedder.model.clone());
+        let view = self.view.read();
+        let mut by_kind = BTreeMap::new();
+        let mut by_space = BTreeMap::new();
+        let mut index = IndexStatus { documents: view.len(), ..IndexStatus::default() };
+        for (name, space) in view.spaces.iter().filter(|(_, it)| !it.slots.is_empty()) {
+            by_space.insert(name.clone(), space.slots.len() as u64);
+            for fact in space.facts.iter().flatten() {
+                *by_kind.entry(view.names.name(fact.kind).to_owned()).or_insert(0) += 1;
+            }
+            let stats = space.text.stats();
+            index.terms += stats.terms as u64;
+            index.bytes += stats.bytes as u64;
+            index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes() as u64);
+        }
+        Ok(Status {
+            memories: view.len(),
+            by_kind,
+            by_space,
+            links: view.graph.len(),
+            embedded: if model.is_some() { view.embedded() } else { 0 },
+            pending_embeddings: view.pending.len() as u64,
+            model,
+            index,
+            storage_bytes: dir_bytes(&self.dir),
+            last_reindex_at,
+            write_fault: self.write_fault.lock().clone(),
+        })
     }
 
-    /// Writes everything as NDJSON.
-    pub fn export(&self, out: &mut dyn Write) -> Result<Exported> {
-        let _ = out;
-        Err(Error::Unavailable("not there yet".into()))
+    pub(crate) fn head(&self, id: MemoryId) -> Result<Option<Head>> {
+        self.state.get(&keys::head(id))?.map(|it| Head::decode(&it).map_err(damaged)).transpose()
     }
 
-    /// Reads what [`Store::export`] wrote.
-    pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
-        let _ = (input, now);
-        Err(Error::Unavailable("not there yet".into()))
+    pub(crate) fn live_head(&self, id: MemoryId) -> Result<Option<Head>> {
+        Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
     }
 
-    /// Rewrites the log without what it need not keep. With `purge` the contents of deleted
-    /// memories are removed for good.
-    pub fn compact(&self, purge: bool) -> Result<Compacted> {
-        let _ = purge;
-        Err(Error::Unavailable("not there yet".into()))
+    /// A version of a memory with its content, wherever that is.
+    pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
+        let Some(value) = self.state.get(&keys::version(id, version))? else { return Ok(None) };
+        self.whole_body(StoredVersion::decode(&value).map_err(damaged)?).map(Some)
     }
 
-    /// Writes what makes the next opening fast, syncs it and gives the store up.
-    pub fn close(self) -> Result<()> {
-        Ok(())
+    pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {
+        let mut body = stored.body;
+        if let (Some(text), Some(sequence)) = (&mut body.text, stored.content_sequence) {
+            text.content = self.content_in_log(sequence)?;
+        }
+        Ok(body)
     }
+
+    /// The content that the log's record with this sequence holds.
+    pub(crate) fn content_in_log(&self, sequence: u64) -> Result<String> {
+        let entry = self.log.read(sequence).map_err(|it| log_error(&it, &self.dir))?;
+        Ok(entry.map(|it| content_of(it.kind, &it.payload)).unwrap_or_default())
+    }
+
+    /// The versions of a memory without contents that are in the log, oldest first.
+    pub(crate) fn stored_versions(&self, id: MemoryId) -> Result<Vec<(u32, StoredVersion)>> {
+        let mut versions = Vec::new();
+        self.state.scan(&keys::versions_of(id), &mut |key, value| {
+            let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
+            versions.push((number, StoredVersion::decode(value).map_err(damaged)?));
+            Ok(())
+        })?;
+        Ok(versions)
+    }
+
+    fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
+        let valid_from = stored.valid_from;
+        let body = self.whole_body(stored)?;
+        let is_purged = body.text.is_none();
+        let then = memory(MemoryId::FIRST, version, valid_from, body);
+        Ok(Version {
+            version,
+            title: then.title,
+            content: (!is_purged).then_some(then.content),
+            kind: then.kind,
+            tags: then.tags,
+            metadata: then.metadata,
+            space: then.space,
+            session: then.session,
+            created_at: then.created_at,
+            valid_from,
+            valid_until: None,
+        })
+    }
+
+    /// Adds what only the index knows.
+    pub(crate) fn complete(&self, mut memory: Memory) -> Memory {
+        let view = self.view.read();
+        memory.embedded =
+            view.fact(memory.id).is_some_and(|it| it.embedded && it.version == memory.version);
+        memory.superseded_by = view.graph.superseded_by(memory.id);
+        memory
+    }
+
+    /// What the index needs of a memory as it is now; `None` if it is gone.
+    pub(crate) fn prepare(&self, id: MemoryId, body: Option<&Body>) -> Result<Option<Prepared>> {
+        let Some(head) = self.live_head(id)? else { return Ok(None) };
+        let read;
+        let body = match body {
+            Some(body) => body,
+            None => match self.body(id, head.version)? {
+                Some(body) => {
+                    read = body;
+                    &read
+                }
+                None => return Ok(None),
+            },
+        };
+        let Some(text) = &body.text else { return Ok(None) };
+        let title = own_title(&text.title, &text.content);
+        let document = self.analyzer.document(title, &text.content);
+        Ok(Prepared::new(body, head.version, head.text_hash, document))
+    }
+}
+
+/// The title, unless it is the content's beginning: that must not count twice.
+pub(crate) fn own_title<'a>(title: &'a str, content: &str) -> &'a str {
+    if content.trim_start().starts_with(title) { "" } else { title }
+}
+
+fn missing_version(id: MemoryId, version: u32) -> Error {
+    Error::Damaged(format!(
+        "version {version} of memory {id} is missing from the state; restart to rebuild it from the log"
+    ))
+}
+
+/// Bytes of all files in a folder and below.
+pub(crate) fn dir_bytes(dir: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => dir_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
 }

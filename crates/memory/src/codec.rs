@@ -1,0 +1,225 @@
+//! Little-endian bytes, written and read by hand.
+//!
+//! Reading never trusts a length: whatever the bytes are, the answer is a value or [`Malformed`].
+
+use std::collections::BTreeMap;
+
+use crate::{Metadata, MetadataValue, Timestamp};
+
+/// Bytes that are not what they should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+/// Appends values to a buffer.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn i64(&mut self, value: i64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn time(&mut self, value: Timestamp) {
+        self.i64(value.as_millis());
+    }
+
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.u32(u32::try_from(bytes.len()).expect("the limits keep every value below 4 GiB"));
+        self.raw(bytes);
+    }
+
+    /// Bytes that may be more than 4 GiB.
+    pub(crate) fn long_bytes(&mut self, bytes: &[u8]) {
+        self.u64(bytes.len() as u64);
+        self.raw(bytes);
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    pub(crate) fn optional_text(&mut self, text: Option<&str>) {
+        match text {
+            None => self.u8(0),
+            Some(text) => {
+                self.u8(1);
+                self.text(text);
+            }
+        }
+    }
+
+    pub(crate) fn texts(&mut self, texts: &[String]) {
+        self.u32(u32::try_from(texts.len()).expect("the limits keep every list short"));
+        for text in texts {
+            self.text(text);
+        }
+    }
+
+    pub(crate) fn metadata(&mut self, metadata: &Metadata) {
+        self.u32(u32::try_from(metadata.len()).expect("the limits keep every list short"));
+        for (key, value) in metadata {
+            self.text(key);
+            match value {
+                MetadataValue::Text(text) => {
+                    self.u8(0);
+                    self.text(text);
+                }
+                MetadataValue::Integer(number) => {
+                    self.u8(1);
+                    self.i64(*number);
+                }
+                MetadataValue::Float(number) => {
+                    self.u8(2);
+                    self.u64(number.to_bits());
+                }
+                MetadataValue::Boolean(value) => {
+                    self.u8(3);
+                    self.u8(u8::from(*value));
+                }
+            }
+        }
+    }
+}
+
+/// Takes values off a slice.
+#[derive(Debug, Clone)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+type Read<T> = Result<T, Malformed>;
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Read<&'a [u8]> {
+        if count > self.bytes.len() {
+            return Err(Malformed("it is cut short"));
+        }
+        let (taken, rest) = self.bytes.split_at(count);
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+        let taken = self.take(N)?;
+        Ok(taken.try_into().expect("take gives as many bytes as asked for"))
+    }
+
+    pub(crate) fn u8(&mut self) -> Read<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub(crate) fn u32(&mut self) -> Read<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Read<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn i64(&mut self) -> Read<i64> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn flag(&mut self) -> Read<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed("a flag is neither 0 nor 1")),
+        }
+    }
+
+    pub(crate) fn time(&mut self) -> Read<Timestamp> {
+        let millis = self.i64()?;
+        let time = Timestamp::from_millis(millis);
+        if time.as_millis() == millis { Ok(time) } else { Err(Malformed("a time is out of range")) }
+    }
+
+    pub(crate) fn bytes(&mut self) -> Read<&'a [u8]> {
+        let count = self.u32()? as usize;
+        self.take(count)
+    }
+
+    pub(crate) fn long_bytes(&mut self) -> Read<&'a [u8]> {
+        let count = usize::try_from(self.u64()?).map_err(|_| Malformed("a length is too long"))?;
+        self.take(count)
+    }
+
+    pub(crate) fn text(&mut self) -> Read<String> {
+        let bytes = self.bytes()?;
+        std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    pub(crate) fn optional_text(&mut self) -> Read<Option<String>> {
+        if self.flag()? { self.text().map(Some) } else { Ok(None) }
+    }
+
+    pub(crate) fn texts(&mut self) -> Read<Vec<String>> {
+        let count = self.u32()? as usize;
+        // Every text takes four bytes at least: a length that lies ends in an error, not in memory.
+        if count > self.bytes.len() / 4 {
+            return Err(Malformed("a list is cut short"));
+        }
+        (0..count).map(|_| self.text()).collect()
+    }
+
+    pub(crate) fn metadata(&mut self) -> Read<Metadata> {
+        let count = self.u32()? as usize;
+        let mut metadata = BTreeMap::new();
+        for _ in 0..count {
+            let key = self.text()?;
+            let value = match self.u8()? {
+                0 => MetadataValue::Text(self.text()?),
+                1 => MetadataValue::Integer(self.i64()?),
+                2 => {
+                    let number = f64::from_bits(self.u64()?);
+                    if !number.is_finite() {
+                        return Err(Malformed("a number is not finite"));
+                    }
+                    MetadataValue::Float(number)
+                }
+                3 => MetadataValue::Boolean(self.flag()?),
+                _ => return Err(Malformed("a metadata value has an unknown form")),
+            };
+            metadata.insert(key, value);
+        }
+        Ok(metadata)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    pub(crate) fn end(&self) -> Read<()> {
+        if self.is_empty() { Ok(()) } else { Err(Malformed("there are bytes after the end")) }
+    }
+}

@@ -1,0 +1,385 @@
+//! The write path: commands queue up, one thread takes them all, decides each on top of the ones
+//! before it, writes one batch to the log, and answers everybody.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::check;
+use crate::import::{self, ImportDone, ImportUnit};
+use crate::record::{Body, Edge, RECORD_VERSION, Record};
+use crate::store::Store;
+use crate::txn::{Touched, Txn, apply};
+use crate::vectors::log_error;
+use crate::view::Prepared;
+use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
+
+/// One batch takes so many commands at most …
+const BATCH_COMMANDS_MAX: usize = 1024;
+/// … and stops when it has so many bytes.
+const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A wish to change the state.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Add { body: Body, at: Timestamp },
+    Update { id: MemoryId, patch: Patch, at: Timestamp },
+    Delete { id: MemoryId, at: Timestamp },
+    Link { edge: Edge, at: Timestamp },
+    Unlink { edge: Edge, at: Timestamp },
+    Import(Vec<ImportUnit>),
+    Purge { ids: Vec<MemoryId> },
+}
+
+/// What became of a [`Command`].
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Added(Memory),
+    Existing(Memory),
+    Updated(Memory),
+    Deleted,
+    Linked { is_new: bool, at: Timestamp },
+    Unlinked(bool),
+    Imported(ImportDone),
+    Purged,
+}
+
+/// Where a command's answer will be.
+#[derive(Debug, Default)]
+pub(crate) struct Ticket(Mutex<Option<Result<Outcome>>>);
+
+/// A command that waits, and where to put its answer.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    command: Command,
+    ticket: Arc<Ticket>,
+}
+
+/// What only the thread that writes may touch.
+#[derive(Debug, Default)]
+pub(crate) struct WriterState {
+    /// Why nothing is written any more.
+    pub(crate) fault: Option<String>,
+}
+
+/// The changes of one batch while they are decided.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) txn: Txn<'a>,
+    /// The records so far: kind and payload.
+    records: Vec<(u8, Vec<u8>)>,
+    first_sequence: u64,
+    bytes: usize,
+    /// The bodies that were written, so that the index need not read them back.
+    bodies: BTreeMap<MemoryId, Body>,
+}
+
+impl Batch<'_> {
+    /// Makes a record a part of the batch.
+    pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<()> {
+        let sequence = self.first_sequence + self.records.len() as u64;
+        let payload = record.encode();
+        apply(record, sequence, &mut self.txn)?;
+        self.bytes += payload.len();
+        self.records.push((record.kind(), payload));
+        match record {
+            Record::Add { id, body, .. } | Record::Update { id, body, .. } => {
+                self.bodies.insert(*id, body.clone().into_owned());
+            }
+            Record::Delete { id, .. } => {
+                self.bodies.remove(id);
+            }
+            Record::Link { .. } | Record::Unlink { .. } | Record::Purge { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A version of a memory with its content, wherever that is.
+    pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
+        let Some(stored) = self.txn.version(id, version)? else { return Ok(None) };
+        let mut body = stored.body;
+        let Some(sequence) = stored.content_sequence else { return Ok(Some(body)) };
+        let content = match sequence.checked_sub(self.first_sequence) {
+            Some(idx) => {
+                let (kind, payload) = &self.records[idx as usize];
+                content_of(*kind, payload)
+            }
+            None => self.store.content_in_log(sequence)?,
+        };
+        if let Some(text) = &mut body.text {
+            text.content = content;
+        }
+        Ok(Some(body))
+    }
+
+    fn decide(&mut self, command: Command) -> Result<Outcome> {
+        match command {
+            Command::Add { body, at } => self.add(body, at),
+            Command::Update { id, patch, at } => self.update(id, &patch, at),
+            Command::Delete { id, at } => {
+                self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                self.push(&Record::Delete { id, at })?;
+                Ok(Outcome::Deleted)
+            }
+            Command::Link { edge, at } => {
+                for id in [edge.from, edge.to] {
+                    self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                }
+                if edge.from == edge.to {
+                    return Err(Error::invalid("to", "is the same memory as `from`"));
+                }
+                if let Some(at) = self.txn.link(edge)? {
+                    return Ok(Outcome::Linked { is_new: false, at });
+                }
+                self.push(&Record::Link { edge, at })?;
+                Ok(Outcome::Linked { is_new: true, at })
+            }
+            Command::Unlink { edge, at } => {
+                for id in [edge.from, edge.to] {
+                    self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                }
+                if self.txn.link(edge)?.is_none() {
+                    return Ok(Outcome::Unlinked(false));
+                }
+                self.push(&Record::Unlink { edge, at })?;
+                Ok(Outcome::Unlinked(true))
+            }
+            Command::Import(units) => import::decide(units, self).map(Outcome::Imported),
+            Command::Purge { ids } => {
+                self.push(&Record::Purge { ids })?;
+                Ok(Outcome::Purged)
+            }
+        }
+    }
+
+    fn add(&mut self, body: Body, at: Timestamp) -> Result<Outcome> {
+        if let Some(id) = self.txn.duplicate(&body)? {
+            let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+            let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
+            return Ok(Outcome::Existing(memory(id, head.version, head.updated_at, body)));
+        }
+        let number = self.txn.next_id()?;
+        let id = MemoryId::new(number)
+            .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
+        self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
+        Ok(Outcome::Added(memory(id, 1, at, body)))
+    }
+
+    fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {
+        let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+        if let Some(expected) = patch.if_version.filter(|it| *it != head.version) {
+            return Err(Error::Conflict { expected, found: head.version });
+        }
+        let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
+        let before = body.text.as_ref().ok_or(Error::NotFound(id))?;
+        let after = check::patched(before, patch)?;
+        if after == *before {
+            return Ok(Outcome::Updated(memory(id, head.version, head.updated_at, body)));
+        }
+        let version = head.version + 1;
+        let body = Body { text: Some(after), ..body };
+        self.push(&Record::Update { id, version, at, body: Cow::Borrowed(&body) })?;
+        Ok(Outcome::Updated(memory(id, version, at, body)))
+    }
+}
+
+impl Store {
+    /// Carries out commands, together with those of other threads, and returns when they are on
+    /// disk.
+    pub(crate) fn submit(&self, commands: Vec<Command>) -> Vec<Result<Outcome>> {
+        let mut tickets = Vec::with_capacity(commands.len());
+        {
+            let mut queue = self.queue.lock();
+            for command in commands {
+                let ticket = Arc::new(Ticket::default());
+                tickets.push(Arc::clone(&ticket));
+                queue.push_back(Queued { command, ticket });
+            }
+        }
+        tickets.into_iter().map(|ticket| self.wait(&ticket)).collect()
+    }
+
+    pub(crate) fn submit_one(&self, command: Command) -> Result<Outcome> {
+        self.submit(vec![command]).pop().unwrap_or_else(|| Err(lost()))
+    }
+
+    fn wait(&self, ticket: &Ticket) -> Result<Outcome> {
+        loop {
+            if let Some(answer) = ticket.0.lock().take() {
+                return answer;
+            }
+            let mut writer = self.writer.lock();
+            if let Some(answer) = ticket.0.lock().take() {
+                return answer;
+            }
+            if !self.write_queued(&mut writer) {
+                // The thread that took the command went down with it.
+                return Err(lost());
+            }
+        }
+    }
+
+    /// Takes what is queued and writes it. Returns whether there was anything.
+    fn write_queued(&self, writer: &mut WriterState) -> bool {
+        let queued = {
+            let mut queue = self.queue.lock();
+            let count = queue.len().min(BATCH_COMMANDS_MAX);
+            queue.drain(..count).collect::<Vec<_>>()
+        };
+        if queued.is_empty() {
+            return false;
+        }
+        if let Some(fault) = &writer.fault {
+            for queued in queued {
+                answer(&queued.ticket, Err(Error::Unavailable(fault.clone())));
+            }
+            return true;
+        }
+        let mut queued = queued.into_iter().peekable();
+        while queued.peek().is_some() {
+            self.write_batch(&mut queued, writer);
+        }
+        true
+    }
+
+    fn write_batch(&self, queued: &mut dyn Iterator<Item = Queued>, writer: &mut WriterState) {
+        let mut batch = Batch {
+            store: self,
+            txn: Txn::new(&self.state),
+            records: Vec::new(),
+            first_sequence: self.log.last_sequence() + 1,
+            bytes: 0,
+            bodies: BTreeMap::new(),
+        };
+        let mut answers: Vec<(Arc<Ticket>, Result<Outcome>)> = Vec::new();
+        while batch.bytes < BATCH_BYTES_MAX {
+            let Some(Queued { command, ticket }) = queued.next() else { break };
+            let outcome = batch.decide(command);
+            answers.push((ticket, outcome));
+        }
+        let written = self.commit(batch, writer);
+        for (ticket, outcome) in answers {
+            // A refusal stands whatever became of the batch.
+            let outcome = outcome.and_then(|it| match &written {
+                Ok(()) => Ok(it),
+                Err(error) => Err(error()),
+            });
+            answer(&ticket, outcome);
+        }
+    }
+
+    /// Log, then state, then index. The error is made anew for everybody who waits.
+    fn commit(
+        &self,
+        batch: Batch<'_>,
+        writer: &mut WriterState,
+    ) -> std::result::Result<(), Box<dyn Fn() -> Error + '_>> {
+        let Batch { txn, records, first_sequence, bodies, .. } = batch;
+        if records.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<waypost_log::Record<'_>> = records
+            .iter()
+            .map(|(kind, payload)| waypost_log::Record {
+                kind: *kind,
+                version: RECORD_VERSION,
+                payload,
+            })
+            .collect();
+        let range = match self.log.append_batch(&entries) {
+            Ok(range) => range,
+            Err(error) => return Err(Box::new(move || log_error(&error, &self.dir))),
+        };
+        let (chunks, touched) = txn.finish();
+        let applied = if range.start == first_sequence {
+            chunks.iter().try_for_each(|writes| self.state.write(writes))
+        } else {
+            Err(Error::Unavailable("the log was written by somebody else".into()))
+        };
+        if let Err(error) = applied {
+            // The log has it; only a new start can bring the state after it.
+            let fault = format!("the state did not take a change that the log has: {error}");
+            writer.fault = Some(fault.clone());
+            *self.write_fault.lock() = Some(fault.clone());
+            return Err(Box::new(move || Error::Unavailable(fault.clone())));
+        }
+        self.publish(&touched, &bodies);
+        Ok(())
+    }
+
+    /// Brings the index up to date with what a commit touched.
+    fn publish(&self, touched: &Touched, bodies: &BTreeMap<MemoryId, Body>) {
+        let prepared: Vec<(MemoryId, Option<Prepared>)> = touched
+            .memories
+            .iter()
+            .map(|id| (*id, self.prepare(*id, bodies.get(id)).ok().flatten()))
+            .collect();
+        let count = (touched.memories.len() + touched.links.len()) as u64;
+        if let Some(changed) = self.changed_in_reindex.lock().as_mut() {
+            changed.memories.extend(touched.memories.iter());
+            changed.links.extend(touched.links.iter());
+        }
+        let mut view = self.view.write();
+        for (id, prepared) in prepared {
+            view.refresh(id, prepared);
+        }
+        for (edge, at) in &touched.links {
+            match at {
+                Some(at) => view.graph.insert(*edge, *at),
+                None => view.graph.remove(*edge),
+            }
+        }
+        drop(view);
+        self.changes.note(count);
+    }
+}
+
+/// The content in a record's payload; empty if there is none.
+pub(crate) fn content_of(kind: u8, payload: &[u8]) -> String {
+    match Record::decode(kind, RECORD_VERSION, payload) {
+        Ok(Record::Add { body, .. } | Record::Update { body, .. }) => {
+            body.into_owned().text.map(|it| it.content).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
+/// A memory from its body. Whether it is embedded or superseded is for the index to say.
+pub(crate) fn memory(id: MemoryId, version: u32, updated_at: Timestamp, body: Body) -> Memory {
+    let (space, created_at) = (body.space, body.created_at);
+    let mut memory = Memory {
+        id,
+        version,
+        title: String::new(),
+        content: String::new(),
+        kind: String::new(),
+        tags: Vec::new(),
+        metadata: BTreeMap::new(),
+        space,
+        session: None,
+        created_at,
+        updated_at,
+        embedded: false,
+        superseded_by: None,
+    };
+    if let Some(text) = body.text {
+        memory.title = text.title;
+        memory.content = text.content;
+        memory.kind = text.kind;
+        memory.tags = text.tags;
+        memory.metadata = text.metadata;
+        memory.session = text.session;
+    }
+    memory
+}
+
+fn answer(ticket: &Ticket, outcome: Result<Outcome>) {
+    *ticket.0.lock() = Some(outcome);
+}
+
+fn lost() -> Error {
+    Error::Unavailable("the thread that was writing stopped".into())
+}

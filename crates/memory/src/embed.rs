@@ -1,0 +1,243 @@
+//! Vectors: taking a model into use, embedding what waits, embedding queries.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+
+use crate::limits::DIMENSIONS_MAX;
+use crate::record::Body;
+use crate::store::{Store, own_title};
+use crate::vectors::{StoredVector, log_error, model_hash};
+use crate::view::View;
+use crate::{EmbedProgress, Embedder, Error, MemoryId, Result};
+
+/// So many vectors of queries are remembered.
+const QUERIES_REMEMBERED: usize = 256;
+/// So many stored vectors are taken into the index at once, between which searches go on.
+const INSTALL_AT_ONCE: usize = 512;
+
+/// The model in use.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) embedder: Embedder,
+    pub(crate) hash: [u8; 16],
+    /// Vectors of the last queries, the latest last.
+    queries: Mutex<VecDeque<(String, Arc<Vec<f32>>)>>,
+}
+
+/// A text that waits for its vector.
+#[derive(Debug)]
+struct Waiting {
+    id: MemoryId,
+    text_hash: u64,
+    text: String,
+}
+
+impl Model {
+    /// The model's hash and the length of its vectors.
+    pub(crate) fn vectors(&self) -> ([u8; 16], usize) {
+        (self.hash, self.embedder.model.dimensions)
+    }
+
+    /// The vectors of some texts, checked.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let vectors = (self.embedder.embed)(texts).map_err(Error::Embedding)?;
+        if vectors.len() != texts.len() {
+            let message = format!("it gave {} vectors for {} texts", vectors.len(), texts.len());
+            return Err(Error::Embedding(message));
+        }
+        let dimensions = self.embedder.model.dimensions;
+        for vector in &vectors {
+            if vector.len() != dimensions {
+                let message = format!("it gave {} dimensions, not {dimensions}", vector.len());
+                return Err(Error::Embedding(message));
+            }
+            if vector.iter().any(|it| !it.is_finite()) || vector.iter().all(|it| *it == 0.0) {
+                return Err(Error::Embedding("it gave a vector without a direction".to_owned()));
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// The vector of a query, remembered for a while.
+    pub(crate) fn embed_query(&self, query: &str) -> Result<Arc<Vec<f32>>> {
+        {
+            let mut queries = self.queries.lock();
+            if let Some(at) = queries.iter().position(|(it, _)| it == query)
+                && let Some(entry) = queries.remove(at)
+            {
+                let vector = Arc::clone(&entry.1);
+                queries.push_back(entry);
+                return Ok(vector);
+            }
+        }
+        let vector = self.embed(&[query])?.pop().unwrap_or_default();
+        let vector = Arc::new(vector);
+        let mut queries = self.queries.lock();
+        if queries.len() == QUERIES_REMEMBERED {
+            queries.pop_front();
+        }
+        queries.push_back((query.to_owned(), Arc::clone(&vector)));
+        Ok(vector)
+    }
+}
+
+impl Store {
+    /// Takes a model into use, or goes without. Vectors that are stored and were made by this very
+    /// model are taken in at once; those of another stay on disk and are not searched.
+    pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
+        let model = embedder.map(Model::new).transpose()?.map(Arc::new);
+        let mut in_flight = self.embedding.lock();
+        in_flight.clear();
+        {
+            let mut present = self.model.write();
+            self.view.write().reset_vectors(model.as_ref().map(|it| it.vectors()));
+            present.clone_from(&model);
+        }
+        if let Some(model) = model {
+            self.install_stored(&model, &mut |install| install(&mut self.view.write()));
+        }
+        Ok(())
+    }
+
+    /// Takes the stored vectors of a model into a view.
+    pub(crate) fn install_stored(
+        &self,
+        model: &Model,
+        with_view: &mut dyn FnMut(&dyn Fn(&mut View)),
+    ) {
+        let mut stored = self.vectors.iter().filter(|it| it.model == model.hash).peekable();
+        while stored.peek().is_some() {
+            let some: Vec<StoredVector> = stored.by_ref().take(INSTALL_AT_ONCE).collect();
+            with_view(&|view| {
+                for vector in &some {
+                    // One that does not fit is made again.
+                    drop(view.install(vector.id, vector.text_hash, &vector.vector));
+                }
+            });
+        }
+    }
+
+    /// Embeds up to `limit` memories that lack a vector of the present model. A text that the
+    /// model refuses does not stop the others. Does nothing without a model.
+    pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
+        let Some(model) = self.model.read().clone() else {
+            return Ok(self.embed_progress(EmbedProgress::default()));
+        };
+        let waiting = self.take_waiting(limit)?;
+        let made = self.embed_waiting(&model, &waiting);
+        let mut in_flight = self.embedding.lock();
+        for it in &waiting {
+            in_flight.remove(&it.id);
+        }
+        let (vectors, refused, last_error) = made?;
+        let is_present = self.model.read().as_ref().is_some_and(|it| Arc::ptr_eq(it, &model));
+        if !is_present {
+            let skipped = waiting.len() as u64;
+            return Ok(self.embed_progress(EmbedProgress { skipped, ..EmbedProgress::default() }));
+        }
+        let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
+        self.vectors.append(&vectors).map_err(|it| log_error(&it, &self.dir))?;
+        self.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
+        let mut view = self.view.write();
+        for it in &vectors {
+            match view.install(it.id, it.text_hash, &it.vector) {
+                Ok(true) => progress.embedded += 1,
+                Ok(false) => progress.skipped += 1,
+                Err(error) => {
+                    progress.failed += 1;
+                    progress.last_error = Some(error.to_string());
+                    view.refuse(it.id, it.text_hash);
+                }
+            }
+        }
+        for (id, text_hash) in refused {
+            view.refuse(id, text_hash);
+            progress.failed += 1;
+        }
+        drop(view);
+        self.changes.since_snapshot.fetch_add(progress.embedded, Ordering::Relaxed);
+        Ok(self.embed_progress(progress))
+    }
+
+    fn embed_progress(&self, progress: EmbedProgress) -> EmbedProgress {
+        EmbedProgress { pending: self.view.read().pending.len() as u64, ..progress }
+    }
+
+    /// Picks memories to embed that no other thread has picked, and reads their texts.
+    fn take_waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
+        let mut in_flight = self.embedding.lock();
+        let ids: Vec<MemoryId> = {
+            let view = self.view.read();
+            view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).copied().collect()
+        };
+        let mut waiting = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(head) = self.live_head(id)? else { continue };
+            let Some(body) = self.body(id, head.version)? else { continue };
+            let Some(text) = text_to_embed(&body) else { continue };
+            waiting.push(Waiting { id, text_hash: head.text_hash, text });
+        }
+        in_flight.extend(waiting.iter().map(|it| it.id));
+        Ok(waiting)
+    }
+
+    /// The vectors of some texts, and which texts the model refused. If it refuses them all the
+    /// fault is taken to be the model's, and the error is returned.
+    #[expect(clippy::type_complexity, reason = "three lists that belong together, used once")]
+    fn embed_waiting(
+        &self,
+        model: &Model,
+        waiting: &[Waiting],
+    ) -> Result<(Vec<StoredVector>, Vec<(MemoryId, u64)>, Option<String>)> {
+        let stored = |it: &Waiting, vector: Vec<f32>| StoredVector {
+            id: it.id,
+            text_hash: it.text_hash,
+            model: model.hash,
+            vector,
+        };
+        if waiting.is_empty() {
+            return Ok((Vec::new(), Vec::new(), None));
+        }
+        let texts: Vec<&str> = waiting.iter().map(|it| it.text.as_str()).collect();
+        let first_error = match model.embed(&texts) {
+            Ok(vectors) => {
+                let all = waiting.iter().zip(vectors).map(|(it, vector)| stored(it, vector));
+                return Ok((all.collect(), Vec::new(), None));
+            }
+            Err(error) => error,
+        };
+        let (mut vectors, mut refused) = (Vec::new(), Vec::new());
+        for it in waiting {
+            match model.embed(&[it.text.as_str()]) {
+                Ok(mut made) => vectors.extend(made.pop().map(|vector| stored(it, vector))),
+                Err(_) => refused.push((it.id, it.text_hash)),
+            }
+        }
+        if vectors.is_empty() && waiting.len() > 1 {
+            return Err(first_error);
+        }
+        Ok((vectors, refused, Some(first_error.to_string())))
+    }
+}
+
+impl Model {
+    fn new(embedder: Embedder) -> Result<Self> {
+        let dimensions = embedder.model.dimensions;
+        if !(1..=DIMENSIONS_MAX).contains(&dimensions) {
+            let reason = format!("is {dimensions}; 1 to {DIMENSIONS_MAX} are possible");
+            return Err(Error::invalid("dimensions", reason));
+        }
+        let hash = model_hash(&embedder.model.fingerprint);
+        Ok(Self { embedder, hash, queries: Mutex::new(VecDeque::new()) })
+    }
+}
+
+/// What a memory's vector is made of.
+fn text_to_embed(body: &Body) -> Option<String> {
+    let text = body.text.as_ref()?;
+    let title = own_title(&text.title, &text.content);
+    Some(if title.is_empty() { text.content.clone() } else { format!("{title}\n{}", text.content) })
+}

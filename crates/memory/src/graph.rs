@@ -1,0 +1,124 @@
+//! All links, in memory.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::limits::LINKS_RETURNED_MAX;
+use crate::record::Edge;
+use crate::{Link, LinkKind, MemoryId, Timestamp};
+
+/// The links, found from both of their ends.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    outgoing: BTreeMap<(MemoryId, LinkKind, MemoryId), Timestamp>,
+    incoming: BTreeSet<(MemoryId, LinkKind, MemoryId)>,
+}
+
+impl Graph {
+    pub(crate) fn insert(&mut self, edge: Edge, at: Timestamp) {
+        self.outgoing.insert((edge.from, edge.kind, edge.to), at);
+        self.incoming.insert((edge.to, edge.kind, edge.from));
+    }
+
+    pub(crate) fn remove(&mut self, edge: Edge) {
+        self.outgoing.remove(&(edge.from, edge.kind, edge.to));
+        self.incoming.remove(&(edge.to, edge.kind, edge.from));
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.outgoing.len() as u64
+    }
+
+    /// The links that start at a memory, then those that end there, each by kind and other end.
+    pub(crate) fn around(&self, id: MemoryId) -> impl Iterator<Item = Link> + '_ {
+        let outgoing = self
+            .outgoing
+            .range((id, LinkKind::ALL[0], FIRST)..)
+            .take_while(move |((from, _, _), _)| *from == id)
+            .map(|((from, kind, to), at)| link(*from, *to, *kind, *at));
+        let incoming = self
+            .incoming
+            .range((id, LinkKind::ALL[0], FIRST)..)
+            .take_while(move |(to, _, _)| *to == id)
+            .filter_map(|(to, kind, from)| {
+                let at = self.outgoing.get(&(*from, *kind, *to))?;
+                Some(link(*from, *to, *kind, *at))
+            });
+        outgoing.chain(incoming)
+    }
+
+    /// The memories that say they update this one, in order of their ids.
+    pub(crate) fn updaters(&self, id: MemoryId) -> impl DoubleEndedIterator<Item = MemoryId> + '_ {
+        self.incoming
+            .range((id, LinkKind::Updates, FIRST)..=(id, LinkKind::Updates, LAST))
+            .map(|(_, _, from)| *from)
+    }
+
+    /// The newest memory that says it updates this one.
+    pub(crate) fn superseded_by(&self, id: MemoryId) -> Option<MemoryId> {
+        self.updaters(id).next_back()
+    }
+
+    /// Whether `older` updates `newer` over at most so many links.
+    pub(crate) fn updates_transitively(
+        &self,
+        older: MemoryId,
+        newer: MemoryId,
+        steps: u32,
+    ) -> bool {
+        let mut seen = BTreeSet::from([newer]);
+        let mut at = vec![newer];
+        for _ in 0..steps {
+            let next: Vec<MemoryId> =
+                at.iter().flat_map(|it| self.updaters(*it)).filter(|it| seen.insert(*it)).collect();
+            if seen.contains(&older) {
+                return true;
+            }
+            if next.is_empty() {
+                return false;
+            }
+            at = next;
+        }
+        false
+    }
+
+    /// The memories at the other end of links of this kind, in either direction, sorted.
+    pub(crate) fn linked_by(&self, id: MemoryId, kind: LinkKind) -> Vec<MemoryId> {
+        let outgoing = self.outgoing.range((id, kind, FIRST)..=(id, kind, LAST));
+        let incoming = self.incoming.range((id, kind, FIRST)..=(id, kind, LAST));
+        let ends = outgoing.map(|((_, _, to), _)| *to).chain(incoming.map(|(_, _, from)| *from));
+        ends.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Every link up to `depth` steps around a memory, breadth first, each once.
+    pub(crate) fn walk(&self, id: MemoryId, depth: u32) -> Vec<Link> {
+        let mut links = Vec::new();
+        let mut seen_links = BTreeSet::new();
+        let mut seen = BTreeSet::from([id]);
+        let mut queue = VecDeque::from([(id, 0)]);
+        while let Some((at, steps)) = queue.pop_front() {
+            if steps == depth {
+                continue;
+            }
+            for link in self.around(at) {
+                if links.len() == LINKS_RETURNED_MAX {
+                    return links;
+                }
+                if seen_links.insert((link.from, link.kind, link.to)) {
+                    links.push(link);
+                }
+                let other = if link.from == at { link.to } else { link.from };
+                if seen.insert(other) {
+                    queue.push_back((other, steps + 1));
+                }
+            }
+        }
+        links
+    }
+}
+
+const FIRST: MemoryId = MemoryId::FIRST;
+const LAST: MemoryId = MemoryId::LAST;
+
+fn link(from: MemoryId, to: MemoryId, kind: LinkKind, created_at: Timestamp) -> Link {
+    Link { from, to, kind, created_at }
+}

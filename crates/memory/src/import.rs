@@ -1,0 +1,418 @@
+//! Reading what an export wrote.
+//!
+//! Lines are taken in batches, each as a whole or not at all; a memory with its history is never
+//! split. Ids are kept. A memory that is there already, word for word, counts as existing, so that
+//! an import can be repeated; one whose id belongs to another memory is a problem of its line.
+
+use std::borrow::Cow;
+use std::io::{BufRead, Read};
+
+use crate::check;
+use crate::commit::{Batch, Command, Outcome};
+use crate::limits::IMPORT_LINE_BYTES_MAX;
+use crate::record::{Body, BodyText, Edge, Record};
+use crate::store::Store;
+use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
+use crate::{
+    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportProblem, Imported, LinkKind, MemoryId, Result,
+    Timestamp,
+};
+
+/// A batch is written when it has so many lines …
+const BATCH_LINES_MAX: usize = 256;
+/// … or so many bytes.
+const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// After so many problems an import stops: it is not the file that was meant.
+const PROBLEMS_MAX: usize = 1_000;
+
+/// What belongs together: a memory with its history, or a link.
+#[derive(Debug)]
+pub(crate) enum ImportUnit {
+    Memory { id: MemoryId, versions: Vec<ImportVersion>, deletion: Option<(u64, Timestamp)> },
+    Link { line: u64, edge: Edge, at: Timestamp },
+}
+
+/// One version of a memory that comes in.
+#[derive(Debug)]
+pub(crate) struct ImportVersion {
+    line: u64,
+    version: u32,
+    valid_from: Timestamp,
+    body: Body,
+}
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct ImportDone {
+    memories: u64,
+    links: u64,
+    existing: u64,
+    problems: Vec<ImportProblem>,
+}
+
+/// Decides about a batch on top of what is there.
+pub(crate) fn decide(units: Vec<ImportUnit>, batch: &mut Batch<'_>) -> Result<ImportDone> {
+    let mut done = ImportDone::default();
+    for unit in units {
+        match unit {
+            ImportUnit::Memory { id, versions, deletion } => {
+                match import_memory(id, &versions, deletion, batch)? {
+                    Ok(true) => done.memories += 1,
+                    Ok(false) => done.existing += 1,
+                    Err(problem) => done.problems.push(problem),
+                }
+            }
+            ImportUnit::Link { line, edge, at } => match import_link(line, edge, at, batch)? {
+                Ok(true) => done.links += 1,
+                Ok(false) => done.existing += 1,
+                Err(problem) => done.problems.push(problem),
+            },
+        }
+    }
+    Ok(done)
+}
+
+fn import_memory(
+    id: MemoryId,
+    versions: &[ImportVersion],
+    deletion: Option<(u64, Timestamp)>,
+    batch: &mut Batch<'_>,
+) -> Result<std::result::Result<bool, ImportProblem>> {
+    let head = batch.txn.head(id)?;
+    let line = versions.first().map(|it| it.line).or(deletion.map(|it| it.0)).unwrap_or(0);
+    let clash = || {
+        let message = format!("id {id} belongs to another memory here");
+        Ok(Err(ImportProblem { line, message }))
+    };
+    let newest = head.map_or(0, |it| it.version);
+    // What is there must be the beginning of what comes.
+    for it in versions.iter().filter(|it| it.version <= newest) {
+        let there = batch.txn.version(id, it.version)?.map(|it| it.valid_from);
+        let body = batch.body(id, it.version)?;
+        if body.as_ref() != Some(&it.body) || there != Some(it.valid_from) {
+            return clash();
+        }
+    }
+    if head.is_some() && !versions.is_empty() && versions.iter().all(|it| it.version < newest) {
+        return clash();
+    }
+    if let Some(head) = head
+        && head.deleted_at.is_some()
+    {
+        return match deletion {
+            Some((_, at)) if head.deleted_at == Some(at) => Ok(Ok(false)),
+            _ => clash(),
+        };
+    }
+    if deletion.is_none() && versions.iter().any(|it| it.body.text.is_none()) {
+        let message = "a version is purged, but the memory is not deleted".to_owned();
+        return Ok(Err(ImportProblem { line, message }));
+    }
+    let mut is_new = false;
+    for it in versions.iter().filter(|it| it.version > newest) {
+        let (at, body) = (it.valid_from, Cow::Borrowed(&it.body));
+        let record = if it.version == 1 {
+            Record::Add { id, at, body }
+        } else {
+            Record::Update { id, version: it.version, at, body }
+        };
+        batch.push(&record)?;
+        is_new = true;
+    }
+    if let Some((_, at)) = deletion {
+        // One without versions keeps the id from being given out again.
+        batch.push(&Record::Delete { id, at })?;
+        is_new = true;
+    }
+    Ok(Ok(is_new))
+}
+
+fn import_link(
+    line: u64,
+    edge: Edge,
+    at: Timestamp,
+    batch: &mut Batch<'_>,
+) -> Result<std::result::Result<bool, ImportProblem>> {
+    for id in [edge.from, edge.to] {
+        if batch.txn.live_head(id)?.is_none() {
+            let message = format!("there is no memory {id}");
+            return Ok(Err(ImportProblem { line, message }));
+        }
+    }
+    if batch.txn.link(edge)?.is_some() {
+        return Ok(Ok(false));
+    }
+    batch.push(&Record::Link { edge, at })?;
+    Ok(Ok(true))
+}
+
+/// Reads lines and groups them.
+struct Importer<'a> {
+    store: &'a Store,
+    now: Timestamp,
+    units: Vec<ImportUnit>,
+    lines: usize,
+    bytes: usize,
+    imported: Imported,
+}
+
+impl Store {
+    /// Reads what [`Store::export`] wrote. Ids are kept; into an empty store it makes the same
+    /// store. A line that cannot be taken is told and does not stop the others. Times that a line
+    /// lacks are `now`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if it is a later one.
+    pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
+        let imported = Imported::default();
+        let mut importer =
+            Importer { store: self, now, units: Vec::new(), lines: 0, bytes: 0, imported };
+        let mut number = 0;
+        let mut sum = 0;
+        let mut is_complete = false;
+        let mut line = Vec::new();
+        while read_line(input, &mut line)? {
+            number += 1;
+            let text = line.strip_suffix(b"\n").unwrap_or(&line);
+            let text = text.strip_suffix(b"\r").unwrap_or(text);
+            if number == 1 {
+                check_header(text)?;
+            } else if is_complete {
+                if !text.is_empty() {
+                    importer.problem(number, "comes after the end".to_owned());
+                }
+            } else if text.len() > IMPORT_LINE_BYTES_MAX {
+                importer.problem(number, format!("is longer than {IMPORT_LINE_BYTES_MAX} bytes"));
+            } else if !text.is_empty() {
+                match serde_json::from_slice::<Line>(text) {
+                    Ok(Line::End { crc32c, .. }) => {
+                        is_complete = true;
+                        if crc32c != format!("{sum:08x}") {
+                            let message = "the checksum is wrong: the file was changed or damaged";
+                            importer.problem(number, message.to_owned());
+                        }
+                    }
+                    Ok(line) => importer.take(number, line, text.len())?,
+                    Err(error) => importer.problem(number, format!("cannot be read: {error}")),
+                }
+            }
+            sum = crc32c::crc32c_append(sum, &line);
+            if importer.imported.problems.len() >= PROBLEMS_MAX {
+                importer.problem(number, "too many problems; the rest was left out".to_owned());
+                is_complete = true;
+                break;
+            }
+        }
+        if number == 0 {
+            return Err(Error::invalid("the import", "is empty"));
+        }
+        importer.flush()?;
+        if !is_complete {
+            importer.problem(number, "the end is missing: the file was cut off".to_owned());
+        }
+        importer.imported.problems.sort_by_key(|it| it.line);
+        Ok(importer.imported)
+    }
+}
+
+/// Reads a line, but never more of it than [`IMPORT_LINE_BYTES_MAX`] and a little.
+fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool> {
+    let io = |it| Error::io("the import", it);
+    line.clear();
+    let most = IMPORT_LINE_BYTES_MAX as u64 + 2;
+    input.take(most).read_until(b'\n', line).map_err(io)?;
+    if line.len() as u64 == most && line.last() != Some(&b'\n') {
+        // Skip the rest without keeping it.
+        loop {
+            let rest = input.fill_buf().map_err(io)?;
+            if rest.is_empty() {
+                break;
+            }
+            let end = rest.iter().position(|it| *it == b'\n');
+            let used = end.map_or(rest.len(), |it| it + 1);
+            input.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(!line.is_empty())
+}
+
+fn check_header(text: &[u8]) -> Result<()> {
+    let header: Header = serde_json::from_slice(text).map_err(|_| {
+        let reason = format!("must begin with `{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}`");
+        Error::invalid("the import", reason)
+    })?;
+    if header.format != FORMAT {
+        let reason = format!("has format `{}`, not `{FORMAT}`", header.format);
+        return Err(Error::invalid("the import", reason));
+    }
+    if header.version > VERSION {
+        let found = format!("{FORMAT} {}", header.version);
+        return Err(Error::Newer { found, known: VERSION });
+    }
+    Ok(())
+}
+
+impl Importer<'_> {
+    fn problem(&mut self, line: u64, message: String) {
+        self.imported.problems.push(ImportProblem { line, message });
+    }
+
+    fn take(&mut self, number: u64, line: Line, bytes: usize) -> Result<()> {
+        let taken = match line {
+            Line::Memory(line) => self.take_memory(number, line),
+            Line::Deletion { id, at } => self.take_deletion(number, id, &at),
+            Line::Link { from, to, r#type, created_at } => {
+                self.take_link(number, (from, to), &r#type, created_at.as_deref())
+            }
+            Line::End { .. } => Ok(()),
+        };
+        self.lines += 1;
+        self.bytes += bytes;
+        match taken {
+            Ok(()) => Ok(()),
+            Err(Refused::Line(message)) => {
+                self.problem(number, message);
+                Ok(())
+            }
+            Err(Refused::Store(error)) => Err(error),
+        }
+    }
+
+    fn take_memory(&mut self, line: u64, given: MemoryLine) -> Taken {
+        let id = id_of(given.id)?;
+        if given.version == 0 {
+            return Err(Refused::Line("version is 0; versions count from 1".to_owned()));
+        }
+        let version = given.version;
+        let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
+        let body = body_of(given, valid_from)?;
+        let version = ImportVersion { line, version, valid_from, body };
+        if let Some(ImportUnit::Memory { id: last, versions, deletion: None }) =
+            self.units.last_mut()
+            && *last == id
+        {
+            if versions.last().is_some_and(|it| it.version >= version.version) {
+                let message = format!("version {} comes after a later one", version.version);
+                return Err(Refused::Line(message));
+            }
+            versions.push(version);
+            return Ok(());
+        }
+        self.flush_if_full()?;
+        self.units.push(ImportUnit::Memory { id, versions: vec![version], deletion: None });
+        Ok(())
+    }
+
+    fn take_deletion(&mut self, line: u64, id: u64, at: &str) -> Taken {
+        let id = id_of(id)?;
+        let at = time_of(Some(at), self.now)?;
+        if let Some(ImportUnit::Memory { id: last, deletion: deletion @ None, .. }) =
+            self.units.last_mut()
+            && *last == id
+        {
+            *deletion = Some((line, at));
+            return Ok(());
+        }
+        self.flush_if_full()?;
+        let deletion = Some((line, at));
+        self.units.push(ImportUnit::Memory { id, versions: Vec::new(), deletion });
+        Ok(())
+    }
+
+    fn take_link(
+        &mut self,
+        line: u64,
+        (from, to): (u64, u64),
+        kind: &str,
+        created_at: Option<&str>,
+    ) -> Taken {
+        let (from, to) = (id_of(from)?, id_of(to)?);
+        let kind = LinkKind::parse(kind).ok_or_else(|| {
+            let known = LinkKind::ALL.map(LinkKind::as_str).join(", ");
+            Refused::Line(format!("type is `{kind}`; one of {known} is possible"))
+        })?;
+        if from == to {
+            return Err(Refused::Line("the link is to itself".to_owned()));
+        }
+        let at = time_of(created_at, self.now)?;
+        self.flush_if_full()?;
+        self.units.push(ImportUnit::Link { line, edge: Edge { from, to, kind }, at });
+        Ok(())
+    }
+
+    /// Writes the batch if it is full. What comes next does not belong to its last unit.
+    fn flush_if_full(&mut self) -> Result<()> {
+        if self.lines >= BATCH_LINES_MAX || self.bytes >= BATCH_BYTES_MAX {
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        (self.lines, self.bytes) = (0, 0);
+        let units = std::mem::take(&mut self.units);
+        if units.is_empty() {
+            return Ok(());
+        }
+        if let Outcome::Imported(done) = self.store.submit_one(Command::Import(units))? {
+            self.imported.memories += done.memories;
+            self.imported.links += done.links;
+            self.imported.existing += done.existing;
+            self.imported.problems.extend(done.problems);
+        }
+        Ok(())
+    }
+}
+
+/// Why a line was not taken: it is wrong, or the store took nothing.
+enum Refused {
+    Line(String),
+    Store(Error),
+}
+
+type Taken = std::result::Result<(), Refused>;
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Invalid { .. } => Self::Line(error.to_string()),
+            other => Self::Store(other),
+        }
+    }
+}
+
+fn id_of(number: u64) -> std::result::Result<MemoryId, Refused> {
+    MemoryId::new(number).ok_or_else(|| {
+        Refused::Line(format!("id {number} is out of range; 1 to 2^53 - 1 are possible"))
+    })
+}
+
+fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp, Refused> {
+    text.map_or(Ok(now), |it| {
+        Timestamp::parse(it).ok_or_else(|| Refused::Line(format!("`{it}` is no RFC 3339 time")))
+    })
+}
+
+fn body_of(given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
+    let created_at = time_of(given.created_at.as_deref(), valid_from)?;
+    let space = given.space.unwrap_or_else(|| DEFAULT_SPACE.to_owned());
+    check::space(&space)?;
+    if given.purged {
+        return Ok(Body { space, created_at, text: None });
+    }
+    let metadata = metadata_in(given.metadata).map_err(|key| {
+        Refused::Line(format!("metadata/{key} is neither text nor a number nor a boolean"))
+    })?;
+    let text = check::body_text(BodyText {
+        title: given.title.unwrap_or_default(),
+        content: given.content.unwrap_or_default(),
+        kind: given.kind.unwrap_or_else(|| DEFAULT_KIND.to_owned()),
+        tags: given.tags,
+        metadata,
+        session: given.session,
+    })?;
+    Ok(Body { space, created_at, text: Some(text) })
+}

@@ -1,0 +1,190 @@
+//! The state's keys. Numbers are big-endian so that order is the order of numbers.
+//!
+//! | key | value |
+//! |---|---|
+//! | `h` id | [`Head`]: which version is the present one, or that it was deleted |
+//! | `v` id version | [`StoredVersion`] |
+//! | `d` hash id | nothing: a present memory with this title, content, kind, space and session |
+//! | `l` from kind to | when the link was made |
+//! | `r` to kind from | nothing: the same link from its other end |
+//! | `s` space | the space's digest |
+//! | `m` name | counters |
+
+use crate::codec::{Malformed, Reader, Writer};
+use crate::record::{Body, BodyText, Edge, link_kind_code, link_kind_of};
+use crate::{MemoryId, Timestamp};
+
+pub(crate) const APPLIED: &[u8] = b"mapplied";
+pub(crate) const NEXT_ID: &[u8] = b"mnext";
+pub(crate) const LINKS_DIGEST: &[u8] = b"mlinks";
+pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
+
+pub(crate) const HEADS: &[u8] = b"h";
+pub(crate) const LINKS: &[u8] = b"l";
+pub(crate) const SPACES: &[u8] = b"s";
+
+fn key(prefix: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = vec![prefix];
+    for part in parts {
+        key.extend_from_slice(part);
+    }
+    key
+}
+
+pub(crate) fn head(id: MemoryId) -> Vec<u8> {
+    key(b'h', &[&id.get().to_be_bytes()])
+}
+
+pub(crate) fn version(id: MemoryId, version: u32) -> Vec<u8> {
+    key(b'v', &[&id.get().to_be_bytes(), &version.to_be_bytes()])
+}
+
+pub(crate) fn versions_of(id: MemoryId) -> Vec<u8> {
+    key(b'v', &[&id.get().to_be_bytes()])
+}
+
+pub(crate) fn duplicate(hash: [u8; 16], id: MemoryId) -> Vec<u8> {
+    key(b'd', &[&hash, &id.get().to_be_bytes()])
+}
+
+pub(crate) fn duplicates_of(hash: [u8; 16]) -> Vec<u8> {
+    key(b'd', &[&hash])
+}
+
+pub(crate) fn link(edge: Edge) -> Vec<u8> {
+    let kind = [link_kind_code(edge.kind)];
+    key(b'l', &[&edge.from.get().to_be_bytes(), &kind, &edge.to.get().to_be_bytes()])
+}
+
+pub(crate) fn reverse_link(edge: Edge) -> Vec<u8> {
+    let kind = [link_kind_code(edge.kind)];
+    key(b'r', &[&edge.to.get().to_be_bytes(), &kind, &edge.from.get().to_be_bytes()])
+}
+
+pub(crate) fn links_from(id: MemoryId) -> Vec<u8> {
+    key(b'l', &[&id.get().to_be_bytes()])
+}
+
+pub(crate) fn links_to(id: MemoryId) -> Vec<u8> {
+    key(b'r', &[&id.get().to_be_bytes()])
+}
+
+pub(crate) fn space(name: &str) -> Vec<u8> {
+    key(b's', &[name.as_bytes()])
+}
+
+/// The id at the end of a key.
+pub(crate) fn id_at_end(key: &[u8]) -> Result<MemoryId, Malformed> {
+    let bytes = key.last_chunk::<8>().ok_or(Malformed("a key is too short"))?;
+    MemoryId::new(u64::from_be_bytes(*bytes)).ok_or(Malformed("an id is out of range"))
+}
+
+/// The edge of an `l` key.
+pub(crate) fn edge_of(key: &[u8]) -> Result<Edge, Malformed> {
+    edge_ends(key).map(|(from, kind, to)| Edge { from, to, kind })
+}
+
+/// The edge of an `r` key.
+pub(crate) fn reverse_edge_of(key: &[u8]) -> Result<Edge, Malformed> {
+    edge_ends(key).map(|(to, kind, from)| Edge { from, to, kind })
+}
+
+fn edge_ends(key: &[u8]) -> Result<(MemoryId, crate::LinkKind, MemoryId), Malformed> {
+    if key.len() != 18 {
+        return Err(Malformed("a link's key has a wrong length"));
+    }
+    Ok((id_at_end(&key[..9])?, link_kind_of(key[9])?, id_at_end(key)?))
+}
+
+/// Where a memory stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The newest version.
+    pub(crate) version: u32,
+    /// When it was last changed.
+    pub(crate) updated_at: Timestamp,
+    /// Set once it was deleted.
+    pub(crate) deleted_at: Option<Timestamp>,
+    /// Identifies the title and the content: what a vector is made of.
+    pub(crate) text_hash: u64,
+    /// The memory's part of its space's digest.
+    pub(crate) digest: u64,
+    /// What an add must not store twice; zeros once it was purged.
+    pub(crate) duplicate: [u8; 16],
+}
+
+impl Head {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.u32(self.version);
+        out.time(self.updated_at);
+        out.u8(u8::from(self.deleted_at.is_some()));
+        if let Some(at) = self.deleted_at {
+            out.time(at);
+        }
+        out.u64(self.text_hash);
+        out.u64(self.digest);
+        out.raw(&self.duplicate);
+        out.into_bytes()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Reader::new(bytes);
+        let (version, updated_at) = (input.u32()?, input.time()?);
+        let deleted_at = if input.flag()? { Some(input.time()?) } else { None };
+        let head = Self {
+            version,
+            updated_at,
+            deleted_at,
+            text_hash: input.u64()?,
+            digest: input.u64()?,
+            duplicate: input.array()?,
+        };
+        input.end()?;
+        Ok(head)
+    }
+}
+
+/// One version of a memory in the state.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredVersion {
+    /// From when it was the present one.
+    pub(crate) valid_from: Timestamp,
+    /// Set if the content is too long for the state: the log's record that holds it.
+    pub(crate) content_sequence: Option<u64>,
+    /// The body; its content is empty if it is in the log.
+    pub(crate) body: Body,
+}
+
+/// Contents up to this many bytes are kept in the state, longer ones only in the log. With what
+/// the limits allow beside the content a value stays below 64 KiB.
+pub(crate) const INLINE_CONTENT_BYTES_MAX: usize = 16 * 1024;
+
+impl StoredVersion {
+    pub(crate) fn new(body: &Body, valid_from: Timestamp, sequence: u64) -> Self {
+        let long = |it: &BodyText| it.content.len() > INLINE_CONTENT_BYTES_MAX;
+        let mut body = body.clone();
+        let mut content_sequence = None;
+        if let Some(text) = body.text.as_mut().filter(|it| long(it)) {
+            text.content = String::new();
+            content_sequence = Some(sequence);
+        }
+        Self { valid_from, content_sequence, body }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.time(self.valid_from);
+        out.u64(self.content_sequence.unwrap_or(0));
+        self.body.encode(&mut out);
+        out.into_bytes()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Reader::new(bytes);
+        let (valid_from, sequence) = (input.time()?, input.u64()?);
+        let body = Body::decode(&mut input)?;
+        input.end()?;
+        Ok(Self { valid_from, content_sequence: (sequence != 0).then_some(sequence), body })
+    }
+}

@@ -1,0 +1,333 @@
+//! Opening: the log first, then everything that is derived from it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use parking_lot::{Mutex, RwLock};
+use waypost_log::{Log, OnDamage, Options};
+use waypost_ranking::Analyzer;
+
+use crate::codec::Reader;
+use crate::graph::Graph;
+use crate::keys::{self, Head};
+use crate::lock::{LockFile, check_format};
+use crate::record::Record;
+use crate::snapshot::Snapshot;
+use crate::state::{State, Unusable, boot_id, damaged, sync_dir};
+use crate::store::{Changes, Store, dir_bytes};
+use crate::txn::{Txn, apply, link_digest};
+use crate::vectors::{VectorLog, log_error};
+use crate::view::View;
+use crate::{Error, MemoryId, OpenPhase, OpenProgress, OpenReport, Result, StoreOptions};
+
+/// A replay commits and tells its progress after so many records.
+const REPLAY_RECORDS: u64 = 512;
+/// A state that takes so many times its log's bytes is built anew …
+const OUTGROWN_FACTOR: u64 = 8;
+/// … unless it is smaller than this.
+const OUTGROWN_BYTES_MIN: u64 = 256 * 1024 * 1024;
+
+/// The folders of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct Folders {
+    pub(crate) data: PathBuf,
+    pub(crate) memory: PathBuf,
+    pub(crate) log: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) index: PathBuf,
+    pub(crate) vectors: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn new(data: &Path) -> Self {
+        let memory = data.join("memory");
+        Self {
+            data: data.to_path_buf(),
+            log: memory.join("log"),
+            state: memory.join("state"),
+            index: memory.join("index"),
+            vectors: memory.join("vectors"),
+            memory,
+        }
+    }
+
+    /// Where a state that cannot be used goes, for whoever wants to know why.
+    pub(crate) fn state_aside(&self) -> PathBuf {
+        self.memory.join("state.aside")
+    }
+}
+
+impl Store {
+    /// Opens the store in the data folder `dir`, making it if it is not there.
+    ///
+    /// What is derived is brought up to the log, or built anew if it is damaged or missing.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
+    /// [`Error::Damaged`] if the log itself is damaged: [`repair`](crate::repair) salvages it.
+    pub fn open(dir: &Path, options: StoreOptions) -> Result<(Self, OpenReport)> {
+        let folders = Folders::new(dir);
+        for folder in [&folders.data, &folders.memory, &folders.index] {
+            fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
+        }
+        let lock = LockFile::take(dir)?;
+        check_format(dir)?;
+        let mut report = OpenReport::default();
+        let log_options = Options {
+            segment_bytes: options.log_segment_bytes,
+            free_bytes_min: options.free_bytes_min,
+            on_damage: OnDamage::Refuse,
+            ..Options::default()
+        };
+        let (log, recovery) =
+            Log::open(&folders.log, &log_options).map_err(|it| log_error(&it, &folders.log))?;
+        report.log_truncated_bytes = recovery.truncated_bytes;
+        let (vectors, discarded) = VectorLog::open(&folders.vectors, options.free_bytes_min)?;
+        report.vectors_discarded = discarded;
+        let state = open_state(&folders, &log, &options, &mut report)?;
+        let mut store = Self {
+            data: folders.data.clone(),
+            dir: folders.memory.clone(),
+            options,
+            log,
+            state,
+            view: RwLock::new(View::new(None)),
+            analyzer: Analyzer::english(),
+            vectors,
+            queue: Mutex::new(VecDeque::new()),
+            writer: Mutex::default(),
+            write_fault: Mutex::new(None),
+            model: RwLock::new(None),
+            embedding: Mutex::new(BTreeSet::new()),
+            reindexing: AtomicBool::new(false),
+            changed_in_reindex: Mutex::new(None),
+            changes: Changes::default(),
+            closed: AtomicBool::new(false),
+            _lock: lock,
+        };
+        let view = store.load_view(&folders, &mut report)?;
+        report.memories = view.len();
+        store.view = RwLock::new(view);
+        sync_dir(&folders.memory)?;
+        sync_dir(&folders.data)?;
+        Ok((store, report))
+    }
+
+    fn load_view(&self, folders: &Folders, report: &mut OpenReport) -> Result<View> {
+        let graph = load_graph(&self.state)?;
+        let mut view = match Snapshot::load(&folders.index, self.log.last_sequence()) {
+            Ok(Some(snapshot)) => match self.catch_up(snapshot)? {
+                Some(view) => view,
+                None => self.rebuild_view("it does not agree with the state", report)?,
+            },
+            Ok(None) if self.log.last_sequence() == 0 => View::new(None),
+            Ok(None) => self.rebuild_view("there is no snapshot of it", report)?,
+            Err(Unusable(why)) => self.rebuild_view(&why, report)?,
+        };
+        view.graph = graph;
+        Ok(view)
+    }
+
+    /// A snapshot's view after what the log has beyond it; `None` if it does not fit the state.
+    fn catch_up(&self, snapshot: Snapshot) -> Result<Option<View>> {
+        let Snapshot { mut view, position } = snapshot;
+        let mut touched = BTreeSet::new();
+        for entry in self.log.entries_after(position) {
+            let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
+            match Record::decode(entry.kind, entry.version, &entry.payload) {
+                Ok(
+                    Record::Add { id, .. } | Record::Update { id, .. } | Record::Delete { id, .. },
+                ) => {
+                    touched.insert(id);
+                }
+                Ok(_) | Err(_) => {}
+            }
+        }
+        for id in touched {
+            view.refresh(id, self.prepare(id, None)?);
+        }
+        let mut agrees = true;
+        let mut live = 0;
+        self.state.scan(keys::HEADS, &mut |key, value| {
+            let (id, head) = head_entry(key, value)?;
+            if head.deleted_at.is_none() {
+                live += 1;
+                agrees &= view
+                    .fact(id)
+                    .is_some_and(|it| it.version == head.version && it.text_hash == head.text_hash);
+            }
+            Ok(())
+        })?;
+        Ok((agrees && live == view.len()).then_some(view))
+    }
+
+    fn rebuild_view(&self, why: &str, report: &mut OpenReport) -> Result<View> {
+        report.index_rebuilt = Some(why.to_owned());
+        let mut view = View::new(None);
+        let ids = live_ids(&self.state)?;
+        let total = ids.len() as u64;
+        for (done, id) in ids.into_iter().enumerate() {
+            if done % 1_000 == 0 {
+                tell(&self.options, OpenPhase::Index, done as u64, total);
+            }
+            view.refresh(id, self.prepare(id, None)?);
+        }
+        tell(&self.options, OpenPhase::Index, total, total);
+        Ok(view)
+    }
+}
+
+/// The ids of all present memories, in order.
+pub(crate) fn live_ids(state: &State) -> Result<Vec<MemoryId>> {
+    let mut ids = Vec::new();
+    state.scan(keys::HEADS, &mut |key, value| {
+        let (id, head) = head_entry(key, value)?;
+        if head.deleted_at.is_none() {
+            ids.push(id);
+        }
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+pub(crate) fn head_entry(key: &[u8], value: &[u8]) -> Result<(MemoryId, Head)> {
+    Ok((keys::id_at_end(key).map_err(damaged)?, Head::decode(value).map_err(damaged)?))
+}
+
+fn tell(options: &StoreOptions, phase: OpenPhase, done: u64, total: u64) {
+    if let Some(progress) = &options.progress {
+        progress(OpenProgress { phase, done, total });
+    }
+}
+
+/// Opens the state, or builds it anew if it cannot be trusted, and replays what it lacks.
+fn open_state(
+    folders: &Folders,
+    log: &Log,
+    options: &StoreOptions,
+    report: &mut OpenReport,
+) -> Result<State> {
+    let boot = boot_id();
+    let is_first_start = log.last_sequence() == 0 && !folders.state.exists();
+    if !folders.state.exists() && !is_first_start {
+        report.state_rebuilt = Some("it was not there".to_owned());
+    }
+    let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * log.bytes());
+    if dir_bytes(&folders.state) > outgrown {
+        set_aside(folders, "it takes too much room", report)?;
+    }
+    let opened = State::open(&folders.state, options.cache_bytes, &boot)?;
+    let trusted = opened.and_then(|state| match inspect(&state, log) {
+        Ok(()) => Ok(state),
+        Err(why) => {
+            drop(state);
+            Err(why)
+        }
+    });
+    let state = match trusted {
+        Ok(state) => state,
+        Err(Unusable(why)) => {
+            set_aside(folders, &why, report)?;
+            State::open(&folders.state, options.cache_bytes, &boot)?
+                .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
+        }
+    };
+    report.replayed_records = replay(&state, log, options)?;
+    if report.state_rebuilt.is_some() {
+        state.sync()?;
+    }
+    Ok(state)
+}
+
+fn set_aside(folders: &Folders, why: &str, report: &mut OpenReport) -> Result<()> {
+    let aside = folders.state_aside();
+    if aside.exists() {
+        fs::remove_dir_all(&aside).map_err(|it| Error::io(&aside, it))?;
+    }
+    fs::rename(&folders.state, &aside).map_err(|it| Error::io(&folders.state, it))?;
+    sync_dir(&folders.memory)?;
+    report.state_rebuilt = Some(why.to_owned());
+    Ok(())
+}
+
+/// Whether a state that opened can be trusted: its digests are right and the log has all that it
+/// has.
+fn inspect(state: &State, log: &Log) -> std::result::Result<(), Unusable> {
+    let applied = applied(state).map_err(|it| Unusable(it.to_string()))?;
+    if applied > log.last_sequence() {
+        return Err(Unusable("it is ahead of the log".to_owned()));
+    }
+    verify_digests(state).map_err(|it| Unusable(it.to_string()))
+}
+
+pub(crate) fn applied(state: &State) -> Result<u64> {
+    state.get(keys::APPLIED)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
+}
+
+/// Compares the digests of memories and links with what is there.
+pub(crate) fn verify_digests(state: &State) -> Result<()> {
+    let mut heads = 0;
+    state.scan(keys::HEADS, &mut |key, value| {
+        let (_, head) = head_entry(key, value)?;
+        if head.deleted_at.is_none() {
+            heads ^= head.digest;
+        }
+        Ok(())
+    })?;
+    let mut spaces = 0;
+    state.scan(keys::SPACES, &mut |_, value| {
+        spaces ^= Reader::new(value).u64().map_err(damaged)?;
+        Ok(())
+    })?;
+    let mut links = 0;
+    state.scan(keys::LINKS, &mut |key, value| {
+        let edge = keys::edge_of(key).map_err(damaged)?;
+        links ^= link_digest(edge, Reader::new(value).time().map_err(damaged)?);
+        Ok(())
+    })?;
+    let stored = state.get(keys::LINKS_DIGEST)?;
+    let stored = stored.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))?;
+    if heads != spaces || links != stored {
+        return Err(Error::Damaged("a record of the state is missing or stale".to_owned()));
+    }
+    Ok(())
+}
+
+/// Applies what the log has beyond the state. Returns how many records that were.
+pub(crate) fn replay(state: &State, log: &Log, options: &StoreOptions) -> Result<u64> {
+    let from = applied(state)?;
+    let total = log.last_sequence().saturating_sub(from);
+    if total == 0 {
+        return Ok(0);
+    }
+    let mut done = 0;
+    let mut txn = Txn::new(state);
+    let commit = |txn: Txn<'_>| txn.finish().0.iter().try_for_each(|it| state.write(it));
+    for entry in log.entries_after(from) {
+        let entry = entry.map_err(|it| log_error(&it, Path::new("log")))?;
+        let record = Record::decode(entry.kind, entry.version, &entry.payload).map_err(|it| {
+            Error::Damaged(format!("record {} of the log cannot be used: {}", entry.sequence, it.0))
+        })?;
+        apply(&record, entry.sequence, &mut txn)?;
+        done += 1;
+        if done % REPLAY_RECORDS == 0 {
+            commit(std::mem::replace(&mut txn, Txn::new(state)))?;
+            tell(options, OpenPhase::State, done, total);
+        }
+    }
+    commit(txn)?;
+    tell(options, OpenPhase::State, total, total);
+    Ok(done)
+}
+
+fn load_graph(state: &State) -> Result<Graph> {
+    let mut graph = Graph::default();
+    state.scan(keys::LINKS, &mut |key, value| {
+        let edge = keys::edge_of(key).map_err(damaged)?;
+        graph.insert(edge, Reader::new(value).time().map_err(damaged)?);
+        Ok(())
+    })?;
+    Ok(graph)
+}

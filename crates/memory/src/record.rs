@@ -1,0 +1,199 @@
+//! The log's records: everything that changes the state, one kind each.
+//!
+//! | kind | name | payload, little-endian |
+//! |---|---|---|
+//! | 1 | add | id u64, at i64, body |
+//! | 2 | update | id u64, version u32, at i64, body |
+//! | 3 | delete | id u64, at i64 |
+//! | 4 | link | from u64, to u64, kind u8, at i64 |
+//! | 5 | unlink | from u64, to u64, kind u8, at i64 |
+//! | 6 | purge | count u32, ids u64 |
+//!
+//! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
+//! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
+//! and UTF-8. All kinds have version 1.
+
+use std::borrow::Cow;
+
+use crate::codec::{Malformed, Reader, Writer};
+use crate::{LinkKind, MemoryId, Metadata, Timestamp};
+
+pub(crate) const RECORD_VERSION: u8 = 1;
+
+/// What a memory says in one version.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Body {
+    pub(crate) space: String,
+    pub(crate) created_at: Timestamp,
+    /// `None` once it was purged.
+    pub(crate) text: Option<BodyText>,
+}
+
+/// The part of a [`Body`] that a purge removes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BodyText {
+    pub(crate) title: String,
+    pub(crate) content: String,
+    pub(crate) kind: String,
+    pub(crate) tags: Vec<String>,
+    pub(crate) metadata: Metadata,
+    pub(crate) session: Option<String>,
+}
+
+/// One end of a link, the other, and what it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edge {
+    pub(crate) from: MemoryId,
+    pub(crate) to: MemoryId,
+    pub(crate) kind: LinkKind,
+}
+
+/// A change of the state.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Record<'a> {
+    Add { id: MemoryId, at: Timestamp, body: Cow<'a, Body> },
+    Update { id: MemoryId, version: u32, at: Timestamp, body: Cow<'a, Body> },
+    Delete { id: MemoryId, at: Timestamp },
+    Link { edge: Edge, at: Timestamp },
+    Unlink { edge: Edge, at: Timestamp },
+    Purge { ids: Vec<MemoryId> },
+}
+
+impl Record<'_> {
+    pub(crate) fn kind(&self) -> u8 {
+        match self {
+            Self::Add { .. } => 1,
+            Self::Update { .. } => 2,
+            Self::Delete { .. } => 3,
+            Self::Link { .. } => 4,
+            Self::Unlink { .. } => 5,
+            Self::Purge { .. } => 6,
+        }
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        match self {
+            Self::Add { id, at, body } => {
+                out.u64(id.get());
+                out.time(*at);
+                body.encode(&mut out);
+            }
+            Self::Update { id, version, at, body } => {
+                out.u64(id.get());
+                out.u32(*version);
+                out.time(*at);
+                body.encode(&mut out);
+            }
+            Self::Delete { id, at } => {
+                out.u64(id.get());
+                out.time(*at);
+            }
+            Self::Link { edge, at } | Self::Unlink { edge, at } => {
+                out.u64(edge.from.get());
+                out.u64(edge.to.get());
+                out.u8(link_kind_code(edge.kind));
+                out.time(*at);
+            }
+            Self::Purge { ids } => {
+                out.u32(u32::try_from(ids.len()).expect("a purge names a bounded number of ids"));
+                for id in ids {
+                    out.u64(id.get());
+                }
+            }
+        }
+        out.into_bytes()
+    }
+
+    pub(crate) fn decode(kind: u8, version: u8, payload: &[u8]) -> Result<Self, Malformed> {
+        if version != RECORD_VERSION {
+            return Err(Malformed("it has a version that this program does not know"));
+        }
+        let mut input = Reader::new(payload);
+        let record = match kind {
+            1 => {
+                let (id, at) = (read_id(&mut input)?, input.time()?);
+                Self::Add { id, at, body: Cow::Owned(Body::decode(&mut input)?) }
+            }
+            2 => {
+                let (id, version, at) = (read_id(&mut input)?, input.u32()?, input.time()?);
+                Self::Update { id, version, at, body: Cow::Owned(Body::decode(&mut input)?) }
+            }
+            3 => Self::Delete { id: read_id(&mut input)?, at: input.time()? },
+            4 => Self::Link { edge: read_edge(&mut input)?, at: input.time()? },
+            5 => Self::Unlink { edge: read_edge(&mut input)?, at: input.time()? },
+            6 => {
+                let count = input.u32()?;
+                let ids = (0..count).map(|_| read_id(&mut input)).collect::<Result<_, _>>()?;
+                Self::Purge { ids }
+            }
+            _ => return Err(Malformed("it has a kind that this program does not know")),
+        };
+        input.end()?;
+        Ok(record)
+    }
+}
+
+impl Body {
+    /// The body without what a purge removes.
+    pub(crate) fn purged(&self) -> Self {
+        Self { space: self.space.clone(), created_at: self.created_at, text: None }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Writer) {
+        out.u8(u8::from(self.text.is_some()));
+        out.text(&self.space);
+        out.time(self.created_at);
+        if let Some(text) = &self.text {
+            out.text(&text.title);
+            out.text(&text.content);
+            out.text(&text.kind);
+            out.texts(&text.tags);
+            out.metadata(&text.metadata);
+            out.optional_text(text.session.as_deref());
+        }
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let full = input.flag()?;
+        let (space, created_at) = (input.text()?, input.time()?);
+        let text = full
+            .then(|| {
+                Ok(BodyText {
+                    title: input.text()?,
+                    content: input.text()?,
+                    kind: input.text()?,
+                    tags: input.texts()?,
+                    metadata: input.metadata()?,
+                    session: input.optional_text()?,
+                })
+            })
+            .transpose()?;
+        Ok(Self { space, created_at, text })
+    }
+}
+
+pub(crate) fn link_kind_code(kind: LinkKind) -> u8 {
+    match kind {
+        LinkKind::Updates => 1,
+        LinkKind::Contradicts => 2,
+        LinkKind::RelatedTo => 3,
+        LinkKind::CausedBy => 4,
+        LinkKind::PartOf => 5,
+    }
+}
+
+pub(crate) fn link_kind_of(code: u8) -> Result<LinkKind, Malformed> {
+    LinkKind::ALL
+        .into_iter()
+        .find(|it| link_kind_code(*it) == code)
+        .ok_or(Malformed("a link has an unknown kind"))
+}
+
+pub(crate) fn read_id(input: &mut Reader<'_>) -> Result<MemoryId, Malformed> {
+    MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
+}
+
+fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Malformed> {
+    Ok(Edge { from: read_id(input)?, to: read_id(input)?, kind: link_kind_of(input.u8()?)? })
+}

@@ -1,0 +1,142 @@
+//! The text index on disk, so that opening need not read every memory.
+//!
+//! One file `index/snapshot`: magic, version, the log's position, the names, and for each space its
+//! name, its slots, its text index and its facts; at the end a CRC-32C over all of it. A file that
+//! is not whole is no snapshot: the index is built from the state instead.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use waypost_ranking::{Slots, TextIndex};
+
+use crate::codec::{Malformed, Reader, Writer};
+use crate::state::{Unusable, sync_dir, write_synced};
+use crate::view::{Fact, View};
+use crate::{Error, MemoryId, Result};
+
+const MAGIC: &[u8] = b"waypost-index\n";
+const VERSION: u32 = 1;
+const FILE: &str = "snapshot";
+
+/// A view without its links and vectors, and the log's position that it is from.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) view: View,
+    pub(crate) position: u64,
+}
+
+impl Snapshot {
+    /// Reads the snapshot in `dir`; `Ok(None)` if there is none.
+    pub(crate) fn load(
+        dir: &Path,
+        last_sequence: u64,
+    ) -> std::result::Result<Option<Self>, Unusable> {
+        let bytes = match fs::read(dir.join(FILE)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Unusable(format!("its snapshot cannot be read: {error}"))),
+        };
+        let snapshot =
+            decode(&bytes).map_err(|it| Unusable(format!("its snapshot is damaged: {}", it.0)))?;
+        if snapshot.position > last_sequence {
+            return Err(Unusable("its snapshot is ahead of the log".to_owned()));
+        }
+        Ok(Some(snapshot))
+    }
+}
+
+/// A view as the bytes of a snapshot.
+pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.raw(MAGIC);
+    out.u32(VERSION);
+    out.u64(position);
+    out.texts(view.names.all());
+    out.u32(u32::try_from(view.spaces.len()).expect("fewer than 2^32 spaces"));
+    for (name, space) in &view.spaces {
+        out.text(name);
+        out.long_bytes(&space.slots.encode());
+        out.long_bytes(&space.text.encode());
+        for (slot, _) in space.slots.iter() {
+            if let Some(fact) = space.fact(slot) {
+                encode_fact(&mut out, fact);
+            }
+        }
+    }
+    let mut bytes = out.into_bytes();
+    let sum = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Puts the bytes of a snapshot in the place of the one before.
+pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
+    let (path, unfinished) = (dir.join(FILE), dir.join("snapshot.new"));
+    write_synced(&unfinished, bytes)?;
+    fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
+    sync_dir(dir)
+}
+
+fn encode_fact(out: &mut Writer, fact: &Fact) {
+    out.u32(fact.version);
+    out.time(fact.created_at);
+    out.u64(fact.text_hash);
+    out.u32(fact.kind);
+    out.u32(fact.session.map_or(0, |it| it + 1));
+    out.u32(u32::try_from(fact.tags.len()).expect("the limits keep tags few"));
+    for tag in &fact.tags {
+        out.u32(*tag);
+    }
+}
+
+fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
+    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is cut short"))?;
+    if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
+        return Err(Malformed("its checksum is wrong"));
+    }
+    let mut input = Reader::new(content);
+    if input.take(MAGIC.len())? != MAGIC {
+        return Err(Malformed("it is something else"));
+    }
+    if input.u32()? != VERSION {
+        return Err(Malformed("its version is unknown"));
+    }
+    let position = input.u64()?;
+    let mut view = View::new(None);
+    let names: Vec<String> = input.texts()?;
+    for name in &names {
+        view.names.number(name);
+    }
+    let names_count = names.len() as u32;
+    let known = |number: u32| {
+        if number < names_count { Ok(number) } else { Err(Malformed("a name is unknown")) }
+    };
+    for _ in 0..input.u32()? {
+        let name = input.text()?;
+        let unusable = |_| Malformed("its index is damaged");
+        let slots = Slots::decode(input.long_bytes()?).map_err(unusable)?;
+        let text = TextIndex::decode(input.long_bytes()?).map_err(unusable)?;
+        let mut facts = BTreeMap::new();
+        for (slot, id) in slots.iter() {
+            let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"))?;
+            facts.insert(slot, (id, decode_fact(&mut input, &known)?));
+        }
+        view.restore_space(&name, slots, text, facts);
+    }
+    input.end()?;
+    Ok(Snapshot { view, position })
+}
+
+fn decode_fact(
+    input: &mut Reader<'_>,
+    known: &dyn Fn(u32) -> std::result::Result<u32, Malformed>,
+) -> std::result::Result<Fact, Malformed> {
+    let (version, created_at, text_hash) = (input.u32()?, input.time()?, input.u64()?);
+    let (kind, session, tag_count) = (known(input.u32()?)?, input.u32()?, input.u32()?);
+    let session = session.checked_sub(1).map(known).transpose()?;
+    let tags =
+        (0..tag_count).map(|_| known(input.u32()?)).collect::<std::result::Result<_, _>>()?;
+    Ok(Fact { version, created_at, text_hash, kind, session, tags, embedded: false })
+}

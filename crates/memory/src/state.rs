@@ -1,0 +1,234 @@
+//! The applied state: a sled tree that is derived from the log and can be thrown away.
+//!
+//! sled loses nothing when its process is killed, but a power cut or a flipped bit can leave it
+//! unreadable or, worse, stale. So every value carries a checksum over its key and itself, every
+//! space a digest over its memories, and a stop that was not clean before a reboot means that the
+//! state is built anew. Nothing is lost by that: the log has everything.
+
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::codec::Malformed;
+use crate::{Error, Result};
+
+/// The version of the state's values.
+const VALUE_VERSION: u8 = 1;
+/// sled gives space back at this segment size; it is fixed for ever when a tree is made.
+const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+/// There while the state is open: it names the boot that it was opened in.
+const RUNNING: &str = "waypost-running";
+/// Stands in it instead of the boot when the state must be built anew.
+const REBUILD: &str = "rebuild";
+
+/// A change of one key: the new value, or that it goes.
+pub(crate) type Write = (Vec<u8>, Option<Vec<u8>>);
+
+/// The open tree.
+#[derive(Debug)]
+pub(crate) struct State {
+    db: sled::Db,
+    dir: PathBuf,
+    /// Set when it must be built anew at the next opening.
+    suspect: AtomicBool,
+}
+
+/// Why a state on disk cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unusable(pub(crate) String);
+
+impl State {
+    /// Opens the tree in `dir` or makes one. `Err(Unusable)` inside means: set it aside, build anew.
+    pub(crate) fn open(
+        dir: &Path,
+        cache_bytes: u64,
+        boot: &str,
+    ) -> Result<std::result::Result<Self, Unusable>> {
+        let is_new = !dir.exists();
+        fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+        let marker = dir.join(RUNNING);
+        match fs::read_to_string(&marker) {
+            Ok(last_boot) if last_boot == boot && !boot.is_empty() => {}
+            Ok(why) if why == REBUILD => {
+                return Ok(Err(Unusable("it was marked to be rebuilt".to_owned())));
+            }
+            Ok(_) => {
+                let why = "the machine was restarted while it was open";
+                return Ok(Err(Unusable(why.to_owned())));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Ok(Err(Unusable("its marker is damaged".to_owned())));
+            }
+            Err(error) => return Err(Error::io(marker, error)),
+        }
+        remove_unfinished_snapshots(dir)?;
+        write_synced(&marker, boot.as_bytes())?;
+        sync_dir(dir)?;
+        let config = sled::Config::new()
+            .path(dir)
+            .segment_size(SEGMENT_BYTES)
+            .cache_capacity(cache_bytes)
+            .use_compression(false);
+        let db = match catch_unwind(AssertUnwindSafe(|| config.open())) {
+            Ok(Ok(db)) => db,
+            Ok(Err(error)) => return Ok(Err(Unusable(format!("it does not open: {error}")))),
+            Err(_) => return Ok(Err(Unusable("opening it failed badly".to_owned()))),
+        };
+        if is_new {
+            sync_dir(dir)?;
+            dir.parent().map_or(Ok(()), sync_dir)?;
+        }
+        Ok(Ok(Self { db, dir: dir.to_path_buf(), suspect: AtomicBool::new(false) }))
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let value = self.guard(|| self.db.get(key))?;
+        value.map(|it| self.unwrap(key, &it)).transpose()
+    }
+
+    fn unwrap(&self, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+        unwrap_value(key, value).map_err(|it| {
+            self.rebuild_at_next_open();
+            damaged(it)
+        })
+    }
+
+    /// Has the state built anew when it is next opened.
+    pub(crate) fn rebuild_at_next_open(&self) {
+        if !self.suspect.swap(true, Ordering::AcqRel) {
+            // If this cannot be written either, the damage is found again.
+            drop(write_synced(&self.dir.join(RUNNING), REBUILD.as_bytes()));
+        }
+    }
+
+    /// All keys with a prefix, in order.
+    pub(crate) fn scan(
+        &self,
+        prefix: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut entries = self.db.scan_prefix(prefix);
+        loop {
+            let Some(entry) = self.guard(|| entries.next().transpose())? else { return Ok(()) };
+            let (key, value) = entry;
+            each(&key, &self.unwrap(&key, &value)?)?;
+        }
+    }
+
+    /// Applies some changes at once.
+    pub(crate) fn write(&self, writes: &[Write]) -> Result<()> {
+        let mut batch = sled::Batch::default();
+        for (key, value) in writes {
+            match value {
+                Some(value) => batch.insert(key.as_slice(), wrap_value(key, value)),
+                None => batch.remove(key.as_slice()),
+            }
+        }
+        self.guard(|| self.db.apply_batch(batch))
+    }
+
+    /// Writes everything to the files and syncs them.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.guard(|| self.db.flush())?;
+        let path = self.dir.join("db");
+        File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
+    }
+
+    /// Syncs and removes the mark of an unclean stop. The tree must not be used any more.
+    pub(crate) fn close(&self) -> Result<()> {
+        self.sync()?;
+        if self.suspect.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let marker = self.dir.join(RUNNING);
+        fs::remove_file(&marker).map_err(|it| Error::io(marker, it))?;
+        sync_dir(&self.dir)
+    }
+
+    /// sled panics on damage that it does not expect; a reader must get an error instead.
+    fn guard<T>(&self, operation: impl FnOnce() -> sled::Result<T>) -> Result<T> {
+        match catch_unwind(AssertUnwindSafe(operation)) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(sled::Error::Io(error))) => Err(Error::io(&self.dir, error)),
+            Ok(Err(error)) => Err(self.broken(&error.to_string())),
+            Err(_) => Err(self.broken("it failed badly")),
+        }
+    }
+
+    fn broken(&self, why: &str) -> Error {
+        self.rebuild_at_next_open();
+        Error::Damaged(format!(
+            "the state in {} is damaged ({why}); restart to rebuild it from the log",
+            self.dir.display()
+        ))
+    }
+}
+
+pub(crate) fn damaged(malformed: Malformed) -> Error {
+    Error::Damaged(format!(
+        "a record of the state is damaged ({}); restart to rebuild it from the log",
+        malformed.0
+    ))
+}
+
+fn checksum(key: &[u8], value: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(key), value)
+}
+
+fn wrap_value(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut wrapped = Vec::with_capacity(value.len() + 5);
+    wrapped.push(VALUE_VERSION);
+    wrapped.extend_from_slice(value);
+    let sum = checksum(key, &wrapped);
+    wrapped.extend_from_slice(&sum.to_le_bytes());
+    wrapped
+}
+
+fn unwrap_value(key: &[u8], wrapped: &[u8]) -> std::result::Result<Vec<u8>, Malformed> {
+    let (value, sum) = wrapped.split_last_chunk::<4>().ok_or(Malformed("it is cut short"))?;
+    if checksum(key, value) != u32::from_le_bytes(*sum) {
+        return Err(Malformed("its checksum is wrong"));
+    }
+    match value.split_first() {
+        Some((&VALUE_VERSION, value)) => Ok(value.to_vec()),
+        _ => Err(Malformed("its version is unknown")),
+    }
+}
+
+/// A torn `snap.N.generating` makes sled refuse to open for ever. It is safe to remove: the one
+/// before it goes only after the new one has its name.
+fn remove_unfinished_snapshots(dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
+        let path = entry.map_err(|it| Error::io(dir, it))?.path();
+        if path.extension().is_some_and(|it| it == "generating") {
+            fs::remove_file(&path).map_err(|it| Error::io(path, it))?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a small file and syncs it.
+pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = File::create(path)?;
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|it| Error::io(path, it))
+}
+
+/// Syncs a folder, so that what was made or renamed in it stays after a power cut.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
+}
+
+/// Identifies this run of the machine; empty where it cannot be told.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|it| it.trim().to_owned())
+        .unwrap_or_default()
+}

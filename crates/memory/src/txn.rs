@@ -1,0 +1,341 @@
+//! Changes on top of the state that are not in it yet, and the function that makes them.
+//!
+//! [`apply`] is the only thing that changes the state. It uses no clock and no randomness, so that
+//! replaying the log gives the same state every time. It takes any record: after a salvaged log a
+//! change may come without what was before it, and must still mean one thing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::codec::{Reader, Writer};
+use crate::keys::{self, Head, StoredVersion};
+use crate::record::{Body, BodyText, Edge, Record, link_kind_code};
+use crate::state::{State, Write, damaged};
+use crate::{MemoryId, Result, Timestamp};
+
+/// A batch for the state is cut when it has so many changes …
+const CHUNK_WRITES_MAX: usize = 200;
+/// … or so many bytes.
+const CHUNK_BYTES_MAX: usize = 128 * 1024;
+
+/// Changes on top of a state.
+#[derive(Debug)]
+pub(crate) struct Txn<'a> {
+    state: &'a State,
+    /// Everything that changed since the state.
+    overlay: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// What changed since the last cut.
+    chunk: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    chunk_bytes: usize,
+    chunks: Vec<Vec<Write>>,
+    touched: Touched,
+}
+
+/// What an index must look at again after a commit.
+#[derive(Debug, Default)]
+pub(crate) struct Touched {
+    /// Memories that were added, changed or deleted.
+    pub(crate) memories: BTreeSet<MemoryId>,
+    /// Links in order: made at a time, or removed.
+    pub(crate) links: Vec<(Edge, Option<Timestamp>)>,
+}
+
+impl<'a> Txn<'a> {
+    pub(crate) fn new(state: &'a State) -> Self {
+        Self {
+            state,
+            overlay: BTreeMap::new(),
+            chunk: BTreeMap::new(),
+            chunk_bytes: 0,
+            chunks: Vec::new(),
+            touched: Touched::default(),
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.overlay.get(key) {
+            Some(value) => Ok(value.clone()),
+            None => self.state.get(key),
+        }
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        self.chunk_bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        self.chunk.insert(key.clone(), value.clone());
+        self.overlay.insert(key, value);
+    }
+
+    /// The keys with a prefix, in order.
+    fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut keys = BTreeSet::new();
+        self.state.scan(prefix, &mut |key, _| {
+            keys.insert(key.to_vec());
+            Ok(())
+        })?;
+        let changed = self.overlay.range(prefix.to_vec()..);
+        for (key, value) in changed.take_while(|(key, _)| key.starts_with(prefix)) {
+            if value.is_some() {
+                keys.insert(key.clone());
+            } else {
+                keys.remove(key);
+            }
+        }
+        Ok(keys.into_iter().collect())
+    }
+
+    /// The head of a memory that is there or was.
+    pub(crate) fn head(&self, id: MemoryId) -> Result<Option<Head>> {
+        self.get(&keys::head(id))?.map(|it| Head::decode(&it).map_err(damaged)).transpose()
+    }
+
+    /// The head of a memory that is there.
+    pub(crate) fn live_head(&self, id: MemoryId) -> Result<Option<Head>> {
+        Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
+    }
+
+    pub(crate) fn version(&self, id: MemoryId, version: u32) -> Result<Option<StoredVersion>> {
+        let value = self.get(&keys::version(id, version))?;
+        value.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()
+    }
+
+    /// The numbers of a memory's versions, oldest first.
+    fn version_numbers(&self, id: MemoryId) -> Result<Vec<u32>> {
+        let keys = self.keys(&keys::versions_of(id))?;
+        Ok(keys.iter().filter_map(|it| it.last_chunk().copied().map(u32::from_be_bytes)).collect())
+    }
+
+    /// When a link was made, if it is there.
+    pub(crate) fn link(&self, edge: Edge) -> Result<Option<Timestamp>> {
+        let value = self.get(&keys::link(edge))?;
+        value.map(|it| Reader::new(&it).time().map_err(damaged)).transpose()
+    }
+
+    /// The memory with the lowest id that has this text in this space.
+    pub(crate) fn duplicate(&self, body: &Body) -> Result<Option<MemoryId>> {
+        let Some(hash) = duplicate_hash(body) else { return Ok(None) };
+        let keys = self.keys(&keys::duplicates_of(hash))?;
+        keys.first().map(|it| keys::id_at_end(it).map_err(damaged)).transpose()
+    }
+
+    /// The id that the next memory gets.
+    pub(crate) fn next_id(&self) -> Result<u64> {
+        self.number(keys::NEXT_ID).map(|it| it.max(1))
+    }
+
+    fn number(&self, key: &[u8]) -> Result<u64> {
+        self.get(key)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
+    }
+
+    fn set_number(&mut self, key: &[u8], number: u64) {
+        self.put(key.to_vec(), Some(number.to_le_bytes().to_vec()));
+    }
+
+    fn flip_digest(&mut self, key: &[u8], digest: u64) -> Result<()> {
+        let now = self.number(key)? ^ digest;
+        self.set_number(key, now);
+        Ok(())
+    }
+
+    /// Marks that everything so far belongs to the records up to `sequence`, and cuts the batch if
+    /// it is long enough.
+    fn applied(&mut self, sequence: u64) {
+        self.set_number(keys::APPLIED, sequence);
+        if self.chunk.len() >= CHUNK_WRITES_MAX || self.chunk_bytes >= CHUNK_BYTES_MAX {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if !self.chunk.is_empty() {
+            self.chunks.push(std::mem::take(&mut self.chunk).into_iter().collect());
+            self.chunk_bytes = 0;
+        }
+    }
+
+    /// The batches for the state, each ending with a whole record, and what they touch.
+    pub(crate) fn finish(mut self) -> (Vec<Vec<Write>>, Touched) {
+        self.cut();
+        (self.chunks, self.touched)
+    }
+}
+
+/// Applies one record, which has this place in the log.
+pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Result<()> {
+    match record {
+        Record::Add { id, at, body } => put_version(txn, *id, 1, (*at, body), sequence)?,
+        Record::Update { id, version, at, body } => {
+            put_version(txn, *id, *version, (*at, body), sequence)?;
+        }
+        Record::Delete { id, at } => delete(txn, *id, *at)?,
+        Record::Link { edge, at } => add_link(txn, *edge, *at)?,
+        Record::Unlink { edge, at: _ } => remove_link(txn, *edge)?,
+        Record::Purge { ids } => {
+            for id in ids {
+                purge(txn, *id)?;
+            }
+        }
+    }
+    txn.applied(sequence);
+    Ok(())
+}
+
+fn put_version(
+    txn: &mut Txn<'_>,
+    id: MemoryId,
+    version: u32,
+    (at, body): (Timestamp, &Body),
+    sequence: u64,
+) -> Result<()> {
+    if let Some(head) = txn.head(id)? {
+        if head.deleted_at.is_some() || head.version >= version {
+            return Ok(());
+        }
+        forget_present(txn, id, &head)?;
+    }
+    let stored = StoredVersion::new(body, at, sequence);
+    let head = Head {
+        version,
+        updated_at: at,
+        deleted_at: None,
+        text_hash: text_hash(body),
+        digest: digest(id, version, body),
+        duplicate: duplicate_hash(body).unwrap_or_default(),
+    };
+    txn.put(keys::head(id), Some(head.encode()));
+    txn.put(keys::version(id, version), Some(stored.encode()));
+    if let Some(hash) = duplicate_hash(body) {
+        txn.put(keys::duplicate(hash, id), Some(Vec::new()));
+    }
+    txn.flip_digest(&keys::space(&body.space), head.digest)?;
+    if txn.next_id()? <= id.get() {
+        txn.set_number(keys::NEXT_ID, id.get() + 1);
+    }
+    txn.touched.memories.insert(id);
+    Ok(())
+}
+
+/// Takes the present version out of what is known of present memories.
+fn forget_present(txn: &mut Txn<'_>, id: MemoryId, head: &Head) -> Result<()> {
+    if let Some(stored) = txn.version(id, head.version)? {
+        txn.flip_digest(&keys::space(&stored.body.space), head.digest)?;
+    }
+    txn.put(keys::duplicate(head.duplicate, id), None);
+    Ok(())
+}
+
+fn delete(txn: &mut Txn<'_>, id: MemoryId, at: Timestamp) -> Result<()> {
+    let head = match txn.head(id)? {
+        Some(head) if head.deleted_at.is_some() => return Ok(()),
+        Some(head) => {
+            forget_present(txn, id, &head)?;
+            Head { deleted_at: Some(at), ..head }
+        }
+        None => Head {
+            version: 0,
+            updated_at: at,
+            deleted_at: Some(at),
+            text_hash: 0,
+            digest: 0,
+            duplicate: [0; 16],
+        },
+    };
+    txn.put(keys::head(id), Some(head.encode()));
+    for key in txn.keys(&keys::links_from(id))? {
+        remove_link(txn, keys::edge_of(&key).map_err(damaged)?)?;
+    }
+    for key in txn.keys(&keys::links_to(id))? {
+        remove_link(txn, keys::reverse_edge_of(&key).map_err(damaged)?)?;
+    }
+    if txn.next_id()? <= id.get() {
+        txn.set_number(keys::NEXT_ID, id.get() + 1);
+    }
+    txn.touched.memories.insert(id);
+    Ok(())
+}
+
+fn add_link(txn: &mut Txn<'_>, edge: Edge, at: Timestamp) -> Result<()> {
+    let ends_live = txn.live_head(edge.from)?.is_some() && txn.live_head(edge.to)?.is_some();
+    if !ends_live || edge.from == edge.to || txn.link(edge)?.is_some() {
+        return Ok(());
+    }
+    let mut value = Writer::new();
+    value.time(at);
+    txn.put(keys::link(edge), Some(value.into_bytes()));
+    txn.put(keys::reverse_link(edge), Some(Vec::new()));
+    txn.flip_digest(keys::LINKS_DIGEST, link_digest(edge, at))?;
+    txn.touched.links.push((edge, Some(at)));
+    Ok(())
+}
+
+fn remove_link(txn: &mut Txn<'_>, edge: Edge) -> Result<()> {
+    let Some(at) = txn.link(edge)? else { return Ok(()) };
+    txn.put(keys::link(edge), None);
+    txn.put(keys::reverse_link(edge), None);
+    txn.flip_digest(keys::LINKS_DIGEST, link_digest(edge, at))?;
+    txn.touched.links.push((edge, None));
+    Ok(())
+}
+
+fn purge(txn: &mut Txn<'_>, id: MemoryId) -> Result<()> {
+    let Some(head) = txn.head(id)?.filter(|it| it.deleted_at.is_some()) else { return Ok(()) };
+    for number in txn.version_numbers(id)? {
+        let Some(stored) = txn.version(id, number)? else { continue };
+        let purged = StoredVersion {
+            valid_from: stored.valid_from,
+            content_sequence: None,
+            body: stored.body.purged(),
+        };
+        txn.put(keys::version(id, number), Some(purged.encode()));
+    }
+    let head = Head { text_hash: 0, digest: 0, duplicate: [0; 16], ..head };
+    txn.put(keys::head(id), Some(head.encode()));
+    Ok(())
+}
+
+/// Identifies what an add must not store twice. `None` for a purged body.
+fn duplicate_hash(body: &Body) -> Option<[u8; 16]> {
+    let text = body.text.as_ref()?;
+    let mut hasher = Sha256::new();
+    let session = text.session.as_deref();
+    for part in [&body.space, &text.title, &text.content, &text.kind] {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.update([u8::from(session.is_some())]);
+    hasher.update(session.unwrap_or_default().as_bytes());
+    hasher.finalize().first_chunk().copied()
+}
+
+/// Identifies the title and the content.
+pub(crate) fn text_hash(body: &Body) -> u64 {
+    let Some(BodyText { title, content, .. }) = &body.text else { return 0 };
+    let mut hasher = Sha256::new();
+    hasher.update((title.len() as u64).to_le_bytes());
+    hasher.update(title.as_bytes());
+    hasher.update(content.as_bytes());
+    first_u64(&hasher.finalize())
+}
+
+/// A memory's part of its space's digest.
+fn digest(id: MemoryId, version: u32, body: &Body) -> u64 {
+    let mut out = Writer::new();
+    out.u64(id.get());
+    out.u32(version);
+    body.encode(&mut out);
+    first_u64(&Sha256::digest(out.into_bytes()))
+}
+
+/// A link's part of the links' digest.
+pub(crate) fn link_digest(edge: Edge, at: Timestamp) -> u64 {
+    let mut out = Writer::new();
+    out.u64(edge.from.get());
+    out.u64(edge.to.get());
+    out.u8(link_kind_code(edge.kind));
+    out.time(at);
+    first_u64(&Sha256::digest(out.into_bytes()))
+}
+
+fn first_u64(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |it| u64::from_le_bytes(*it))
+}

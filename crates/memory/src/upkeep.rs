@@ -1,0 +1,309 @@
+//! Upkeep: reindexing, snapshots, syncing what is derived, compaction, closing.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use waypost_log::Keep;
+
+use crate::codec::Writer;
+use crate::commit::{Command, Outcome};
+use crate::keys;
+use crate::open::{Folders, head_entry};
+use crate::record::{Body, Record};
+use crate::snapshot;
+use crate::store::Store;
+use crate::txn::Touched;
+use crate::vectors::log_error;
+use crate::view::View;
+use crate::{
+    Compacted, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress, Reindexed,
+    Result, Timestamp,
+};
+
+/// A snapshot is written after so many changes, or after a tenth of the memories changed if that
+/// is more.
+const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
+/// The vectors' files are compacted when they are twice as large as they need be, and this large.
+const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
+/// One purge record names so many memories.
+const PURGE_AT_ONCE: usize = 10_000;
+/// A backfill embeds so many memories between two reports of progress.
+const BACKFILL_AT_ONCE: usize = 64;
+/// A reindex reports its progress after so many memories.
+const REINDEX_REPORTS: usize = 1_000;
+
+/// Marks the one reindex that may run.
+struct Running<'a>(&'a Store);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        *self.0.changed_in_reindex.lock() = None;
+        self.0.reindexing.store(false, Ordering::Release);
+    }
+}
+
+impl Store {
+    /// Builds the index anew from the store, and with `backfill` embeds what lacks a vector of the
+    /// present model. Searches go on meanwhile, on the old index until the new one is complete.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if one is running.
+    pub fn reindex(
+        &self,
+        reindex: Reindex,
+        now: Timestamp,
+        progress: &mut dyn FnMut(ReindexProgress),
+    ) -> Result<Reindexed> {
+        if self.reindexing.swap(true, Ordering::AcqRel) {
+            return Err(Error::Busy);
+        }
+        let running = Running(self);
+        *self.changed_in_reindex.lock() = Some(Touched::default());
+        let mut fresh = View::new(None);
+        let ids: Vec<MemoryId> = self.view.read().ids_after(None).collect();
+        let total = ids.len() as u64;
+        for (done, id) in ids.into_iter().enumerate() {
+            if done % REINDEX_REPORTS == 0 {
+                let (phase, done) = (ReindexPhase::Indexing, done as u64);
+                progress(ReindexProgress { phase, done, total });
+            }
+            fresh.refresh(id, self.prepare(id, None)?);
+        }
+        progress(ReindexProgress { phase: ReindexPhase::Indexing, done: total, total });
+        let indexed = self.swap_in(fresh)?;
+        let mut at = Writer::new();
+        at.time(now);
+        self.state.write(&[(keys::LAST_REINDEX.to_vec(), Some(at.into_bytes()))])?;
+        drop(running);
+        let mut done = Reindexed { indexed, ..Reindexed::default() };
+        if reindex.backfill && self.model.read().is_some() {
+            self.backfill(&mut done, progress)?;
+        }
+        done.skipped = indexed.saturating_sub(done.embedded + done.failed);
+        Ok(done)
+    }
+
+    /// Puts a new view in the place of the old one, with everything that changed meanwhile.
+    fn swap_in(&self, mut fresh: View) -> Result<u64> {
+        // No vector is made between reading the stored ones and the swap.
+        let in_flight = self.embedding.lock();
+        let present = self.model.read().clone();
+        fresh.reset_vectors(present.as_ref().map(|it| it.vectors()));
+        if let Some(present) = &present {
+            self.install_stored(present, &mut |install| install(&mut fresh));
+        }
+        let writer = self.writer.lock();
+        let changed = self.changed_in_reindex.lock().take().unwrap_or_default();
+        for id in changed.memories {
+            fresh.refresh(id, self.prepare(id, None)?);
+        }
+        let mut view = self.view.write();
+        std::mem::swap(&mut fresh.graph, &mut view.graph);
+        let indexed = fresh.len();
+        *view = fresh;
+        drop(view);
+        drop(writer);
+        drop(in_flight);
+        Ok(indexed)
+    }
+
+    fn backfill(
+        &self,
+        done: &mut Reindexed,
+        progress: &mut dyn FnMut(ReindexProgress),
+    ) -> Result<()> {
+        self.view.write().retry_refused();
+        let total = self.view.read().pending.len() as u64;
+        let phase = ReindexPhase::Embedding;
+        loop {
+            progress(ReindexProgress {
+                phase,
+                done: (done.embedded + done.failed).min(total),
+                total,
+            });
+            let step = self.embed_pending(BACKFILL_AT_ONCE)?;
+            done.embedded += step.embedded;
+            done.failed += step.failed;
+            if step.embedded + step.failed + step.skipped == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does a bounded piece of upkeep: syncs what is derived, writes a snapshot of the index when
+    /// enough has changed, drops vectors that fit nothing any more. Call it now and then.
+    pub fn maintain(&self) -> Result<Maintained> {
+        let mut done = Maintained::default();
+        if self.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
+            self.vectors.sync().map_err(|it| log_error(&it, &self.dir))?;
+            done.synced = true;
+        }
+        if self.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
+            self.state.sync()?;
+            done.synced = true;
+        }
+        self.maintain_text();
+        let enough = SNAPSHOT_CHANGES_MIN.max(self.view.read().len() / 10);
+        if self.changes.since_snapshot.load(Ordering::Relaxed) >= enough {
+            self.write_snapshot()?;
+            done.snapshot = true;
+        }
+        if self.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * self.vector_bytes_wanted()) {
+            self.compact_vectors()?;
+            done.vectors_compacted = true;
+        }
+        Ok(done)
+    }
+
+    /// Seals and merges the text indexes' parts; the work is done without a lock.
+    fn maintain_text(&self) {
+        let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
+        for name in names {
+            let plan = self.view.read().spaces.get(&name).and_then(|it| it.text.plan());
+            let Some(plan) = plan else { continue };
+            let merged = plan.run();
+            if let Some(space) = self.view.write().spaces.get_mut(&name) {
+                space.text.install(merged);
+            }
+        }
+    }
+
+    fn write_snapshot(&self) -> Result<()> {
+        // The writer's lock keeps the log's position and the view together.
+        let bytes = {
+            let writer = self.writer.lock();
+            self.changes.since_snapshot.store(0, Ordering::Relaxed);
+            let position = self.log.last_sequence();
+            let view = self.view.read();
+            drop(writer);
+            snapshot::encode(&view, position)
+        };
+        snapshot::write(&Folders::new(&self.data).index, &bytes)
+    }
+
+    fn vector_bytes_wanted(&self) -> u64 {
+        let view = self.view.read();
+        view.spaces.values().filter_map(|it| it.vectors.as_ref()).map(|it| it.bytes()).sum::<u64>()
+            + view.len() * 64
+    }
+
+    fn compact_vectors(&self) -> Result<()> {
+        let model = self.model.read().as_ref().map(|it| it.hash);
+        let view = self.view.read();
+        let fits: BTreeMap<MemoryId, u64> =
+            view.ids_after(None).filter_map(|id| Some((id, view.fact(id)?.text_hash))).collect();
+        drop(view);
+        // A memory that came meanwhile keeps its vector.
+        let last_id = fits.last_key_value().map_or(0, |(id, _)| id.get());
+        self.vectors
+            .compact(&|it| {
+                let is_fit = fits.get(&it.id) == Some(&it.text_hash);
+                (is_fit || it.id.get() > last_id) && model.is_none_or(|model| model == it.model)
+            })
+            .map_err(|it| log_error(&it, &self.dir))
+    }
+
+    /// Rewrites the log without what it need not keep.
+    ///
+    /// Kept for good: every memory that is there with all of its versions, every deletion, every
+    /// link that is there. Dropped: links that are gone. With `purge` also the texts of deleted
+    /// memories, all versions: of those only ids, spaces and times stay, so that no id is given
+    /// out twice. The state's own files lose the purged texts when the store is next opened.
+    pub fn compact(&self, purge: bool) -> Result<Compacted> {
+        let mut purged_versions = 0;
+        if purge {
+            let mut ids = Vec::new();
+            self.state.scan(keys::HEADS, &mut |key, value| {
+                let (id, head) = head_entry(key, value)?;
+                if head.deleted_at.is_some() && head.duplicate != [0; 16] {
+                    ids.push(id);
+                    purged_versions += u64::from(head.version);
+                }
+                Ok(())
+            })?;
+            for some in ids.chunks(PURGE_AT_ONCE) {
+                match self.submit_one(Command::Purge { ids: some.to_vec() })? {
+                    Outcome::Purged => {}
+                    _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
+                }
+            }
+        }
+        let writer = self.writer.lock();
+        let mut failed = None;
+        let compacted = self.log.compact(&mut |entry| {
+            self.keep(entry).unwrap_or_else(|error| {
+                failed.get_or_insert(error);
+                Keep::Yes
+            })
+        });
+        drop(writer);
+        let compacted = compacted.map_err(|it| log_error(&it, &self.dir))?;
+        if purged_versions > 0 {
+            self.state.rebuild_at_next_open();
+            self.compact_vectors()?;
+        }
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(Compacted {
+                bytes_before: compacted.bytes_before,
+                bytes_after: compacted.bytes_after,
+                purged_versions,
+            }),
+        }
+    }
+
+    fn keep(&self, entry: &waypost_log::Entry) -> Result<Keep> {
+        let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
+            return Ok(Keep::Yes);
+        };
+        let without_text = |id: MemoryId, body: &Body| -> Result<Option<Body>> {
+            let purged =
+                self.head(id)?.is_some_and(|it| it.deleted_at.is_some() && it.duplicate == [0; 16]);
+            Ok((purged && body.text.is_some()).then(|| body.purged()))
+        };
+        match record {
+            Record::Add { id, at, body } => Ok(without_text(id, &body)?.map_or(Keep::Yes, |it| {
+                let body = Cow::Owned(it);
+                Keep::Replace(Record::Add { id, at, body }.encode())
+            })),
+            Record::Update { id, version, at, body } => {
+                Ok(without_text(id, &body)?.map_or(Keep::Yes, |it| {
+                    let body = Cow::Owned(it);
+                    Keep::Replace(Record::Update { id, version, at, body }.encode())
+                }))
+            }
+            Record::Link { edge, .. } | Record::Unlink { edge, .. } => {
+                let is_there = self.state.get(&keys::link(edge))?.is_some();
+                Ok(if is_there { Keep::Yes } else { Keep::No })
+            }
+            Record::Delete { .. } | Record::Purge { .. } => Ok(Keep::Yes),
+        }
+    }
+
+    /// Writes what makes the next opening fast, syncs it and gives the store up.
+    pub fn close(self) -> Result<()> {
+        self.shut()
+    }
+
+    fn shut(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let snapshot = if self.changes.since_snapshot.load(Ordering::Relaxed) > 0 {
+            self.write_snapshot()
+        } else {
+            Ok(())
+        };
+        let vectors = self.vectors.sync().map_err(|it| log_error(&it, &self.dir));
+        let state = self.state.close();
+        snapshot.and(vectors).and(state)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Whatever cannot be written now is made again from the log when the store is next opened.
+        drop(self.shut());
+    }
+}

@@ -1,0 +1,152 @@
+//! The stored vectors: a log of their own, derived, given up when it is damaged.
+//!
+//! An entry is the memory's id, the hash of the text that the vector was made of, the hash of the
+//! model's fingerprint, and the vector in f32. It is used only while the memory still has that
+//! text and the model is the present one, so that stale entries do no harm.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use waypost_log::{Keep, Log, OnDamage, Options, Record};
+
+use crate::codec::{Malformed, Reader, Writer};
+use crate::limits::DIMENSIONS_MAX;
+use crate::record::read_id;
+use crate::{Error, MemoryId, Result};
+
+const KIND: u8 = 1;
+const VERSION: u8 = 1;
+const SEGMENT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The vectors on disk.
+#[derive(Debug)]
+pub(crate) struct VectorLog {
+    log: Log,
+}
+
+/// A stored vector.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredVector {
+    pub(crate) id: MemoryId,
+    pub(crate) text_hash: u64,
+    pub(crate) model: [u8; 16],
+    pub(crate) vector: Vec<f32>,
+}
+
+/// What stands for a model in the entries.
+pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
+    Sha256::digest(fingerprint.as_bytes()).first_chunk().copied().unwrap_or_default()
+}
+
+impl VectorLog {
+    /// Opens the vectors in `dir`. If they are damaged they are removed, and the reason is told.
+    pub(crate) fn open(dir: &Path, free_bytes_min: u64) -> Result<(Self, Option<String>)> {
+        let options = Options {
+            segment_bytes: SEGMENT_BYTES,
+            on_damage: OnDamage::Refuse,
+            free_bytes_min,
+            ..Options::default()
+        };
+        match Log::open(dir, &options) {
+            Ok((log, _)) => Ok((Self { log }, None)),
+            Err(error @ waypost_log::Error::Damaged(_)) => {
+                fs::remove_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+                let (log, _) = Log::open(dir, &options).map_err(|it| log_error(&it, dir))?;
+                Ok((Self { log }, Some(error.to_string())))
+            }
+            Err(error) => Err(log_error(&error, dir)),
+        }
+    }
+
+    /// Appends vectors; they are synced later.
+    pub(crate) fn append(
+        &self,
+        vectors: &[StoredVector],
+    ) -> std::result::Result<(), waypost_log::Error> {
+        let payloads: Vec<Vec<u8>> = vectors.iter().map(StoredVector::encode).collect();
+        let records: Vec<Record<'_>> = payloads
+            .iter()
+            .map(|payload| Record { kind: KIND, version: VERSION, payload })
+            .collect();
+        self.log.append_batch_unsynced(&records).map(|_| ())
+    }
+
+    pub(crate) fn sync(&self) -> std::result::Result<(), waypost_log::Error> {
+        self.log.sync()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.log.bytes()
+    }
+
+    /// Every stored vector, oldest first. What cannot be read ends it: the rest is made again.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = StoredVector> + '_ {
+        let entries = self.log.entries_after(0).map_while(std::result::Result::ok);
+        entries
+            .filter(|it| it.kind == KIND && it.version == VERSION)
+            .filter_map(|it| StoredVector::decode(&it.payload).ok())
+    }
+
+    /// Drops what is not wanted: `wanted` says whether a vector still fits a memory.
+    pub(crate) fn compact(
+        &self,
+        wanted: &dyn Fn(&StoredVector) -> bool,
+    ) -> std::result::Result<(), waypost_log::Error> {
+        let mut seen = BTreeSet::new();
+        let compacted = self.log.compact(&mut |entry| {
+            let Ok(vector) = StoredVector::decode(&entry.payload) else { return Keep::No };
+            let is_first = seen.insert((vector.id, vector.text_hash, vector.model));
+            if is_first && wanted(&vector) { Keep::Yes } else { Keep::No }
+        });
+        compacted.map(|_| ())
+    }
+}
+
+impl StoredVector {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.u64(self.id.get());
+        out.u64(self.text_hash);
+        out.raw(&self.model);
+        out.u32(u32::try_from(self.vector.len()).expect("the limits keep vectors short"));
+        for value in &self.vector {
+            out.raw(&value.to_le_bytes());
+        }
+        out.into_bytes()
+    }
+
+    fn decode(payload: &[u8]) -> std::result::Result<Self, Malformed> {
+        let mut input = Reader::new(payload);
+        let (id, text_hash, model) = (read_id(&mut input)?, input.u64()?, input.array()?);
+        let dimensions = input.u32()? as usize;
+        if dimensions > DIMENSIONS_MAX {
+            return Err(Malformed("a vector is too long"));
+        }
+        let vector = (0..dimensions)
+            .map(|_| input.array().map(f32::from_le_bytes))
+            .collect::<std::result::Result<_, _>>()?;
+        input.end()?;
+        Ok(Self { id, text_hash, model, vector })
+    }
+}
+
+/// The store's error for a log's.
+pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
+    match error {
+        waypost_log::Error::Full => Error::Full("the log cannot grow; nothing was written".into()),
+        waypost_log::Error::Poisoned => Error::Unavailable(error.to_string()),
+        waypost_log::Error::Damaged(_) => Error::Damaged(format!(
+            "{error}; `ctl doctor --repair` keeps every record that has a good checksum and sets \
+             the rest aside"
+        )),
+        waypost_log::Error::ReadOnly { path, source }
+        | waypost_log::Error::Io { path, source, .. } => {
+            Error::io(path, std::io::Error::new(source.kind(), source.to_string()))
+        }
+        waypost_log::Error::TooLarge { .. } => Error::invalid("content", error.to_string()),
+        waypost_log::Error::Newer { .. } => Error::Damaged(error.to_string()),
+        _ => Error::io(dir, std::io::Error::other(error.to_string())),
+    }
+}

@@ -1,0 +1,364 @@
+//! What searches and lists look at: the index of every space and the facts that filters need.
+//!
+//! It holds no contents; those are read from the state or the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use waypost_ranking::{Document, Slot, Slots, TextIndex, VectorIndex};
+
+use crate::graph::Graph;
+use crate::record::Body;
+use crate::{Filter, MemoryId, Timestamp};
+
+/// The index of the present memories.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    pub(crate) spaces: BTreeMap<String, Space>,
+    pub(crate) names: Names,
+    pub(crate) graph: Graph,
+    /// Memories without a vector of the present model.
+    pub(crate) pending: BTreeSet<MemoryId>,
+    /// Memories whose text the present model refused.
+    pub(crate) refused: BTreeSet<MemoryId>,
+    /// The space of each memory.
+    homes: BTreeMap<MemoryId, u32>,
+    /// The present model, as its hash and the length of its vectors.
+    pub(crate) model: Option<[u8; 16]>,
+    dimensions: Option<usize>,
+}
+
+/// The index of one space.
+#[derive(Debug)]
+pub(crate) struct Space {
+    pub(crate) slots: Slots,
+    pub(crate) text: TextIndex,
+    pub(crate) vectors: Option<VectorIndex>,
+    pub(crate) facts: Vec<Option<Fact>>,
+    /// The memories of each session, in order of creation.
+    pub(crate) sessions: BTreeMap<u32, BTreeSet<(Timestamp, MemoryId)>>,
+}
+
+/// What filters and signals need to know of a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fact {
+    pub(crate) version: u32,
+    pub(crate) created_at: Timestamp,
+    pub(crate) text_hash: u64,
+    pub(crate) kind: u32,
+    pub(crate) session: Option<u32>,
+    pub(crate) tags: Box<[u32]>,
+    pub(crate) embedded: bool,
+}
+
+/// Names as small numbers. The numbers never reach an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    names: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+}
+
+/// A present memory, ready to be indexed.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) space: String,
+    pub(crate) version: u32,
+    pub(crate) created_at: Timestamp,
+    pub(crate) text_hash: u64,
+    pub(crate) kind: String,
+    pub(crate) session: Option<String>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) document: Document,
+}
+
+impl Prepared {
+    /// What the index needs of a memory; `None` for a purged body.
+    pub(crate) fn new(
+        body: &Body,
+        version: u32,
+        text_hash: u64,
+        document: Document,
+    ) -> Option<Self> {
+        let text = body.text.as_ref()?;
+        Some(Self {
+            space: body.space.clone(),
+            version,
+            created_at: body.created_at,
+            text_hash,
+            kind: text.kind.clone(),
+            session: text.session.clone(),
+            tags: text.tags.clone(),
+            document,
+        })
+    }
+}
+
+impl Names {
+    pub(crate) fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len()).expect("fewer than 2^32 unequal names");
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).map_or("", String::as_str)
+    }
+
+    pub(crate) fn all(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl Space {
+    fn new(dimensions: Option<usize>) -> Self {
+        Self {
+            slots: Slots::default(),
+            text: TextIndex::default(),
+            vectors: dimensions.and_then(|it| VectorIndex::new(it).ok()),
+            facts: Vec::new(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn fact(&self, slot: Slot) -> Option<&Fact> {
+        self.facts.get(slot as usize)?.as_ref()
+    }
+}
+
+impl View {
+    /// An empty view for vectors of a model.
+    pub(crate) fn new(model: Option<([u8; 16], usize)>) -> Self {
+        let (model, dimensions) = model.unzip();
+        Self { model, dimensions, ..Self::default() }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.homes.len() as u64
+    }
+
+    pub(crate) fn embedded(&self) -> u64 {
+        (self.homes.len() - self.pending.len() - self.refused.len()) as u64
+    }
+
+    /// Present memories in order of their ids, from the first after `after`.
+    pub(crate) fn ids_after(&self, after: Option<MemoryId>) -> impl Iterator<Item = MemoryId> + '_ {
+        let from = after.map_or(1, |it| it.get() + 1);
+        let range = MemoryId::new(from).map(|it| self.homes.range(it..));
+        range.into_iter().flatten().map(|(id, _)| *id)
+    }
+
+    /// The space and the slot of a present memory.
+    pub(crate) fn place(&self, id: MemoryId) -> Option<(&str, &Space, Slot)> {
+        let name = self.names.name(*self.homes.get(&id)?);
+        let space = self.spaces.get(name)?;
+        Some((name, space, space.slots.slot(id.get())?))
+    }
+
+    pub(crate) fn fact(&self, id: MemoryId) -> Option<&Fact> {
+        let (_, space, slot) = self.place(id)?;
+        space.fact(slot)
+    }
+
+    fn fact_mut(&mut self, id: MemoryId) -> Option<(&mut Space, Slot)> {
+        let name = self.names.name(*self.homes.get(&id)?);
+        let space = self.spaces.get_mut(name)?;
+        let slot = space.slots.slot(id.get())?;
+        Some((space, slot))
+    }
+
+    /// Brings a memory's place in the index up to date; `None` means that it is gone.
+    pub(crate) fn refresh(&mut self, id: MemoryId, prepared: Option<Prepared>) {
+        let Some(prepared) = prepared else { return self.remove(id) };
+        let fact = Fact {
+            version: prepared.version,
+            created_at: prepared.created_at,
+            text_hash: prepared.text_hash,
+            kind: self.names.number(&prepared.kind),
+            session: prepared.session.as_deref().map(|it| self.names.number(it)),
+            tags: prepared.tags.iter().map(|it| self.names.number(it)).collect(),
+            embedded: false,
+        };
+        let slot = self.set_fact(id, &prepared.space, fact);
+        if let Some(space) = self.spaces.get_mut(&prepared.space) {
+            space.text.insert(slot, &prepared.document);
+        }
+    }
+
+    /// Takes a whole space from a snapshot.
+    pub(crate) fn restore_space(
+        &mut self,
+        name: &str,
+        slots: Slots,
+        text: TextIndex,
+        facts: BTreeMap<Slot, (MemoryId, Fact)>,
+    ) {
+        let mut space = Space { slots, text, ..Space::new(self.dimensions) };
+        space.facts.resize(space.slots.bound(), None);
+        let home = self.names.number(name);
+        for (slot, (id, fact)) in facts {
+            if let Some(session) = fact.session {
+                space.sessions.entry(session).or_default().insert((fact.created_at, id));
+            }
+            self.homes.insert(id, home);
+            self.pending.insert(id);
+            space.facts[slot as usize] = Some(fact);
+        }
+        self.spaces.insert(name.to_owned(), space);
+    }
+
+    /// Sets what is known of a memory, all but its text, and returns its slot.
+    fn set_fact(&mut self, id: MemoryId, space_name: &str, mut fact: Fact) -> Slot {
+        let old = self.fact(id).cloned();
+        let dimensions = self.dimensions;
+        let home = self.names.number(space_name);
+        self.homes.insert(id, home);
+        let space =
+            self.spaces.entry(space_name.to_owned()).or_insert_with(|| Space::new(dimensions));
+        let slot = space.slots.assign(id.get());
+        let same_text = old.as_ref().is_some_and(|it| it.text_hash == fact.text_hash);
+        if let Some(old) = &old {
+            leave_session(space, old, id);
+        }
+        if let Some(session) = fact.session {
+            space.sessions.entry(session).or_default().insert((fact.created_at, id));
+        }
+        fact.embedded = same_text && old.is_some_and(|it| it.embedded);
+        if !fact.embedded {
+            if let Some(vectors) = &mut space.vectors {
+                vectors.remove(slot);
+            }
+            if !(same_text && self.refused.contains(&id)) {
+                self.refused.remove(&id);
+                self.pending.insert(id);
+            }
+        }
+        let slot_idx = slot as usize;
+        if space.facts.len() <= slot_idx {
+            space.facts.resize(slot_idx + 1, None);
+        }
+        space.facts[slot_idx] = Some(fact);
+        slot
+    }
+
+    fn remove(&mut self, id: MemoryId) {
+        let Some((space, slot)) = self.fact_mut(id) else { return };
+        if let Some(fact) = space.facts.get_mut(slot as usize).and_then(Option::take) {
+            leave_session(space, &fact, id);
+        }
+        space.text.remove(slot);
+        if let Some(vectors) = &mut space.vectors {
+            vectors.remove(slot);
+        }
+        space.slots.remove(id.get());
+        self.homes.remove(&id);
+        self.pending.remove(&id);
+        self.refused.remove(&id);
+    }
+
+    /// Drops all vectors and takes those of another model, or none.
+    pub(crate) fn reset_vectors(&mut self, model: Option<([u8; 16], usize)>) {
+        let (model, dimensions) = model.unzip();
+        self.model = model;
+        self.dimensions = dimensions;
+        for space in self.spaces.values_mut() {
+            space.vectors = dimensions.and_then(|it| VectorIndex::new(it).ok());
+            for fact in space.facts.iter_mut().flatten() {
+                fact.embedded = false;
+            }
+        }
+        self.refused.clear();
+        self.pending = self.homes.keys().copied().collect();
+    }
+
+    /// Takes a vector if it was made of the memory's present text. `Ok(false)` if it was not.
+    pub(crate) fn install(
+        &mut self,
+        id: MemoryId,
+        text_hash: u64,
+        vector: &[f32],
+    ) -> Result<bool, waypost_ranking::Error> {
+        let Some((space, slot)) = self.fact_mut(id) else { return Ok(false) };
+        let Some(Some(fact)) = space.facts.get_mut(slot as usize) else { return Ok(false) };
+        let Some(vectors) = space.vectors.as_mut().filter(|_| fact.text_hash == text_hash) else {
+            return Ok(false);
+        };
+        vectors.insert(slot, vector)?;
+        fact.embedded = true;
+        self.pending.remove(&id);
+        self.refused.remove(&id);
+        Ok(true)
+    }
+
+    /// Notes that the model refused a memory's text.
+    pub(crate) fn refuse(&mut self, id: MemoryId, text_hash: u64) {
+        if self.fact(id).is_some_and(|it| it.text_hash == text_hash) && self.pending.remove(&id) {
+            self.refused.insert(id);
+        }
+    }
+
+    /// Lets refused memories wait for a vector again.
+    pub(crate) fn retry_refused(&mut self) {
+        let mut refused = std::mem::take(&mut self.refused);
+        self.pending.append(&mut refused);
+    }
+}
+
+fn leave_session(space: &mut Space, fact: &Fact, id: MemoryId) {
+    let Some(session) = fact.session else { return };
+    if let Some(members) = space.sessions.get_mut(&session) {
+        members.remove(&(fact.created_at, id));
+        if members.is_empty() {
+            space.sessions.remove(&session);
+        }
+    }
+}
+
+/// A filter in the view's numbers.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    /// `None` means any; an empty list means none.
+    kinds: Option<Vec<u32>>,
+    /// `None` means that a tag is unknown, so that nothing has it.
+    tags: Option<Vec<u32>>,
+    /// `Some(None)` means an unknown session.
+    session: Option<Option<u32>>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+}
+
+impl Condition {
+    pub(crate) fn new(filter: &Filter, names: &Names) -> Self {
+        let kinds = filter.kinds.iter().filter_map(|it| names.find(it)).collect();
+        Self {
+            kinds: (!filter.kinds.is_empty()).then_some(kinds),
+            tags: filter.tags.iter().map(|it| names.find(it)).collect(),
+            session: filter.session.as_deref().map(|it| names.find(it)),
+            since: filter.since,
+            until: filter.until,
+        }
+    }
+
+    /// Whether every memory meets it.
+    pub(crate) fn is_any(&self) -> bool {
+        self.kinds.is_none()
+            && self.tags.as_ref().is_some_and(Vec::is_empty)
+            && self.session.is_none()
+            && self.since.is_none()
+            && self.until.is_none()
+    }
+
+    pub(crate) fn holds(&self, fact: &Fact) -> bool {
+        self.kinds.as_ref().is_none_or(|it| it.contains(&fact.kind))
+            && self.tags.as_ref().is_some_and(|it| it.iter().all(|tag| fact.tags.contains(tag)))
+            && self.session.is_none_or(|it| it.is_some() && it == fact.session)
+            && self.since.is_none_or(|it| fact.created_at >= it)
+            && self.until.is_none_or(|it| fact.created_at < it)
+    }
+}

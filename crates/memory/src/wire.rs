@@ -1,0 +1,107 @@
+//! The lines of an export.
+//!
+//! The first line is `{"format":"waypost-memory","version":1}`. Then comes one line for each
+//! version of each memory, in order of ids and versions, the present version last; a deleted
+//! memory's versions are followed by a deletion. Then the links. The last line counts what was
+//! before it and has a CRC-32C over its bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+use crate::{Metadata, MetadataValue};
+
+pub(crate) const FORMAT: &str = "waypost-memory";
+pub(crate) const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Header {
+    pub(crate) format: String,
+    pub(crate) version: u32,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(
+    tag = "record",
+    rename_all = "lowercase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub(crate) enum Line {
+    Memory(MemoryLine),
+    Deletion { id: u64, at: String },
+    Link { from: u64, to: u64, r#type: String, created_at: Option<String> },
+    End { memories: u64, links: u64, crc32c: String },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct MemoryLine {
+    pub(crate) id: u64,
+    #[serde(default = "first_version")]
+    pub(crate) version: u32,
+    /// Absent in a purged version, as is everything up to `session`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<String>,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) metadata: BTreeMap<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) space: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) created_at: Option<String>,
+    /// From when this version was the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) valid_from: Option<String>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) purged: bool,
+}
+
+fn first_version() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+pub(crate) fn metadata_out(metadata: &Metadata) -> BTreeMap<String, Value> {
+    let value = |it: &MetadataValue| match it {
+        MetadataValue::Text(text) => Value::String(text.clone()),
+        MetadataValue::Integer(number) => Value::Number((*number).into()),
+        MetadataValue::Float(number) => {
+            Number::from_f64(*number).map_or(Value::Null, Value::Number)
+        }
+        MetadataValue::Boolean(value) => Value::Bool(*value),
+    };
+    metadata.iter().map(|(key, it)| (key.clone(), value(it))).collect()
+}
+
+/// The metadata of a line; the key at fault if a value is neither text, number nor boolean.
+pub(crate) fn metadata_in(values: BTreeMap<String, Value>) -> Result<Metadata, String> {
+    let mut metadata = Metadata::new();
+    for (key, value) in values {
+        let value = match value {
+            Value::String(text) => MetadataValue::Text(text),
+            Value::Bool(value) => MetadataValue::Boolean(value),
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(number), _) => MetadataValue::Integer(number),
+                (None, Some(number)) => MetadataValue::Float(number),
+                (None, None) => return Err(key),
+            },
+            Value::Null | Value::Array(_) | Value::Object(_) => return Err(key),
+        };
+        metadata.insert(key, value);
+    }
+    Ok(metadata)
+}

@@ -1,0 +1,220 @@
+//! Adding, changing, deleting, history, reopening.
+
+use waypost_memory::{
+    Draft, Error, ErrorKind, Filter, MetadataValue, Patch, Reindex, Store, StoreOptions,
+};
+
+use crate::world::{World, at, id, open, options};
+
+#[test]
+fn a_memory_comes_back_as_it_was_given() {
+    let mut world = World::new();
+    let draft = Draft {
+        content: "Ports below 1024 need root".to_owned(),
+        title: Some("Ports".to_owned()),
+        kind: Some("decision".to_owned()),
+        tags: vec!["net".to_owned(), "admin".to_owned(), "net".to_owned()],
+        metadata: [
+            ("n".to_owned(), MetadataValue::Integer(-3)),
+            ("x".to_owned(), MetadataValue::Float(0.5)),
+            ("ok".to_owned(), MetadataValue::Boolean(true)),
+            ("who".to_owned(), MetadataValue::Text("me".to_owned())),
+        ]
+        .into(),
+        space: Some("work".to_owned()),
+        session: Some("s1".to_owned()),
+        created_at: Some(at(1_000)),
+    };
+    let added = world.add_draft(draft);
+    assert_eq!(added.id.get(), 1);
+    assert_eq!(added.tags, ["admin", "net"]);
+    assert_eq!(added.created_at, at(1_000));
+    assert_eq!(world.store().get(added.id).expect("it is there"), added);
+    world.reopen();
+    assert_eq!(world.store().get(added.id).expect("it is there"), added);
+}
+
+#[test]
+fn a_title_comes_from_the_content_and_goes_with_it() {
+    let mut world = World::new();
+    let memory = world.add_draft(Draft::new("\n  First line \nsecond"));
+    assert_eq!(memory.title, "First line");
+    assert_eq!(memory.kind, "note");
+    assert_eq!(memory.space, "default");
+    let patch = Patch { content: Some("Other\nline".to_owned()), ..Patch::default() };
+    let now = world.now();
+    assert_eq!(world.store().update(memory.id, patch, now).expect("a change").title, "Other");
+}
+
+#[test]
+fn a_long_content_stays_in_the_log_and_reads_the_same() {
+    let mut world = World::new();
+    let content = "wörd ".repeat(100_000);
+    let long = world.add(&content);
+    assert_eq!(world.store().get(long).expect("it is there").content, content);
+    let now = world.now();
+    let patch = Patch { tags: Some(vec!["big".to_owned()]), ..Patch::default() };
+    world.store().update(long, patch, now).expect("a change");
+    world.reopen();
+    assert_eq!(world.store().get(long).expect("it is there").content, content);
+    let history = world.store().history(long).expect("a history");
+    assert!(history.iter().all(|it| it.content.as_deref() == Some(&content)));
+}
+
+#[test]
+fn history_keeps_every_version_with_its_time() {
+    let mut world = World::new();
+    let memory = world.add("first");
+    let changed_at = world.now();
+    let patch = |text: &str| Patch { content: Some(text.to_owned()), ..Patch::default() };
+    world.store().update(memory, patch("second"), changed_at).expect("a change");
+    let again = world.now();
+    let same = world.store().update(memory, patch("second"), again).expect("no change");
+    assert_eq!(same.version, 2, "what changes nothing makes no version");
+    let deleted_at = world.now();
+    world.store().delete(memory, deleted_at).expect("a deletion");
+    world.reopen();
+    let history = world.store().history(memory).expect("a history");
+    let contents: Vec<_> = history.iter().map(|it| it.content.as_deref()).collect();
+    assert_eq!(contents, [Some("first"), Some("second")]);
+    assert_eq!(history[0].valid_until, Some(changed_at));
+    assert_eq!(history[1].valid_from, changed_at);
+    assert_eq!(history[1].valid_until, Some(deleted_at));
+    assert!(matches!(world.store().get(memory), Err(Error::NotFound(it)) if it == memory));
+    assert!(matches!(world.store().delete(memory, deleted_at), Err(Error::NotFound(_))));
+}
+
+#[test]
+fn ids_are_dense_and_never_given_out_twice() {
+    let mut world = World::new();
+    assert_eq!(world.add("one").get(), 1);
+    assert_eq!(world.add("two").get(), 2);
+    let now = world.now();
+    world.store().delete(id(2), now).expect("a deletion");
+    world.store().compact(true).expect("a compaction");
+    world.close();
+    std::fs::remove_dir_all(world.folder("index")).expect("the index goes");
+    std::fs::remove_dir_all(world.folder("state")).expect("the state goes");
+    world.reopen();
+    assert_eq!(world.add("three").get(), 3);
+}
+
+#[test]
+fn an_update_can_ask_for_a_version() {
+    let mut world = World::new();
+    let memory = world.add("first");
+    let now = world.now();
+    let patch = |version, text: &str| Patch {
+        content: Some(text.to_owned()),
+        if_version: Some(version),
+        ..Patch::default()
+    };
+    world.store().update(memory, patch(1, "second"), now).expect("the version is right");
+    let error = world.store().update(memory, patch(1, "third"), now).expect_err("it is not");
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn lists_go_by_id_and_filter() {
+    let mut world = World::new();
+    for number in 1..=9 {
+        let draft = Draft {
+            kind: Some(if number % 2 == 0 { "even" } else { "odd" }.to_owned()),
+            tags: if number % 3 == 0 { vec!["three".to_owned()] } else { Vec::new() },
+            space: Some(if number < 6 { "low" } else { "high" }.to_owned()),
+            created_at: Some(at(number * 100)),
+            ..Draft::new(format!("memory {number}"))
+        };
+        world.add_draft(draft);
+    }
+    let list = |filter: &Filter, after, limit| -> Vec<u64> {
+        let memories = world.store().list(filter, after, limit).expect("a valid list");
+        memories.iter().map(|it| it.id.get()).collect()
+    };
+    let any = Filter::default();
+    assert_eq!(list(&any, None, 4), [1, 2, 3, 4]);
+    assert_eq!(list(&any, Some(id(4)), 100), [5, 6, 7, 8, 9]);
+    assert_eq!(list(&Filter { kinds: vec!["even".to_owned()], ..any.clone() }, None, 2), [2, 4]);
+    assert_eq!(list(&Filter { kinds: vec!["none".to_owned()], ..any.clone() }, None, 2), [0; 0]);
+    let both =
+        Filter { tags: vec!["three".to_owned()], space: Some("high".to_owned()), ..any.clone() };
+    assert_eq!(list(&both, None, 100), [6, 9]);
+    let times = Filter { since: Some(at(300)), until: Some(at(500)), ..any.clone() };
+    assert_eq!(list(&times, None, 100), [3, 4]);
+    assert_eq!(list(&any, Some(id((1 << 53) - 1)), 100), [0; 0]);
+}
+
+#[test]
+fn a_second_opening_is_refused_with_the_pid() {
+    let world = World::new();
+    let error = Store::open(world.dir.path(), StoreOptions::default()).expect_err("it is open");
+    assert_eq!(error.kind(), ErrorKind::Locked);
+    assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+}
+
+#[test]
+fn a_newer_format_is_refused_by_name() {
+    let mut world = World::new();
+    world.close();
+    std::fs::write(world.dir.path().join("format"), "waypost-data 7\n").expect("a file");
+    let error = Store::open(world.dir.path(), options()).expect_err("it is newer");
+    assert!(matches!(&error, Error::Newer { known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("waypost-data 7"), "{error}");
+}
+
+#[test]
+fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
+    let mut world = World::new();
+    let secret = world.add("the zanzibar secret");
+    let kept = world.add("something else");
+    let long = world.add(&"quagmire ".repeat(10_000));
+    let now = world.now();
+    world.store().delete(secret, now).expect("a deletion");
+    world.store().delete(long, now).expect("a deletion");
+    let before = world.export();
+    assert!(before.contains("zanzibar") && before.contains("quagmire"));
+    let compacted = world.store().compact(true).expect("a compaction");
+    assert_eq!(compacted.purged_versions, 2);
+    let history = world.store().history(secret).expect("its ids and times stay");
+    assert_eq!(history[0].content, None);
+    let purged = world.export();
+    assert!(!purged.contains("zanzibar") && !purged.contains("quagmire"));
+    let report = world.reopen();
+    assert!(report.state_rebuilt.is_some(), "the state's files are made anew");
+    assert_eq!(world.export(), purged);
+    assert_eq!(world.store().get(kept).expect("it is there").content, "something else");
+}
+
+#[test]
+fn a_reindex_changes_nothing_that_is_found() {
+    let mut world = World::with_model();
+    for number in 0..50 {
+        world.add(&format!("memory {number} about cats and dogs {}", number % 7));
+    }
+    world.embed_all();
+    let before = world.store().search("cats 3", &Default::default()).expect("a search");
+    let now = world.now();
+    let mut phases = Vec::new();
+    let done = world
+        .store()
+        .reindex(Reindex { backfill: true }, now, &mut |it| phases.push(it))
+        .expect("a reindex");
+    assert_eq!((done.indexed, done.embedded, done.skipped), (50, 0, 50));
+    assert!(!phases.is_empty());
+    let after = world.store().search("cats 3", &Default::default()).expect("a search");
+    assert_eq!(before, after);
+    assert_eq!(world.store().status().expect("a status").last_reindex_at, Some(now));
+}
+
+#[test]
+fn an_empty_store_answers() {
+    let world = World::new();
+    assert!(world.found("anything").is_empty());
+    let status = world.store().status().expect("a status");
+    assert_eq!((status.memories, status.links, status.pending_embeddings), (0, 0, 0));
+    let (dir, report) = (tempfile::TempDir::new().expect("a folder"), ());
+    let (store, opened) = open(dir.path());
+    drop((store, report));
+    assert_eq!(opened.state_rebuilt, None);
+    assert_eq!(opened.index_rebuilt, None);
+}

@@ -1,0 +1,4 @@
+//! The store's behaviour through its public interface.
+
+mod lifecycle;
+mod world;
