@@ -12,6 +12,13 @@ pub struct Bm25 {
     pub b: f32,
 }
 
+impl Bm25 {
+    /// `k1` and `b`, brought to where the formula makes sense.
+    pub(crate) fn checked(self) -> (f64, f64) {
+        (f64::from(self.k1.max(0.0).min(1e6)), f64::from(self.b.max(0.0).min(1.0)))
+    }
+}
+
 impl Default for Bm25 {
     fn default() -> Self {
         Self { k1: 0.9, b: 0.4 }
@@ -56,16 +63,16 @@ pub(crate) struct Scorer {
 impl Scorer {
     /// `terms`: weight and document frequency of each query term.
     pub(crate) fn new(bm25: Bm25, collection: Collection, terms: &[(f32, u64)]) -> Self {
-        let (k1, b) = (f64::from(bm25.k1.max(0.0)), f64::from(bm25.b.clamp(0.0, 1.0)));
+        let (k1, b) = bm25.checked();
         let weights: Vec<f64> = terms
             .iter()
             .map(|&(weight, with)| f64::from(weight) * collection.idf(with) * (k1 + 1.0))
             .collect();
         let total: f64 = weights.iter().sum();
-        // Every contribution may be rounded up by one unit.
-        let room = UNITS_MAX - 2.0 * terms.len() as f64;
+        // Every contribution may be rounded up, and is computed in f32.
+        let room = UNITS_MAX - 2.0 * terms.len() as f64 - 16.0;
         let exponent =
-            if total > 0.0 { (room / total).log2().floor().clamp(-100.0, 100.0) } else { 0.0 };
+            if total > 0.0 { (room / total).log2().floor().clamp(-126.0, 126.0) } else { 0.0 };
         let units_per_one = 2f64.powi(exponent as i32);
         Self {
             weights: weights.iter().map(|weight| (weight * units_per_one) as f32).collect(),
@@ -84,10 +91,11 @@ impl Scorer {
     }
 
     /// No document with a count up to `count_max` and a length from `length_min` on gets more.
-    /// The quotient is monotonic but for its rounding, which one more unit covers.
+    /// The quotient grows with the count but for its two roundings: each is off by at most 2^-24 of up to
+    /// 2^24 units, at either end, and one unit more is lost by making it whole.
     #[inline]
     pub(crate) fn units_max(&self, term: usize, count_max: u32, length_min: u32) -> u32 {
-        self.units(term, count_max, length_min) + 1
+        self.units(term, count_max, length_min) + 5
     }
 
     /// Units as a score; exact.

@@ -1,36 +1,49 @@
 mod explain;
 mod forward;
+mod merge;
+mod pruned;
 mod search;
+mod segment;
 mod snapshot;
 mod tail;
 
 use std::collections::HashMap;
 
+pub use self::merge::{Merge, Merged};
 pub use self::search::{TextPart, TextSearch, TitleMatch};
 
 use self::forward::Forward;
+use self::merge::{Sealed, TAIL_DOCUMENTS_MAX};
 use self::tail::Tail;
 use crate::bm25::Collection;
-use crate::codec::damaged;
-use crate::{Document, Error, Slot};
+use crate::{Document, Slot};
 
 /// A term's number inside one index.
 type TermId = u32;
 
+/// The part of an index that a document's current postings are in. Parts that it was in before still
+/// have its old ones; whoever reads a posting of a sealed part compares.
+type Home = u32;
+
 /// The place of a document that is not there.
-const NOWHERE: u32 = u32::MAX;
+const NOWHERE: Home = 0;
 
 /// An inverted index of one space: which documents have which terms how often.
 ///
 /// Counts (documents, document frequencies, lengths) are whole numbers that every insert and remove
 /// keeps exact. Contents are not kept.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TextIndex {
     dictionary: Dictionary,
     forward: Vec<Option<Forward>>,
     lengths: Vec<u32>,
+    homes: Vec<Home>,
     collection: Collection,
     tail: Tail,
+    tail_home: Home,
+    sealed: Vec<Sealed>,
+    homes_given: Home,
+    tail_documents_max: usize,
 }
 
 /// How much an index holds.
@@ -46,13 +59,39 @@ pub struct Stats {
     pub bytes: u64,
 }
 
+impl Default for TextIndex {
+    fn default() -> Self {
+        Self {
+            dictionary: Dictionary::default(),
+            forward: Vec::new(),
+            lengths: Vec::new(),
+            homes: Vec::new(),
+            collection: Collection::default(),
+            tail: Tail::default(),
+            tail_home: NOWHERE + 1,
+            sealed: Vec::new(),
+            homes_given: NOWHERE + 1,
+            tail_documents_max: TAIL_DOCUMENTS_MAX,
+        }
+    }
+}
+
 impl TextIndex {
+    /// Sets how many documents the open part may have before upkeep seals it; 1,024 unless told
+    /// otherwise. It changes speed only.
+    #[must_use]
+    pub fn with_tail_documents_max(mut self, documents_max: usize) -> Self {
+        self.tail_documents_max = documents_max.max(1);
+        self
+    }
+
     /// Indexes a document; replaces the one that is in the slot.
     pub fn insert(&mut self, slot: Slot, document: &Document) {
         self.remove(slot);
         if self.forward.len() <= slot as usize {
             self.forward.resize_with(slot as usize + 1, || None);
             self.lengths.resize(slot as usize + 1, 0);
+            self.homes.resize(slot as usize + 1, NOWHERE);
         }
         let mut postings: Vec<(TermId, u32, bool)> = document
             .terms
@@ -62,6 +101,7 @@ impl TextIndex {
         postings.sort_unstable();
         self.tail.insert(slot, &postings, document.length);
         self.lengths[slot as usize] = document.length;
+        self.homes[slot as usize] = self.tail_home;
         self.collection.documents += 1;
         self.collection.length_total += u64::from(document.length);
         self.forward[slot as usize] = Some(Forward::new(&postings));
@@ -72,8 +112,13 @@ impl TextIndex {
         let Some(forward) = self.forward.get_mut(slot as usize).and_then(Option::take) else {
             return false;
         };
+        let home = std::mem::replace(&mut self.homes[slot as usize], NOWHERE);
+        if home == self.tail_home {
+            self.tail.remove(slot, forward.iter().map(|(term, _, _)| term));
+        } else if let Some(part) = self.sealed.iter_mut().find(|part| part.home == home) {
+            part.live -= 1;
+        }
         for (term, _, _) in forward.iter() {
-            self.tail.remove(slot, term);
             self.dictionary.count_out(term);
         }
         self.collection.documents -= 1;
@@ -92,73 +137,25 @@ impl TextIndex {
             documents: self.collection.documents,
             terms: self.dictionary.live,
             length_total: self.collection.length_total,
-            bytes: 0,
+            bytes: self.memory() as u64,
         }
     }
 
-    /// The next piece of upkeep, if there is any: it makes searches faster and changes no result.
-    ///
-    /// [`Merge::run`] needs no access to the index, so the index can be searched and changed until
-    /// [`install`](Self::install) takes the outcome.
-    pub fn plan(&self) -> Option<Merge> {
-        None
+    /// How a part of the index is told from all others that it ever had.
+    fn next_home(&mut self) -> Home {
+        self.homes_given += 1;
+        self.homes_given
     }
 
-    /// Takes the outcome of a [`Merge`]. What was removed or replaced since it was planned stays so.
-    /// False if the index has no use for it, because another was installed in between.
-    pub fn install(&mut self, merged: Merged) -> bool {
-        let Merged {} = merged;
-        false
-    }
-
-    /// Does all upkeep that there is.
-    pub fn maintain(&mut self) {
-        while let Some(merge) = self.plan() {
-            self.install(merge.run());
-        }
-    }
-
-    fn push_gap(&mut self) {
-        self.forward.push(None);
-        self.lengths.push(0);
-    }
-
-    /// Indexes a document of known terms.
-    fn insert_decoded(
-        &mut self,
-        slot: Slot,
-        postings: &[(TermId, u32, bool)],
-    ) -> Result<(), Error> {
-        let length: u64 = postings.iter().map(|&(_, count, _)| u64::from(count)).sum();
-        let length = u32::try_from(length).map_err(|_| damaged("a document is too long"))?;
-        for &(term, _, _) in postings {
-            self.dictionary.frequencies[term as usize] += 1;
-        }
-        self.tail.insert(slot, postings, length);
-        self.lengths.push(length);
-        self.collection.documents += 1;
-        self.collection.length_total += u64::from(length);
-        self.forward.push(Some(Forward::new(postings)));
-        Ok(())
+    fn memory(&self) -> usize {
+        let forward: usize = self.forward.iter().flatten().map(|it| it.as_bytes().len() + 16).sum();
+        let names: usize = self.dictionary.names.iter().map(|name| 2 * name.len() + 72).sum();
+        let sealed: usize = self.sealed.iter().map(|part| part.postings.memory()).sum();
+        forward + names + sealed + self.tail.memory() + self.forward.len() * 24
     }
 
     fn forward(&self, slot: Slot) -> Option<&Forward> {
         self.forward.get(slot as usize).and_then(Option::as_ref)
-    }
-}
-
-/// A planned piece of upkeep of a [`TextIndex`].
-#[derive(Debug)]
-pub struct Merge {}
-
-/// The outcome of a [`Merge`].
-#[derive(Debug)]
-pub struct Merged {}
-
-impl Merge {
-    /// Does the work.
-    pub fn run(self) -> Merged {
-        Merged {}
     }
 }
 

@@ -55,6 +55,7 @@ mod codec;
 mod error;
 mod hit;
 mod slots;
+mod top;
 
 mod bm25;
 mod text;

@@ -14,6 +14,9 @@ const TERM_CHARS_MAX: usize = 64;
 /// Query terms beyond this many are left out: it keeps the arithmetic of scores within bounds.
 const QUERY_TERMS_MAX: usize = 4096;
 
+/// The highest weight of a query term; its inverse is the lowest.
+const WEIGHT_MAX: f32 = 1e9;
+
 /// Turns text into terms.
 ///
 /// Words come from the `bm25` crate's tokenizer: Unicode word boundaries, transliteration to ASCII
@@ -131,21 +134,22 @@ pub struct QueryTerm {
 }
 
 impl Query {
-    /// Makes a query of terms with weights. The weights of a repeated term are added up. A weight
-    /// that is not a positive finite number leaves its term out; so does the 4,097th term.
+    /// Makes a query of terms with weights. The weights of a repeated term are added up. Weights are
+    /// sensible from a billionth to a billion: what is below (or not a number) leaves its term out, what
+    /// is above counts as a billion. The 4,097th distinct term is left out, too.
     pub fn new(terms: impl IntoIterator<Item = (String, f32)>) -> Self {
         let mut query = Self::default();
         let mut places = HashMap::new();
         for (term, weight) in terms {
-            if !(weight.is_finite() && weight > 0.0) {
+            if weight.is_nan() || weight < 1.0 / WEIGHT_MAX {
                 continue;
             }
             if let Some(&place) = places.get(&term) {
                 let sum: &mut QueryTerm = &mut query.terms[place];
-                sum.weight = (sum.weight + weight).min(f32::MAX);
+                sum.weight = (sum.weight + weight).min(WEIGHT_MAX);
             } else if query.terms.len() < QUERY_TERMS_MAX {
                 places.insert(term.clone(), query.terms.len());
-                query.terms.push(QueryTerm { term, weight });
+                query.terms.push(QueryTerm { term, weight: weight.min(WEIGHT_MAX) });
             }
         }
         query

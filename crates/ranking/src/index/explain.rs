@@ -5,15 +5,14 @@ impl TextSearch<'_> {
     /// Explains the score of a document: its value is the score, to the bit. Without any of the
     /// terms the value is 0 and there are no children.
     pub fn explain(&self, part: u32, slot: Slot) -> Explanation {
+        let (k1, b) = self.bm25.checked();
         let average = self.collection.length_average();
         let terms = self.matches(part, slot).into_iter().map(|matched| {
             let term = &self.query.terms()[matched.term];
             let with = self.frequencies[matched.term];
-            let norm = f64::from(self.bm25.k1)
-                * (1.0 - f64::from(self.bm25.b)
-                    + f64::from(self.bm25.b) * f64::from(matched.length) / average.max(1.0));
-            let saturation = f64::from(matched.count) * (f64::from(self.bm25.k1) + 1.0)
-                / (f64::from(matched.count) + norm);
+            let norm = k1 * (1.0 - b + b * f64::from(matched.length) / average.max(1.0));
+            let count = f64::from(matched.count);
+            let saturation = count * (k1 + 1.0) / (count + norm);
             Explanation::computed(
                 self.scorer.score(matched.units),
                 format!("{}: weight × idf × saturation, rounded to the score's unit", term.term),
@@ -26,8 +25,8 @@ impl TextSearch<'_> {
                     Explanation::leaf(
                         saturation as f32,
                         format!(
-                            "saturation: {} times in {} terms, {average:.2} on average, k1 {}, b {}",
-                            matched.count, matched.length, self.bm25.k1, self.bm25.b
+                            "saturation: {} times in {} terms, {average:.2} on average, k1 {k1:.3}, b {b:.3}",
+                            matched.count, matched.length
                         ),
                     ),
                 ],

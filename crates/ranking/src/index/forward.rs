@@ -28,10 +28,6 @@ impl Forward {
         })
     }
 
-    pub(super) fn count(&self, term: TermId) -> u32 {
-        self.iter().find(|&(it, _, _)| it == term).map_or(0, |(_, count, _)| count)
-    }
-
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0
     }

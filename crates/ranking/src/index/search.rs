@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
-use super::{TermId, TextIndex};
+use super::segment::Postings;
+use super::{Home, TermId, TextIndex};
 use crate::bm25::{Collection, Scorer};
 use crate::{Bm25, Filter, Hit, Query, Slot, Slots};
 
@@ -32,6 +33,8 @@ pub struct TextSearch<'a> {
     pub(super) frequencies: Vec<u64>,
     /// By part, by query term.
     pub(super) ids: Vec<Vec<Option<TermId>>>,
+    /// By part: the terms that it has, by number, each with its position in the query.
+    by_id: Vec<Vec<(TermId, usize)>>,
     pub(super) scorer: Scorer,
 }
 
@@ -50,6 +53,7 @@ impl<'a> TextSearch<'a> {
         let mut collection = Collection::default();
         let mut frequencies = vec![0; query.terms().len()];
         let mut ids = Vec::with_capacity(parts.len());
+        let mut by_id = Vec::with_capacity(parts.len());
         for part in parts {
             let index = part.index;
             collection.documents += index.collection.documents;
@@ -59,6 +63,10 @@ impl<'a> TextSearch<'a> {
             for (frequency, id) in frequencies.iter_mut().zip(&of_part) {
                 *frequency += id.map_or(0, |id| index.dictionary.frequency(id));
             }
+            let known = of_part.iter().enumerate().filter_map(|(at, id)| Some(((*id)?, at)));
+            let mut sorted: Vec<(TermId, usize)> = known.collect();
+            sorted.sort_unstable();
+            by_id.push(sorted);
             ids.push(of_part);
         }
         let terms: Vec<(f32, u64)> = query
@@ -68,7 +76,7 @@ impl<'a> TextSearch<'a> {
             .map(|(term, &with)| (if with == 0 { 0.0 } else { term.weight }, with))
             .collect();
         let scorer = Scorer::new(bm25, collection, &terms);
-        Self { parts, query, bm25, collection, frequencies, ids, scorer }
+        Self { parts, query, bm25, collection, frequencies, ids, by_id, scorer }
     }
 
     /// The query.
@@ -76,33 +84,57 @@ impl<'a> TextSearch<'a> {
         self.query
     }
 
-    /// The `k` best documents that have at least one of the terms, best first, ties by id.
-    pub fn top(&self, k: usize) -> Vec<Hit> {
-        self.exhaustive(k)
-    }
-
     /// The same as [`top`](Self::top), found by scoring every document that has a term.
     pub fn exhaustive(&self, k: usize) -> Vec<Hit> {
         let mut hits = Vec::new();
-        for (at, part) in self.parts.iter().enumerate() {
-            let mut units: HashMap<Slot, u32> = HashMap::new();
-            for (term, id) in self.ids[at].iter().enumerate() {
-                let Some(list) = id.and_then(|id| part.index.tail.list(id)) else { continue };
-                for &(slot, count) in &list.postings {
-                    let length = part.index.lengths[slot as usize];
-                    *units.entry(slot).or_default() += self.scorer.units(term, count, length);
-                }
+        for at in 0..self.parts.len() {
+            let index = self.parts[at].index;
+            for sealed in &index.sealed {
+                let lists = self.lists(at, |term| sealed.postings.list(term));
+                self.score_lists(at, Some(sealed.home), &lists, &mut hits);
             }
-            for (slot, units) in units {
-                let Some(id) = part.slots.id(slot) else { continue };
-                if part.filter.is_none_or(|filter| filter(slot)) {
-                    hits.push(Hit { id, part: at as u32, slot, score: self.scorer.score(units) });
-                }
-            }
+            let lists = self.lists(at, |term| index.tail.list(term).map(Postings::Open));
+            self.score_lists(at, None, &lists, &mut hits);
         }
         hits.sort_unstable_by(Hit::by_rank);
         hits.truncate(k);
         hits
+    }
+
+    /// The query's terms that a part has, each with its postings.
+    pub(super) fn lists<'b>(
+        &self,
+        part: usize,
+        list: impl Fn(TermId) -> Option<Postings<'b>>,
+    ) -> Vec<(usize, Postings<'b>)> {
+        let ids = self.ids[part].iter().enumerate();
+        ids.filter_map(|(term, id)| Some((term, list((*id)?)?))).collect()
+    }
+
+    fn score_lists(
+        &self,
+        at: usize,
+        home: Option<Home>,
+        lists: &[(usize, Postings<'_>)],
+        hits: &mut Vec<Hit>,
+    ) {
+        let part = &self.parts[at];
+        let mut sums: HashMap<Slot, u32> = HashMap::new();
+        for (term, postings) in lists {
+            postings.for_each(|slot, count| {
+                let length = part.index.lengths[slot as usize];
+                *sums.entry(slot).or_default() += self.scorer.units(*term, count, length);
+            });
+        }
+        for (slot, units) in sums {
+            let current = home.is_none_or(|home| part.index.homes[slot as usize] == home);
+            if current
+                && part.filter.is_none_or(|filter| filter(slot))
+                && let Some(id) = part.slots.id(slot)
+            {
+                hits.push(Hit { id, part: at as u32, slot, score: self.scorer.score(units) });
+            }
+        }
     }
 
     /// The score of one document, the same as a search gives it; 0 if it has none of the terms.
@@ -117,17 +149,18 @@ impl<'a> TextSearch<'a> {
             return TitleMatch::default();
         };
         let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
-        let wanted = &self.ids[part as usize];
+        let wanted = &self.by_id[part as usize];
         let (mut matched_query, mut matched_title, mut title) = (0.0, 0.0, 0.0);
         for (id, _, _) in forward.iter().filter(|&(_, _, in_title)| in_title) {
-            match wanted.iter().position(|&it| it == Some(id)) {
-                Some(at) => {
+            match wanted.binary_search_by_key(&id, |&(id, _)| id) {
+                Ok(found) => {
+                    let at = wanted[found].1;
                     let idf = self.collection.idf(self.frequencies[at]);
                     matched_query += idf * f64::from(self.query.terms()[at].weight);
                     matched_title += idf;
                     title += idf;
                 }
-                None => title += self.collection.idf(index.dictionary.frequency(id)),
+                Err(_) => title += self.collection.idf(index.dictionary.frequency(id)),
             }
         }
         let query: f64 = self
@@ -147,7 +180,7 @@ impl<'a> TextSearch<'a> {
             return Vec::new();
         };
         let Some(forward) = index.forward(slot) else { return Vec::new() };
-        let (k1, b) = (f64::from(self.bm25.k1), f64::from(self.bm25.b));
+        let (k1, b) = self.bm25.checked();
         let length = f64::from(index.lengths[slot as usize]);
         let norm = k1 * (1.0 - b + b * length / self.collection.length_average().max(1.0));
         forward
@@ -179,15 +212,17 @@ impl<'a> TextSearch<'a> {
         };
         let Some(forward) = index.forward(slot) else { return Vec::new() };
         let length = index.lengths[slot as usize];
-        self.ids[part as usize]
+        let wanted = &self.by_id[part as usize];
+        let mut matches: Vec<Match> = forward
             .iter()
-            .enumerate()
-            .filter_map(|(term, id)| {
-                let count = forward.count((*id)?);
-                let units = self.scorer.units(term, count, length);
-                (count > 0).then_some(Match { term, count, length, units })
+            .filter_map(|(id, count, _)| {
+                let at = wanted.binary_search_by_key(&id, |&(id, _)| id).ok()?;
+                let term = wanted[at].1;
+                Some(Match { term, count, length, units: self.scorer.units(term, count, length) })
             })
-            .collect()
+            .collect();
+        matches.sort_unstable_by_key(|matched| matched.term);
+        matches
     }
 }
 

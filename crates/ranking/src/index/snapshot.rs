@@ -1,9 +1,13 @@
 use super::forward::Forward;
-use super::{Dictionary, TermId, TextIndex};
+use super::segment::Segment;
+use super::{Dictionary, NOWHERE, TermId, TextIndex};
 use crate::codec::{Format, Reader, damaged, push};
 use crate::{Error, Slot};
 
 const FORMAT: Format = Format { magic: *b"WPRt", version: 1 };
+
+/// Slots that go into one segment when a snapshot is read: it bounds the memory that sorting takes.
+const SEGMENT_SLOTS: usize = 1 << 18;
 
 impl TextIndex {
     /// The index as bytes: the terms in order, then every document's terms by slot. Two indexes with
@@ -44,21 +48,81 @@ impl TextIndex {
         let mut index = Self { dictionary: read_dictionary(&mut reader)?, ..Self::default() };
         let slots = reader.count()?;
         let mut postings = Vec::new();
+        let mut base = 0;
         for slot in 0..slots {
-            let slot = Slot::try_from(slot).map_err(|_| damaged("it has too many slots"))?;
             let count = reader.count()?;
+            let mut length = 0;
             if count == 0 {
-                index.push_gap();
-                continue;
+                index.forward.push(None);
+            } else {
+                read_document(&mut reader, count - 1, index.dictionary.names.len(), &mut postings)?;
+                length = index.count_decoded(&postings)?;
+                index.forward.push(Some(Forward::new(&postings)));
             }
-            read_document(&mut reader, count - 1, index.dictionary.names.len(), &mut postings)?;
-            index.insert_decoded(slot, &postings)?;
+            index.lengths.push(length);
+            index.homes.push(NOWHERE);
+            if slot + 1 - base == SEGMENT_SLOTS || slot + 1 == slots {
+                index.seal_decoded(base);
+                base = slot + 1;
+            }
         }
         reader.end()?;
         if index.dictionary.frequencies.contains(&0) {
             return Err(damaged("a term has no document"));
         }
         Ok(index)
+    }
+}
+
+impl TextIndex {
+    /// Counts a document of known terms; returns its length.
+    fn count_decoded(&mut self, postings: &[(TermId, u32, bool)]) -> Result<u32, Error> {
+        let length: u64 = postings.iter().map(|&(_, count, _)| u64::from(count)).sum();
+        let length = u32::try_from(length).map_err(|_| damaged("a document is too long"))?;
+        for &(term, _, _) in postings {
+            self.dictionary.frequencies[term as usize] += 1;
+        }
+        self.collection.documents += 1;
+        self.collection.length_total += u64::from(length);
+        Ok(length)
+    }
+
+    /// Makes a segment of the documents in the slots from `base` on: a counting sort by term.
+    fn seal_decoded(&mut self, base: usize) {
+        let documents = || {
+            let slots = self.forward.iter().enumerate().skip(base);
+            slots.filter_map(|(slot, forward)| Some((slot as Slot, forward.as_ref()?)))
+        };
+        let mut ends = vec![0u32; self.dictionary.names.len()];
+        for (term, _, _) in documents().flat_map(|(_, forward)| forward.iter()) {
+            ends[term as usize] += 1;
+        }
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut postings: Vec<(Slot, u32)> = vec![(0, 0); total as usize];
+        for (slot, forward) in documents() {
+            for (term, count, _) in forward.iter() {
+                let end = &mut ends[term as usize];
+                postings[*end as usize] = (slot, count);
+                *end += 1;
+            }
+        }
+        let mut segment = Segment::default();
+        segment.slots = documents().map(|(slot, _)| slot).collect();
+        let mut start = 0;
+        for (term, &end) in ends.iter().enumerate() {
+            let list = &postings[start..end as usize];
+            start = end as usize;
+            if !list.is_empty() {
+                segment.push(term as TermId, list, |slot| self.lengths[slot as usize]);
+            }
+        }
+        segment.shrink();
+        if !segment.slots.is_empty() {
+            self.seal(segment, |home| home == NOWHERE);
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use crate::Slot;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
     lists: HashMap<TermId, List>,
+    /// Documents in it.
+    pub(super) live: usize,
 }
 
 /// The documents that have one term, by slot, and bounds over them (which a removal leaves as they are).
@@ -18,7 +20,9 @@ pub(super) struct List {
 }
 
 impl Tail {
+    /// Adds a document that it does not have.
     pub(super) fn insert(&mut self, slot: Slot, postings: &[(TermId, u32, bool)], length: u32) {
+        self.live += 1;
         for &(term, count, _) in postings {
             let list = self.lists.entry(term).or_insert(List {
                 postings: Vec::new(),
@@ -27,22 +31,41 @@ impl Tail {
             });
             list.count_max = list.count_max.max(count);
             list.length_min = list.length_min.min(length);
-            let at = list.postings.partition_point(|&(other, _)| other < slot);
+            // Slots mostly come in order.
+            let at = match list.postings.last() {
+                Some(&(last, _)) if last > slot => {
+                    list.postings.partition_point(|&(other, _)| other < slot)
+                }
+                _ => list.postings.len(),
+            };
             list.postings.insert(at, (slot, count));
         }
     }
 
-    pub(super) fn remove(&mut self, slot: Slot, term: TermId) {
-        let Some(list) = self.lists.get_mut(&term) else { return };
-        if let Ok(at) = list.postings.binary_search_by_key(&slot, |&(slot, _)| slot) {
-            list.postings.remove(at);
-            if list.postings.is_empty() {
-                self.lists.remove(&term);
+    /// Removes a document, given the terms that it has.
+    pub(super) fn remove(&mut self, slot: Slot, terms: impl Iterator<Item = TermId>) {
+        self.live -= 1;
+        for term in terms {
+            let Some(list) = self.lists.get_mut(&term) else { continue };
+            if let Ok(at) = list.postings.binary_search_by_key(&slot, |&(slot, _)| slot) {
+                list.postings.remove(at);
+                if list.postings.is_empty() {
+                    self.lists.remove(&term);
+                }
             }
         }
     }
 
     pub(super) fn list(&self, term: TermId) -> Option<&List> {
         self.lists.get(&term)
+    }
+
+    pub(super) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.lists.keys().copied()
+    }
+
+    /// Memory in use, about.
+    pub(super) fn memory(&self) -> usize {
+        self.lists.values().map(|list| 48 + list.postings.capacity() * 8).sum()
     }
 }

@@ -1,0 +1,4 @@
+//! The crate's behaviour through its public interface.
+
+mod model;
+mod text_search;
