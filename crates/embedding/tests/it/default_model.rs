@@ -1,0 +1,33 @@
+//! The real model, from the cache or brought there by the real thing.
+
+use std::path::PathBuf;
+
+use waypost_embedding::{Model, fetch};
+
+/// `WAYPOST_MODELS`, or the user's cache folder.
+fn cache_dir() -> PathBuf {
+    let named = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+    named("WAYPOST_MODELS").unwrap_or_else(|| {
+        let cache = named("XDG_CACHE_HOME")
+            .or_else(|| named("HOME").map(|home| home.join(".cache")))
+            .expect("one of WAYPOST_MODELS, XDG_CACHE_HOME and HOME is set");
+        cache.join("waypost").join("models")
+    })
+}
+
+/// The folder of all-MiniLM-L6-v2. Tests run in processes of their own and may all come here at
+/// once on a machine that has nothing yet: one brings the model, the others wait.
+pub(crate) fn folder() -> PathBuf {
+    let text = |variable: &str| std::env::var_os(variable).and_then(|it| it.into_string().ok());
+    let hub = fetch::Hub {
+        endpoint: text("HF_ENDPOINT"),
+        token: text("HF_TOKEN"),
+        ..fetch::Hub::default()
+    };
+    let options = fetch::Options { hub: Some(hub), ..fetch::Options::default() };
+    fetch::ensure(fetch::DEFAULT_MODEL, &cache_dir(), &options, &mut |_| {}).unwrap()
+}
+
+pub(crate) fn load() -> Model {
+    Model::load(&folder()).unwrap()
+}

@@ -1,0 +1,10 @@
+//! The crate's behaviour through its public API.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod bring;
+mod broken;
+mod default_model;
+mod import;
+mod loopback_hub;
+mod reference;
+mod tiny;
