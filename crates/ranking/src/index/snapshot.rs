@@ -50,12 +50,15 @@ impl TextIndex {
         let mut postings = Vec::new();
         let mut base = 0;
         for slot in 0..slots {
-            let count = reader.count()?;
             let mut length = 0;
-            if count == 0 {
+            // No document, or one more than the number of its terms.
+            if reader.0.first() == Some(&0) {
+                reader.take(1)?;
                 index.forward.push(None);
             } else {
-                read_document(&mut reader, count - 1, index.dictionary.names.len(), &mut postings)?;
+                let count = reader.number_u32()?.checked_sub(1);
+                let count = count.ok_or(damaged("a number is not in its shortest form"))?;
+                read_document(&mut reader, count, index.dictionary.names.len(), &mut postings)?;
                 length = index.count_decoded(&postings)?;
                 index.forward.push(Some(Forward::new(&postings)));
             }
@@ -149,7 +152,7 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Result<Dictionary, Error> {
 
 fn read_document(
     reader: &mut Reader<'_>,
-    count: usize,
+    count: u32,
     terms: usize,
     postings: &mut Vec<(TermId, u32, bool)>,
 ) -> Result<(), Error> {
