@@ -155,7 +155,8 @@ impl Active {
         }
         self.reserve_mark(disk)?;
         let file = &self.segment.file;
-        disk.write(file, self.chain.offset, &end_frame(self.chain, true)).map_err(poisoned)?;
+        // If this has no room, what it left of itself is overwritten by the next record.
+        disk.write(file, self.chain.offset, &end_frame(self.chain, true))?;
         disk.set_len(file, self.chain.offset + FRAME_BYTES).map_err(poisoned)?;
         disk.sync(file).map_err(poisoned)
     }

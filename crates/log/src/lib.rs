@@ -23,3 +23,6 @@ pub use options::{Compacted, Entry, Keep, OnDamage, Options, Record, Recovery, R
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 /// The largest sum of payloads in one batch.
 pub const BATCH_BYTES_MAX: usize = 256 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ fn iterators_and_appends_go_on_during_compaction() {
             }
         });
         for round in 2..6 {
-            let keep = |it: u64| it % 3 == 0 || it % round != 0;
+            let keep = |it: u64| it.is_multiple_of(3) || !it.is_multiple_of(round);
             log.compact(&mut |it| if keep(it.sequence) { Keep::Yes } else { Keep::No })
                 .expect("there is room");
         }
