@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use waypost_log::{Log, OnDamage, Options};
@@ -145,6 +145,7 @@ impl Store {
                 Ok(_) | Err(_) => {}
             }
         }
+        self.changes.since_snapshot.fetch_add(touched.len() as u64, Ordering::Relaxed);
         for id in touched {
             view.refresh(id, self.prepare(id, None)?);
         }
@@ -168,6 +169,7 @@ impl Store {
         let mut view = View::new(None);
         let ids = live_ids(&self.state)?;
         let total = ids.len() as u64;
+        self.changes.since_snapshot.fetch_add(total.max(1), Ordering::Relaxed);
         for (done, id) in ids.into_iter().enumerate() {
             if done % 1_000 == 0 {
                 tell(&self.options, OpenPhase::Index, done as u64, total);

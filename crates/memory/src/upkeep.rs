@@ -160,7 +160,7 @@ impl Store {
     fn maintain_text(&self) {
         let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
         for name in names {
-            let plan = self.view.read().spaces.get(&name).and_then(|it| it.text.plan());
+            let plan = self.view.write().spaces.get_mut(&name).and_then(|it| it.text.plan());
             let Some(plan) = plan else { continue };
             let merged = plan.run();
             if let Some(space) = self.view.write().spaces.get_mut(&name) {

@@ -1,4 +1,13 @@
 //! The store's behaviour through its public interface.
 
+mod concurrency;
+mod crash;
+mod duplicates;
 mod lifecycle;
+mod limits;
+mod links;
+mod model;
+mod search;
+mod transfer;
+mod vectors;
 mod world;

@@ -1,0 +1,158 @@
+//! Every limit: at the edge it is taken, one above it is refused and named.
+
+use waypost_memory::limits::*;
+use waypost_memory::{
+    Draft, Error, ErrorKind, Filter, MemoryId, Metadata, MetadataValue, Patch, SearchOptions,
+};
+
+use crate::world::{World, at, id};
+
+fn check(draft: Draft) -> Result<(), String> {
+    let world = World::new();
+    match world.store().add(draft, at(0)) {
+        Ok(added) => {
+            let memory = added.into_memory();
+            assert_eq!(world.store().get(memory.id).expect("it is there"), memory);
+            Ok(())
+        }
+        Err(Error::Invalid { field, .. }) => Err(field),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn refused(draft: Draft, field: &str) {
+    assert_eq!(check(draft), Err(field.to_owned()));
+}
+
+#[test]
+fn text_is_taken_up_to_its_limits() {
+    let content = |count| Draft::new("x".repeat(count));
+    check(content(1)).expect("one byte");
+    check(content(CONTENT_BYTES_MAX)).expect("at the edge");
+    refused(content(CONTENT_BYTES_MAX + 1), "content");
+    refused(content(0), "content");
+    refused(Draft::new("a\0b"), "content");
+    let title = |title: String| Draft { title: Some(title), ..Draft::new("c") };
+    check(title("ü".repeat(TITLE_CHARS_MAX))).expect("at the edge");
+    refused(title("ü".repeat(TITLE_CHARS_MAX + 1)), "title");
+    refused(title("\0".to_owned()), "title");
+}
+
+#[test]
+fn names_are_taken_up_to_their_limits() {
+    let kind = |kind: &str| Draft { kind: Some(kind.to_owned()), ..Draft::new("c") };
+    check(kind(&"k".repeat(KIND_CHARS_MAX))).expect("at the edge");
+    check(kind("a-z_09")).expect("all that is allowed");
+    for wrong in [&*"k".repeat(KIND_CHARS_MAX + 1), "", "Note", "a b", "ü"] {
+        refused(kind(wrong), "type");
+    }
+    let space = |space: String| Draft { space: Some(space), ..Draft::new("c") };
+    check(space("ü".repeat(SPACE_CHARS_MAX))).expect("at the edge");
+    refused(space("ü".repeat(SPACE_CHARS_MAX + 1)), "space");
+    refused(space(" ".to_owned()), "space");
+    let session = |session: String| Draft { session: Some(session), ..Draft::new("c") };
+    check(session("s".repeat(SESSION_CHARS_MAX))).expect("at the edge");
+    refused(session("s".repeat(SESSION_CHARS_MAX + 1)), "session");
+}
+
+#[test]
+fn tags_and_metadata_are_taken_up_to_their_limits() {
+    let tags = |count: usize| Draft {
+        tags: (0..count).map(|it| format!("{it:0>TAG_CHARS_MAX$}")).collect(),
+        ..Draft::new("c")
+    };
+    check(tags(TAGS_MAX)).expect("at the edge");
+    refused(tags(TAGS_MAX + 1), "tags");
+    let tag = |tag: String| Draft { tags: vec!["a".to_owned(), tag], ..Draft::new("c") };
+    refused(tag("x".repeat(TAG_CHARS_MAX + 1)), "tags/1");
+    refused(tag(String::new()), "tags/1");
+    let keys = |count: usize| Draft {
+        metadata: (0..count).map(|it| (it.to_string(), MetadataValue::Boolean(true))).collect(),
+        ..Draft::new("c")
+    };
+    check(keys(METADATA_KEYS_MAX)).expect("at the edge");
+    refused(keys(METADATA_KEYS_MAX + 1), "metadata");
+    let value = |bytes: usize| Draft {
+        metadata: Metadata::from([("k".to_owned(), MetadataValue::Text("v".repeat(bytes)))]),
+        ..Draft::new("c")
+    };
+    check(value(METADATA_BYTES_MAX - 1)).expect("at the edge");
+    refused(value(METADATA_BYTES_MAX), "metadata");
+    let key = |count: usize| Draft {
+        metadata: Metadata::from([("k".repeat(count), MetadataValue::Integer(1))]),
+        ..Draft::new("c")
+    };
+    check(key(METADATA_KEY_CHARS_MAX)).expect("at the edge");
+    let too_long = "k".repeat(METADATA_KEY_CHARS_MAX + 1);
+    refused(key(METADATA_KEY_CHARS_MAX + 1), &format!("metadata/{too_long}"));
+    let not_a_number = Draft {
+        metadata: Metadata::from([("k".to_owned(), MetadataValue::Float(f64::NAN))]),
+        ..Draft::new("c")
+    };
+    refused(not_a_number, "metadata/k");
+}
+
+#[test]
+fn everything_at_its_limit_at_once_is_stored() {
+    let draft = Draft {
+        title: Some("\u{1F600}".repeat(TITLE_CHARS_MAX)),
+        tags: (0..TAGS_MAX).map(|it| format!("{it:\u{1F600}>TAG_CHARS_MAX$}")).collect(),
+        metadata: Metadata::from([(
+            "k".to_owned(),
+            MetadataValue::Text("v".repeat(METADATA_BYTES_MAX - 1)),
+        )]),
+        space: Some("\u{1F600}".repeat(SPACE_CHARS_MAX)),
+        session: Some("\u{1F600}".repeat(SESSION_CHARS_MAX)),
+        ..Draft::new("x".repeat(16 * 1024))
+    };
+    check(draft).expect("it is stored");
+}
+
+#[test]
+fn a_patch_is_checked_like_a_draft() {
+    let mut world = World::new();
+    let memory = world.add("fine");
+    let patch = Patch { kind: Some("Not Fine".to_owned()), ..Patch::default() };
+    let error = world.store().update(memory, patch, at(0)).expect_err("it is refused");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(world.store().get(memory).expect("it is there").version, 1);
+}
+
+#[test]
+fn queries_are_taken_up_to_their_limits() {
+    let mut world = World::new();
+    world.add("the quick brown fox");
+    let search = |query: &str, limit| {
+        let options = SearchOptions { limit, ..SearchOptions::default() };
+        world.store().search(query, &options).map(|it| it.hits.len())
+    };
+    assert!(search(&"ü".repeat(QUERY_CHARS_MAX), 10).is_ok());
+    assert!(search(&"ü".repeat(QUERY_CHARS_MAX + 1), 10).is_err());
+    assert!(search("", 10).is_err());
+    assert!(search("a\0b", 10).is_err());
+    assert_eq!(search("fox", SEARCH_LIMIT_MAX).ok(), Some(1));
+    assert!(search("fox", SEARCH_LIMIT_MAX + 1).is_err());
+    assert!(search("fox", 0).is_err());
+    for query in ["the of and", "🙂🙂", "\"quick\" AND (fox OR -NOT*)", "\u{1b}[31m", "   "] {
+        assert!(search(query, 10).is_ok(), "{query}");
+    }
+    let least = |least| SearchOptions { min_score: Some(least), ..SearchOptions::default() };
+    assert!(world.store().search("fox", &least(1.0)).is_ok());
+    assert!(world.store().search("fox", &least(1.1)).is_err());
+    assert!(world.store().search("fox", &least(f64::NAN)).is_err());
+}
+
+#[test]
+fn numbers_are_taken_up_to_their_limits() {
+    let mut world = World::new();
+    let memory = world.add("one");
+    assert_eq!(MemoryId::new(0), None);
+    assert!(MemoryId::new(ID_MAX).is_some());
+    assert_eq!(MemoryId::new(ID_MAX + 1), None);
+    assert!(matches!(world.store().get(id(ID_MAX)), Err(Error::NotFound(_))));
+    let list = |limit| world.store().list(&Filter::default(), None, limit);
+    assert!(list(LIST_LIMIT_MAX).is_ok() && list(LIST_LIMIT_MAX + 1).is_err() && list(0).is_err());
+    let links = |depth| world.store().links(memory, depth);
+    assert!(links(LINK_DEPTH_MAX).is_ok() && links(LINK_DEPTH_MAX + 1).is_err());
+    assert!(links(0).is_err());
+}

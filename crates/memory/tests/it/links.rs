@@ -1,0 +1,99 @@
+//! Links: making them, walking them, and what deletions do to them.
+
+use waypost_memory::{Error, ErrorKind, LinkKind, Linked};
+
+use crate::world::{World, id};
+
+#[test]
+fn a_link_is_made_once() {
+    let mut world = World::new();
+    let (a, b) = (world.add("a"), world.add("b"));
+    let now = world.now();
+    let first = world.store().link(a, b, LinkKind::CausedBy, now).expect("a link");
+    let later = world.now();
+    let again = world.store().link(a, b, LinkKind::CausedBy, later).expect("the same link");
+    assert!(matches!(first, Linked::New(_)));
+    assert_eq!(again, Linked::Existing(first.link()));
+    assert!(matches!(world.store().link(a, b, LinkKind::PartOf, now), Ok(Linked::New(_))));
+    assert!(matches!(world.store().link(b, a, LinkKind::CausedBy, now), Ok(Linked::New(_))));
+    world.reopen();
+    assert_eq!(world.store().links(a, 1).expect("links").len(), 3);
+    assert!(world.store().unlink(a, b, LinkKind::PartOf, now).expect("it was there"));
+    assert!(!world.store().unlink(a, b, LinkKind::PartOf, now).expect("it is gone"));
+}
+
+#[test]
+fn a_link_needs_two_memories_that_are_there() {
+    let mut world = World::new();
+    let a = world.add("a");
+    let now = world.now();
+    let error = world.store().link(a, id(7), LinkKind::Updates, now).expect_err("7 is not there");
+    assert!(matches!(error, Error::NotFound(it) if it == id(7)), "{error}");
+    let error = world.store().link(id(8), a, LinkKind::Updates, now).expect_err("8 is not there");
+    assert!(matches!(error, Error::NotFound(it) if it == id(8)), "{error}");
+    let error = world.store().link(a, a, LinkKind::Updates, now).expect_err("it is itself");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(matches!(world.store().links(id(9), 1), Err(Error::NotFound(_))));
+}
+
+#[test]
+fn a_walk_goes_breadth_first_through_a_cycle() {
+    let mut world = World::new();
+    let ids: Vec<_> = (0..5).map(|it| world.add(&format!("memory {it}"))).collect();
+    let now = world.now();
+    for (from, to) in [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)] {
+        world.store().link(ids[from], ids[to], LinkKind::RelatedTo, now).expect("a link");
+    }
+    let walk = |depth| -> Vec<(u64, u64)> {
+        let links = world.store().links(ids[0], depth).expect("links");
+        links.iter().map(|it| (it.from.get(), it.to.get())).collect()
+    };
+    assert_eq!(walk(1), [(1, 2), (3, 1)]);
+    assert_eq!(walk(2), [(1, 2), (3, 1), (2, 3), (3, 4)]);
+    assert_eq!(walk(3), [(1, 2), (3, 1), (2, 3), (3, 4), (4, 5)]);
+    assert_eq!(walk(16), walk(3));
+}
+
+#[test]
+fn deleting_a_memory_removes_its_links_and_no_others() {
+    let mut world = World::new();
+    let (a, b, c) = (world.add("a"), world.add("b"), world.add("c"));
+    let now = world.now();
+    for (from, to) in [(a, b), (b, a), (b, c), (a, c)] {
+        world.store().link(from, to, LinkKind::RelatedTo, now).expect("a link");
+    }
+    world.store().delete(b, now).expect("a deletion");
+    let left = |world: &World| world.store().links(c, 4).expect("links").len();
+    assert_eq!(left(&world), 1);
+    world.reopen();
+    assert_eq!(left(&world), 1);
+    assert_eq!(world.store().status().expect("a status").links, 1);
+}
+
+#[test]
+fn ten_thousand_links_on_one_memory_are_one_walk_and_one_deletion() {
+    let mut world = World::new();
+    let hub = world.add("hub");
+    let now = world.now();
+    let mut lines = String::from("{\"format\":\"waypost-memory\",\"version\":1}\n");
+    for number in 2..10_002 {
+        lines.push_str(&format!(
+            "{{\"record\":\"memory\",\"id\":{number},\"content\":\"{number}\"}}\n"
+        ));
+    }
+    for number in 2..10_002 {
+        let (from, to) = if number % 2 == 0 { (1, number) } else { (number, 1) };
+        lines.push_str(&format!(
+            "{{\"record\":\"link\",\"from\":{from},\"to\":{to},\"type\":\"part_of\"}}\n"
+        ));
+    }
+    let imported = world.store().import(&mut lines.as_bytes(), now).expect("an import");
+    assert_eq!((imported.memories, imported.links), (10_000, 10_000));
+    assert_eq!(world.store().links(hub, 2).expect("links").len(), 10_000);
+    assert!(!world.found("hub").is_empty());
+    world.store().delete(hub, now).expect("a deletion");
+    assert_eq!(world.store().status().expect("a status").links, 0);
+    let report = world.reopen();
+    assert_eq!((report.state_rebuilt, report.index_rebuilt), (None, None));
+    assert_eq!(world.store().status().expect("a status").links, 0);
+}

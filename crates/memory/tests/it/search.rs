@@ -1,0 +1,216 @@
+//! What searches find and how they rank.
+
+use waypost_memory::{
+    Draft, ErrorKind, Filter, LinkKind, MemoryId, SearchMode, SearchOptions, SearchResult,
+};
+
+use crate::world::{World, at};
+
+fn search(world: &World, query: &str, options: &SearchOptions) -> SearchResult {
+    world.store().search(query, options).expect("a valid search")
+}
+
+fn ids(result: &SearchResult) -> Vec<MemoryId> {
+    result.hits.iter().map(|it| it.memory.id).collect()
+}
+
+#[test]
+fn words_are_found_at_once_and_meaning_when_its_vector_is_there() {
+    let mut world = World::with_model();
+    let cat = world.add("A kitten on the roof");
+    world.add("Quarterly tax forms");
+    assert_eq!(world.found("kitten"), [cat]);
+    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    assert!(search(&world, "cat", &semantic).hits.is_empty());
+    assert!(!world.store().get(cat).expect("it is there").embedded);
+    assert_eq!(world.embed_all(), 2);
+    assert_eq!(ids(&search(&world, "cat", &semantic))[0], cat);
+    assert_eq!(world.found("cat")[0], cat);
+    assert!(world.store().get(cat).expect("it is there").embedded);
+}
+
+#[test]
+fn without_a_model_hybrid_is_lexical_and_semantic_says_what_to_do() {
+    let mut world = World::new();
+    world.add("alpha");
+    let result = search(&world, "alpha", &SearchOptions::default());
+    assert_eq!(result.mode, SearchMode::Lexical);
+    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let error = world.store().search("alpha", &semantic).expect_err("there is no model");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("ctl model pull"), "{error}");
+}
+
+#[test]
+fn filters_work_inside_the_search() {
+    let mut world = World::new();
+    for number in 0..300 {
+        let draft =
+            Draft { kind: Some("noise".to_owned()), ..Draft::new(format!("needle {number}")) };
+        world.add_draft(draft);
+    }
+    let wanted = world.add_draft(Draft {
+        kind: Some("signal".to_owned()),
+        tags: vec!["t".to_owned()],
+        space: Some("other".to_owned()),
+        created_at: Some(at(5)),
+        ..Draft::new(format!("{} needle", "padding ".repeat(50)))
+    });
+    let filters = [
+        Filter { kinds: vec!["signal".to_owned(), "unknown".to_owned()], ..Filter::default() },
+        Filter { tags: vec!["t".to_owned()], ..Filter::default() },
+        Filter { space: Some("other".to_owned()), ..Filter::default() },
+        Filter { until: Some(at(6)), ..Filter::default() },
+    ];
+    for filter in filters {
+        let options = SearchOptions { limit: 5, filter, ..SearchOptions::default() };
+        assert_eq!(ids(&search(&world, "needle", &options)), [wanted.id], "{:?}", options.filter);
+    }
+    let nothing = Filter { space: Some("nowhere".to_owned()), ..Filter::default() };
+    let options = SearchOptions { filter: nothing, ..SearchOptions::default() };
+    assert!(search(&world, "needle", &options).hits.is_empty());
+}
+
+#[test]
+fn neighbours_in_a_session_lend_to_each_other() {
+    let mut world = World::new();
+    let turn = |content: &str, session: &str, time: i64| Draft {
+        session: Some(session.to_owned()),
+        created_at: Some(at(time)),
+        ..Draft::new(content)
+    };
+    let question = world.add_draft(turn("Which restaurant did you like?", "a", 10)).id;
+    let answer = world.add_draft(turn("The one by the harbour", "a", 20)).id;
+    let unrelated = world.add_draft(turn("It rained all week", "b", 15)).id;
+    let found = world.found("restaurant");
+    assert_eq!(found, [question, answer]);
+    assert!(!found.contains(&unrelated));
+}
+
+#[test]
+fn a_memory_that_updates_another_goes_before_it() {
+    let mut world = World::new();
+    let old = world.add("The meeting room is Jupiter, the meeting room with the window");
+    let other = world.add("A meeting about rooms");
+    let new = world.add("We meet in Saturn now");
+    let now = world.now();
+    world.store().link(new, old, LinkKind::Updates, now).expect("a link");
+    let result = search(&world, "meeting room", &SearchOptions::default());
+    assert_eq!(ids(&result)[0], new);
+    let old_hit = result.hits.iter().find(|it| it.memory.id == old).expect("it is still found");
+    assert_eq!(old_hit.memory.superseded_by, Some(new));
+    let kept = SearchOptions { include_superseded: true, ..SearchOptions::default() };
+    let result = search(&world, "meeting room", &kept);
+    assert_eq!(ids(&result)[0], old);
+    assert_eq!(result.hits[0].memory.superseded_by, Some(new), "it is marked all the same");
+    assert!(ids(&result).contains(&other));
+}
+
+#[test]
+fn chains_and_circles_of_updates_have_an_order() {
+    let mut world = World::new();
+    let chain: Vec<_> = (0..4).map(|it| world.add(&format!("deadline version {it}"))).collect();
+    let now = world.now();
+    for pair in chain.windows(2) {
+        world.store().link(pair[1], pair[0], LinkKind::Updates, now).expect("a link");
+    }
+    let newest_first: Vec<_> = chain.iter().rev().copied().collect();
+    assert_eq!(world.found("deadline"), newest_first);
+    world.store().link(chain[0], chain[3], LinkKind::Updates, now).expect("a circle");
+    assert_eq!(world.found("deadline"), chain, "in a circle nothing is the newest");
+}
+
+#[test]
+fn a_contradiction_is_shown_on_both_hits() {
+    let mut world = World::new();
+    let (a, b) = (world.add("the sky is blue"), world.add("the sky is green"));
+    let now = world.now();
+    world.store().link(a, b, LinkKind::Contradicts, now).expect("a link");
+    let result = search(&world, "sky", &SearchOptions::default());
+    let shown: Vec<_> =
+        result.hits.iter().map(|it| (it.memory.id, it.contradicts.clone())).collect();
+    assert_eq!(shown, [(a, vec![b]), (b, vec![a])]);
+}
+
+#[test]
+fn linked_memories_lend_a_little() {
+    let mut world = World::new();
+    let whole = world.add("Project Apollo");
+    let part = world.add("The budget table");
+    world.add("A sandwich recipe");
+    let now = world.now();
+    world.store().link(part, whole, LinkKind::PartOf, now).expect("a link");
+    assert_eq!(world.found("apollo"), [whole, part]);
+}
+
+#[test]
+fn scores_add_up_and_stay_between_0_and_1() {
+    let mut world = World::with_model();
+    for number in 0..30 {
+        world.add_draft(Draft {
+            session: Some("s".to_owned()),
+            ..Draft::new(format!("The cat sat on mat {number} with a physician {}", number % 5))
+        });
+    }
+    world.embed_all();
+    let now = world.now();
+    world
+        .store()
+        .link(crate::world::id(9), crate::world::id(3), LinkKind::Updates, now)
+        .expect("a link");
+    let options = SearchOptions { explain: true, limit: 30, ..SearchOptions::default() };
+    let result = search(&world, "doctor of the cat 4", &options);
+    assert_eq!(result.mode, SearchMode::Hybrid);
+    let mut last = 1.0;
+    for hit in &result.hits {
+        assert!((0.0..=1.0).contains(&hit.score) && hit.score <= last);
+        last = hit.score;
+        let explanation = hit.explanation.as_ref().expect("it was asked for");
+        let sum: f64 = explanation.signals.iter().map(|it| it.contribution).sum();
+        assert!((sum - hit.score).abs() < 1e-9, "{sum} is not {}", hit.score);
+        assert!(explanation.matched_terms.contains(&"cat".to_owned()));
+    }
+    let names = |at: usize| -> Vec<&str> {
+        let explanation = result.hits[at].explanation.as_ref().expect("it was asked for");
+        explanation.signals.iter().map(|it| it.name).collect()
+    };
+    assert_eq!(names(0)[..2], ["bm25", "semantic"]);
+    let least = result.hits[4].score;
+    let some = SearchOptions { min_score: Some(least), limit: 30, ..SearchOptions::default() };
+    assert!(search(&world, "doctor of the cat 4", &some).hits.iter().all(|it| it.score >= least));
+}
+
+#[test]
+fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
+    let mut world = World::with_model();
+    for number in 0..120_u64 {
+        world.add_draft(Draft {
+            space: Some(format!("space {}", number % 3)),
+            session: (number % 2 == 0).then(|| format!("session {}", number % 5)),
+            ..Draft::new(format!("cat {} dog {} bird {}", number % 11, number % 7, number % 13))
+        });
+    }
+    let now = world.now();
+    for number in (10..100).step_by(9) {
+        world.store().delete(crate::world::id(number), now).expect("a deletion");
+    }
+    for number in (2..60).step_by(11) {
+        let (from, to) = (crate::world::id(number), crate::world::id(number + 7));
+        world.store().link(from, to, LinkKind::RelatedTo, now).ok();
+    }
+    world.embed_all();
+    let options = SearchOptions { limit: 100, explain: true, ..SearchOptions::default() };
+    let ask = |world: &World| format!("{:?}", search(world, "kitten 3 dog 5", &options));
+    let before = ask(&world);
+    assert_eq!(ask(&world), before);
+    world.reopen();
+    world.store().set_embedder(Some(crate::world::embedder("test-model"))).expect("a model");
+    assert_eq!(ask(&world), before, "after reopening");
+    world.close();
+    for derived in ["state", "index"] {
+        std::fs::remove_dir_all(world.folder(derived)).expect("it goes");
+    }
+    world.reopen();
+    world.store().set_embedder(Some(crate::world::embedder("test-model"))).expect("a model");
+    assert_eq!(ask(&world), before, "after a rebuild");
+}

@@ -1,0 +1,150 @@
+//! Models come, go, change and fail.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use waypost_memory::{Draft, Embedder, ErrorKind, Patch, Reindex, SearchMode, SearchOptions};
+
+use crate::world::{World, at, embed, embedder};
+
+fn counts(world: &World) -> (u64, u64) {
+    let status = world.store().status().expect("a status");
+    (status.embedded, status.pending_embeddings)
+}
+
+#[test]
+fn stored_vectors_are_used_again_and_never_across_models() {
+    let mut world = World::with_model();
+    for number in 0..20 {
+        world.add(&format!("memory {number}"));
+    }
+    assert_eq!(world.embed_all(), 20);
+    world.reopen();
+    assert_eq!(counts(&world), (0, 20), "without a model nothing counts");
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
+    assert_eq!(counts(&world), (20, 0));
+    world.store().set_embedder(Some(embedder("another"))).expect("a model");
+    assert_eq!(counts(&world), (0, 20));
+    let options = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    assert!(world.store().search("memory", &options).expect("a search").hits.is_empty());
+    let done = world.store().reindex(Reindex { backfill: true }, at(0), &mut |_| {});
+    assert_eq!(done.expect("a backfill").embedded, 20);
+    world.store().set_embedder(Some(embedder("test-model"))).expect("back again");
+    assert_eq!(counts(&world), (20, 0));
+    world.store().set_embedder(None).expect("no model");
+    let result = world.store().search("memory", &SearchOptions::default()).expect("a search");
+    assert_eq!(result.mode, SearchMode::Lexical);
+}
+
+#[test]
+fn a_changed_text_needs_a_new_vector_and_a_changed_tag_does_not() {
+    let mut world = World::with_model();
+    let memory = world.add("about cats");
+    world.embed_all();
+    let now = world.now();
+    let tag = Patch { tags: Some(vec!["t".to_owned()]), ..Patch::default() };
+    assert!(world.store().update(memory, tag, now).expect("a change").embedded);
+    let text = Patch { content: Some("about cars".to_owned()), ..Patch::default() };
+    assert!(!world.store().update(memory, text, now).expect("a change").embedded);
+    assert_eq!(counts(&world), (0, 1));
+    world.embed_all();
+    assert_eq!(world.found("automobile"), [memory]);
+    let back = Patch { content: Some("about cats".to_owned()), ..Patch::default() };
+    world.store().update(memory, back, now).expect("a change");
+    world.reopen();
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
+    assert_eq!(counts(&world), (1, 0), "the first text's vector is still stored");
+}
+
+#[test]
+fn a_memory_that_changes_while_it_is_embedded_keeps_waiting() {
+    let mut world = World::new();
+    let memory = world.add("before");
+    let world = Arc::new(world);
+    let (inner, calls) = (Arc::clone(&world), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&calls);
+    let model = Embedder {
+        embed: Arc::new(move |texts: &[&str]| {
+            if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+                let patch = Patch { content: Some("after".to_owned()), ..Patch::default() };
+                inner.store().update(memory, patch, at(1)).map_err(|it| it.to_string())?;
+            }
+            Ok(texts.iter().map(|it| embed(it)).collect())
+        }),
+        ..embedder("slow")
+    };
+    world.store().set_embedder(Some(model)).expect("a model");
+    let first = world.store().embed_pending(8).expect("a step");
+    assert_eq!((first.embedded, first.skipped, first.pending), (0, 1, 1));
+    let second = world.store().embed_pending(8).expect("a step");
+    assert_eq!((second.embedded, second.pending), (1, 0));
+    world.store().set_embedder(None).expect("the model lets go of the store");
+}
+
+#[test]
+fn a_text_that_the_model_refuses_does_not_stop_the_others() {
+    let mut world = World::new();
+    for text in ["good", "poison", "fine"] {
+        world.add(text);
+    }
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let refuse_until = 20;
+    let picky = Embedder {
+        embed: Arc::new(move |texts: &[&str]| {
+            let call = counted.fetch_add(1, Ordering::SeqCst);
+            if call < refuse_until && texts.iter().any(|it| it.contains("poison")) {
+                return Err("too long".to_owned());
+            }
+            Ok(texts.iter().map(|it| embed(it)).collect())
+        }),
+        ..embedder("picky")
+    };
+    world.store().set_embedder(Some(picky)).expect("a model");
+    let step = world.store().embed_pending(8).expect("a step");
+    assert_eq!((step.embedded, step.failed, step.pending), (2, 1, 0));
+    assert!(step.last_error.is_some_and(|it| it.contains("too long")));
+    assert_eq!(counts(&world), (2, 0));
+    calls.store(refuse_until, Ordering::SeqCst);
+    let done = world.store().reindex(Reindex { backfill: true }, at(0), &mut |_| {});
+    assert_eq!(done.expect("a backfill").embedded, 1, "a backfill tries again");
+}
+
+#[test]
+fn wrong_vectors_are_refused() {
+    let wrong: [fn(&str) -> Vec<f32>; 4] = [
+        |_| vec![1.0; 3],
+        |it| embed(it).iter().map(|_| f32::NAN).collect(),
+        |it| embed(it).iter().map(|_| 0.0).collect(),
+        |it| embed(it).iter().map(|_| f32::INFINITY).collect(),
+    ];
+    for make in wrong {
+        let mut world = World::new();
+        let memory = world.add("text");
+        world.add("more text");
+        let model = Embedder {
+            embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|it| make(it)).collect())),
+            ..embedder("wrong")
+        };
+        world.store().set_embedder(Some(model)).expect("a model");
+        let error = world.store().embed_pending(8).expect_err("all are wrong");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert_eq!(counts(&world), (0, 2), "they still wait for a model that works");
+        assert_eq!(world.found("text")[0], memory);
+    }
+    let mut none = embedder("none");
+    none.model.dimensions = 0;
+    assert!(World::new().store().set_embedder(Some(none)).is_err());
+}
+
+#[test]
+fn a_title_of_its_own_is_embedded_with_the_content() {
+    let mut world = World::with_model();
+    let titled = Draft { title: Some("kitten".to_owned()), ..Draft::new("on the roof") };
+    let cat = world.add_draft(titled).id;
+    world.add("tax forms");
+    world.embed_all();
+    let options = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let hits = world.store().search("cat", &options).expect("a search").hits;
+    assert_eq!(hits[0].memory.id, cat);
+}
