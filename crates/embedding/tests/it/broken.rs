@@ -44,6 +44,16 @@ fn a_whole_model_embeds() {
 }
 
 #[test]
+fn weights_of_half_the_bits_give_nearly_the_same_vectors() {
+    let folder = whole();
+    let full = Model::load(folder.path()).unwrap().embed(&["sea light"]).unwrap().remove(0);
+    fs::write(folder.path().join("model.safetensors"), tiny::half_weights(1)).unwrap();
+    let half = Model::load(folder.path()).unwrap().embed(&["sea light"]).unwrap().remove(0);
+    let likeness: f32 = full.iter().zip(&half).map(|(a, b)| a * b).sum();
+    assert!(full != half && likeness > 0.99, "{likeness}");
+}
+
+#[test]
 fn a_missing_file_is_named() {
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
         let folder = whole();

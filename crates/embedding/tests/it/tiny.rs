@@ -64,6 +64,15 @@ pub(crate) fn tokenizer() -> Value {
 
 /// Weights in the safetensors format; each seed gives others.
 pub(crate) fn weights(seed: u64) -> Vec<u8> {
+    weights_as("F32", seed, |number| number.to_le_bytes().to_vec())
+}
+
+/// The same weights with half the bits: a bfloat16 is the upper half of a 32-bit float.
+pub(crate) fn half_weights(seed: u64) -> Vec<u8> {
+    weights_as("BF16", seed, |number| number.to_le_bytes()[2..].to_vec())
+}
+
+fn weights_as(kind: &str, seed: u64, bytes: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
     let (width, inner) = (DIMENSIONS, 16);
     let mut shapes = vec![
         ("embeddings.word_embeddings.weight".to_owned(), vec![vocabulary().len(), width]),
@@ -96,9 +105,9 @@ pub(crate) fn weights(seed: u64) -> Vec<u8> {
             // Knuth's multiplier; any scatter of numbers around zero will do.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let number = (state >> 40) as f32 / (1 << 24) as f32 - 0.5;
-            data.extend(number.to_le_bytes());
+            data.extend(bytes(number));
         }
-        let tensor = json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, data.len()] });
+        let tensor = json!({ "dtype": kind, "shape": shape, "data_offsets": [start, data.len()] });
         header.insert(name, tensor);
     }
     let header = serde_json::to_vec(&header).unwrap();
