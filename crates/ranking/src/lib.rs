@@ -62,6 +62,7 @@ mod text;
 
 mod index;
 
+mod simd;
 mod vector;
 
 mod cues;

@@ -1,4 +1,8 @@
 //! The crate's behaviour through its public interface.
 
+mod fusion;
 mod model;
+mod snapshots;
+mod terms;
 mod text_search;
+mod vector_search;

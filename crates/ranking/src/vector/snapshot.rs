@@ -1,0 +1,55 @@
+use half::f16;
+
+use super::VectorIndex;
+use crate::codec::{Format, damaged, push};
+use crate::{Error, Slot};
+
+const FORMAT: Format = Format { magic: *b"WPRv", version: 1 };
+
+impl VectorIndex {
+    /// The vectors as bytes, by slot; the same for the same vectors, however the index came about.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut rows: Vec<(Slot, u32)> =
+            self.rows.iter().map(|(slot, row)| (*slot, *row)).collect();
+        rows.sort_unstable();
+        FORMAT.encode(|bytes| {
+            bytes.reserve(rows.len() * (4 + 2 * self.dimensions) + 32);
+            push(bytes, self.dimensions as u64);
+            push(bytes, rows.len() as u64);
+            for (slot, row) in rows {
+                bytes.extend(slot.to_le_bytes());
+                bytes.extend(self.halves(row as usize).iter().flat_map(|half| half.to_le_bytes()));
+            }
+        })
+    }
+
+    /// The vectors that [`encode`](Self::encode) made the bytes of.
+    ///
+    /// # Errors
+    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: embed anew.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let mut reader = FORMAT.decode(bytes)?;
+        let dimensions = reader.number_u32()? as usize;
+        let mut index =
+            Self::new(dimensions).map_err(|_| damaged("its dimensions are out of range"))?;
+        let mut last: Option<Slot> = None;
+        for _ in 0..reader.count()? {
+            let slot = reader.take(4)?;
+            let slot = Slot::from_le_bytes([slot[0], slot[1], slot[2], slot[3]]);
+            if last.is_some_and(|last| last >= slot) {
+                return Err(damaged("its slots are not in order"));
+            }
+            last = Some(slot);
+            let pairs = reader.take(2 * dimensions)?.as_chunks::<2>().0;
+            let halves: Vec<f16> = pairs.iter().map(|pair| f16::from_le_bytes(*pair)).collect();
+            let square: f64 = halves.iter().map(|half| half.to_f64_const().powi(2)).sum();
+            // Also what is not a number is not in the range.
+            if !(0.9..1.1).contains(&square) {
+                return Err(damaged("a vector is not of length 1"));
+            }
+            index.push(slot, &halves);
+        }
+        reader.end()?;
+        Ok(index)
+    }
+}
