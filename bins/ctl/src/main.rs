@@ -1,3 +1,7 @@
 //! The Waypost command line.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    waypost_ctl::run(std::env::args_os())
+}

@@ -1,0 +1,103 @@
+//! The command line as clap sees it, and nothing else.
+
+mod memory;
+mod other;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use memory::{
+    AddArgs, BatchArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs, LinksArgs,
+    ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
+};
+pub(crate) use other::{
+    BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs, ModelCommand,
+    TokenCommand, TokenCreateArgs,
+};
+
+use crate::output::Color;
+
+/// Remember and find: the command line of Waypost
+#[derive(Debug, Parser)]
+#[command(
+    name = "ctl",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    subcommand_required = true
+)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit status: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 service not reachable.
+`ctl COMMAND --help` shows a command's options and an example."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Global {
+    /// The project's folder; by default the nearest one upwards with `.waypost` or `.git` in it
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// Answer in JSON, for scripts
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// The service's address; by default the setting `url`
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The file with the token to use; by default the setting `token_file`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// When to colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Search(SearchArgs),
+    Add(AddArgs),
+    Batch(BatchArgs),
+    Get(GetArgs),
+    List(ListArgs),
+    Update(UpdateArgs),
+    Delete(DeleteArgs),
+    History(HistoryArgs),
+    /// Add a typed edge between two memories
+    #[command(after_help = "Example:\n  ctl link 14 12 --type updates")]
+    Link(LinkArgs),
+    /// Remove a typed edge between two memories
+    #[command(after_help = "Example:\n  ctl unlink 14 12 --type updates")]
+    Unlink(LinkArgs),
+    Links(LinksArgs),
+    Reindex(ReindexArgs),
+    /// Show how the service and its memory are doing
+    #[command(after_help = "Example:\n  ctl status")]
+    Status,
+    Export(ExportArgs),
+    Import(ImportArgs),
+    Backup(BackupArgs),
+    /// Remove from disk what was deleted
+    ///
+    /// A deleted memory is kept in the store's log until the log is rewritten; this rewrites it at once.
+    #[command(after_help = "Example:\n  ctl delete 12 && ctl compact")]
+    Compact,
+    /// Make, list and revoke access tokens
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Bring, list and check embedding models
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Show the settings
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Doctor(DoctorArgs),
+    Completions(CompletionsArgs),
+}

@@ -1,0 +1,272 @@
+//! Commands about memories and links.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use waypost_api::{LinkKind, SearchMode};
+
+/// Search memories by words and by meaning
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl search where are the spare keys\n  ctl search --type decision --since 30d database --explain"
+)]
+pub(crate) struct SearchArgs {
+    /// What to look for; `-` reads it from standard input
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) query: Vec<String>,
+    /// Show at most that many hits
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) limit: Option<u64>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// How to rank; by default `hybrid`
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// Leave out hits that score less, 0 to 1
+    #[arg(long, value_name = "SCORE")]
+    pub(crate) min_score: Option<f64>,
+    /// Rank a memory that a newer one updates as if it were not superseded
+    #[arg(long)]
+    pub(crate) include_superseded: bool,
+    /// Show where each score comes from
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+/// Which memories count.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
+    /// Only memories of this type; may be repeated, one must fit
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kinds: Vec<String>,
+    /// Only memories with this tag; may be repeated, all must fit
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// Only memories of this space
+    #[arg(long)]
+    pub(crate) space: Option<String>,
+    /// Only memories created at or after this time: `7d` ago, `2025-01-31`, or RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only memories created before this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// By words and by meaning
+    Hybrid,
+    /// By words alone
+    Lexical,
+    /// By meaning alone
+    Semantic,
+}
+
+impl From<ModeArg> for SearchMode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Hybrid => Self::Hybrid,
+            ModeArg::Lexical => Self::Lexical,
+            ModeArg::Semantic => Self::Semantic,
+        }
+    }
+}
+
+/// Add a memory
+///
+/// The same title, content, type, space and session are stored once: adding them again shows the memory that is there.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ctl add 'The spare keys are in the blue tin' --title Keys --tag home\n  git log -1 --format=%B | ctl add - --type commit"
+)]
+pub(crate) struct AddArgs {
+    /// The content; `-` reads it from standard input
+    pub(crate) content: String,
+    /// The title; by default the content's first line
+    #[arg(long)]
+    pub(crate) title: Option<String>,
+    /// The type; by default `note`
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// A tag; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
+    /// A further value; may be repeated; a number, `true` and `false` keep their kind unless quoted
+    #[arg(long = "meta", value_name = "KEY=VALUE")]
+    pub(crate) metadata: Vec<String>,
+    /// The space; by default `default`
+    #[arg(long)]
+    pub(crate) space: Option<String>,
+    /// The session that it belongs to
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// When it came to be; by default now
+    #[arg(long, value_name = "TIME")]
+    pub(crate) created_at: Option<String>,
+}
+
+/// Add many memories, one JSON object a line
+///
+/// A line that is wrong fails alone; the others are added. The exit status is 1 if any failed.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  printf '{\"content\":\"one\"}\\n{\"content\":\"two\"}\\n' | ctl batch -"
+)]
+pub(crate) struct BatchArgs {
+    /// The file; `-` reads standard input
+    pub(crate) file: PathBuf,
+}
+
+/// Show memories
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl get 12")]
+pub(crate) struct GetArgs {
+    /// Their ids
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    pub(crate) ids: Vec<u64>,
+}
+
+/// List memories in order of their ids
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl list --type decision --space work -n 20")]
+pub(crate) struct ListArgs {
+    /// Show at most that many; by default 100
+    #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "all", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+    /// Show all of them
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only memories with a larger id
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub(crate) after: Option<u64>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+}
+
+/// Change a memory; its earlier versions are kept
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl update 12 --title 'Spare keys' --tag home --tag keys")]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+pub(crate) struct UpdateArgs {
+    /// Its id
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) id: u64,
+    /// The new title
+    #[arg(long, group = "change")]
+    pub(crate) title: Option<String>,
+    /// The new content; `-` reads it from standard input
+    #[arg(long, group = "change")]
+    pub(crate) content: Option<String>,
+    /// The new type
+    #[arg(long = "type", value_name = "TYPE", group = "change")]
+    pub(crate) kind: Option<String>,
+    /// A tag in place of all that are there; may be repeated
+    #[arg(long = "tag", value_name = "TAG", group = "change", conflicts_with = "no_tags")]
+    pub(crate) tags: Vec<String>,
+    /// Remove all tags
+    #[arg(long, group = "change")]
+    pub(crate) no_tags: bool,
+    /// A value in place of all that are there; may be repeated
+    #[arg(long = "meta", value_name = "KEY=VALUE", group = "change", conflicts_with = "no_meta")]
+    pub(crate) metadata: Vec<String>,
+    /// Remove all values
+    #[arg(long, group = "change")]
+    pub(crate) no_meta: bool,
+    /// The new session
+    #[arg(long, group = "change", conflicts_with = "no_session")]
+    pub(crate) session: Option<String>,
+    /// Take it out of its session
+    #[arg(long, group = "change")]
+    pub(crate) no_session: bool,
+}
+
+/// Delete memories
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl delete 12 13 --purge")]
+pub(crate) struct DeleteArgs {
+    /// Their ids
+    #[arg(required = true, value_name = "ID", value_parser = id)]
+    pub(crate) ids: Vec<u64>,
+    /// Remove them from disk at once, as `ctl compact` does
+    #[arg(long)]
+    pub(crate) purge: bool,
+}
+
+/// Show the versions of a memory, oldest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl history 12")]
+pub(crate) struct HistoryArgs {
+    /// Its id
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) id: u64,
+}
+
+/// An edge.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// The id of the source memory
+    #[arg(value_name = "FROM", value_parser = id)]
+    pub(crate) from: u64,
+    /// The id of the target memory
+    #[arg(value_name = "TO", value_parser = id)]
+    pub(crate) to: u64,
+    /// What the edge says
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    pub(crate) kind: LinkKindArg,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum LinkKindArg {
+    /// The source is newer and takes the target's place
+    Updates,
+    /// The two cannot both hold
+    Contradicts,
+    /// The two have to do with each other
+    RelatedTo,
+    /// The target brought the source about
+    CausedBy,
+    /// The source belongs to the target
+    PartOf,
+}
+
+impl From<LinkKindArg> for LinkKind {
+    fn from(kind: LinkKindArg) -> Self {
+        match kind {
+            LinkKindArg::Updates => Self::Updates,
+            LinkKindArg::Contradicts => Self::Contradicts,
+            LinkKindArg::RelatedTo => Self::RelatedTo,
+            LinkKindArg::CausedBy => Self::CausedBy,
+            LinkKindArg::PartOf => Self::PartOf,
+        }
+    }
+}
+
+/// Show the edges around a memory, both ways
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl links 12 --depth 2")]
+pub(crate) struct LinksArgs {
+    /// Its id
+    #[arg(value_name = "ID", value_parser = id)]
+    pub(crate) id: u64,
+    /// How many steps from the memory
+    #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
+    pub(crate) depth: u64,
+}
+
+/// Rebuild the search index; searches go on meanwhile
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl reindex --backfill")]
+pub(crate) struct ReindexArgs {
+    /// Embed what lacks a vector or was embedded by another model, too
+    #[arg(long)]
+    pub(crate) backfill: bool,
+}
+
+/// An id on the command line; `#12` is as good as `12`, because the output shows ids so.
+fn id(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    waypost_api::parse_id(digits)
+        .map_err(|_| "an id is a whole number between 1 and 9007199254740991".to_owned())
+}

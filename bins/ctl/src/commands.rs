@@ -1,0 +1,66 @@
+//! What each command does.
+
+mod completions;
+mod config;
+mod doctor;
+mod link;
+mod memory;
+mod model;
+mod operate;
+mod search;
+mod show;
+mod token;
+mod transfer;
+
+use std::io::{self, Read};
+
+use crate::cli::Command;
+use crate::failure::{Failure, Result};
+use crate::output::Output;
+use crate::program::Program;
+
+pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> Result<()> {
+    match command {
+        Command::Search(args) => search::search(program, args, output),
+        Command::Add(args) => memory::add(program, args, output),
+        Command::Batch(args) => transfer::batch(program, &args, output),
+        Command::Get(args) => memory::get(program, &args, output),
+        Command::List(args) => memory::list(program, args, output),
+        Command::Update(args) => memory::update(program, args, output),
+        Command::Delete(args) => memory::delete(program, &args, output),
+        Command::History(args) => memory::history(program, &args, output),
+        Command::Link(args) => link::link(program, &args, output),
+        Command::Unlink(args) => link::unlink(program, &args, output),
+        Command::Links(args) => link::links(program, &args, output),
+        Command::Reindex(args) => operate::reindex(program, &args, output),
+        Command::Status => operate::status(program, output),
+        Command::Compact => operate::compact(program, output),
+        Command::Export(args) => transfer::export(program, &args, output),
+        Command::Import(args) => transfer::import(program, &args, output),
+        Command::Backup(args) => transfer::backup(program, &args, output),
+        Command::Token(command) => token::run(program, command, output),
+        Command::Model(command) => model::run(program, command, output),
+        Command::Config(command) => config::run(program, command, output),
+        Command::Doctor(args) => doctor::doctor(program, &args, output),
+        Command::Completions(args) => completions::print(&args, output),
+    }
+}
+
+/// A text argument, or standard input where it is `-`.
+fn text_or_stdin(text: String) -> Result<String> {
+    if text != "-" {
+        return Ok(text);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes)?;
+    let mut text =
+        String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not UTF-8"))?;
+    // The line end that every shell pipe adds is not part of what was meant.
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
+}

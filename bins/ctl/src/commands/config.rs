@@ -1,0 +1,48 @@
+//! `config show`.
+
+use serde_json::{Map, json};
+
+use crate::cli::ConfigCommand;
+use crate::failure::Result;
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+pub(super) fn run(program: &Program, command: ConfigCommand, output: &mut Output) -> Result<()> {
+    match command {
+        ConfigCommand::Show => show(program, output),
+    }
+}
+
+fn show(program: &Program, output: &mut Output) -> Result<()> {
+    let table = program.settings()?.table();
+    if output.is_json() {
+        let settings: Map<_, _> = table
+            .iter()
+            .map(|row| {
+                (
+                    row.key.to_owned(),
+                    json!({ "value": row.value, "origin": row.origin.to_string() }),
+                )
+            })
+            .collect();
+        output.document(&settings)?;
+        return Ok(());
+    }
+    let rows: Vec<_> = table
+        .into_iter()
+        .map(|row| {
+            let look = if row.origin == waypost_project::Origin::Default {
+                Look::Plain
+            } else {
+                Look::Bold
+            };
+            vec![
+                (Look::Name, row.key.to_owned()),
+                (look, row.value),
+                (Look::Dim, row.origin.to_string()),
+            ]
+        })
+        .collect();
+    output.table(&["SETTING", "VALUE", "FROM"], &rows)?;
+    Ok(())
+}

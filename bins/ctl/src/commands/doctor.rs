@@ -1,0 +1,281 @@
+//! `doctor`: each part is looked at by itself, so that one fault does not hide the next.
+
+use std::path::Path;
+
+use serde::Serialize;
+use waypost_api::StatusKind;
+use waypost_api::client::{Client, Error};
+use waypost_auth::TokenStore;
+use waypost_embedding::fetch::{self, State};
+use waypost_project::{Model, Settings};
+
+use super::show;
+use crate::cli::DoctorArgs;
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// What was found about one part.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Finding {
+    part: &'static str,
+    verdict: Verdict,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warning,
+    Fault,
+}
+
+impl Finding {
+    fn ok(part: &'static str, detail: impl Into<String>) -> Self {
+        Self { part, verdict: Verdict::Ok, detail: detail.into(), hint: None }
+    }
+
+    fn warning(part: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { part, verdict: Verdict::Warning, detail: detail.into(), hint: Some(hint.into()) }
+    }
+
+    fn fault(part: &'static str, failure: &Failure) -> Self {
+        let mut detail = failure.message().to_owned();
+        for cause in failure.causes() {
+            detail = format!("{detail}: {cause}");
+        }
+        Self { part, verdict: Verdict::Fault, detail, hint: failure.hint().map(str::to_owned) }
+    }
+}
+
+pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) -> Result<()> {
+    let mut findings = Vec::new();
+    findings.push(Finding::ok("project", program.project().root().display().to_string()));
+    match program.settings() {
+        Ok(settings) => {
+            findings.push(Finding::ok("settings", "every value is right"));
+            findings.push(token_file(&settings.token_file));
+            findings.push(tokens(&program.tokens_file()?));
+            findings.push(model(settings));
+            let (service, is_running) = service(program);
+            findings.push(service);
+            findings.extend(store(&settings.data_dir, is_running, args.repair));
+        }
+        Err(failure) => findings.push(Finding::fault("settings", &failure)),
+    }
+    let faults = findings.iter().filter(|it| it.verdict == Verdict::Fault).count() as u64;
+    if output.is_json() {
+        output.document(&findings)?;
+    } else {
+        for finding in &findings {
+            print(finding, output)?;
+        }
+    }
+    if faults > 0 {
+        return Err(Failure::new(format!("{} found", show::count(faults, "fault", "faults"))));
+    }
+    Ok(())
+}
+
+fn print(finding: &Finding, output: &mut Output) -> Result<()> {
+    let (look, word) = match finding.verdict {
+        Verdict::Ok => (Look::Good, "ok      "),
+        Verdict::Warning => (Look::Warn, "warning "),
+        Verdict::Fault => (Look::Bad, "fault   "),
+    };
+    let part = format!("{:<12}", finding.part);
+    output.styled(&[(look, word), (Look::Bold, &part), (Look::Plain, &finding.detail)])?;
+    if let Some(hint) = &finding.hint {
+        output.styled(&[
+            (Look::Plain, "                    "),
+            (Look::Name, "hint: "),
+            (Look::Plain, hint),
+        ])?;
+    }
+    Ok(())
+}
+
+fn token_file(path: &Path) -> Finding {
+    const PART: &str = "token file";
+    if !path.exists() {
+        let detail = format!("{} is not there", path.display());
+        return Finding::warning(
+            PART,
+            detail,
+            "the service's first start makes it; or name one with --token-file",
+        );
+    }
+    match waypost_auth::read_token_file(path) {
+        Err(error) => {
+            let hint = "remove the file: the service's next start makes a new token";
+            Finding::fault(PART, &Failure::of(&error).with_hint(hint))
+        }
+        Ok(file) => match file.open_mode {
+            Some(mode) => {
+                let detail = format!("{} can be read by others (mode {mode:03o})", path.display());
+                let hint = format!(
+                    "chmod 600 {}, and revoke the token if others use this machine",
+                    path.display()
+                );
+                Finding::warning(PART, detail, hint)
+            }
+            None => Finding::ok(PART, path.display().to_string()),
+        },
+    }
+}
+
+fn tokens(path: &Path) -> Finding {
+    const PART: &str = "tokens";
+    if !path.exists() {
+        return Finding::ok(PART, "none yet");
+    }
+    match TokenStore::open(path).and_then(|store| store.list()) {
+        Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
+        Err(error) => Finding::fault(PART, &Failure::from(error)),
+    }
+}
+
+fn model(settings: &Settings) -> Finding {
+    const PART: &str = "model";
+    let name = match &settings.model.name {
+        Model::Off => return Finding::ok(PART, "switched off: searches go by words alone"),
+        Model::Folder(folder) if folder.is_dir() => {
+            return Finding::ok(PART, folder.display().to_string());
+        }
+        Model::Folder(folder) => {
+            let failure = Failure::new(format!("{} is not there", folder.display()));
+            return Finding::fault(PART, &failure.with_hint("correct the setting model.name"));
+        }
+        Model::Named(name) => name,
+    };
+    match fetch::list(&settings.model.cache_dir) {
+        Err(error) => Finding::fault(PART, &Failure::from(error)),
+        Ok(models) => match models.into_iter().find(|it| it.name == *name) {
+            Some(found) if found.state == State::Changed => Finding::fault(
+                PART,
+                &Failure::new(format!("{name} was changed since it was verified"))
+                    .with_hint("`ctl model verify` says what, `ctl model pull` brings it anew"),
+            ),
+            Some(found) => Finding::ok(PART, format!("{name} in {}", found.folder.display())),
+            None => Finding::warning(
+                PART,
+                format!("{name} is not in the cache: searches go by words alone until it is there"),
+                "`ctl model pull`, or start the service, which brings it by itself",
+            ),
+        },
+    }
+}
+
+/// What the service says, and whether there is one.
+fn service(program: &Program) -> (Finding, bool) {
+    const PART: &str = "service";
+    let client = match program.client() {
+        Ok(client) => client,
+        // The token file has a finding of its own; whether a service runs is worth knowing all the same.
+        Err(failure) => match program.settings().map(|it| Client::new(&it.url, None)) {
+            Ok(Ok(client)) => client,
+            _ => return (Finding::fault(PART, &failure), false),
+        },
+    };
+    match client.health() {
+        Err(error @ Error::NotReachable { .. }) => {
+            let detail = error.to_string();
+            return (
+                Finding::warning(
+                    PART,
+                    detail,
+                    "start it with `service`, or name its address with --url",
+                ),
+                false,
+            );
+        }
+        Err(error) => return (Finding::fault(PART, &Failure::from(error)), false),
+        Ok(_) => {}
+    }
+    let finding = match client.status() {
+        Ok(status) if status.status == StatusKind::Degraded => {
+            let detail = format!("Waypost {} at {} is degraded", status.version, client.base_url());
+            Finding::warning(
+                PART,
+                detail,
+                status.remedy.unwrap_or_else(|| "`ctl status` says more".to_owned()),
+            )
+        }
+        Ok(status) => {
+            let memories = show::count(status.memories, "memory", "memories");
+            Finding::ok(
+                PART,
+                format!("Waypost {} at {} with {memories}", status.version, client.base_url()),
+            )
+        }
+        Err(error) => Finding::fault(PART, &Failure::from(error)),
+    };
+    (finding, true)
+}
+
+fn store(data_dir: &Path, is_running: bool, repair: bool) -> Vec<Finding> {
+    const PART: &str = "store";
+    if is_running {
+        return vec![match repair {
+            true => {
+                let failure = Failure::new("a service has the store open, so nothing was repaired");
+                Finding::fault(
+                    PART,
+                    &failure.with_hint("stop the service, then run `ctl doctor --repair` again"),
+                )
+            }
+            false => Finding::ok(
+                PART,
+                "in use by the service; its records are checked when no service runs",
+            ),
+        }];
+    }
+    if !data_dir.exists() {
+        return vec![Finding::ok(PART, format!("none yet; it will be in {}", data_dir.display()))];
+    }
+    if repair {
+        return match waypost_memory::repair(data_dir) {
+            Err(error) => vec![Finding::fault(PART, &Failure::from(error))],
+            Ok(repaired) => {
+                let kept = show::count(repaired.kept_records, "record", "records");
+                let mut findings = vec![Finding::ok(
+                    PART,
+                    format!("{kept} kept; the index is rebuilt at the next start"),
+                )];
+                for aside in repaired.set_aside {
+                    findings.push(Finding::warning(
+                        PART,
+                        format!("set aside: {aside}"),
+                        "a backup may still have it: `ctl import` adds what is missing",
+                    ));
+                }
+                findings
+            }
+        };
+    }
+    let checked = match waypost_memory::check(data_dir) {
+        Ok(checked) => checked,
+        Err(error) => return vec![Finding::fault(PART, &Failure::from(error))],
+    };
+    let mut findings = Vec::new();
+    for damage in &checked.log_damage {
+        let hint = "`ctl doctor --repair` keeps everything that has a good checksum";
+        findings.push(Finding::fault(PART, &Failure::new(damage.clone()).with_hint(hint)));
+    }
+    for damage in checked.derived_damage {
+        findings.push(Finding::warning(
+            PART,
+            damage,
+            "the next start of the service rebuilds it by itself",
+        ));
+    }
+    if findings.is_empty() {
+        let records = show::count(checked.log_records, "record", "records");
+        findings.push(Finding::ok(PART, format!("{records}, all good, in {}", data_dir.display())));
+    }
+    findings
+}

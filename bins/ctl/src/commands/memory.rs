@@ -1,0 +1,206 @@
+//! `add`, `get`, `list`, `update`, `delete`, `history`.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use waypost_api::client::Stored;
+use waypost_api::{AddRequest, ListRequest, PatchRequest, Scalar, VersionChange};
+
+use super::{show, text_or_stdin};
+use crate::cli::{AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, ListArgs, UpdateArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+use crate::span;
+
+/// Memories that are asked for at once.
+const PAGE: u64 = 500;
+
+pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Result<()> {
+    let now = span::now();
+    let request = AddRequest {
+        title: args.title,
+        content: text_or_stdin(args.content)?,
+        kind: args.kind,
+        tags: args.tags,
+        metadata: metadata(&args.metadata)?,
+        space: args.space,
+        session: args.session,
+        created_at: args.created_at.map(|it| span::past(&it, now)).transpose()?,
+    };
+    let stored = program.client()?.add(&request)?;
+    let did = match stored {
+        Stored::New(_) => "added",
+        Stored::Existing(_) => "there already:",
+    };
+    let memory = stored.into_inner();
+    if output.is_json() {
+        output.document(&memory)?;
+    } else {
+        let id = format!(" #{}", memory.id);
+        output.styled(&[
+            (Look::Plain, did),
+            (Look::Name, &id),
+            (Look::Plain, "  "),
+            (Look::Bold, &memory.title),
+        ])?;
+    }
+    Ok(())
+}
+
+/// `key=value` pairs; a value that is a finite number or a truth value keeps its kind unless it is quoted.
+fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
+    let mut read = BTreeMap::new();
+    for pair in pairs {
+        let (key, value) = pair
+            .split_once('=')
+            .ok_or_else(|| Failure::usage(format!("--meta {pair:?}: write KEY=VALUE")))?;
+        let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let scalar = match (quoted, value) {
+            (Some(text), _) => Scalar::String(text.to_owned()),
+            (None, "true") => Scalar::Bool(true),
+            (None, "false") => Scalar::Bool(false),
+            (None, text) => match text.parse::<serde_json::Number>() {
+                Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),
+                _ => Scalar::String(text.to_owned()),
+            },
+        };
+        if read.insert(key.to_owned(), scalar).is_some() {
+            return Err(Failure::usage(format!("--meta: {key:?} is given twice")));
+        }
+    }
+    Ok(read)
+}
+
+pub(super) fn get(program: &Program, args: &GetArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    for (idx, id) in args.ids.iter().enumerate() {
+        let memory = client.get(*id)?;
+        if output.is_json() {
+            output.document(&memory)?;
+            continue;
+        }
+        if idx > 0 {
+            output.line("")?;
+        }
+        show::whole(&memory, output)?;
+    }
+    Ok(())
+}
+
+pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let now = span::now();
+    let FilterArgs { kinds, tags, space, since, until } = args.filter;
+    let mut request = ListRequest {
+        limit: None,
+        after: args.after,
+        kinds,
+        tags,
+        space,
+        since: since.map(|it| span::past(&it, now)).transpose()?,
+        until: until.map(|it| span::past(&it, now)).transpose()?,
+    };
+    let mut left = if args.all { u64::MAX } else { args.limit.unwrap_or(100) };
+    let mut memories = Vec::new();
+    let mut has_more = false;
+    while left > 0 {
+        request.limit = Some(left.min(PAGE));
+        let page = client.list(&request)?;
+        left = left.saturating_sub(page.memories.len() as u64);
+        memories.extend(page.memories);
+        has_more = page.next.is_some();
+        match page.next {
+            Some(next) => request.after = Some(next),
+            None => break,
+        }
+    }
+    if output.is_json() {
+        output.document(&memories)?;
+        return Ok(());
+    }
+    if memories.is_empty() {
+        output.note("no memories");
+        return Ok(());
+    }
+    show::table(&memories, output)?;
+    if has_more && let Some(last) = memories.last() {
+        output.note(&format!("there are more: `ctl list --after {}`, or `--all`", last.id));
+    }
+    Ok(())
+}
+
+pub(super) fn update(program: &Program, args: UpdateArgs, output: &mut Output) -> Result<()> {
+    let replaced = |given: bool| given.then_some(());
+    let request = PatchRequest {
+        title: args.title,
+        content: args.content.map(text_or_stdin).transpose()?,
+        kind: args.kind,
+        tags: replaced(args.no_tags || !args.tags.is_empty()).map(|()| args.tags),
+        metadata: replaced(args.no_meta || !args.metadata.is_empty())
+            .map(|()| metadata(&args.metadata))
+            .transpose()?,
+        session: if args.no_session { Some(None) } else { args.session.map(Some) },
+    };
+    let memory = program.client()?.update(args.id, &request)?;
+    if output.is_json() {
+        output.document(&memory)?;
+    } else {
+        let id = format!(" #{}  ", memory.id);
+        output.styled(&[
+            (Look::Plain, "updated"),
+            (Look::Name, &id),
+            (Look::Bold, &memory.title),
+        ])?;
+    }
+    Ok(())
+}
+
+pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    for id in &args.ids {
+        client.delete(*id)?;
+        if !output.is_json() {
+            output.styled(&[(Look::Plain, "deleted"), (Look::Name, &format!(" #{id}"))])?;
+        }
+    }
+    let compacted = if args.purge { Some(client.compact()?) } else { None };
+    if output.is_json() {
+        output.document(&json!({ "deleted": args.ids, "compacted": compacted }))?;
+    } else if let Some(compacted) = compacted {
+        let versions = show::count(compacted.purged_versions, "version", "versions");
+        output.line(&format!("removed {versions} from disk"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output) -> Result<()> {
+    let versions = program.client()?.history(args.id)?;
+    if output.is_json() {
+        output.document(&versions)?;
+        return Ok(());
+    }
+    for version in &versions {
+        let (look, change) = match version.change {
+            VersionChange::Added => (Look::Good, "added"),
+            VersionChange::Updated => (Look::Name, "updated"),
+            VersionChange::Deleted => (Look::Bad, "deleted"),
+        };
+        let number = format!("version {}  ", version.version);
+        let when = format!("  {}", version.changed_at);
+        output.styled(&[(Look::Bold, &number), (look, change), (Look::Dim, &when)])?;
+        match &version.memory {
+            Some(memory) => {
+                output.styled(&[(Look::Plain, "  "), (Look::Bold, &memory.title)])?;
+                for line in memory.content.lines() {
+                    output.styled(&[(Look::Plain, "  "), (Look::Plain, line)])?;
+                }
+            }
+            None if version.change != VersionChange::Deleted => {
+                output.line("  (removed from disk)")?
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `model`: works on the cache folder, with or without a service.
+
+use std::path::{Path, PathBuf};
+
+use indicatif::HumanBytes;
+use serde_json::json;
+use waypost_embedding::fetch::{self, Hub, Options, State};
+use waypost_project::Model;
+
+use crate::cli::ModelCommand;
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output, Unit};
+use crate::program::Program;
+use crate::{Lines, visible};
+
+pub(super) fn run(program: &Program, command: ModelCommand, output: &mut Output) -> Result<()> {
+    match command {
+        ModelCommand::Pull { name } => pull(program, name, output),
+        ModelCommand::Import { path, name } => import(program, &path, name, output),
+        ModelCommand::List => list(program, output),
+        ModelCommand::Verify { name } => verify(program, name, output),
+    }
+}
+
+/// The model that was named, else that of the settings.
+fn named(program: &Program, name: Option<String>) -> Result<String> {
+    match (name, &program.settings()?.model.name) {
+        (Some(name), _) => Ok(name),
+        (None, Model::Named(name)) => Ok(name.clone()),
+        (None, Model::Folder(folder)) => Err(Failure::usage(format!(
+            "the settings use the folder {} as it is; name a model",
+            folder.display()
+        ))),
+        (None, Model::Off) => Ok(fetch::DEFAULT_MODEL.to_owned()),
+    }
+}
+
+/// Where models come from: what the settings allow, and the hub's own variables.
+fn sources(program: &Program) -> Result<Options> {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let hub = Hub { endpoint: text("HF_ENDPOINT"), token: text("HF_TOKEN"), ..Hub::default() };
+    Ok(Options { offline: !program.settings()?.model.fetch, hub: Some(hub), ..Options::default() })
+}
+
+fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<()> {
+    let name = named(program, name)?;
+    let cache = &program.settings()?.model.cache_dir;
+    let bar = output.progress(Unit::Bytes);
+    let folder = fetch::ensure(&name, cache, &sources(program)?, &mut |progress| {
+        let said = if progress.file.is_empty() { progress.message } else { progress.file };
+        bar.set_message(visible(&said, Lines::Fold).into_owned());
+        bar.set_length(progress.total_bytes.unwrap_or(0));
+        bar.set_position(progress.done_bytes);
+    });
+    bar.finish_and_clear();
+    there(&name, &folder?, output)
+}
+
+fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Output) -> Result<()> {
+    let name = named(program, name)?;
+    if !path.exists() {
+        return Err(Failure::not_found(format!("{} is not there", path.display())));
+    }
+    let folder = fetch::import(path, &name, &program.settings()?.model.cache_dir)?;
+    there(&name, &folder, output)
+}
+
+fn there(name: &str, folder: &Path, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(&json!({ "name": name, "folder": folder.to_string_lossy() }))?;
+    } else {
+        output.line(&format!("{name} is in {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+fn list(program: &Program, output: &mut Output) -> Result<()> {
+    let settings = program.settings()?;
+    let models = fetch::list(&settings.model.cache_dir)?;
+    let in_use = |name: &str| matches!(&settings.model.name, Model::Named(used) if used == name);
+    let state = |state: State| match state {
+        State::Unchanged => (Look::Good, "unchanged"),
+        State::Changed => (Look::Bad, "changed"),
+        _ => (Look::Warn, "unrecorded"),
+    };
+    if output.is_json() {
+        let models: Vec<_> = models
+            .iter()
+            .map(|model| {
+                json!({
+                    "name": model.name,
+                    "folder": model.folder.to_string_lossy(),
+                    "bytes": model.bytes,
+                    "source": model.source,
+                    "fingerprint": model.fingerprint,
+                    "state": state(model.state).1,
+                    "inUse": in_use(&model.name),
+                })
+            })
+            .collect();
+        output.document(&models)?;
+        return Ok(());
+    }
+    if models.is_empty() {
+        output.note(&format!(
+            "no models in {}; `ctl model pull` brings one",
+            settings.model.cache_dir.display()
+        ));
+        return Ok(());
+    }
+    let rows: Vec<_> = models
+        .iter()
+        .map(|model| {
+            let (look, word) = state(model.state);
+            vec![
+                (Look::Name, model.name.clone()),
+                (Look::Plain, HumanBytes(model.bytes).to_string()),
+                (look, word.to_owned()),
+                (Look::Plain, model.source.clone()),
+                (
+                    Look::Plain,
+                    if in_use(&model.name) { "in use".to_owned() } else { String::new() },
+                ),
+                (Look::Dim, model.folder.display().to_string()),
+            ]
+        })
+        .collect();
+    output.table(&["NAME", "SIZE", "FILES", "FROM", "", "FOLDER"], &rows)?;
+    Ok(())
+}
+
+fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Result<()> {
+    let settings = program.settings()?;
+    let folder = match (name, &settings.model.name) {
+        (Some(name), _) if name.contains(['/', '\\']) => PathBuf::from(name),
+        (None, Model::Folder(folder)) => folder.clone(),
+        (name, _) => settings.model.cache_dir.join(named(program, name)?),
+    };
+    if !folder.is_dir() {
+        return Err(Failure::not_found(format!("there is no model in {}", folder.display()))
+            .with_hint("`ctl model list` shows what is there, `ctl model pull` brings one"));
+    }
+    let verified = fetch::verify(&folder)?;
+    if output.is_json() {
+        output.document(&json!({
+            "folder": folder.to_string_lossy(),
+            "bytes": verified.bytes,
+            "fingerprint": verified.fingerprint,
+            "pinned": verified.pinned,
+        }))?;
+        return Ok(());
+    }
+    let against =
+        if verified.pinned { "the pinned digests" } else { "the digests recorded when it came" };
+    output.line(&format!(
+        "{} in {} fit {against}",
+        HumanBytes(verified.bytes),
+        folder.display()
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! `status`, `reindex`, `compact`.
+
+use indicatif::HumanBytes;
+use waypost_api::{IndexRequest, ModelState, Status, StatusKind};
+
+use super::show;
+use crate::cli::ReindexArgs;
+use crate::failure::Result;
+use crate::output::{Look, Output, Unit};
+use crate::program::Program;
+
+pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let status = client.status()?;
+    if output.is_json() {
+        output.document(&status)?;
+        return Ok(());
+    }
+    let (look, word) = match status.status {
+        StatusKind::Ok => (Look::Good, "ok"),
+        StatusKind::Degraded => (Look::Warn, "degraded"),
+    };
+    let about = format!(
+        "  Waypost {} at {}, up {}",
+        status.version,
+        client.base_url(),
+        indicatif::HumanDuration(std::time::Duration::from_secs(status.uptime_seconds))
+    );
+    output.styled(&[(look, word), (Look::Plain, &about)])?;
+    if let Some(remedy) = &status.remedy {
+        output.styled(&[(Look::Warn, "remedy     "), (Look::Plain, remedy)])?;
+    }
+    for (name, value) in lines(&status) {
+        output.styled(&[(Look::Dim, &format!("{name:<11}")), (Look::Plain, &value)])?;
+    }
+    Ok(())
+}
+
+fn lines(status: &Status) -> Vec<(&'static str, String)> {
+    let listed = |counts: &std::collections::BTreeMap<String, u64>| {
+        let parts: Vec<_> =
+            counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+        parts.join(", ")
+    };
+    let mut lines = vec![("memories", status.memories.to_string())];
+    if !status.by_type.is_empty() {
+        lines.push(("by type", listed(&status.by_type)));
+    }
+    if !status.by_space.is_empty() {
+        lines.push(("by space", listed(&status.by_space)));
+    }
+    lines.push(("links", status.links.to_string()));
+    lines.push(("embedded", format!("{}, {} waiting", status.embedded, status.pending_embeddings)));
+    let model = &status.model;
+    let dimensions = model.dimensions.map_or(String::new(), |it| format!(", {it} dimensions"));
+    let fetched = match (model.state, model.fetched_bytes) {
+        (ModelState::Fetching, Some(done)) => {
+            let total = model
+                .total_bytes
+                .map_or(String::new(), |total| format!(" of {}", HumanBytes(total)));
+            format!(", {}{total}", HumanBytes(done))
+        }
+        _ => String::new(),
+    };
+    lines.push(("model", format!("{}: {}{dimensions}{fetched}", model.name, model.state.as_str())));
+    lines.push((
+        "index",
+        format!(
+            "{}, {}, {}",
+            show::count(status.index.documents, "document", "documents"),
+            show::count(status.index.terms, "term", "terms"),
+            HumanBytes(status.index.bytes)
+        ),
+    ));
+    lines.push(("on disk", HumanBytes(status.storage_bytes).to_string()));
+    let reindexed = status.last_reindex_at.map_or("never".to_owned(), |time| time.to_string());
+    lines.push(("reindexed", reindexed));
+    lines
+}
+
+pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output) -> Result<()> {
+    let request = IndexRequest { backfill: args.backfill.then_some(true) };
+    let bar = output.progress(Unit::Things);
+    let done = program.client()?.reindex(&request, &mut |progress| {
+        bar.set_message(crate::visible(&progress.phase, crate::Lines::Fold).into_owned());
+        bar.set_length(progress.total);
+        bar.set_position(progress.done);
+    });
+    bar.finish_and_clear();
+    let done = done?;
+    if output.is_json() {
+        output.document(&done)?;
+        return Ok(());
+    }
+    let mut text = format!("indexed {}", show::count(done.indexed, "memory", "memories"));
+    if args.backfill {
+        text += &format!(
+            ", embedded {}, skipped {}, failed {}",
+            done.embedded, done.skipped, done.failed
+        );
+    }
+    output.line(&format!("{text} in {} ms", done.duration_ms))?;
+    Ok(())
+}
+
+pub(super) fn compact(program: &Program, output: &mut Output) -> Result<()> {
+    let done = program.client()?.compact()?;
+    if output.is_json() {
+        output.document(&done)?;
+        return Ok(());
+    }
+    output.line(&format!(
+        "removed {} from disk; the log has {} instead of {}",
+        show::count(done.purged_versions, "version", "versions"),
+        HumanBytes(done.bytes_after),
+        HumanBytes(done.bytes_before)
+    ))?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! `search`.
+
+use waypost_api::{Explanation, Hit, SearchMode, SearchRequest};
+
+use super::{show, text_or_stdin};
+use crate::cli::{FilterArgs, SearchArgs};
+use crate::failure::Result;
+use crate::output::{Look, Output, cut};
+use crate::program::Program;
+use crate::span;
+
+/// Lines of content under a hit.
+const SNIPPET_LINES: usize = 2;
+
+pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -> Result<()> {
+    let query = text_or_stdin(args.query.join(" "))?;
+    let FilterArgs { kinds, tags, space, since, until } = args.filter;
+    let now = span::now();
+    let request = SearchRequest {
+        query,
+        limit: args.limit,
+        kinds,
+        tags,
+        space,
+        since: since.map(|it| span::past(&it, now)).transpose()?,
+        until: until.map(|it| span::past(&it, now)).transpose()?,
+        mode: args.mode.map(SearchMode::from),
+        explain: args.explain.then_some(true),
+        min_score: args.min_score,
+        include_superseded: args.include_superseded.then_some(true),
+    };
+    let found = program.client()?.search(&request)?;
+    if output.is_json() {
+        output.document(&found.hits)?;
+        return Ok(());
+    }
+    for hit in &found.hits {
+        show_hit(hit, output)?;
+    }
+    if found.hits.is_empty() {
+        output.note("nothing found");
+    }
+    let wanted = request.mode.unwrap_or(SearchMode::Hybrid);
+    if let Some(mode) = found.mode
+        && mode != wanted
+    {
+        output.note(&format!(
+            "searched {} instead of {}; `ctl status` tells why",
+            mode.as_str(),
+            wanted.as_str()
+        ));
+    }
+    Ok(())
+}
+
+fn show_hit(hit: &Hit, output: &mut Output) -> Result<()> {
+    let memory = &hit.memory;
+    let about = format!(
+        "  {} · {} · {}",
+        memory.kind,
+        memory.space,
+        show::day(&memory.created_at.to_string())
+    );
+    let mut head = vec![
+        (Look::Good, format!("{:.3}", hit.score)),
+        (Look::Name, format!("  #{}  ", memory.id)),
+        (Look::Bold, memory.title.clone()),
+        (Look::Dim, about),
+    ];
+    if let Some(newer) = memory.superseded_by {
+        head.push((Look::Warn, format!("  superseded by #{newer}")));
+    }
+    if !hit.contradicts.is_empty() {
+        let others: Vec<_> = hit.contradicts.iter().map(|id| format!("#{id}")).collect();
+        head.push((Look::Warn, format!("  contradicts {}", others.join(", "))));
+    }
+    let pieces: Vec<_> = head.iter().map(|(look, text)| (*look, text.as_str())).collect();
+    output.styled(&pieces)?;
+    let room = output.width().saturating_sub(7);
+    let lines = memory
+        .content
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && *line != memory.title);
+    for line in lines.take(SNIPPET_LINES) {
+        output.styled(&[(Look::Plain, "       "), (Look::Dim, &cut(line, room))])?;
+    }
+    if let Some(scores) = &hit.scores {
+        for signal in &scores.signals {
+            let rank = signal.rank.map_or(String::new(), |rank| format!(", rank {rank}"));
+            let text = format!(
+                "       {:<10} {:.4} × weight {}{rank}",
+                signal.name, signal.value, signal.weight
+            );
+            output.line(&text)?;
+        }
+        if !scores.terms.is_empty() {
+            output.line(&format!("       terms      {}", scores.terms.join(", ")))?;
+        }
+        if let Some(explanation) = &scores.explanation {
+            explain(explanation, 0, output)?;
+        }
+    }
+    for link in hit.links.iter().flatten() {
+        output.line(&format!(
+            "       link       #{} {} #{}",
+            link.from,
+            link.kind.as_str(),
+            link.to
+        ))?;
+    }
+    Ok(())
+}
+
+fn explain(explanation: &Explanation, depth: usize, output: &mut Output) -> Result<()> {
+    let indent = "  ".repeat(depth);
+    output.styled(&[(
+        Look::Dim,
+        &format!("       {indent}{:.4} {}", explanation.value, explanation.description),
+    )])?;
+    for child in &explanation.children {
+        explain(child, depth + 1, output)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! `token`: through the service, or while none runs, in its file.
+
+use serde_json::json;
+use waypost_api::client;
+use waypost_api::{NewTokenRequest, Scope, Time, TokenCreated, TokenInfo};
+use waypost_auth::{NewToken, TokenStore};
+
+use super::show;
+use crate::cli::{TokenCommand, TokenCreateArgs};
+use crate::exit;
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+use crate::span;
+
+pub(super) fn run(program: &Program, command: TokenCommand, output: &mut Output) -> Result<()> {
+    match command {
+        TokenCommand::Create(args) => create(program, args, output),
+        TokenCommand::List => list(program, output),
+        TokenCommand::Revoke { ids } => revoke(program, &ids, output),
+    }
+}
+
+/// Asks the service, else, if none answers, works on the file of tokens of this project's store. Both lock the file,
+/// so a service that starts meanwhile does no harm.
+fn either<T>(
+    program: &Program,
+    output: &mut Output,
+    ask: impl FnOnce(&client::Client) -> client::Result<T>,
+    alone: impl FnOnce(&TokenStore) -> Result<T>,
+) -> Result<T> {
+    match ask(&program.client()?) {
+        Err(error @ client::Error::NotReachable { .. }) => {
+            let file = program.tokens_file()?;
+            if !file.exists() {
+                return Err(Failure::from(error));
+            }
+            let value = alone(&TokenStore::open(&file)?)?;
+            output.note(&format!("no service answers; this is about {}", file.display()));
+            Ok(value)
+        }
+        answered => Ok(answered?),
+    }
+}
+
+fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Result<()> {
+    let now = span::now();
+    let scopes = args.scopes.iter().map(|name| scope(name)).collect::<Result<Vec<_>>>()?;
+    let request = NewTokenRequest {
+        scopes,
+        expires_at: args
+            .expires
+            .filter(|it| it != "never")
+            .map(|it| span::future(&it, now))
+            .transpose()?,
+        space: args.space,
+        note: args.note,
+    };
+    let created = either(
+        program,
+        output,
+        |client| client.create_token(&request),
+        |store| {
+            let mut new =
+                NewToken::new(request.scopes.iter().filter_map(|it| it.as_str().parse().ok()));
+            new.expires = request.expires_at.map(|it| it.0);
+            new.space.clone_from(&request.space);
+            new.note.clone_from(&request.note);
+            let (secret, info) = store.create(new, now.0)?;
+            Ok(TokenCreated { token: secret.expose().to_owned(), info: wire(&info) })
+        },
+    )?;
+    if output.is_json() {
+        output.document(&created)?;
+        return Ok(());
+    }
+    output.line(&created.token)?;
+    let until =
+        created.info.expires_at.map_or("without an end".to_owned(), |time| format!("until {time}"));
+    output.note(&format!(
+        "token {} works {until}; it is shown this once and never again",
+        created.info.id
+    ));
+    Ok(())
+}
+
+fn scope(name: &str) -> Result<Scope> {
+    Scope::from_name(name).ok_or_else(|| {
+        let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
+        Failure::usage(format!("there is no scope {name:?}; there are {}", known.join(", ")))
+    })
+}
+
+fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
+    TokenInfo {
+        id: info.id.as_str().to_owned(),
+        scopes: info.scopes.iter().filter_map(|it| Scope::from_name(it.as_str())).collect(),
+        created_at: Time(info.created),
+        expires_at: info.expires.map(Time),
+        space: info.space.clone(),
+        note: info.note.clone(),
+        last_used_at: info.last_used.map(Time),
+        revoked_at: info.revoked.map(Time),
+    }
+}
+
+fn list(program: &Program, output: &mut Output) -> Result<()> {
+    let tokens = either(program, output, client::Client::tokens, |store| {
+        Ok(store.list()?.iter().map(wire).collect::<Vec<_>>())
+    })?;
+    if output.is_json() {
+        output.document(&tokens)?;
+        return Ok(());
+    }
+    let now = span::now();
+    let day = |time: Option<Time>, none: &str| {
+        time.map_or(none.to_owned(), |it| show::day(&it.to_string()))
+    };
+    let rows: Vec<_> = tokens
+        .iter()
+        .map(|token| {
+            let (look, state) = match (token.revoked_at, token.expires_at) {
+                (Some(_), _) => (Look::Bad, "revoked"),
+                (None, Some(end)) if end <= now => (Look::Bad, "expired"),
+                _ => (Look::Good, "works"),
+            };
+            let scopes: Vec<_> = token.scopes.iter().map(|it| it.as_str()).collect();
+            vec![
+                (Look::Name, token.id.clone()),
+                (look, state.to_owned()),
+                (Look::Plain, scopes.join(", ")),
+                (Look::Plain, token.space.clone().unwrap_or_else(|| "all".to_owned())),
+                (Look::Plain, day(token.expires_at, "never")),
+                (Look::Plain, day(token.last_used_at, "never")),
+                (Look::Dim, token.note.clone().unwrap_or_default()),
+            ]
+        })
+        .collect();
+    output.table(&["ID", "STATE", "SCOPES", "SPACE", "EXPIRES", "USED", "NOTE"], &rows)?;
+    Ok(())
+}
+
+fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> {
+    for id in ids {
+        // A whole token is as good as its id: whoever found one in the open has nothing else.
+        let id = id.strip_prefix("wp_").and_then(|rest| rest.split('_').next()).unwrap_or(id);
+        either(
+            program,
+            output,
+            |client| client.revoke_token(id),
+            |store| {
+                let known = id.parse().map_err(|_| no_token(id))?;
+                store.revoke(known, span::now().0)?;
+                Ok(())
+            },
+        )
+        .map_err(
+            |failure| if failure.code() == exit::NOT_FOUND { no_token(id) } else { failure },
+        )?;
+        if !output.is_json() {
+            output.line(&format!("revoked {id}"))?;
+        }
+    }
+    if output.is_json() {
+        output.document(&json!({ "revoked": ids }))?;
+    }
+    Ok(())
+}
+
+fn no_token(id: &str) -> Failure {
+    Failure::not_found(format!("there is no token {id:?}"))
+        .with_hint("`ctl token list` shows the tokens that there are")
+}

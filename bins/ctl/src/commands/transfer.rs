@@ -1,0 +1,245 @@
+//! `batch`, `export`, `import`, `backup`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use indicatif::HumanBytes;
+use serde_json::json;
+use waypost_api::BatchResult;
+use waypost_api::client::Client;
+
+use super::show;
+use crate::cli::{BackupArgs, BatchArgs, ExportArgs, ImportArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Unit};
+use crate::program::Program;
+use crate::span;
+
+/// Lines and bytes of one request of a batch: enough to share the syncs, few enough to show progress.
+const CHUNK_LINES_MAX: usize = 1000;
+const CHUNK_BYTES_MAX: usize = 4 << 20;
+/// A line longer than this cannot be an add: its content alone may have 1 MiB, six times that as escapes.
+const LINE_BYTES_MAX: u64 = 16 << 20;
+/// Bad lines that are shown; all of them are counted.
+const PROBLEMS_SHOWN: u64 = 20;
+
+#[derive(Default)]
+struct Tally {
+    added: u64,
+    existing: u64,
+    failed: u64,
+}
+
+pub(super) fn batch(program: &Program, args: &BatchArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let (input, bytes) = open(&args.file)?;
+    let mut input = BufReader::with_capacity(1 << 20, input);
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("adding");
+    bar.set_length(bytes.unwrap_or(0));
+    let mut tally = Tally::default();
+    let mut first_line = 1;
+    let mut chunk = Vec::new();
+    loop {
+        chunk.clear();
+        let mut numbers = Vec::new();
+        while numbers.len() < CHUNK_LINES_MAX && chunk.len() < CHUNK_BYTES_MAX {
+            let start = chunk.len();
+            let read = input
+                .by_ref()
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut chunk)
+                .map_err(Failure::from)?;
+            if read == 0 {
+                break;
+            }
+            if read as u64 == LINE_BYTES_MAX {
+                return Err(Failure::new(format!(
+                    "line {first_line} is longer than 16 MiB; nothing from it on was sent"
+                )));
+            }
+            bar.inc(read as u64);
+            if chunk[start..].iter().all(u8::is_ascii_whitespace) {
+                chunk.truncate(start);
+            } else {
+                if chunk.last() != Some(&b'\n') {
+                    chunk.push(b'\n');
+                }
+                numbers.push(first_line);
+            }
+            first_line += 1;
+        }
+        if numbers.is_empty() {
+            break;
+        }
+        send(&client, &chunk, &numbers, &mut tally, output)?;
+    }
+    bar.finish_and_clear();
+    let Tally { added, existing, failed } = tally;
+    let summary = format!(
+        "{}, {existing} there already",
+        show::count(added, "memory added", "memories added")
+    );
+    if !output.is_json() {
+        output.line(&summary)?;
+    }
+    if failed > 0 {
+        return Err(Failure::new(format!("{} failed", show::count(failed, "line", "lines"))));
+    }
+    Ok(())
+}
+
+/// Sends one chunk; results get the line numbers of the whole input.
+fn send(
+    client: &Client,
+    chunk: &[u8],
+    numbers: &[u64],
+    tally: &mut Tally,
+    output: &mut Output,
+) -> Result<()> {
+    let results = client.batch(chunk)?;
+    if results.len() != numbers.len() {
+        let message = format!("the service answered {} of {} lines", results.len(), numbers.len());
+        return Err(Failure::new(message)
+            .with_hint("run the batch again: what is there already is not stored twice"));
+    }
+    for (result, line) in results.into_iter().zip(numbers) {
+        match result.status {
+            201 => tally.added += 1,
+            200 => tally.existing += 1,
+            _ => {
+                tally.failed += 1;
+                let detail =
+                    result.problem.as_ref().map_or("failed", |problem| problem.detail.as_str());
+                if tally.failed <= PROBLEMS_SHOWN {
+                    output.warn(&format!("line {line}: {detail}"));
+                }
+            }
+        }
+        if output.is_json() {
+            output.line_of_json(&BatchResult { line: *line, ..result })?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn export(program: &Program, args: &ExportArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    if args.file.as_os_str() == "-" {
+        client.export(output.raw())?;
+        return Ok(());
+    }
+    let bytes = export_to(&client, &args.file)?;
+    written(&args.file, bytes, output)
+}
+
+pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let file = if args.to.is_dir() {
+        // Colons are no part of file names everywhere.
+        let time = span::now().to_string().replace(':', "").replace(".000", "");
+        args.to.join(format!("waypost-{time}.ndjson"))
+    } else {
+        args.to.clone()
+    };
+    let bytes = export_to(&client, &file)?;
+    written(&file, bytes, output)
+}
+
+fn written(file: &Path, bytes: u64, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(&json!({ "file": file.to_string_lossy(), "bytes": bytes }))?;
+    } else {
+        output.line(&format!("wrote {} to {}", HumanBytes(bytes), file.display()))?;
+    }
+    Ok(())
+}
+
+/// Writes an export beside the file and puts it in place when it is whole and on disk.
+fn export_to(client: &Client, file: &Path) -> Result<u64> {
+    let cannot = |what: &str, error: &io::Error| {
+        Failure::of(error).while_doing(format!("{} cannot be {what}", file.display()))
+    };
+    let mut name =
+        file.file_name().ok_or_else(|| Failure::usage("the export needs a file name"))?.to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    let part = Part(file.with_file_name(name));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut output = options.open(&part.0).map_err(|error| cannot("created", &error))?;
+    let bytes = client.export(&mut output)?;
+    output.flush().and_then(|()| output.sync_all()).map_err(|error| cannot("written", &error))?;
+    drop(output);
+    fs::rename(&part.0, file).map_err(|error| cannot("put in place", &error))?;
+    #[cfg(unix)]
+    if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
+        File::open(folder)
+            .and_then(|it| it.sync_all())
+            .map_err(|error| cannot("synced", &error))?;
+    }
+    Ok(bytes)
+}
+
+/// A file that goes away again unless it was renamed.
+struct Part(PathBuf);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Renamed files are gone already.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let (input, bytes) = open(&args.file)?;
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("importing");
+    bar.set_length(bytes.unwrap_or(0));
+    let mut input = bar.wrap_read(input);
+    let imported = client.import(&mut input);
+    bar.finish_and_clear();
+    let imported = imported?;
+    for problem in imported.problems.iter().take(PROBLEMS_SHOWN as usize) {
+        output.warn(&format!("line {}: {}", problem.line, problem.message));
+    }
+    if output.is_json() {
+        output.document(&imported)?;
+    } else {
+        output.line(&format!(
+            "{}, {}, {} there already",
+            show::count(imported.memories, "memory imported", "memories imported"),
+            show::count(imported.links, "link", "links"),
+            imported.existing
+        ))?;
+    }
+    match imported.problems.len() as u64 {
+        0 => Ok(()),
+        bad => {
+            Err(Failure::new(format!("{} not taken", show::count(bad, "line was", "lines were"))))
+        }
+    }
+}
+
+/// A file or standard input, with its length where it is known.
+fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
+    if path.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let cannot = |error: io::Error| {
+        let code = if error.kind() == io::ErrorKind::NotFound {
+            crate::exit::NOT_FOUND
+        } else {
+            crate::exit::FAILED
+        };
+        Failure::of(&error)
+            .while_doing(format!("{} cannot be read", path.display()))
+            .with_code(code)
+    };
+    let file = File::open(path).map_err(cannot)?;
+    let bytes = file.metadata().map_err(cannot)?.len();
+    Ok((Box::new(file), Some(bytes)))
+}

@@ -1,0 +1,264 @@
+//! The only module that writes to the terminal.
+//!
+//! Texts of others (stored memories, answers, file names) go through [`visible`] here, so that no command can forget it.
+
+use std::io::{self, BufWriter, IsTerminal, StderrLock, StdoutLock, Write};
+
+use clap::ValueEnum;
+use console::measure_text_width;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::visible::{Lines, visible, visible_json};
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How a piece of text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Warn,
+    Bad,
+    Name,
+}
+
+impl Look {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Bold => "1",
+            Self::Dim => "2",
+            Self::Good => "32",
+            Self::Warn => "33",
+            Self::Bad => "1;31",
+            Self::Name => "36",
+        }
+    }
+}
+
+/// Standard output, locked and buffered, and standard error.
+pub(crate) struct Output {
+    out: BufWriter<StdoutLock<'static>>,
+    json: bool,
+    is_terminal: bool,
+    colors_out: bool,
+    colors_err: bool,
+    width: usize,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool, color: Color) -> Self {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        let set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|it| it == "dumb");
+        let auto = !set("NO_COLOR") && !dumb;
+        let colored = |terminal: bool| match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => auto && terminal,
+        };
+        let width = console::Term::stdout()
+            .size_checked()
+            .map_or(100, |(_, columns)| usize::from(columns).max(40));
+        Self {
+            out: BufWriter::new(stdout.lock()),
+            json,
+            is_terminal,
+            colors_out: colored(is_terminal),
+            colors_err: colored(io::stderr().is_terminal()),
+            width,
+        }
+    }
+
+    /// Whether the answer should be JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Columns to lay text out in.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// One JSON document: indented for a reader at a terminal, a line for a script.
+    pub(crate) fn document(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = if self.is_terminal {
+            serde_json::to_string_pretty(value)
+        } else {
+            serde_json::to_string(value)
+        }?;
+        writeln!(self.out, "{}", visible_json(&text))
+    }
+
+    /// One JSON value on a line of its own.
+    pub(crate) fn line_of_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let text = serde_json::to_string(value)?;
+        writeln!(self.out, "{}", visible_json(&text))
+    }
+
+    /// A line of text.
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+        self.styled(&[(Look::Plain, text)])
+    }
+
+    /// A line in pieces, each with its look. Line breaks in them become blanks.
+    pub(crate) fn styled(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
+        for (look, text) in pieces {
+            let text = visible(text, Lines::Fold);
+            write!(self.out, "{}", painted(self.colors_out, *look, &text))?;
+        }
+        writeln!(self.out)
+    }
+
+    /// A text of several lines.
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))
+    }
+
+    /// Bytes as they are, for output that is a file's content, such as an export.
+    pub(crate) fn raw(&mut self) -> &mut dyn Write {
+        &mut self.out
+    }
+
+    /// A table; its cells are folded to a line each, the last column is cut to the terminal's width.
+    pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> io::Result<()> {
+        let shown: Vec<Vec<(Look, String)>> = rows
+            .iter()
+            .map(|row| {
+                row.iter()
+                    .map(|(look, text)| (*look, visible(text, Lines::Fold).into_owned()))
+                    .collect()
+            })
+            .collect();
+        let mut widths: Vec<usize> = heads.iter().map(|head| measure_text_width(head)).collect();
+        for row in &shown {
+            for (width, (_, cell)) in widths.iter_mut().zip(row) {
+                *width = (*width).max(measure_text_width(cell)).min(60);
+            }
+        }
+        let heads: Vec<_> = heads.iter().map(|head| (Look::Dim, (*head).to_owned())).collect();
+        for row in std::iter::once(&heads).chain(&shown) {
+            self.row(row, &widths)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[(Look, String)], widths: &[usize]) -> io::Result<()> {
+        let last = row.len().saturating_sub(1);
+        let mut used = 0;
+        for (idx, ((look, cell), width)) in row.iter().zip(widths).enumerate() {
+            let room = if idx == last && self.is_terminal {
+                self.width.saturating_sub(used).max(10)
+            } else {
+                *width
+            };
+            let room = if idx == last && !self.is_terminal { usize::MAX } else { room };
+            let cell = cut(cell, room);
+            let padding =
+                if idx == last { 0 } else { width.saturating_sub(measure_text_width(&cell)) + 2 };
+            used += width + 2;
+            write!(self.out, "{}{}", painted(self.colors_out, *look, &cell), " ".repeat(padding))?;
+        }
+        writeln!(self.out)
+    }
+
+    /// A remark on standard error: it is not part of the answer.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.on_stderr(&[(Look::Dim, "note:"), (Look::Plain, text)]);
+    }
+
+    /// A warning on standard error.
+    pub(crate) fn warn(&mut self, text: &str) {
+        self.on_stderr(&[(Look::Warn, "warning:"), (Look::Plain, text)]);
+    }
+
+    /// Says why the command failed, and what to do.
+    pub(crate) fn fail(&mut self, failure: &Failure) {
+        if self.finish().is_err() || failure.code() == crate::exit::DONE {
+            return;
+        }
+        self.on_stderr(&[(Look::Bad, "error:"), (Look::Plain, failure.message())]);
+        for cause in failure.causes() {
+            self.on_stderr(&[(Look::Dim, "  because:"), (Look::Plain, cause)]);
+        }
+        if let Some(hint) = failure.hint() {
+            self.on_stderr(&[(Look::Name, "hint:"), (Look::Plain, hint)]);
+        }
+    }
+
+    fn on_stderr(&mut self, pieces: &[(Look, &str)]) {
+        let colors = self.colors_err;
+        let words: Vec<_> = pieces
+            .iter()
+            .map(|(look, text)| painted(colors, *look, &visible(text, Lines::Keep)))
+            .collect();
+        let mut stderr: StderrLock<'_> = io::stderr().lock();
+        // There is nowhere left to complain to.
+        drop(writeln!(stderr, "{}", words.join(" ")));
+    }
+
+    /// A progress bar on standard error, for terminals only.
+    pub(crate) fn progress(&mut self, unit: Unit) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let template = match unit {
+            Unit::Things => "{msg:12} {bar:30} {pos}/{len}",
+            Unit::Bytes => "{msg:28} {bar:30} {bytes}/{total_bytes}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar
+    }
+
+    /// Writes out what is buffered.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What a progress bar counts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unit {
+    Things,
+    Bytes,
+}
+
+fn painted(colors: bool, look: Look, text: &str) -> String {
+    if !colors || look == Look::Plain || text.is_empty() {
+        return text.to_owned();
+    }
+    format!("\u{1b}[{}m{text}\u{1b}[0m", look.code())
+}
+
+/// The text, cut to that many columns.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if measure_text_width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += measure_text_width(c.encode_utf8(&mut [0; 4]));
+        if used > columns {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}

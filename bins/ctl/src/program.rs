@@ -1,0 +1,97 @@
+//! What every command needs: the project, its settings, the client.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use waypost_api::client::Client;
+use waypost_project::{Flag, Project, Settings, Sources};
+
+use crate::cli::Global;
+use crate::exit;
+use crate::failure::{Failure, Result};
+
+/// The project and the settings that a command runs with.
+pub(crate) struct Program {
+    project: Project,
+    current_dir: PathBuf,
+    flags: Vec<Flag>,
+    settings: OnceCell<Settings>,
+}
+
+impl Program {
+    pub(crate) fn new(global: Global) -> Result<Self> {
+        let current_dir = std::env::current_dir().map_err(|error| {
+            Failure::of(&error)
+                .while_doing("the current folder cannot be found")
+                .with_hint("go to a folder that exists")
+        })?;
+        let project = match &global.project {
+            Some(folder) => {
+                Project::at(folder).map_err(|error| Failure::of(&error).with_code(exit::USAGE))?
+            }
+            None => Project::find(&current_dir)?,
+        };
+        let mut flags = Vec::new();
+        if let Some(url) = global.url {
+            flags.push(Flag::new("url", "--url", url));
+        }
+        if let Some(file) = global.token_file {
+            let file = file.into_os_string().into_string();
+            let file = file.map_err(|_| Failure::usage("--token-file: the path is not UTF-8"))?;
+            flags.push(Flag::new("token_file", "--token-file", file));
+        }
+        Ok(Self { project, current_dir, flags, settings: OnceCell::new() })
+    }
+
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The settings; read when they are asked for, so that a broken file does not stop what does not need it.
+    pub(crate) fn settings(&self) -> Result<&Settings> {
+        if let Some(settings) = self.settings.get() {
+            return Ok(settings);
+        }
+        let environment = |name: &str| std::env::var_os(name);
+        let settings = Settings::resolve(&Sources {
+            project: &self.project,
+            current_dir: &self.current_dir,
+            flags: &self.flags,
+            environment: &environment,
+        })
+        .map_err(|error| match &error {
+            waypost_project::Error::Value { place, .. } if place.starts_with("--") => {
+                Failure::of(&error).with_code(exit::USAGE)
+            }
+            _ => error.into(),
+        })?;
+        Ok(self.settings.get_or_init(|| settings))
+    }
+
+    /// The store's file of tokens, which the service keeps.
+    pub(crate) fn tokens_file(&self) -> Result<PathBuf> {
+        Ok(self.settings()?.data_dir.join("tokens.json"))
+    }
+
+    /// A client with the token of the token file. Without such a file it asks without a token: an unprotected route
+    /// still answers, and of the others the service says what is missing.
+    pub(crate) fn client(&self) -> Result<Client> {
+        let settings = self.settings()?;
+        let token = read_token(&settings.token_file)?;
+        Ok(Client::new(&settings.url, token.as_deref())?)
+    }
+}
+
+/// The token in a file; `None` if there is no such file.
+pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = waypost_auth::read_token_file(path).map_err(|error| {
+        Failure::of(&error)
+            .while_doing(format!("the token file {} cannot be used", path.display()))
+            .with_code(exit::NOT_ALLOWED)
+            .with_hint("name another one with --token-file, or remove it: the service's next start makes a new one")
+    })?;
+    Ok(Some(file.secret.expose().to_owned()))
+}

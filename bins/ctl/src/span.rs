@@ -1,0 +1,60 @@
+//! Points in time on the command line: `30d`, `2025-01-31`, `2025-01-31T09:30:00Z`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use waypost_api::Time;
+
+use crate::failure::{Failure, Result};
+
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+
+/// Now.
+pub(crate) fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// A time as it is written: RFC 3339, a day, or a span before now such as `7d`.
+pub(crate) fn past(text: &str, now: Time) -> Result<Time> {
+    point(text, |ms| now.0.checked_sub(ms))
+}
+
+/// A time as it is written: RFC 3339, a day, or a span from now such as `30d`.
+pub(crate) fn future(text: &str, now: Time) -> Result<Time> {
+    let time = point(text, |ms| now.0.checked_add(ms))?;
+    if time <= now {
+        return Err(Failure::usage(format!(
+            "{text} is over already; give a time to come, such as `30d`"
+        )));
+    }
+    Ok(time)
+}
+
+fn point(text: &str, from_now: impl Fn(i64) -> Option<i64>) -> Result<Time> {
+    let day = format!("{text}T00:00:00Z");
+    let written = text.parse().or_else(|_| day.parse()).ok();
+    let spanned = || span_ms(text).and_then(from_now).map(Time);
+    written.or_else(spanned).ok_or_else(|| {
+        Failure::usage(format!(
+            "{text:?} is no point in time; write `30d`, `12h`, `2w`, a day such as `2025-01-31` or `2025-01-31T09:30:00Z`"
+        ))
+    })
+}
+
+fn span_ms(text: &str) -> Option<i64> {
+    let unit = text.chars().last()?;
+    let count: i64 =
+        text[..text.len() - unit.len_utf8()].parse().ok().filter(|count| *count >= 0)?;
+    let unit_ms = match unit {
+        's' => 1_000,
+        'm' => MINUTE_MS,
+        'h' => 60 * MINUTE_MS,
+        'd' => DAY_MS,
+        'w' => 7 * DAY_MS,
+        'y' => 365 * DAY_MS,
+        _ => return None,
+    };
+    // A century is enough, and stays inside what RFC 3339 can write.
+    count.checked_mul(unit_ms).filter(|ms| *ms <= 36_500 * DAY_MS)
+}

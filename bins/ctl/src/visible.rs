@@ -1,0 +1,70 @@
+//! Stored text on a terminal: what would command the terminal is shown instead of obeyed.
+
+use std::borrow::Cow;
+
+/// What becomes of line breaks and tabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// They stay.
+    Keep,
+    /// They become blanks.
+    Fold,
+}
+
+/// The text with every character that a terminal obeys, or that hides or reorders other text, as an escape such as
+/// `\u{1b}`.
+///
+/// ```
+/// use waypost_ctl::{Lines, visible};
+/// assert_eq!(visible("red \u{1b}[31mtext", Lines::Fold), "red \\u{1b}[31mtext");
+/// ```
+pub fn visible(text: &str, lines: Lines) -> Cow<'_, str> {
+    let stays = |c: char| match c {
+        '\n' | '\t' => lines == Lines::Keep,
+        c => !is_dangerous(c),
+    };
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\n' | '\t' if lines == Lines::Fold => shown.push(' '),
+            c if stays(c) => shown.push(c),
+            c => {
+                shown += &format!("\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// JSON text with the same characters as `\uXXXX`. Outside of strings JSON has none of them.
+pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(|c| c != '\n' && is_dangerous(c)) {
+        return Cow::Borrowed(json);
+    }
+    let mut shown = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if c == '\n' || !is_dangerous(c) {
+            shown.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            shown += &format!("\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn is_dangerous(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' // direction
+            | '\u{2028}' | '\u{2029}' // line and paragraph separators
+            | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' // invisible
+            | '\u{fff9}'..='\u{fffb}' // interlinear annotation
+            | '\u{e0000}'..='\u{e007f}') // tags, which carry invisible text
+}
