@@ -1,1 +1,2 @@
-//! Programs that embed the crates, run in CI.
+//! Programs that embed the crates. Each checks what it shows: an example that stops being true
+//! fails. Run one with `cargo run --package waypost-examples --example add_and_search`.

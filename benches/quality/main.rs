@@ -13,12 +13,13 @@ mod vectors;
 
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use waypost_embedding::fetch;
 use waypost_memory::SearchMode;
+use waypost_project::models_dir;
 
 use self::data::Collection;
 use self::measure::Measures;
@@ -71,17 +72,14 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = arguments()?;
-    let cache = cache_folder()?;
+    let models = models_dir(&|name| std::env::var_os(name)).context("no cache folder")?;
     let folder = match arguments.model {
         Some(folder) => folder,
-        None => fetch::ensure(
-            fetch::DEFAULT_MODEL,
-            &cache.join("waypost/models"),
-            &fetch::Options::default(),
-            &mut |_| {},
-        )?,
+        None => {
+            fetch::ensure(fetch::DEFAULT_MODEL, &models, &fetch::Options::default(), &mut |_| {})?
+        }
     };
-    let model = Arc::new(CachedModel::load(&folder, &cache.join("waypost/quality"))?);
+    let model = Arc::new(CachedModel::load(&folder, &models.with_file_name("quality"))?);
     let mut out = io::stdout().lock();
     let mut whole = Table::new("All questions");
     let mut by_category = Table::new("LoCoMo by category (hybrid)");
@@ -168,12 +166,4 @@ fn arguments() -> Result<Arguments> {
         }
     }
     Ok(arguments)
-}
-
-fn cache_folder() -> Result<PathBuf> {
-    if let Some(folder) = std::env::var_os("XDG_CACHE_HOME").filter(|it| !it.is_empty()) {
-        return Ok(folder.into());
-    }
-    let home = std::env::var_os("HOME").context("HOME is not set: name the model with --model")?;
-    Ok(Path::new(&home).join(".cache"))
 }

@@ -37,7 +37,7 @@ impl<'a> Filled<'a> {
     ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let (store, _) = Store::open(folder.path(), StoreOptions::default())?;
-        store.set_embedder(Some(embedder));
+        store.set_embedder(Some(embedder))?;
         let mut places: HashMap<MemoryId, Vec<usize>> = HashMap::new();
         let now = Timestamp::from_millis(1_767_225_600_000);
         for (first, chunk) in collection.documents.chunks(256).enumerate() {

@@ -1,0 +1,31 @@
+# Prints the recipes.
+default:
+    @just --list
+
+# Installs what the tests need and passes them.
+test:
+    ./scripts/test
+
+# Builds and starts the service for this folder.
+serve *arguments:
+    ./scripts/start {{arguments}}
+
+# Everything that must hold before a change lands.
+check: test deny
+
+# Licences, bans and advisories.
+deny:
+    cargo deny check
+
+# How well search finds, over the collections in a folder.
+quality data="../shared/eval":
+    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}}
+
+# The same beside tantivy, SQLite's FTS5 and the model alone.
+quality-peers data="../shared/eval":
+    cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers -- {{data}} > target/peers.tsv
+    cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.tsv
+
+# The documentation of the crates.
+docs:
+    cargo doc --workspace --no-deps --open

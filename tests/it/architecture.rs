@@ -1,0 +1,137 @@
+//! The layering rules of docs/architecture.md, checked against `cargo metadata`.
+//!
+//! A failure here means that a `Cargo.toml` gained an edge the architecture forbids. Change the
+//! document first, then this table, then the manifest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::{output_of, root};
+
+/// Every library crate, and the workspace crates that it may name in `[dependencies]`.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("waypost-api", &[]),
+    ("waypost-auth", &[]),
+    ("waypost-embedding", &[]),
+    ("waypost-log", &[]),
+    ("waypost-memory", &["waypost-log", "waypost-ranking"]),
+    ("waypost-project", &[]),
+    ("waypost-ranking", &[]),
+];
+
+/// External crates that only the listed workspace crates may reach, directly or not, when each is
+/// built with its own features.
+const CONFINED: &[(&str, &[&str])] = &[
+    ("axum", &["waypost-service"]),
+    (
+        "candle-core",
+        &["waypost-embedding", "waypost-service", "waypost-benches", "waypost-examples"],
+    ),
+    ("clap", &["waypost-service", "waypost-ctl"]),
+    ("hyper", &["waypost-service"]),
+    (
+        "sled",
+        &[
+            "waypost-memory",
+            "waypost-service",
+            "waypost-ctl",
+            "waypost-benches",
+            "waypost-examples",
+        ],
+    ),
+    ("tokio", &["waypost-service"]),
+];
+
+/// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring.
+const PACKAGES_MAX: usize = 420;
+
+#[test]
+fn library_crates_import_only_what_the_architecture_allows() {
+    let workspace = Workspace::load();
+    for (name, allowed) in MAY_IMPORT {
+        let found = &workspace.declared[*name];
+        let extra: Vec<&String> = found
+            .iter()
+            .filter(|it| workspace.declared.contains_key(*it) && !allowed.contains(&it.as_str()))
+            .collect();
+        assert!(extra.is_empty(), "{name} may import {allowed:?}, but also imports {extra:?}");
+    }
+}
+
+#[test]
+fn every_library_crate_has_a_layering_rule() {
+    let listed: BTreeSet<&str> = MAY_IMPORT.iter().map(|(name, _)| *name).collect();
+    let workspace = Workspace::load();
+    let found: BTreeSet<&str> = workspace.libraries.iter().map(String::as_str).collect();
+    assert_eq!(found, listed, "crates/ on the left, MAY_IMPORT on the right");
+}
+
+/// `cargo metadata` unites the features of the whole workspace; `cargo tree` shows each package as
+/// it is built alone.
+#[test]
+fn heavy_dependencies_stay_where_they_belong() {
+    for package in Workspace::load().declared.keys() {
+        let tree = output_of(
+            env!("CARGO"),
+            &[
+                "tree",
+                "--package",
+                package,
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--format",
+                "{p}",
+                "--offline",
+                "--locked",
+            ],
+        );
+        let reached: BTreeSet<&str> =
+            tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(reached.contains(package.as_str()), "cargo tree shows {package} itself");
+        for (external, allowed) in CONFINED {
+            let may = allowed.contains(&package.as_str());
+            assert!(may || !reached.contains(external), "{package} must not reach {external}");
+        }
+    }
+}
+
+#[test]
+fn the_lock_file_stays_below_its_ceiling() {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock is there");
+    let packages = lock.lines().filter(|it| *it == "[[package]]").count();
+    assert!(packages <= PACKAGES_MAX, "{packages} packages, {PACKAGES_MAX} are allowed");
+}
+
+struct Workspace {
+    /// Each package of the workspace to what it names in `[dependencies]`.
+    declared: BTreeMap<String, BTreeSet<String>>,
+    /// The packages in `crates/`.
+    libraries: BTreeSet<String>,
+}
+
+impl Workspace {
+    fn load() -> Self {
+        let metadata = output_of(
+            env!("CARGO"),
+            &["metadata", "--format-version", "1", "--no-deps", "--offline", "--locked"],
+        );
+        let metadata: Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
+        let text = |it: &Value| it.as_str().expect("a string").to_owned();
+        let list = |it: &Value| it.as_array().expect("an array").clone();
+        let library_root = format!("{}/crates/", text(&metadata["workspace_root"]));
+        let mut workspace = Self { declared: BTreeMap::new(), libraries: BTreeSet::new() };
+        for package in list(&metadata["packages"]) {
+            let name = text(&package["name"]);
+            if text(&package["manifest_path"]).starts_with(&library_root) {
+                workspace.libraries.insert(name.clone());
+            }
+            let dependencies = list(&package["dependencies"]);
+            let normal = dependencies.iter().filter(|it| it["kind"].is_null());
+            workspace.declared.insert(name, normal.map(|it| text(&it["name"])).collect());
+        }
+        workspace
+    }
+}
