@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::{Metadata, MetadataValue, Timestamp};
 
 /// Bytes that are not what they should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
 /// Appends values to a buffer.

@@ -18,6 +18,18 @@ const QUERIES_REMEMBERED: usize = 256;
 /// So many stored vectors are taken into the index at once, between which searches go on.
 const INSTALL_AT_ONCE: usize = 512;
 
+/// Runs a change of a view that somebody else holds.
+type WithView<'a> = dyn FnMut(&dyn Fn(&mut View)) + 'a;
+
+/// What a model made of some texts.
+#[derive(Debug, Default)]
+struct Made {
+    vectors: Vec<StoredVector>,
+    /// Memories whose text it refused.
+    refused: Vec<(MemoryId, u64)>,
+    last_error: Option<String>,
+}
+
 /// The model in use.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -103,11 +115,7 @@ impl Store {
     }
 
     /// Takes the stored vectors of a model into a view.
-    pub(crate) fn install_stored(
-        &self,
-        model: &Model,
-        with_view: &mut dyn FnMut(&dyn Fn(&mut View)),
-    ) {
+    pub(crate) fn install_stored(&self, model: &Model, with_view: &mut WithView<'_>) {
         let mut stored = self.vectors.iter().filter(|it| it.model == model.hash).peekable();
         while stored.peek().is_some() {
             let some: Vec<StoredVector> = stored.by_ref().take(INSTALL_AT_ONCE).collect();
@@ -127,12 +135,12 @@ impl Store {
             return Ok(self.embed_progress(EmbedProgress::default()));
         };
         let waiting = self.take_waiting(limit)?;
-        let made = self.embed_waiting(&model, &waiting);
+        let made = embed_waiting(&model, &waiting);
         let mut in_flight = self.embedding.lock();
         for it in &waiting {
             in_flight.remove(&it.id);
         }
-        let (vectors, refused, last_error) = made?;
+        let Made { vectors, refused, last_error } = made?;
         let is_present = self.model.read().as_ref().is_some_and(|it| Arc::ptr_eq(it, &model));
         if !is_present {
             let skipped = waiting.len() as u64;
@@ -183,44 +191,36 @@ impl Store {
         in_flight.extend(waiting.iter().map(|it| it.id));
         Ok(waiting)
     }
+}
 
-    /// The vectors of some texts, and which texts the model refused. If it refuses them all the
-    /// fault is taken to be the model's, and the error is returned.
-    #[expect(clippy::type_complexity, reason = "three lists that belong together, used once")]
-    fn embed_waiting(
-        &self,
-        model: &Model,
-        waiting: &[Waiting],
-    ) -> Result<(Vec<StoredVector>, Vec<(MemoryId, u64)>, Option<String>)> {
-        let stored = |it: &Waiting, vector: Vec<f32>| StoredVector {
-            id: it.id,
-            text_hash: it.text_hash,
-            model: model.hash,
-            vector,
-        };
-        if waiting.is_empty() {
-            return Ok((Vec::new(), Vec::new(), None));
-        }
-        let texts: Vec<&str> = waiting.iter().map(|it| it.text.as_str()).collect();
-        let first_error = match model.embed(&texts) {
-            Ok(vectors) => {
-                let all = waiting.iter().zip(vectors).map(|(it, vector)| stored(it, vector));
-                return Ok((all.collect(), Vec::new(), None));
-            }
-            Err(error) => error,
-        };
-        let (mut vectors, mut refused) = (Vec::new(), Vec::new());
-        for it in waiting {
-            match model.embed(&[it.text.as_str()]) {
-                Ok(mut made) => vectors.extend(made.pop().map(|vector| stored(it, vector))),
-                Err(_) => refused.push((it.id, it.text_hash)),
-            }
-        }
-        if vectors.is_empty() && waiting.len() > 1 {
-            return Err(first_error);
-        }
-        Ok((vectors, refused, Some(first_error.to_string())))
+/// Embeds texts. A text that the model refuses does not stop the others; if it refuses them all the
+/// fault is taken to be the model's, and the error is returned.
+fn embed_waiting(model: &Model, waiting: &[Waiting]) -> Result<Made> {
+    let stored = |it: &Waiting, vector: Vec<f32>| StoredVector {
+        id: it.id,
+        text_hash: it.text_hash,
+        model: model.hash,
+        vector,
+    };
+    if waiting.is_empty() {
+        return Ok(Made::default());
     }
+    let texts: Vec<&str> = waiting.iter().map(|it| it.text.as_str()).collect();
+    let first_error = match model.embed(&texts) {
+        Ok(vectors) => {
+            let all = waiting.iter().zip(vectors).map(|(it, vector)| stored(it, vector));
+            return Ok(Made { vectors: all.collect(), ..Made::default() });
+        }
+        Err(error) => error,
+    };
+    let mut made = Made { last_error: Some(first_error.to_string()), ..Made::default() };
+    for it in waiting {
+        match model.embed(&[it.text.as_str()]) {
+            Ok(mut vectors) => made.vectors.extend(vectors.pop().map(|vector| stored(it, vector))),
+            Err(_) => made.refused.push((it.id, it.text_hash)),
+        }
+    }
+    if made.vectors.is_empty() && waiting.len() > 1 { Err(first_error) } else { Ok(made) }
 }
 
 impl Model {

@@ -136,13 +136,11 @@ impl Store {
         let mut touched = BTreeSet::new();
         for entry in self.log.entries_after(position) {
             let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
-            match Record::decode(entry.kind, entry.version, &entry.payload) {
-                Ok(
-                    Record::Add { id, .. } | Record::Update { id, .. } | Record::Delete { id, .. },
-                ) => {
-                    touched.insert(id);
-                }
-                Ok(_) | Err(_) => {}
+            if let Ok(
+                Record::Add { id, .. } | Record::Update { id, .. } | Record::Delete { id, .. },
+            ) = Record::decode(entry.kind, entry.version, &entry.payload)
+            {
+                touched.insert(id);
             }
         }
         self.changes.since_snapshot.fetch_add(touched.len() as u64, Ordering::Relaxed);

@@ -26,6 +26,9 @@ const REBUILD: &str = "rebuild";
 /// A change of one key: the new value, or that it goes.
 pub(crate) type Write = (Vec<u8>, Option<Vec<u8>>);
 
+/// Told a key and its value.
+type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
 /// The open tree.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -106,11 +109,7 @@ impl State {
     }
 
     /// All keys with a prefix, in order.
-    pub(crate) fn scan(
-        &self,
-        prefix: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
         let mut entries = self.db.scan_prefix(prefix);
         loop {
             let Some(entry) = self.guard(|| entries.next().transpose())? else { return Ok(()) };

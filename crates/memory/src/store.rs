@@ -245,9 +245,9 @@ impl Store {
                 *by_kind.entry(view.names.name(fact.kind).to_owned()).or_insert(0) += 1;
             }
             let stats = space.text.stats();
-            index.terms += stats.terms as u64;
-            index.bytes += stats.bytes as u64;
-            index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes() as u64);
+            index.terms += stats.terms;
+            index.bytes += stats.bytes;
+            index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
         }
         Ok(Status {
             memories: view.len(),

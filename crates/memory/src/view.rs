@@ -320,6 +320,9 @@ fn leave_session(space: &mut Space, fact: &Fact, id: MemoryId) {
     }
 }
 
+/// The number of a name that no memory has.
+const UNKNOWN: u32 = u32::MAX;
+
 /// A filter in the view's numbers.
 #[derive(Debug)]
 pub(crate) struct Condition {
@@ -327,8 +330,7 @@ pub(crate) struct Condition {
     kinds: Option<Vec<u32>>,
     /// `None` means that a tag is unknown, so that nothing has it.
     tags: Option<Vec<u32>>,
-    /// `Some(None)` means an unknown session.
-    session: Option<Option<u32>>,
+    session: Option<u32>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 }
@@ -339,7 +341,7 @@ impl Condition {
         Self {
             kinds: (!filter.kinds.is_empty()).then_some(kinds),
             tags: filter.tags.iter().map(|it| names.find(it)).collect(),
-            session: filter.session.as_deref().map(|it| names.find(it)),
+            session: filter.session.as_deref().map(|it| names.find(it).unwrap_or(UNKNOWN)),
             since: filter.since,
             until: filter.until,
         }
@@ -357,7 +359,7 @@ impl Condition {
     pub(crate) fn holds(&self, fact: &Fact) -> bool {
         self.kinds.as_ref().is_none_or(|it| it.contains(&fact.kind))
             && self.tags.as_ref().is_some_and(|it| it.iter().all(|tag| fact.tags.contains(tag)))
-            && self.session.is_none_or(|it| it.is_some() && it == fact.session)
+            && self.session.is_none_or(|it| fact.session == Some(it))
             && self.since.is_none_or(|it| fact.created_at >= it)
             && self.until.is_none_or(|it| fact.created_at < it)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use waypost_memory::{Draft, ErrorKind, Filter, LinkKind, Store, check, repair};
+use waypost_memory::{Draft, ErrorKind, Filter, LinkKind, SearchOptions, Store, check, repair};
 
 use crate::world::{World, at, embedder, id, open, options};
 
@@ -103,7 +103,7 @@ fn a_log_cut_anywhere_opens_with_a_beginning_of_what_was_written() {
             assert!(report.state_rebuilt.is_some(), "the state was ahead of the log");
         }
         let added = store.add(Draft::new("after the crash"), at(9)).expect("an add");
-        assert!(store.search("crash", &Default::default()).is_ok());
+        assert!(store.search("crash", &SearchOptions::default()).is_ok());
         assert_eq!(store.get(added.memory().id).expect("it is there").content, "after the crash");
     }
 }
@@ -112,7 +112,7 @@ fn a_log_cut_anywhere_opens_with_a_beginning_of_what_was_written() {
 fn derived_folders_may_vanish() {
     let mut world = filled(30);
     let before = world.export();
-    let hits = format!("{:?}", world.store().search("memory 7", &Default::default()));
+    let hits = format!("{:?}", world.store().search("memory 7", &SearchOptions::default()));
     world.close();
     for derived in [&["state"][..], &["index"], &["vectors"], &["state", "index", "vectors"]] {
         let image = image(world.dir.path());
@@ -124,7 +124,7 @@ fn derived_folders_may_vanish() {
         assert_eq!(export(&store), before);
         store.set_embedder(Some(embedder("test-model"))).expect("a model");
         while store.embed_pending(64).expect("a step").pending > 0 {}
-        assert_eq!(format!("{:?}", store.search("memory 7", &Default::default())), hits);
+        assert_eq!(format!("{:?}", store.search("memory 7", &SearchOptions::default())), hits);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Adding, changing, deleting, history, reopening.
 
 use waypost_memory::{
-    Draft, Error, ErrorKind, Filter, MetadataValue, Patch, Reindex, Store, StoreOptions,
+    Draft, Error, ErrorKind, Filter, MetadataValue, Patch, Reindex, SearchOptions, Store,
+    StoreOptions,
 };
 
 use crate::world::{World, at, id, open, options};
@@ -192,7 +193,7 @@ fn a_reindex_changes_nothing_that_is_found() {
         world.add(&format!("memory {number} about cats and dogs {}", number % 7));
     }
     world.embed_all();
-    let before = world.store().search("cats 3", &Default::default()).expect("a search");
+    let before = world.store().search("cats 3", &SearchOptions::default()).expect("a search");
     let now = world.now();
     let mut phases = Vec::new();
     let done = world
@@ -201,7 +202,7 @@ fn a_reindex_changes_nothing_that_is_found() {
         .expect("a reindex");
     assert_eq!((done.indexed, done.embedded, done.skipped), (50, 0, 50));
     assert!(!phases.is_empty());
-    let after = world.store().search("cats 3", &Default::default()).expect("a search");
+    let after = world.store().search("cats 3", &SearchOptions::default()).expect("a search");
     assert_eq!(before, after);
     assert_eq!(world.store().status().expect("a status").last_reindex_at, Some(now));
 }

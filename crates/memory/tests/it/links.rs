@@ -77,15 +77,15 @@ fn ten_thousand_links_on_one_memory_are_one_walk_and_one_deletion() {
     let now = world.now();
     let mut lines = String::from("{\"format\":\"waypost-memory\",\"version\":1}\n");
     for number in 2..10_002 {
-        lines.push_str(&format!(
+        lines.extend([format!(
             "{{\"record\":\"memory\",\"id\":{number},\"content\":\"{number}\"}}\n"
-        ));
+        )]);
     }
     for number in 2..10_002 {
         let (from, to) = if number % 2 == 0 { (1, number) } else { (number, 1) };
-        lines.push_str(&format!(
+        lines.extend([format!(
             "{{\"record\":\"link\",\"from\":{from},\"to\":{to},\"type\":\"part_of\"}}\n"
-        ));
+        )]);
     }
     let imported = world.store().import(&mut lines.as_bytes(), now).expect("an import");
     assert_eq!((imported.memories, imported.links), (10_000, 10_000));

@@ -1,5 +1,7 @@
 //! The store's behaviour through its public interface.
 
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
 mod concurrency;
 mod crash;
 mod duplicates;
