@@ -63,7 +63,6 @@ impl Staging {
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
         }
         let folder = cache_dir.join(".staging").join(name);
-        create_folder(&folder)?;
         Ok(Self { name: name.to_owned(), target: cache_dir.join(name), folder, _lock: lock })
     }
 
