@@ -1,4 +1,33 @@
 //! An append-only durable log with group commit and verified recovery.
+//!
+//! Records get sequences from 1 on, without gaps and never twice. What an append answered is on
+//! disk: not in the kernel's memory, on disk. Threads that append at the same time share one sync,
+//! and the log has no threads of its own. Every byte read back has been checked.
+//!
+//! ```
+//! use waypost_log::{Log, Options, Record};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let dir = dir.path();
+//! let (log, recovery) = Log::open(dir, &Options::default())?;
+//! assert!(recovery.damage.is_empty());
+//! let sequence = log.append(Record { kind: 1, version: 1, payload: b"remember this" })?;
+//!
+//! let entry = log.read(sequence)?.expect("it was just appended");
+//! assert_eq!(entry.payload, b"remember this");
+//! assert_eq!(log.entries_after(0).count(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! After a crash [`Log::open`] cuts off what was half written and never answered. Stored bytes that
+//! have changed are another matter: they are reported with their place and sequences, and nothing is
+//! dropped unless [`OnDamage::Salvage`] asks for it. `docs/formats.md` describes the bytes and how
+//! the two are told apart.
+//!
+//! Files are changed in one module, `disk`, where the tests record every write, sync and rename and
+//! build from them what a disk may hold after a crash.
 
 mod active;
 mod compact;

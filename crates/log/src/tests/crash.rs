@@ -54,6 +54,7 @@ impl Run {
             Err(error) => unreachable!("{what}: {error}; {promise:?}"),
         };
         assert!(recovery.damage.is_empty(), "{what}");
+        assert_eq!(Log::verify(dir).expect("readable").torn_bytes, 0, "{what}: not cut");
         let last = log.last_sequence();
         assert!(last >= promise.answered, "{what}: {last} of {promise:?}");
         let whole = self.starts.contains(&(last + 1)) || last == self.records.len() as u64;
@@ -193,30 +194,29 @@ fn every_mixture_of_blocks_of_an_unsynced_tail_is_recovered_from() {
 }
 
 #[test]
-fn a_crash_during_recovery_is_recovered_from() {
-    let run = run(2048, 300, 16, 31);
+fn a_crash_during_or_after_recovery_is_recovered_from() {
+    let run = run(2048, 300, 24, 31);
     let mut random = Random(31);
     run.replay(|at, disk, promise| {
-        if !at.is_multiple_of(5) {
-            return;
-        }
-        let image = disk.cut(&mut random, 512);
-        let dir = folder();
-        write(&image, dir.path());
-        let recorder = Recorder::default();
-        let opened = Log::open_through(dir.path(), &run.options, Some(recorder.gate()));
-        // What recovery found counts as seen: it must not vanish by a second crash.
-        let found = opened.expect("the log opens").0.last_sequence();
-        let promise = Promise { answered: found, ..*promise };
-        let mut disk = Disk::holding(&image);
-        let seen_before = Promise { ..promise };
-        let events = recorder.events();
-        for (step, event) in events.iter().enumerate() {
-            disk.apply(event);
-            let promise = if step + 1 == events.len() { &promise } else { &seen_before };
-            for round in 0..3 {
-                let image = disk.cut(&mut random, 512);
-                run.check(&image, promise, &format!("event {at}, {step}, {round}"));
+        // Killed, so that nothing is lost yet and nothing more is synced; or cut.
+        let cut = disk.cut(&mut random, 512);
+        for (image, mut disk) in [(disk.killed(), disk.clone()), (cut.clone(), Disk::holding(&cut))]
+        {
+            let dir = folder();
+            write(&image, dir.path());
+            let recorder = Recorder::default();
+            let opened = Log::open_through(dir.path(), &run.options, Some(recorder.gate()));
+            let found = opened.expect("the log opens").0.last_sequence();
+            let events = recorder.events();
+            for (step, event) in events.iter().enumerate() {
+                disk.apply(event);
+                // Readers act on what recovery found: from then on it must not vanish.
+                let opened = step + 1 == events.len();
+                let answered = if opened { found } else { promise.answered };
+                let promise = Promise { answered, ..*promise };
+                let what = format!("event {at}, recovery {step}");
+                run.check(&disk.lost(), &promise, &what);
+                run.check(&disk.cut(&mut random, 512), &promise, &what);
             }
         }
     });
@@ -257,4 +257,37 @@ fn what_concurrent_writers_were_answered_survives_any_crash() {
             run.check(&disk.cut(&mut random, 512), promise, &format!("event {at}, cut {round}"));
         }
     });
+}
+
+#[test]
+fn a_crash_during_retention_leaves_a_log_without_holes() {
+    let dir = folder();
+    let recorder = Recorder::default();
+    let options = small(1024);
+    let opened = Log::open_through(dir.path(), &options, Some(recorder.gate()));
+    let log = opened.expect("an empty folder opens").0;
+    for at in 0..60_u8 {
+        log.append(record(&[at; 60])).expect("there is room");
+    }
+    let before = recorder.events().len();
+    let first = log.truncate_before(40).expect("writable");
+    drop(log);
+    let mut disk = Disk::default();
+    let mut random = Random(51);
+    let events = recorder.events();
+    for (at, event) in events.iter().enumerate() {
+        disk.apply(event);
+        for image in [disk.killed(), disk.lost(), disk.cut(&mut random, 512)] {
+            if at < before {
+                continue;
+            }
+            let dir = folder();
+            write(&image, dir.path());
+            let log = open(dir.path(), &options);
+            let sequences: Vec<u64> = entries(&log).iter().map(|it| it.sequence).collect();
+            assert_eq!(sequences, (log.first_sequence()..=60).collect::<Vec<_>>(), "event {at}");
+            assert!([1, first].contains(&log.first_sequence()), "event {at}: all or nothing");
+        }
+    }
+    assert!(first > 20 && events.len() > before + 4);
 }

@@ -148,6 +148,8 @@ fn a_half_written_batch_is_rolled_back_when_the_disk_fills_up() {
     let lines = [b"same length".as_slice(), b"never there"].map(record);
     assert_eq!(log.append_batch(&lines).expect_err("full").kind(), ErrorKind::Full);
     assert_eq!(log.last_sequence(), 1);
+    let report = Log::verify(dir.path()).expect("readable");
+    assert_eq!((report.records, report.torn_bytes), (1, 0), "rolled back on disk, too");
     // The retry is shorter than what failed: nothing of the rest may show behind it.
     assert_eq!(log.append(lines[0]).expect("there is room"), 2);
     drop(log);
