@@ -15,7 +15,10 @@ pub struct Bm25 {
 impl Bm25 {
     /// `k1` and `b`, brought to where the formula makes sense.
     pub(crate) fn checked(self) -> (f64, f64) {
-        (f64::from(self.k1.max(0.0).min(1e6)), f64::from(self.b.max(0.0).min(1.0)))
+        let within = |value: f32, high: f32| {
+            f64::from(if value.is_nan() { 0.0 } else { value.clamp(0.0, high) })
+        };
+        (within(self.k1, 1e6), within(self.b, 1.0))
     }
 }
 

@@ -15,7 +15,7 @@ const FREE: u64 = u64::MAX;
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     ids: Vec<u64>,
-    slots: HashMap<u64, Slot>,
+    by_id: HashMap<u64, Slot>,
     free: Vec<Slot>,
 }
 
@@ -27,7 +27,7 @@ impl Slots {
     /// If the space holds 2^32 documents, or `id` is `u64::MAX`.
     pub fn assign(&mut self, id: u64) -> Slot {
         assert!(id != FREE, "the largest u64 marks a free slot");
-        if let Some(&slot) = self.slots.get(&id) {
+        if let Some(&slot) = self.by_id.get(&id) {
             return slot;
         }
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -35,13 +35,13 @@ impl Slots {
             Slot::try_from(self.ids.len() - 1).expect("a space holds fewer than 2^32 documents")
         });
         self.ids[slot as usize] = id;
-        self.slots.insert(id, slot);
+        self.by_id.insert(id, slot);
         slot
     }
 
     /// Forgets the document and returns the slot that it had. Remove it from the indexes as well.
     pub fn remove(&mut self, id: u64) -> Option<Slot> {
-        let slot = self.slots.remove(&id)?;
+        let slot = self.by_id.remove(&id)?;
         self.ids[slot as usize] = FREE;
         self.free.push(slot);
         Some(slot)
@@ -49,7 +49,7 @@ impl Slots {
 
     /// The slot of a document.
     pub fn slot(&self, id: u64) -> Option<Slot> {
-        self.slots.get(&id).copied()
+        self.by_id.get(&id).copied()
     }
 
     /// The id of the document in a slot.
@@ -59,12 +59,12 @@ impl Slots {
 
     /// How many documents there are.
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.by_id.len()
     }
 
     /// Whether there is no document.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.by_id.is_empty()
     }
 
     /// One more than the largest slot ever used: the length that an array by slot needs.
@@ -104,7 +104,7 @@ impl Slots {
                 }
                 Some(id) => {
                     slots.ids.push(id);
-                    if slots.slots.insert(id, slot).is_some() {
+                    if slots.by_id.insert(id, slot).is_some() {
                         return Err(damaged("an id has two slots"));
                     }
                 }

@@ -1,5 +1,4 @@
 mod scan;
-mod stop_words;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -83,10 +82,10 @@ impl Analyzer {
 
     fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
         let scanned = scan::scan(text, purpose);
-        let mut terms = self.stopping.tokenize(&scanned.stopped);
+        let mut terms = self.stopping.tokenize(&scanned.words);
         terms.extend(scanned.grams);
         if terms.is_empty() {
-            terms = self.unstopped.tokenize(&scanned.unstopped);
+            terms = self.unstopped.tokenize(&scanned.words);
         }
         for term in &mut terms {
             if let Some((end, _)) = term.char_indices().nth(TERM_CHARS_MAX) {

@@ -13,6 +13,7 @@ use super::Home;
 use super::search::TextSearch;
 use super::segment::{Postings, Unpacked};
 use crate::Slot;
+use crate::bm25::Scorer;
 use crate::top::Top;
 
 /// Slots in a window. Its sums fit in the first-level cache.
@@ -39,6 +40,8 @@ struct Window {
     sums: Box<[u32; WINDOW]>,
     set: [u64; WINDOW / 64],
     candidates: Vec<(Slot, u32)>,
+    /// The best of all windows so far.
+    top: Top,
 }
 
 /// Where a list of lists lies: what tells current postings from old ones, and whose hits they become.
@@ -53,36 +56,28 @@ impl TextSearch<'_> {
     /// The `k` best documents that have at least one of the terms, best first, ties by id. Every
     /// document gets the score that it would get without pruning, and the same ones are found.
     pub fn top(&self, k: usize) -> Vec<crate::Hit> {
-        let mut top = Top::new(k);
         if k == 0 {
             return Vec::new();
         }
-        let mut window =
-            Window { sums: Box::new([0; WINDOW]), set: [0; WINDOW / 64], candidates: Vec::new() };
+        let mut window = Window {
+            sums: Box::new([0; WINDOW]),
+            set: [0; WINDOW / 64],
+            candidates: Vec::new(),
+            top: Top::new(k),
+        };
         for part in 0..self.parts.len() {
             let index = self.parts[part].index;
             for sealed in &index.sealed {
                 let lists = self.lists(part, |term| sealed.postings.list(term));
-                self.search_lists(
-                    Place { part, home: Some(sealed.home) },
-                    lists,
-                    &mut window,
-                    &mut top,
-                );
+                self.search_lists(Place { part, home: Some(sealed.home) }, lists, &mut window);
             }
             let lists = self.lists(part, |term| index.tail.list(term).map(Postings::Open));
-            self.search_lists(Place { part, home: None }, lists, &mut window, &mut top);
+            self.search_lists(Place { part, home: None }, lists, &mut window);
         }
-        top.into_hits(|units| self.scorer.score(units))
+        window.top.into_hits(|units| self.scorer.score(units))
     }
 
-    fn search_lists(
-        &self,
-        place: Place,
-        lists: Vec<(usize, Postings<'_>)>,
-        window: &mut Window,
-        top: &mut Top,
-    ) {
+    fn search_lists(&self, place: Place, lists: Vec<(usize, Postings<'_>)>, window: &mut Window) {
         let mut cursors: Vec<Cursor<'_>> =
             lists.into_iter().map(|(term, postings)| Cursor::new(term, postings)).collect();
         let mut order: Vec<usize> = Vec::with_capacity(cursors.len());
@@ -91,12 +86,12 @@ impl TextSearch<'_> {
             let last = base.saturating_add(WINDOW as u32 - 1);
             order.clear();
             for (at, cursor) in cursors.iter_mut().enumerate() {
-                if cursor.enter(base, last, self) {
+                if cursor.enter(base, last, &self.scorer) {
                     order.push(at);
                 }
             }
             order.sort_unstable_by_key(|&at| (cursors[at].bound, at));
-            self.search_window(place, base, &mut cursors, &order, window, top);
+            self.search_window(place, base, &mut cursors, &order, window);
             start = match last.checked_add(1) {
                 None => None,
                 Some(next) => cursors.iter().filter_map(|cursor| cursor.next_slot(next)).min(),
@@ -112,10 +107,8 @@ impl TextSearch<'_> {
         cursors: &mut [Cursor<'_>],
         order: &[usize],
         window: &mut Window,
-        top: &mut Top,
     ) {
-        let last = base.saturating_add(WINDOW as u32 - 1);
-        let key_min = top.key_min();
+        let key_min = window.top.key_min();
         let (mut optional, mut optional_bound) = (0, 0);
         for &at in order {
             if optional_bound + cursors[at].bound >= key_min {
@@ -130,14 +123,7 @@ impl TextSearch<'_> {
             // A list that is alone can leave out blocks; several may reach the bound together.
             let skip_below =
                 if required.len() == 1 { key_min.saturating_sub(optional_bound) } else { 0 };
-            cursors[at].add_up(
-                base,
-                last,
-                skip_below,
-                window,
-                |term, count, slot| self.scorer.units(term, count, lengths[slot as usize]),
-                self,
-            );
+            cursors[at].add_up(base, skip_below, window, &self.scorer, lengths);
         }
         self.gather(place, base, key_min.saturating_sub(optional_bound), window);
         for &at in optional.iter().rev() {
@@ -156,7 +142,8 @@ impl TextSearch<'_> {
             });
             optional_bound -= bound;
         }
-        for &(slot, units) in &window.candidates {
+        let Window { candidates, top, .. } = window;
+        for &(slot, units) in &*candidates {
             if units >= top.key_min()
                 && let Some(id) = self.parts[place.part].slots.id(slot)
             {
@@ -210,22 +197,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// Moves to a window; false if there is nothing in it.
-    fn enter(&mut self, base: Slot, last: Slot, search: &TextSearch<'_>) -> bool {
+    fn enter(&mut self, base: Slot, last: Slot, scorer: &Scorer) -> bool {
         while self.block < self.blocks && self.postings.last(self.block) < base {
             self.block += 1;
         }
         self.bound = 0;
         let mut block = self.block;
         while block < self.blocks && self.postings.first(block) <= last {
-            self.bound = self.bound.max(self.bound_of(block, search));
+            self.bound = self.bound.max(self.bound_of(block, scorer));
             block += 1;
         }
         block > self.block
     }
 
-    fn bound_of(&self, block: usize, search: &TextSearch<'_>) -> u32 {
+    fn bound_of(&self, block: usize, scorer: &Scorer) -> u32 {
         let (count_max, length_min) = self.postings.bounds(block);
-        search.scorer.units_max(self.term, count_max, length_min)
+        scorer.units_max(self.term, count_max, length_min)
     }
 
     fn unpack(&mut self, block: usize) {
@@ -239,21 +226,24 @@ impl<'a> Cursor<'a> {
     fn add_up(
         &mut self,
         base: Slot,
-        last: Slot,
         skip_below: u32,
         window: &mut Window,
-        units: impl Fn(usize, u32, Slot) -> u32,
-        search: &TextSearch<'_>,
+        scorer: &Scorer,
+        lengths: &[u32],
     ) {
+        let last = base.saturating_add(WINDOW as u32 - 1);
         let mut block = self.block;
         while block < self.blocks && self.postings.first(block) <= last {
-            if skip_below == 0 || self.bound_of(block, search) >= skip_below {
+            if skip_below == 0 || self.bound_of(block, scorer) >= skip_below {
                 self.unpack(block);
-                for at in 0..self.unpacked.len {
-                    let slot = self.unpacked.slots[at];
+                let unpacked = &self.unpacked;
+                for (&slot, &count) in
+                    unpacked.slots[..unpacked.len].iter().zip(&unpacked.counts[..unpacked.len])
+                {
                     let offset = slot.wrapping_sub(base) as usize;
                     if offset < WINDOW {
-                        window.sums[offset] += units(self.term, self.unpacked.counts[at], slot);
+                        let units = scorer.units(self.term, count, lengths[slot as usize]);
+                        window.sums[offset] += units;
                         window.set[offset / 64] |= 1 << (offset % 64);
                     }
                 }

@@ -1,8 +1,6 @@
 //! Splits a text into what the tokenizer gets and what it cannot do: identifiers and scripts
 //! without spaces.
 
-use super::stop_words;
-
 /// An identifier with more parts than this is noise (encoded data): it is kept whole only.
 const PARTS_MAX: usize = 16;
 
@@ -14,10 +12,8 @@ pub(super) enum Purpose {
 
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
-    /// For the tokenizer: the text with the parts of identifiers, without the longer list's stop words.
-    pub(super) stopped: String,
-    /// The same with its stop words.
-    pub(super) unstopped: String,
+    /// For the tokenizer: the words, and identifiers whole and in parts.
+    pub(super) words: String,
     /// Terms of scripts that are written without spaces.
     pub(super) grams: Vec<String>,
 }
@@ -31,29 +27,15 @@ pub(super) fn scan(text: &str, purpose: Purpose) -> Scanned {
         let (run, after) = rest.split_at(end);
         rest = after;
         match kind {
-            Kind::Space => scanned.push_both(" "),
+            Kind::Space => scanned.words.push(' '),
             Kind::Spaceless => {
-                scanned.push_both(" ");
+                scanned.words.push(' ');
                 push_grams(run, purpose, &mut scanned.grams);
             }
             Kind::Other => scan_chunk(run, &mut scanned),
         }
     }
     scanned
-}
-
-impl Scanned {
-    fn push_both(&mut self, text: &str) {
-        self.stopped.push_str(text);
-        self.unstopped.push_str(text);
-    }
-
-    fn push_word(&mut self, word: &str) {
-        self.unstopped.push_str(word);
-        if !stop_words::contains(word) {
-            self.stopped.push_str(word);
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +100,7 @@ fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
     while !rest.is_empty() {
         let start = rest.find(char::is_alphanumeric).unwrap_or(rest.len());
         let (signs, after) = rest.split_at(start);
-        scanned.push_both(signs);
+        scanned.words.push_str(signs);
         let end = identifier_end(after);
         let (word, after) = after.split_at(end);
         push_identifier_or_word(word, scanned);
@@ -177,25 +159,25 @@ fn push_identifier_or_word(word: &str, scanned: &mut Scanned) {
     let atoms: Vec<&str> = word.split(['_', '.', ':']).filter(|atom| !atom.is_empty()).collect();
     let parts: Vec<&str> = atoms.iter().flat_map(|atom| humps(atom)).collect();
     if parts.len() < 2 {
-        scanned.push_word(word);
+        scanned.words.push_str(word);
         return;
     }
     // One sign for every joint: `foo.bar::baz` and `foo_bar_baz` name the same thing.
-    scanned.push_both(" ");
-    scanned.push_both(&atoms.join("_"));
-    scanned.push_both(" ");
+    scanned.words.push(' ');
+    scanned.words.push_str(&atoms.join("_"));
+    scanned.words.push(' ');
     if parts.len() > PARTS_MAX {
         return;
     }
     if atoms.len() > 1 {
         for atom in atoms.iter().filter(|atom| humps(atom).len() > 1) {
-            scanned.push_both(atom);
-            scanned.push_both(" ");
+            scanned.words.push_str(atom);
+            scanned.words.push(' ');
         }
     }
     for part in parts.iter().filter(|part| part.chars().nth(1).is_some()) {
-        scanned.push_word(part);
-        scanned.push_both(" ");
+        scanned.words.push_str(part);
+        scanned.words.push(' ');
     }
 }
 

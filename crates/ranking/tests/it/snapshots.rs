@@ -6,14 +6,14 @@ use waypost_ranking::{Analyzer, Error, ErrorKind, Slots, TextIndex, VectorIndex}
 fn samples() -> [Vec<u8>; 3] {
     let analyzer = Analyzer::english();
     let (mut slots, mut text) = (Slots::default(), TextIndex::default());
-    let mut vectors = VectorIndex::new(3).unwrap();
+    let mut vectors = VectorIndex::new(3).expect("3 dimensions are few enough");
     for id in 1..40u64 {
         let slot = slots.assign(id * 1000);
         text.insert(slot, &analyzer.document("Nets", &format!("number {id} of {}", id % 7)));
-        vectors.insert(slot, &[1.0, id as f32, -2.0]).unwrap();
+        vectors.insert(slot, &[1.0, id as f32, -2.0]).expect("it has a direction");
     }
     for id in [3, 9, 39] {
-        let slot = slots.remove(id * 1000).unwrap();
+        let slot = slots.remove(id * 1000).expect("it was assigned");
         assert!(text.remove(slot) && vectors.remove(slot));
     }
     [slots.encode(), text.encode(), vectors.encode()]
