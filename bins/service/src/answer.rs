@@ -13,7 +13,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
 use axum::response::{IntoResponse, Response};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue,
+};
 use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use serde::Serialize;
@@ -105,6 +107,7 @@ async fn finish(response: Response, method: &Method, path: &str) -> Response {
         head.headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
     if is_problem && method != Method::HEAD {
         // Problems are small and complete: there is nothing to wait for.
+        head.headers.remove(CONTENT_LENGTH);
         if let Ok(bytes) = body.collect().await.map(|it| it.to_bytes()) {
             body = match serde_json::from_slice::<Problem>(&bytes) {
                 Ok(problem) => serde_json::to_vec(&problem.at(path)).unwrap_or_default().into(),

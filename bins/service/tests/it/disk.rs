@@ -1,0 +1,130 @@
+//! A disk that is full, and folders that cannot be written. Needs root or user namespaces.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::program::{PROGRAM, Program, command};
+
+const MOUNT: &str = "/mnt";
+
+/// The program on a small file system that only it sees, and that goes when it ends.
+fn on_small_disk(mebibytes: u32) -> Program {
+    let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs {MOUNT} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("unshare");
+    // Root needs no user namespace, and may be refused one.
+    let is_root = std::fs::metadata("/proc/self")
+        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+    if !is_root {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, PROGRAM]);
+    command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project", MOUNT]);
+    command.stdin(Stdio::null());
+    Program::try_start(&mut command, inside)
+        .unwrap_or_else(|log| panic!("needs root or user namespaces to mount a small disk: {log}"))
+}
+
+/// The mount as it is seen from outside.
+fn inside(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/root{MOUNT}"))
+}
+
+fn add(program: &Program, content: &str) -> crate::client::Answer {
+    program.send("POST", "/api/memory/add", json!({"content": content}).to_string().as_bytes())
+}
+
+#[test]
+fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
+    let program = on_small_disk(96);
+    let filler = inside(program.pid()).join("filler");
+    let mut kept = Vec::new();
+    assert_eq!(add(&program, "the first one").status, 201);
+    // Everything but 24 MiB is taken by something else.
+    std::fs::write(&filler, vec![1; 24 * 1024 * 1024]).expect("there is room yet");
+    let refused = loop {
+        let content = format!("{} {}", kept.len(), "x".repeat(512 * 1024));
+        let answer = add(&program, &content);
+        if answer.status != 201 {
+            break answer;
+        }
+        kept.push((answer.json()["id"].as_u64().expect("an id"), content));
+        assert!(kept.len() < 1000, "the disk never fills");
+    };
+    let detail = refused.problem(507);
+    assert!(detail.contains("full") && !detail.contains(MOUNT), "{detail}");
+
+    // Reads go on, and nothing that was answered is gone.
+    let hits = program.send("POST", "/api/memory/search", br#"{"query":"first"}"#);
+    assert_eq!(hits.json()[0]["content"], "the first one");
+    assert_eq!(program.send("GET", "/readyz", b"").status, 200);
+    let again = add(&program, &"y".repeat(512 * 1024)).status;
+    assert!(again == 507, "{again}");
+
+    std::fs::remove_file(&filler).expect("it is there");
+    assert_eq!(add(&program, "there is room again").status, 201);
+    for (id, content) in &kept {
+        let memory = program.send("GET", &format!("/api/memory/{id}"), b"").json();
+        assert_eq!(&memory["content"], content);
+    }
+    assert_eq!(program.send("GET", "/api/memory/status", b"").json()["memories"], kept.len() + 2);
+    program.signal("TERM");
+    let (status, log) = program.wait();
+    assert!(status.success(), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_told_at_the_start() {
+    let folder = TempDir::new().expect("a temporary folder");
+    drop(Program::start(folder.path()));
+    let data = folder.path().join(".waypost/data");
+    // A read-only mount, because permissions do not stop root.
+    let script =
+        "mount --bind \"$1\" \"$1\" && mount -o remount,ro,bind \"$1\" && shift && exec \"$@\"";
+    let mut child = Command::new("unshare");
+    child.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).arg(&data);
+    child.arg(PROGRAM).args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]);
+    let output = child.arg(folder.path()).stdin(Stdio::null()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("Read-only") && said.contains("data"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+    // Nothing was harmed.
+    let program = Program::start(folder.path());
+    assert_eq!(add(&program, "x").status, 201);
+}
+
+#[test]
+fn a_damaged_store_is_told_at_the_start_and_never_panics() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    for number in 0..50 {
+        assert_eq!(add(&program, &format!("memory {number}")).status, 201);
+    }
+    drop(program);
+    let log = folder.path().join(".waypost/data/memory/log");
+    let segment = std::fs::read_dir(&log)
+        .expect("the log's folder")
+        .flatten()
+        .map(|it| it.path())
+        .find(|it| it.metadata().is_ok_and(|it| it.len() > 4096))
+        .expect("a segment");
+    let mut bytes = std::fs::read(&segment).expect("it can be read");
+    let at = bytes.windows(9).position(|it| it == b"memory 20").expect("the record is there");
+    bytes[at + 3] ^= 0x10;
+    std::fs::write(&segment, bytes).expect("it can be written");
+    // What is derived goes, too, so that the log is needed.
+    for derived in ["state", "index", "vectors"] {
+        let path = folder.path().join(".waypost/data/memory").join(derived);
+        if path.exists() {
+            std::fs::remove_dir_all(path).expect("it can be removed");
+        }
+    }
+    let output = command(folder.path()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("doctor") && !said.contains("panicked"), "{said}");
+}

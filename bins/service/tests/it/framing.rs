@@ -1,0 +1,155 @@
+//! Requests that are crooked below HTTP's surface, and clients that dawdle.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::client::{Answer, connect, raw, read, try_raw};
+use crate::service::{Service, request};
+
+fn add_with(service: &Service, headers: &str, body: &[u8]) -> Option<Answer> {
+    let head = format!(
+        "POST /api/memory/add HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n{headers}\r\n",
+        service.address, service.token
+    );
+    try_raw(service.address, &[head.as_bytes(), body].concat())
+}
+
+fn memories(service: &Service) -> u64 {
+    service.get("/api/memory/status").json()["memories"].as_u64().expect("a number")
+}
+
+#[test]
+fn crooked_framing_is_refused_and_adds_nothing() {
+    let service = Service::start_with(|it| it.limits.body_read_time = Duration::from_millis(300));
+    let body = br#"{"content":"x"}"#;
+    let status =
+        |headers: &str, body: &[u8]| add_with(&service, headers, body).map_or(400, |it| it.status);
+    assert_eq!(status("content-length: 15\r\ncontent-length: 16\r\n", body), 400);
+    assert_eq!(status("content-length: -1\r\n", body), 400);
+    assert_eq!(status("content-length: 99999999999999999999999\r\n", body), 400);
+    assert_eq!(status("transfer-encoding: gzip\r\n", body), 400);
+    // It never comes, so the time limit ends it.
+    assert_eq!(status("transfer-encoding: chunked\r\n", b"FFFFFFFFFFFFFFFF\r\nx"), 408);
+    assert_eq!(status("transfer-encoding: chunked\r\n", b"10000000000000000\r\nx"), 400);
+    assert_eq!(status("transfer-encoding: chunked\r\n", b"zz\r\nx\r\n"), 400);
+    assert_eq!(status("content-length: 18446744073709551614\r\n", body), 431);
+    assert_eq!(status("content-length: 99999999999\r\n", body), 413);
+    // More was announced than comes.
+    let short = add_with(&service, "content-length: 400\r\n", body).expect("an answer");
+    short.problem(408);
+    assert_eq!(short.header("connection"), Some("close"));
+    assert_eq!(memories(&service), 0);
+    // Less was announced than comes: the rest is not a part of it, nor a good request.
+    let long = add_with(&service, "content-length: 15\r\n", b"{\"content\":\"x\"}garbage\r\n\r\n");
+    assert_eq!(long.map(|it| it.status), Some(201));
+    assert_eq!(memories(&service), 1);
+}
+
+#[test]
+fn both_lengths_at_once_read_as_chunks_and_smuggle_nothing() {
+    let service = Service::start();
+    let chunks = b"f\r\n{\"content\":\"x\"}\r\n0\r\n\r\n";
+    let headers = "content-length: 4\r\ntransfer-encoding: chunked\r\nconnection: close\r\n";
+    let answer = add_with(&service, headers, chunks).expect("an answer");
+    assert!(answer.status == 201 || answer.status == 400, "{}", answer.status);
+    assert!(memories(&service) <= 1);
+}
+
+#[test]
+fn an_endless_body_is_413_and_a_trickle_408() {
+    let service = Service::start_with(|it| {
+        it.limits.body_read_time = Duration::from_millis(300);
+        it.limits.body_bytes_max = 64 * 1024;
+    });
+    let chunk = [b"4000\r\n".as_slice(), &[b' '; 0x4000], b"\r\n"].concat();
+    let endless = chunk.repeat(8);
+    let answer = add_with(&service, "transfer-encoding: chunked\r\n", &endless);
+    answer.expect("an answer").problem(413);
+
+    // A trickle: the service must end it, whatever the client still means to send.
+    let whole =
+        request(service.address, "POST", "/api/memory/add", &service.token, &[], &[b' '; 999]);
+    let mut stream = connect(service.address);
+    stream.write_all(&whole[..whole.len() - 990]).expect("a connection");
+    read(&mut stream).expect("an answer").problem(408);
+
+    // Headers that never end: closed without a word, or with one.
+    let mut stream = connect(service.address);
+    stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("a connection");
+    drop(stream);
+    assert_eq!(service.get("/healthz").status, 200);
+}
+
+#[test]
+fn headers_must_come_in_time_and_in_size() {
+    let service = Service::start_with(|it| it.limits.header_read_time = Duration::from_millis(200));
+    let mut slow = connect(service.address);
+    slow.write_all(b"GET /healthz HTTP/1.1\r\nhos").expect("a connection");
+    let ended = read(&mut slow);
+    assert!(ended.as_ref().is_none_or(|it| it.status == 408), "{ended:?}");
+    let large = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "y".repeat(200_000));
+    assert_eq!(try_raw(service.address, large.as_bytes()).map_or(431, |it| it.status), 431);
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(500));
+    assert_eq!(try_raw(service.address, many.as_bytes()).map_or(431, |it| it.status), 431);
+    assert_eq!(
+        try_raw(service.address, b"\x16\x03\x01\x02\x00\x01\r\n\r\n").map_or(400, |it| it.status),
+        400
+    );
+    assert_eq!(service.get("/healthz").status, 200);
+}
+
+#[test]
+fn idle_connections_do_not_keep_others_out_and_one_too_many_is_told() {
+    let service = Service::start_with(|it| it.limits.connections_max = 300);
+    let idle: Vec<TcpStream> = (0..299).map(|_| connect(service.address)).collect();
+    assert_eq!(service.get("/healthz").status, 200);
+    let more: Vec<TcpStream> = (0..2).map(|_| connect(service.address)).collect();
+    // The last place is taken by now, or will be; the one after it is refused.
+    let refused = more.into_iter().filter_map(|mut it| {
+        it.set_read_timeout(Some(Duration::from_millis(500))).expect("a socket takes a timeout");
+        read(&mut it)
+    });
+    let refused: Vec<Answer> = refused.collect();
+    assert!(!refused.is_empty());
+    for answer in refused {
+        assert_eq!(answer.status, 503);
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    }
+    drop(idle);
+}
+
+#[test]
+fn a_connection_takes_one_request_after_the_other() {
+    let service = Service::start();
+    let mut stream = connect(service.address);
+    let get = format!(
+        "GET /api/memory/status HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+        service.address, service.token
+    );
+    for _ in 0..3 {
+        stream.write_all(get.as_bytes()).expect("a connection");
+        assert_eq!(read(&mut stream).expect("an answer").status, 200);
+    }
+    // A problem does not end the connection where the framing is sound.
+    let bad = get.replace("/status", "/nothing/at/all");
+    stream.write_all(bad.as_bytes()).expect("a connection");
+    read(&mut stream).expect("an answer").problem(404);
+    stream.write_all(get.as_bytes()).expect("a connection");
+    assert_eq!(read(&mut stream).expect("an answer").status, 200);
+}
+
+#[test]
+fn old_http_and_head_are_served() {
+    let service = Service::start();
+    let old = format!("GET /healthz HTTP/1.0\r\nhost: {}\r\n\r\n", service.address);
+    assert_eq!(raw(service.address, old.as_bytes()).status, 200);
+    let head = request(service.address, "HEAD", "/api/memory/1", &service.token, &[], b"");
+    let mut stream = connect(service.address);
+    stream.write_all(&head).expect("a connection");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut stream, &mut bytes).expect("an answer");
+    let text = String::from_utf8(bytes).expect("text");
+    assert!(text.starts_with("HTTP/1.1 404") && text.ends_with("\r\n\r\n"), "{text}");
+}

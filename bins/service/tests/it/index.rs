@@ -1,0 +1,67 @@
+//! Rebuilding the index.
+
+use serde_json::{Value, json};
+
+use crate::service::{Service, batch, send};
+
+#[test]
+fn a_reindex_tells_what_it_did() {
+    let service = Service::start();
+    for number in 0..5 {
+        service.add(&format!("memory {number}"));
+    }
+    for body in [json!({}), json!({"backfill": true})] {
+        let result = service.post("/api/memory/index", &body).json();
+        assert_eq!((&result["indexed"], &result["embedded"]), (&json!(5), &json!(0)));
+        assert_eq!((&result["failed"], &result["skipped"]), (&json!(0), &json!(5)));
+        assert!(result["durationMs"].is_u64());
+    }
+    let status = service.get("/api/memory/status").json();
+    assert!(status["lastReindexAt"].is_string());
+    assert_eq!(status["index"]["documents"], 5);
+    let hits = service.post("/api/memory/search", &json!({"query": "memory 3", "limit": 1}));
+    assert_eq!(hits.json()[0]["content"], "memory 3");
+    service.post("/api/memory/index", &json!({"backfil": true})).field_problem("/backfil");
+}
+
+#[test]
+fn progress_is_streamed_before_the_result() {
+    let service = Service::start();
+    let body: String = batch(500, |it| format!("memory {it}"));
+    service.send("POST", "/api/memory/batch", &service.token, body.as_bytes());
+    let headers = [("accept", "application/json;q=0.5, text/event-stream")];
+    let path = "/api/memory/index";
+    let answer = send(service.address, "POST", path, &service.token, &headers, b"{}");
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let text = answer.text();
+    let events: Vec<(&str, Value)> = text
+        .split_terminator("\n\n")
+        .filter(|it| !it.starts_with(':'))
+        .map(|it| {
+            let (name, data) = it.split_once('\n').expect("two lines");
+            let data = data.strip_prefix("data: ").expect("data");
+            let name = name.strip_prefix("event: ").expect("a name");
+            (name, serde_json::from_str(data).expect("JSON"))
+        })
+        .collect();
+    let (last, progress) = events.split_last().expect("events");
+    assert_eq!((last.0, &last.1["indexed"]), ("done", &json!(500)));
+    assert!(!progress.is_empty());
+    for (name, data) in progress {
+        assert_eq!((*name, &data["phase"]), ("progress", &json!("index")));
+        assert!(data["done"].as_u64() <= data["total"].as_u64());
+    }
+}
+
+#[test]
+fn compaction_takes_deleted_contents_off_the_disk() {
+    let service = Service::start();
+    let id = service.add("the launch code is 0451");
+    service.delete(&format!("/api/memory/{id}"));
+    let result = service.post("/api/memory/compact", &Value::Null);
+    assert_eq!(result.status, 200, "{}", result.text());
+    assert!(result.json()["bytesBefore"].as_u64() >= result.json()["bytesAfter"].as_u64());
+    let history = service.get(&format!("/api/memory/{id}/history")).text();
+    assert!(!history.contains("0451"), "{history}");
+}

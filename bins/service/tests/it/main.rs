@@ -1,0 +1,22 @@
+//! The service from outside: over sockets, in this process or as the program.
+
+#![expect(clippy::panic, reason = "functions of tests fail the test")]
+
+mod add;
+mod auth;
+mod batch;
+mod body;
+mod client;
+mod crash;
+mod disk;
+mod framing;
+mod gate;
+mod index;
+mod link;
+mod program;
+mod search;
+mod service;
+mod space;
+mod status;
+mod stop;
+mod transfer;

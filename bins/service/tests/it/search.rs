@@ -1,0 +1,135 @@
+//! Searching.
+
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::service::Service;
+
+fn search(service: &Service, body: &Value) -> Answer {
+    let answer = service.post("/api/memory/search", body);
+    assert_eq!(answer.status, 200, "{body}: {}", answer.text());
+    answer
+}
+
+fn ids(answer: &Answer) -> Vec<u64> {
+    let hits = answer.json();
+    let hits = hits.as_array().expect("a bare array").iter();
+    hits.map(|it| it["id"].as_u64().expect("an id")).collect()
+}
+
+#[test]
+fn a_memory_is_found_by_its_words_at_once() {
+    let service = Service::start();
+    let port = service.add("The service listens on port 4747");
+    service.add("Lunch is at noon");
+    let answer = search(&service, &json!({"query": "which port does it listen on"}));
+    assert_eq!(answer.header("waypost-search-mode"), Some("lexical"));
+    let hits = answer.json();
+    assert_eq!(hits[0]["id"], port);
+    let score = hits[0]["score"].as_f64().expect("a score");
+    assert!(score > 0.0 && score <= 1.0, "{score}");
+    assert_eq!(hits[0]["content"], "The service listens on port 4747");
+    assert!(hits[0].get("scores").is_none() && hits[0].get("links").is_none());
+    assert_eq!(search(&service, &json!({"query": "zebra"})).json(), json!([]));
+}
+
+#[test]
+fn filters_limits_and_times_narrow_the_search() {
+    let service = Service::start();
+    let add =
+        |body: Value| service.post("/api/memory/add", &body).json()["id"].as_u64().expect("an id");
+    let old = add(json!({"content": "apple old", "type": "fact", "tags": ["red", "old"],
+        "createdAt": "2020-01-01T00:00:00Z"}));
+    let new = add(json!({"content": "apple new", "tags": ["red"],
+        "createdAt": "2024-01-01T00:00:00Z"}));
+    let other = add(json!({"content": "apple elsewhere", "space": "other",
+        "createdAt": "2024-01-01T00:00:00Z"}));
+    let found = |body: Value| {
+        let mut found = ids(&search(&service, &body));
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found(json!({"query": "apple"})), [old, new, other]);
+    assert_eq!(found(json!({"query": "apple", "type": "fact"})), [old]);
+    assert_eq!(
+        found(json!({"query": "apple", "type": ["fact", "note"], "space": "default"})),
+        [old, new]
+    );
+    assert_eq!(found(json!({"query": "apple", "tags": ["old", "red"]})), [old]);
+    assert_eq!(found(json!({"query": "apple", "space": "other"})), [other]);
+    assert_eq!(found(json!({"query": "apple", "since": "2024-01-01T00:00:00Z"})), [new, other]);
+    assert_eq!(found(json!({"query": "apple", "until": "2024-01-01T00:00:00Z"})), [old]);
+    assert_eq!(found(json!({"query": "apple", "limit": 1})).len(), 1);
+    assert_eq!(found(json!({"query": "apple", "limit": 1000})).len(), 3);
+}
+
+#[test]
+fn an_explained_hit_tells_its_signals_and_terms() {
+    let service = Service::start();
+    let id = service.add("The lighthouse keeper tends the light");
+    let hit = search(&service, &json!({"query": "lighthouse", "explain": true})).json()[0].clone();
+    assert_eq!(hit["id"], id);
+    let signals = hit["scores"]["signals"].as_array().expect("signals");
+    assert!(signals.iter().all(|it| it["value"].is_number() && it["weight"].is_number()));
+    assert!(!signals.is_empty());
+    assert!(hit["scores"]["terms"].as_array().is_some_and(|it| it.len() == 1));
+    assert_eq!(hit["links"], json!([]));
+}
+
+#[test]
+fn the_same_search_gives_the_same_bytes_also_after_a_restart() {
+    let service = Service::start();
+    for number in 0..50 {
+        service.add(&format!("note {number} about trees and rivers and stones {}", number % 7));
+    }
+    let body = json!({"query": "rivers and trees 3", "limit": 20, "explain": true});
+    let first = search(&service, &body).body;
+    for _ in 0..5 {
+        assert_eq!(search(&service, &body).body, first);
+    }
+    assert_eq!(service.post("/api/memory/index", &json!({})).status, 200);
+    assert_eq!(search(&service, &body).body, first);
+    let service = service.restart();
+    assert_eq!(search(&service, &body).body, first);
+}
+
+#[test]
+fn odd_queries_are_answered() {
+    let service = Service::start();
+    service.add("C++ and \"quotes\" AND (brackets)");
+    for query in [
+        "the and of",
+        "🦀🦀",
+        "\"unclosed",
+        "AND OR NOT (",
+        "+-!(){}[]^~*?:\\/",
+        "a\tb\nc",
+        "'; DROP",
+    ] {
+        search(&service, &json!({"query": query}));
+    }
+    search(&service, &json!({"query": "x ".repeat(4096)}));
+}
+
+#[test]
+fn meaning_alone_without_a_model_says_what_to_do() {
+    let service = Service::start();
+    let body = json!({"query": "x", "mode": "semantic"});
+    let detail = service.post("/api/memory/search", &body).problem(503);
+    assert!(detail.contains("model"), "{detail}");
+}
+
+#[test]
+fn a_superseded_memory_ranks_below_its_successor_and_is_marked() {
+    let service = Service::start();
+    let old = service.add("the deploy key is in the vault vault");
+    let new = service.add("the deploy key is in the new safe");
+    let link = json!({"from": new, "to": old, "type": "updates"});
+    assert_eq!(service.post("/api/memory/link", &link).status, 201);
+    let answer = search(&service, &json!({"query": "deploy key vault"}));
+    assert_eq!(ids(&answer), [new, old]);
+    assert_eq!(answer.json()[1]["supersededBy"], new);
+    assert!(answer.json()[0].get("supersededBy").is_none());
+    let all = search(&service, &json!({"query": "deploy key vault", "includeSuperseded": true}));
+    assert_eq!(ids(&all), [old, new]);
+}

@@ -1,0 +1,140 @@
+//! Starting and stopping the program.
+
+use std::io::Write;
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::client::{connect, read};
+use crate::program::{PROGRAM, Program, command};
+use crate::service::request;
+
+fn add(program: &Program, content: &str) -> u16 {
+    let body = json!({"content": content}).to_string();
+    program.send("POST", "/api/memory/add", body.as_bytes()).status
+}
+
+#[test]
+fn a_signal_lets_accepted_requests_finish_and_ends_well() {
+    for name in ["TERM", "INT"] {
+        let folder = TempDir::new().expect("a temporary folder");
+        let program = Program::start(folder.path());
+        assert_eq!(add(&program, "before"), 201);
+        // A request whose body is still on its way when the signal comes.
+        let body = br#"{"content":"accepted"}"#;
+        let path = "/api/memory/add";
+        let headers = [("expect", "100-continue")];
+        let bytes = request(program.address, "POST", path, &program.token, &headers, body);
+        let (head, body) = bytes.split_at(bytes.len() - body.len());
+        let mut stream = connect(program.address);
+        stream.write_all(head).expect("a connection");
+        assert_eq!(read(&mut stream).expect("an answer").status, 100);
+        program.signal(name);
+        // The listener is closed before accepted requests are waited for.
+        while std::net::TcpStream::connect(program.address).is_ok() {}
+        stream.write_all(body).expect("a connection");
+        assert_eq!(read(&mut stream).expect("an answer").status, 201);
+        let (status, log) = program.wait();
+        assert!(status.success(), "{status}: {log}");
+
+        let program = Program::start(folder.path());
+        let memories = program.send("GET", "/api/memory", b"").json();
+        assert_eq!(memories.as_array().map(Vec::len), Some(2));
+        assert!(!program.log.contains("WARN"), "{}", program.log);
+    }
+}
+
+#[test]
+fn a_second_service_on_the_same_store_names_the_first_and_harms_nothing() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let first = Program::start(folder.path());
+    assert_eq!(add(&first, "one"), 201);
+    let second = command(folder.path()).output().expect("it runs");
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains(&first.pid().to_string()), "{said}");
+    assert_eq!(add(&first, "two"), 201);
+    assert_eq!(first.send("GET", "/api/memory/status", b"").json()["memories"], 2);
+}
+
+#[test]
+fn a_newer_store_is_refused_by_name() {
+    let folder = TempDir::new().expect("a temporary folder");
+    drop(Program::start(folder.path()));
+    let format = folder.path().join(".waypost/data/format");
+    let text = std::fs::read_to_string(&format).expect("the layout's version");
+    let newer: String = text.chars().map(|it| if it.is_ascii_digit() { '9' } else { it }).collect();
+    std::fs::write(&format, newer).expect("it can be written");
+    let output = command(folder.path()).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("format") && said.contains('9') && !said.contains("panicked"), "{said}");
+}
+
+#[test]
+fn what_it_is_started_with_is_checked() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["--model", "none", "--project"]).arg(folder.path()).args(arguments);
+        let output = command.env_clear().output().expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run(&["--listen", "0.0.0.0:0"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("other machines"), "{said}");
+    let (code, said) = run(&["--listen", "nowhere"]);
+    assert!(code == Some(1) && said.contains("--listen"), "{said}");
+    let (code, said) = run(&["--listne", "127.0.0.1:0"]);
+    assert!(code == Some(2) && said.contains("--listen"), "{said}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let (code, said) = run(&["--listen", &address]);
+    assert!(code == Some(1) && said.contains(&address), "{said}");
+
+    std::fs::create_dir_all(folder.path().join(".waypost")).expect("a folder");
+    let config = folder.path().join(".waypost/config.yaml");
+    std::fs::write(&config, "listen: 127.0.0.1:0\nlisten_on: x\n").expect("it can be written");
+    let (code, said) = run(&[]);
+    assert!(code == Some(1) && said.contains("listen_on") && said.contains('2'), "{said}");
+}
+
+#[test]
+fn a_wide_address_with_the_flag_answers_to_its_addresses_and_guards_metrics() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut command = Command::new(PROGRAM);
+    command.args(["--listen", "0.0.0.0:0", "--allow-remote", "--model", "none", "--project"]);
+    command.arg(folder.path()).env_clear();
+    let mut program = Program::start_as(command, folder.path());
+    program.address.set_ip([127, 0, 0, 1].into());
+    assert_eq!(add(&program, "x"), 201);
+}
+
+#[test]
+fn the_log_has_a_line_a_request_and_no_contents_queries_or_tokens() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut command = command(folder.path());
+    command.args(["--log-format", "json", "--log-level", "trace"]);
+    let program = Program::start_as(command, folder.path());
+    let token = program.token.clone();
+    assert_eq!(add(&program, "contents-are-private"), 201);
+    program.send("POST", "/api/memory/search", br#"{"query":"queries-are-private"}"#);
+    program.send("GET", "/api/memory?space=spaces-are-private&nope=1", b"");
+    program.send("POST", "/api/memory/add", br#"{"content":"malformed-are-private"#);
+    program.send("GET", "/api/memory/paths-are-private", b"");
+    program.signal("TERM");
+    let (status, log) = program.wait();
+    assert!(status.success());
+    let secret = token.rsplit('_').next().expect("a secret");
+    assert!(!log.contains("are-private"), "{log}");
+    assert!(!log.contains(secret), "the token is in the log");
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
+    let requests: Vec<_> =
+        lines.iter().filter(|it| it["fields"]["message"] == "answered").collect();
+    assert_eq!(requests.len(), 5);
+    assert_eq!(requests[0]["fields"]["route"], "/api/memory/add");
+    assert_eq!(requests[0]["fields"]["status"], 201);
+    assert!(requests[0]["span"]["id"].is_string());
+}
