@@ -1,12 +1,11 @@
 //! Checks and repairs a store that is not open.
 
-use std::fs;
 use std::path::Path;
 
 use waypost_log::{Log, OnDamage, Options};
 
 use crate::lock::{LockFile, check_format};
-use crate::open::{Folders, applied, verify_digests};
+use crate::open::{Folders, applied, remove_dir, verify_digests};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 use crate::state::{State, Unusable, boot_id};
@@ -114,8 +113,8 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
     }
     drop(log);
     let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
-    for folder in derived.iter().filter(|it| it.exists()) {
-        fs::remove_dir_all(folder).map_err(|it| Error::io(folder, it))?;
+    for folder in &derived {
+        remove_dir(folder)?;
     }
     Ok(repaired)
 }

@@ -147,7 +147,10 @@ impl Store {
             return Ok(self.embed_progress(EmbedProgress { skipped, ..EmbedProgress::default() }));
         }
         let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
-        self.vectors.append(&vectors).map_err(|it| log_error(&it, &self.dir))?;
+        if let Err(error) = self.vectors.append(&vectors) {
+            // They serve until the next start, and are made again then.
+            progress.last_error = Some(log_error(&error, &self.dir).to_string());
+        }
         self.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
         let mut view = self.view.write();
         for it in &vectors {

@@ -15,7 +15,7 @@ use crate::keys::{self, Head};
 use crate::lock::{LockFile, check_format};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
-use crate::state::{State, Unusable, boot_id, damaged, sync_dir};
+use crate::state::{MARKED, State, Unusable, boot_id, damaged, sync_dir};
 use crate::store::{Changes, Store, dir_bytes};
 use crate::txn::{Txn, apply, link_digest};
 use crate::vectors::{VectorLog, log_error};
@@ -235,17 +235,27 @@ fn open_state(
         }
     };
     report.replayed_records = replay(&state, log, options)?;
-    if report.state_rebuilt.is_some() {
+    if let Some(why) = &report.state_rebuilt {
         state.sync()?;
+        // What was set aside for no fault of its own helps nobody, and may hold purged texts.
+        if why == MARKED {
+            remove_dir(&folders.state_aside())?;
+        }
     }
     Ok(state)
 }
 
+/// Removes a folder if it is there.
+pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(dir, error)),
+        _ => Ok(()),
+    }
+}
+
 fn set_aside(folders: &Folders, why: &str, report: &mut OpenReport) -> Result<()> {
     let aside = folders.state_aside();
-    if aside.exists() {
-        fs::remove_dir_all(&aside).map_err(|it| Error::io(&aside, it))?;
-    }
+    remove_dir(&aside)?;
     fs::rename(&folders.state, &aside).map_err(|it| Error::io(&folders.state, it))?;
     sync_dir(&folders.memory)?;
     report.state_rebuilt = Some(why.to_owned());

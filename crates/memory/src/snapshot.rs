@@ -53,7 +53,8 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
     out.raw(MAGIC);
     out.u32(VERSION);
     out.u64(position);
-    out.texts(view.names.all());
+    let names = UsedNames::of(view);
+    out.texts(&names.names);
     out.u32(u32::try_from(view.spaces.len()).expect("fewer than 2^32 spaces"));
     for (name, space) in &view.spaces {
         out.text(name);
@@ -61,7 +62,7 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
         out.long_bytes(&space.text.encode());
         for (slot, _) in space.slots.iter() {
             if let Some(fact) = space.fact(slot) {
-                encode_fact(&mut out, fact);
+                encode_fact(&mut out, fact, &names);
             }
         }
     }
@@ -79,15 +80,44 @@ pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     sync_dir(dir)
 }
 
-fn encode_fact(out: &mut Writer, fact: &Fact) {
+/// The names that facts use, with numbers of their own: what only deleted memories had stays out.
+#[derive(Debug, Default)]
+struct UsedNames {
+    names: Vec<String>,
+    numbers: BTreeMap<u32, u32>,
+}
+
+impl UsedNames {
+    fn of(view: &View) -> Self {
+        let mut used = Self::default();
+        for fact in view.spaces.values().flat_map(|it| it.facts.iter().flatten()) {
+            for number in
+                [fact.kind].into_iter().chain(fact.session).chain(fact.tags.iter().copied())
+            {
+                let next = used.names.len() as u32;
+                used.numbers.entry(number).or_insert_with(|| {
+                    used.names.push(view.names.name(number).to_owned());
+                    next
+                });
+            }
+        }
+        used
+    }
+
+    fn number(&self, number: u32) -> u32 {
+        self.numbers.get(&number).copied().expect("every fact's names were collected")
+    }
+}
+
+fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
     out.u32(fact.version);
     out.time(fact.created_at);
     out.u64(fact.text_hash);
-    out.u32(fact.kind);
-    out.u32(fact.session.map_or(0, |it| it + 1));
+    out.u32(names.number(fact.kind));
+    out.u32(fact.session.map_or(0, |it| names.number(it) + 1));
     out.u32(u32::try_from(fact.tags.len()).expect("the limits keep tags few"));
     for tag in &fact.tags {
-        out.u32(*tag);
+        out.u32(names.number(*tag));
     }
 }
 

@@ -22,6 +22,8 @@ const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const RUNNING: &str = "waypost-running";
 /// Stands in it instead of the boot when the state must be built anew.
 const REBUILD: &str = "rebuild";
+/// Why such a state is not used.
+pub(crate) const MARKED: &str = "it was marked to be rebuilt";
 
 /// A change of one key: the new value, or that it goes.
 pub(crate) type Write = (Vec<u8>, Option<Vec<u8>>);
@@ -55,7 +57,7 @@ impl State {
         match fs::read_to_string(&marker) {
             Ok(last_boot) if last_boot == boot && !boot.is_empty() => {}
             Ok(why) if why == REBUILD => {
-                return Ok(Err(Unusable("it was marked to be rebuilt".to_owned())));
+                return Ok(Err(Unusable(MARKED.to_owned())));
             }
             Ok(_) => {
                 let why = "the machine was restarted while it was open";

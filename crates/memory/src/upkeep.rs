@@ -9,7 +9,7 @@ use waypost_log::Keep;
 use crate::codec::Writer;
 use crate::commit::{Command, Outcome};
 use crate::keys;
-use crate::open::{Folders, head_entry};
+use crate::open::{Folders, head_entry, remove_dir};
 use crate::record::{Body, Record};
 use crate::snapshot;
 use crate::store::Store;
@@ -242,6 +242,8 @@ impl Store {
         if purged_versions > 0 {
             self.state.rebuild_at_next_open();
             self.compact_vectors()?;
+            self.write_snapshot()?;
+            remove_dir(&Folders::new(&self.data).state_aside())?;
         }
         match failed {
             Some(error) => Err(error),

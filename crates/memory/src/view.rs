@@ -110,10 +110,6 @@ impl Names {
     pub(crate) fn name(&self, number: u32) -> &str {
         self.names.get(number as usize).map_or("", String::as_str)
     }
-
-    pub(crate) fn all(&self) -> &[String] {
-        &self.names
-    }
 }
 
 impl Space {

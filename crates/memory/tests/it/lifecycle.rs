@@ -166,7 +166,8 @@ fn a_newer_format_is_refused_by_name() {
 #[test]
 fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     let mut world = World::new();
-    let secret = world.add("the zanzibar secret");
+    let tags = vec!["tombtag".to_owned()];
+    let secret = world.add_draft(Draft { tags, ..Draft::new("the zanzibar secret") }).id;
     let kept = world.add("something else");
     let long = world.add(&"quagmire ".repeat(10_000));
     let now = world.now();
@@ -183,7 +184,27 @@ fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     let report = world.reopen();
     assert!(report.state_rebuilt.is_some(), "the state's files are made anew");
     assert_eq!(world.export(), purged);
+    let traces = files_with(world.dir.path(), &["zanzibar", "quagmire", "tombtag"]);
+    assert_eq!(traces, Vec::<std::path::PathBuf>::new());
     assert_eq!(world.store().get(kept).expect("it is there").content, "something else");
+}
+
+/// The files below a folder that hold one of the words.
+fn files_with(dir: &std::path::Path, words: &[&str]) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files_with(&path, words));
+        } else {
+            let bytes = std::fs::read(&path).expect("a file");
+            let text = String::from_utf8_lossy(&bytes);
+            if words.iter().any(|it| text.contains(it)) {
+                found.push(path);
+            }
+        }
+    }
+    found
 }
 
 #[test]
