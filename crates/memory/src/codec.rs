@@ -2,8 +2,6 @@
 //!
 //! Reading never trusts a length: whatever the bytes are, the answer is a value or [`Malformed`].
 
-use std::collections::BTreeMap;
-
 use crate::{Metadata, MetadataValue, Timestamp};
 
 /// Bytes that are not what they should be.
@@ -194,9 +192,12 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn metadata(&mut self) -> Read<Metadata> {
         let count = self.u32()? as usize;
-        let mut metadata = BTreeMap::new();
+        let mut metadata = Metadata::new();
         for _ in 0..count {
             let key = self.text()?;
+            if metadata.last_key_value().is_some_and(|(last, _)| *last >= key) {
+                return Err(Malformed("metadata keys are not in order"));
+            }
             let value = match self.u8()? {
                 0 => MetadataValue::Text(self.text()?),
                 1 => MetadataValue::Integer(self.i64()?),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use waypost_ranking::Document;
 
 use crate::check;
 use crate::import::{self, ImportDone, ImportUnit};
@@ -24,13 +25,33 @@ const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A wish to change the state.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Add { body: Body, at: Timestamp },
-    Update { id: MemoryId, patch: Patch, at: Timestamp },
-    Delete { id: MemoryId, at: Timestamp },
-    Link { edge: Edge, at: Timestamp },
-    Unlink { edge: Edge, at: Timestamp },
+    /// The document is made by the thread that asks, so that many threads analyse at once.
+    Add {
+        body: Body,
+        document: Box<Document>,
+        at: Timestamp,
+    },
+    Update {
+        id: MemoryId,
+        patch: Patch,
+        at: Timestamp,
+    },
+    Delete {
+        id: MemoryId,
+        at: Timestamp,
+    },
+    Link {
+        edge: Edge,
+        at: Timestamp,
+    },
+    Unlink {
+        edge: Edge,
+        at: Timestamp,
+    },
     Import(Vec<ImportUnit>),
-    Purge { ids: Vec<MemoryId> },
+    Purge {
+        ids: Vec<MemoryId>,
+    },
 }
 
 /// What became of a [`Command`].
@@ -75,6 +96,8 @@ pub(crate) struct Batch<'a> {
     bytes: usize,
     /// The bodies that were written, so that the index need not read them back.
     bodies: BTreeMap<MemoryId, Body>,
+    /// What of them was analysed already.
+    documents: BTreeMap<MemoryId, Document>,
 }
 
 impl Batch<'_> {
@@ -88,6 +111,7 @@ impl Batch<'_> {
         match record {
             Record::Add { id, body, .. } | Record::Update { id, body, .. } => {
                 self.bodies.insert(*id, body.clone().into_owned());
+                self.documents.remove(id);
             }
             Record::Delete { id, .. } => {
                 self.bodies.remove(id);
@@ -117,7 +141,7 @@ impl Batch<'_> {
 
     fn decide(&mut self, command: Command) -> Result<Outcome> {
         match command {
-            Command::Add { body, at } => self.add(body, at),
+            Command::Add { body, document, at } => self.add(body, *document, at),
             Command::Update { id, patch, at } => self.update(id, &patch, at),
             Command::Delete { id, at } => {
                 self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
@@ -155,7 +179,7 @@ impl Batch<'_> {
         }
     }
 
-    fn add(&mut self, body: Body, at: Timestamp) -> Result<Outcome> {
+    fn add(&mut self, body: Body, document: Document, at: Timestamp) -> Result<Outcome> {
         if let Some(id) = self.txn.duplicate(&body)? {
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
@@ -165,6 +189,7 @@ impl Batch<'_> {
         let id = MemoryId::new(number)
             .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
         self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
+        self.documents.insert(id, document);
         Ok(Outcome::Added(memory(id, 1, at, body)))
     }
 
@@ -253,6 +278,7 @@ impl Store {
             first_sequence: self.log.last_sequence() + 1,
             bytes: 0,
             bodies: BTreeMap::new(),
+            documents: BTreeMap::new(),
         };
         let mut answers: Vec<(Arc<Ticket>, Result<Outcome>)> = Vec::new();
         while batch.bytes < BATCH_BYTES_MAX {
@@ -277,7 +303,7 @@ impl Store {
         batch: Batch<'_>,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Box<dyn Fn() -> Error + '_>> {
-        let Batch { txn, records, first_sequence, bodies, .. } = batch;
+        let Batch { txn, records, first_sequence, bodies, documents, .. } = batch;
         if records.is_empty() {
             return Ok(());
         }
@@ -306,16 +332,24 @@ impl Store {
             *self.write_fault.lock() = Some(fault.clone());
             return Err(Box::new(move || Error::Unavailable(fault.clone())));
         }
-        self.publish(&touched, &bodies);
+        self.publish(&touched, &bodies, documents);
         Ok(())
     }
 
     /// Brings the index up to date with what a commit touched.
-    fn publish(&self, touched: &Touched, bodies: &BTreeMap<MemoryId, Body>) {
+    fn publish(
+        &self,
+        touched: &Touched,
+        bodies: &BTreeMap<MemoryId, Body>,
+        mut documents: BTreeMap<MemoryId, Document>,
+    ) {
         let prepared: Vec<(MemoryId, Option<Prepared>)> = touched
             .memories
             .iter()
-            .map(|id| (*id, self.prepare(*id, bodies.get(id)).ok().flatten()))
+            .map(|id| {
+                let known = bodies.get(id).map(|it| (it, documents.remove(id)));
+                (*id, self.prepare(*id, known).ok().flatten())
+            })
             .collect();
         let count = (touched.memories.len() + touched.links.len()) as u64;
         if let Some(changed) = self.changed_in_reindex.lock().as_mut() {

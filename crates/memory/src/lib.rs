@@ -1,12 +1,45 @@
 //! A durable store of memories with hybrid search, typed links and history.
 //!
-//! A memory is a text with a title, a kind, tags and metadata. The store keeps every memory in an
+//! A memory is a text with a title, a kind, tags and metadata. The store keeps every change in an
 //! append-only log, derives a state and an index from it, and finds memories by their words and,
 //! with an embedding model, by their meaning. An operation that was answered is on disk.
 //!
 //! The store starts no threads, reads no clock and knows no model: time comes in as an argument,
 //! the model as a closure ([`Embedder`]), and background work is offered as calls that do a
 //! bounded piece ([`Store::embed_pending`], [`Store::maintain`]).
+//!
+//! ```
+//! use waypost_memory::{Draft, LinkKind, SearchOptions, Store, StoreOptions, Timestamp};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let (store, _report) = Store::open(dir.path(), StoreOptions::default())?;
+//! let now = Timestamp::parse("2026-11-21T12:00:00Z").expect("a valid time");
+//!
+//! let old = store.add(Draft::new("The service listens on port 4000"), now)?.into_memory();
+//! let new = store.add(Draft::new("Use port 4747 for the service"), now)?.into_memory();
+//! store.link(new.id, old.id, LinkKind::Updates, now)?;
+//!
+//! let found = store.search("which port", &SearchOptions::default())?;
+//! assert_eq!(found.hits[0].memory.id, new.id);
+//! assert_eq!(found.hits[1].memory.superseded_by, Some(new.id));
+//! store.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is on disk
+//!
+//! | in the data folder | what | if it is damaged or missing |
+//! |---|---|---|
+//! | `format`, `lock` | the layout's version; the pid of who has it open | |
+//! | `memory/log/` | every change, the truth | opening refuses; [`repair`] keeps what is left |
+//! | `memory/state/` | the applied state | set aside as `state.aside`, rebuilt from the log |
+//! | `memory/index/` | a snapshot of the text index | rebuilt from the state |
+//! | `memory/vectors/` | vectors by model and text | given up; a backfill makes them again |
+//!
+//! # Known limits
+//!
+//! One process has a store open at a time. All text indexes, links and vectors are in memory;
+//! contents are not. An export holds writes back until it is done, and so does [`Store::compact`].
 
 mod error;
 pub mod limits;

@@ -197,3 +197,142 @@ pub(crate) fn read_id(input: &mut Reader<'_>) -> Result<MemoryId, Malformed> {
 fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Malformed> {
     Ok(Edge { from: read_id(input)?, to: read_id(input)?, kind: link_kind_of(input.u8()?)? })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::MetadataValue;
+
+    fn id() -> impl Strategy<Value = MemoryId> {
+        (1..=crate::limits::ID_MAX).prop_map(|it| MemoryId::new(it).expect("it is in range"))
+    }
+
+    fn time() -> impl Strategy<Value = Timestamp> {
+        any::<i64>().prop_map(Timestamp::from_millis)
+    }
+
+    fn metadata() -> impl Strategy<Value = Metadata> {
+        let value = prop_oneof![
+            ".*".prop_map(MetadataValue::Text),
+            any::<i64>().prop_map(MetadataValue::Integer),
+            prop::num::f64::NORMAL.prop_map(MetadataValue::Float),
+            any::<bool>().prop_map(MetadataValue::Boolean),
+        ];
+        prop::collection::btree_map(".*", value, 0..4)
+    }
+
+    fn body() -> impl Strategy<Value = Body> {
+        let text = (
+            (".*", ".*", ".*"),
+            prop::collection::vec(".*", 0..4),
+            metadata(),
+            prop::option::of(".*"),
+        );
+        let text = text.prop_map(|((title, content, kind), tags, metadata, session)| BodyText {
+            title,
+            content,
+            kind,
+            tags,
+            metadata,
+            session,
+        });
+        (".*", time(), prop::option::of(text)).prop_map(|(space, created_at, text)| Body {
+            space,
+            created_at,
+            text,
+        })
+    }
+
+    fn record() -> impl Strategy<Value = Record<'static>> {
+        let edge = || {
+            (id(), id(), 0..5_usize).prop_map(|(from, to, kind)| Edge {
+                from,
+                to,
+                kind: LinkKind::ALL[kind],
+            })
+        };
+        prop_oneof![
+            (id(), time(), body()).prop_map(|(id, at, body)| Record::Add {
+                id,
+                at,
+                body: Cow::Owned(body)
+            }),
+            (id(), any::<u32>(), time(), body()).prop_map(|(id, version, at, body)| {
+                Record::Update { id, version, at, body: Cow::Owned(body) }
+            }),
+            (id(), time()).prop_map(|(id, at)| Record::Delete { id, at }),
+            (edge(), time()).prop_map(|(edge, at)| Record::Link { edge, at }),
+            (edge(), time()).prop_map(|(edge, at)| Record::Unlink { edge, at }),
+            prop::collection::vec(id(), 0..9).prop_map(|ids| Record::Purge { ids }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_reads_back_as_it_was_written(record in record()) {
+            let bytes = record.encode();
+            prop_assert_eq!(Record::decode(record.kind(), RECORD_VERSION, &bytes), Ok(record));
+        }
+
+        #[test]
+        fn a_record_that_is_cut_or_has_more_is_refused(record in record(), cut in any::<prop::sample::Index>()) {
+            let mut bytes = record.encode();
+            let cut = cut.index(bytes.len());
+            prop_assert!(Record::decode(record.kind(), RECORD_VERSION, &bytes[..cut]).is_err());
+            bytes.push(0);
+            prop_assert!(Record::decode(record.kind(), RECORD_VERSION, &bytes).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_a_record_or_an_error(kind: u8, version in 0..3_u8, bytes: Vec<u8>) {
+            if let Ok(record) = Record::decode(kind, version, &bytes) {
+                prop_assert_eq!(record.encode(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_record_stay_as_they_are() {
+        let edge = Edge {
+            from: MemoryId::new(1).expect("valid"),
+            to: MemoryId::new(0x0203).expect("valid"),
+            kind: LinkKind::PartOf,
+        };
+        let record = Record::Link { edge, at: Timestamp::from_millis(-2) };
+        assert_eq!(
+            record.encode(),
+            [
+                1, 0, 0, 0, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0, 0, 5, 254, 255, 255, 255, 255, 255,
+                255, 255
+            ]
+        );
+        let body = Body {
+            space: "s".to_owned(),
+            created_at: Timestamp::from_millis(1),
+            text: Some(BodyText {
+                title: "t".to_owned(),
+                content: "cc".to_owned(),
+                kind: "k".to_owned(),
+                tags: vec!["a".to_owned()],
+                metadata: [("m".to_owned(), MetadataValue::Boolean(true))].into(),
+                session: None,
+            }),
+        };
+        let mut out = Writer::new();
+        body.encode(&mut out);
+        let expected: &[&[u8]] = &[
+            &[1],
+            b"\x01\0\0\0s",
+            &[1, 0, 0, 0, 0, 0, 0, 0],
+            b"\x01\0\0\0t",
+            b"\x02\0\0\0cc",
+            b"\x01\0\0\0k",
+            b"\x01\0\0\0\x01\0\0\0a",
+            b"\x01\0\0\0\x01\0\0\0m\x03\x01",
+            &[0],
+        ];
+        assert_eq!(out.into_bytes(), expected.concat());
+    }
+}

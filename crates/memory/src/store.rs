@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use waypost_log::Log;
-use waypost_ranking::Analyzer;
+use waypost_ranking::{Analyzer, Document};
 
 use crate::check;
 use crate::commit::{Command, Outcome, Queued, WriterState, content_of, memory};
@@ -93,7 +93,8 @@ impl Store {
         for body in checked {
             match body {
                 Ok(body) => {
-                    commands.push(Command::Add { body, at: now });
+                    let document = Box::new(self.document(&body));
+                    commands.push(Command::Add { body, document, at: now });
                     results.push(None);
                 }
                 Err(error) => results.push(Some(Err(error))),
@@ -332,24 +333,27 @@ impl Store {
         memory
     }
 
-    /// What the index needs of a memory as it is now; `None` if it is gone.
-    pub(crate) fn prepare(&self, id: MemoryId, body: Option<&Body>) -> Result<Option<Prepared>> {
+    /// What the index needs of a memory as it is now; `None` if it is gone. What is known of it
+    /// already is its body, and perhaps its document.
+    pub(crate) fn prepare(
+        &self,
+        id: MemoryId,
+        known: Option<(&Body, Option<Document>)>,
+    ) -> Result<Option<Prepared>> {
         let Some(head) = self.live_head(id)? else { return Ok(None) };
-        let read;
-        let body = match body {
-            Some(body) => body,
-            None => match self.body(id, head.version)? {
-                Some(body) => {
-                    read = body;
-                    &read
-                }
-                None => return Ok(None),
-            },
-        };
-        let Some(text) = &body.text else { return Ok(None) };
-        let title = own_title(&text.title, &text.content);
-        let document = self.analyzer.document(title, &text.content);
-        Ok(Prepared::new(body, head.version, head.text_hash, document))
+        if let Some((body, document)) = known {
+            let document = document.unwrap_or_else(|| self.document(body));
+            return Ok(Prepared::new(body, head.version, head.text_hash, document));
+        }
+        let Some(body) = self.body(id, head.version)? else { return Ok(None) };
+        let document = self.document(&body);
+        Ok(Prepared::new(&body, head.version, head.text_hash, document))
+    }
+
+    fn document(&self, body: &Body) -> Document {
+        let text = body.text.as_ref().map(|it| (own_title(&it.title, &it.content), &*it.content));
+        let (title, content) = text.unwrap_or_default();
+        self.analyzer.document(title, content)
     }
 }
 

@@ -10,6 +10,7 @@ mod limits;
 mod links;
 mod model;
 mod search;
+mod times;
 mod transfer;
 mod vectors;
 mod world;
