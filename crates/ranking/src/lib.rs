@@ -18,6 +18,24 @@
 //! 5. [`Range`] brings each signal to 0–1, [`fuse`] adds them up, [`Neighbours`] lends to what
 //!    stands beside a hit, and [`Explanation`] says where each score came from.
 //!
+//! # Exactness
+//!
+//! A text score is a sum of whole units (a power of two, chosen per query), so no order of summing can
+//! change it: [`TextSearch::top`] equals [`TextSearch::exhaustive`], and an index that was sealed, merged,
+//! decoded or built anew gives the same scores, to the bit. [`VectorSearch::top`] equals
+//! [`VectorSearch::exact`], because its first pass knows how far off it can be. Filters are asked inside
+//! the searches, so the best `k` are the best `k` of what they let through. Ties go to the lowest id.
+//!
+//! # Upkeep and snapshots
+//!
+//! New documents go into a small open part of a [`TextIndex`] and are found at once.
+//! [`TextIndex::maintain`] seals and merges parts; where others must not wait, [`TextIndex::plan`],
+//! [`Merge::run`] (without the index) and [`TextIndex::install`] do the same in three steps.
+//! [`Slots`], [`TextIndex`] and [`VectorIndex`] each have `encode` and `decode`; what `decode` refuses is
+//! to be built anew from the documents.
+//!
+//! # An example
+//!
 //! ```
 //! use waypost_ranking::{
 //!     Analyzer, Bm25, Range, Signal, Slots, TextIndex, TextPart, TextSearch, VectorIndex, VectorPart,
