@@ -66,14 +66,13 @@ pub(crate) fn start(
             }
             match load(&app, &options, &priority, asks_all) {
                 Ok(()) => return,
-                Err(error) if asks_all => {
-                    tracing::warn!(
-                        error = chain(&error),
-                        "no embedding model: search is by words alone"
-                    );
+                Err(error) => {
+                    if asks_all {
+                        let error = chain(&error);
+                        tracing::warn!(error, "no embedding model: search is by words alone");
+                    }
                     app.model.missing(&remedy(&error));
                 }
-                Err(error) => tracing::debug!(error = chain(&error), "still no embedding model"),
             }
             if !app.wake.rest(LOOK_EVERY) {
                 return;

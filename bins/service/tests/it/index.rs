@@ -65,3 +65,26 @@ fn compaction_takes_deleted_contents_off_the_disk() {
     let history = service.get(&format!("/api/memory/{id}/history")).text();
     assert!(!history.contains("0451"), "{history}");
 }
+
+#[test]
+fn a_second_reindex_while_one_runs_is_409_and_searches_go_on() {
+    let service = Service::start();
+    let lines = batch(3000, |it| format!("memory {it} of many"));
+    service.send("POST", "/api/memory/batch", &service.token, lines.as_bytes());
+    let mut statuses = Vec::new();
+    while !statuses.contains(&409) {
+        std::thread::scope(|scope| {
+            let index = || service.post("/api/memory/index", &json!({}));
+            let running: Vec<_> = (0..4).map(|_| scope.spawn(index)).collect();
+            let hits = service.post("/api/memory/search", &json!({"query": "memory 77"}));
+            assert_eq!(hits.json()[0]["content"], "memory 77 of many");
+            for answer in running.into_iter().map(|it| it.join().expect("no panic")) {
+                if answer.status != 200 {
+                    answer.problem(409);
+                }
+                statuses.push(answer.status);
+            }
+        });
+        assert!(statuses.contains(&200));
+    }
+}

@@ -13,10 +13,15 @@ mod framing;
 mod gate;
 mod index;
 mod link;
+mod load;
+mod meaning;
 mod program;
 mod search;
 mod service;
 mod space;
 mod status;
 mod stop;
+#[path = "../../../../crates/embedding/tests/it/tiny.rs"]
+#[expect(dead_code, clippy::unwrap_used, reason = "embedding's own tests use more of it")]
+mod tiny;
 mod transfer;

@@ -34,10 +34,14 @@ impl Service {
     }
 
     /// Stops it in order and starts it again on the same folder.
-    pub(crate) fn restart(mut self) -> Self {
+    pub(crate) fn restart(self) -> Self {
+        self.restart_with(|_| {})
+    }
+
+    pub(crate) fn restart_with(mut self, change: impl FnOnce(&mut Options)) -> Self {
         let running = self.running.take().expect("it runs");
         running.shutdown().expect("it stops in order");
-        Self::start_in(self.folder, |_| {})
+        Self::start_in(self.folder, change)
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
