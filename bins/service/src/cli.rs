@@ -91,5 +91,11 @@ pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
         LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().init(),
     }
+    // A panic's message may quote a content or a query; where it happened says enough.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current().name().unwrap_or_default().to_owned();
+        tracing::error!(place, thread, "panicked");
+    }));
     Ok(())
 }

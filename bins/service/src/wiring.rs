@@ -96,6 +96,9 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
             options.listen
         );
     }
+    if !options.listen.ip().is_loopback() {
+        tracing::warn!(address = %options.listen, "other machines reach this address, and nothing is encrypted on the way");
+    }
     options.project.prepare().context("the project cannot be prepared")?;
     waypost_project::create_data_dir(&options.data_dir).with_context(|| {
         let dir = options.data_dir.display();
