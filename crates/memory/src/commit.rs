@@ -10,12 +10,13 @@ use waypost_ranking::Document;
 
 use crate::check;
 use crate::import::{self, ImportDone, ImportUnit};
+use crate::open::{self, Folders};
 use crate::record::{Body, Edge, RECORD_VERSION, Record};
 use crate::store::Store;
 use crate::txn::{Touched, Txn, apply};
 use crate::vectors::log_error;
 use crate::view::Prepared;
-use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
+use crate::{Error, Memory, MemoryId, OpenReport, Patch, Result, Timestamp};
 
 /// One batch takes so many commands at most …
 const BATCH_COMMANDS_MAX: usize = 1024;
@@ -257,6 +258,9 @@ impl Store {
         if queued.is_empty() {
             return false;
         }
+        if writer.fault.is_some() || self.state.is_broken() {
+            self.recover(writer);
+        }
         if let Some(fault) = &writer.fault {
             for queued in queued {
                 answer(&queued.ticket, Err(Error::Unavailable(fault.clone())));
@@ -315,6 +319,10 @@ impl Store {
                 payload,
             })
             .collect();
+        if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
+            // The log may have room yet where the state, which must follow it, has none.
+            return Err(Box::new(|| Error::Full("too little room is left on it".to_owned())));
+        }
         let range = match self.log.append_batch(&entries) {
             Ok(range) => range,
             Err(error) => return Err(Box::new(move || log_error(&error, &self.dir))),
@@ -333,6 +341,50 @@ impl Store {
             return Err(Box::new(move || Error::Unavailable(fault.clone())));
         }
         self.publish(&touched, &bodies, documents);
+        Ok(())
+    }
+
+    /// Bytes that are free where the store is; `None` if the system does not say.
+    fn free_bytes(&self) -> Option<u64> {
+        let stat = rustix::fs::statvfs(&self.dir).ok()?;
+        Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// Opens the state again after it did not take a change, if there is room, and brings it and
+    /// the index up to the log.
+    fn recover(&self, writer: &mut WriterState) {
+        if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
+            return;
+        }
+        if let Err(error) = self.open_state_again() {
+            writer.fault = Some(error.to_string());
+            self.write_fault.lock().clone_from(&writer.fault);
+            return;
+        }
+        writer.fault = None;
+        *self.write_fault.lock() = None;
+    }
+
+    fn open_state_again(&self) -> Result<()> {
+        let before = open::applied(&self.state).unwrap_or(0);
+        self.state.release();
+        let mut report = OpenReport::default();
+        let fresh =
+            open::open_state(&Folders::new(&self.data), &self.log, &self.options, &mut report)?;
+        self.state.adopt(&fresh);
+        let graph = open::load_graph(&self.state)?;
+        let mut touched = Touched::default();
+        for entry in self.log.entries_after(before) {
+            let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
+            if let Ok(
+                Record::Add { id, .. } | Record::Update { id, .. } | Record::Delete { id, .. },
+            ) = Record::decode(entry.kind, entry.version, &entry.payload)
+            {
+                touched.memories.insert(id);
+            }
+        }
+        self.publish(&touched, &BTreeMap::new(), BTreeMap::new());
+        self.view.write().graph = graph;
         Ok(())
     }
 

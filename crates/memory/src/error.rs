@@ -124,6 +124,12 @@ impl Error {
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io { path: path.into(), source }
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::Full(format!("{} cannot be written", path.display()))
+            }
+            _ => Self::Io { path, source },
+        }
     }
 }

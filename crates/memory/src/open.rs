@@ -203,7 +203,7 @@ fn tell(options: &StoreOptions, phase: OpenPhase, done: u64, total: u64) {
 }
 
 /// Opens the state, or builds it anew if it cannot be trusted, and replays what it lacks.
-fn open_state(
+pub(crate) fn open_state(
     folders: &Folders,
     log: &Log,
     options: &StoreOptions,
@@ -332,7 +332,7 @@ pub(crate) fn replay(state: &State, log: &Log, options: &StoreOptions) -> Result
     Ok(done)
 }
 
-fn load_graph(state: &State) -> Result<Graph> {
+pub(crate) fn load_graph(state: &State) -> Result<Graph> {
     let mut graph = Graph::default();
     state.scan(keys::LINKS, &mut |key, value| {
         let edge = keys::edge_of(key).map_err(damaged)?;

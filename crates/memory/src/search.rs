@@ -369,15 +369,13 @@ fn demote_superseded(view: &View, candidates: &mut Candidates) {
         .keys()
         .flat_map(|id| view.graph.updaters(*id).map(|updater| (*id, updater)))
         .filter(|(_, updater)| candidates.contains_key(updater))
+        // In a circle nothing is the newest: its members stay level with each other.
+        .filter(|(id, updater)| !view.graph.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
         .collect();
     let mut steps: BTreeMap<MemoryId, u32> = BTreeMap::new();
     for _ in 0..UPDATE_STEPS_MAX {
         let mut is_settled = true;
         for (older, newer) in &updated {
-            // In a circle nothing is the newest: its members stay level with each other.
-            if view.graph.updates_transitively(*older, *newer, UPDATE_STEPS_MAX) {
-                continue;
-            }
             let wanted = steps.get(newer).copied().unwrap_or(0) + 1;
             let older_total = candidates.get(older).map_or(0.0, |it| it.total() + it.lifted);
             if steps.get(older).copied().unwrap_or(0) < wanted {

@@ -11,6 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::RwLock;
+
 use crate::codec::Malformed;
 use crate::{Error, Result};
 
@@ -34,10 +36,13 @@ type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 /// The open tree.
 #[derive(Debug)]
 pub(crate) struct State {
-    db: sled::Db,
+    /// `None` only while it is opened again after a failed write.
+    db: RwLock<Option<sled::Db>>,
     dir: PathBuf,
     /// Set when it must be built anew at the next opening.
     suspect: AtomicBool,
+    /// Set when an operation failed: sled takes no writes any more after one that failed.
+    broken: AtomicBool,
 }
 
 /// Why a state on disk cannot be used.
@@ -86,12 +91,18 @@ impl State {
             sync_dir(dir)?;
             dir.parent().map_or(Ok(()), sync_dir)?;
         }
-        Ok(Ok(Self { db, dir: dir.to_path_buf(), suspect: AtomicBool::new(false) }))
+        let db = RwLock::new(Some(db));
+        Ok(Ok(Self {
+            db,
+            dir: dir.to_path_buf(),
+            suspect: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+        }))
     }
 
     /// The value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let value = self.guard(|| self.db.get(key))?;
+        let value = self.guard(|db| db.get(key))?;
         value.map(|it| self.unwrap(key, &it)).transpose()
     }
 
@@ -112,9 +123,10 @@ impl State {
 
     /// All keys with a prefix, in order.
     pub(crate) fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
-        let mut entries = self.db.scan_prefix(prefix);
+        let db = self.db.read_recursive();
+        let mut entries = db.as_ref().ok_or_else(between)?.scan_prefix(prefix);
         loop {
-            let Some(entry) = self.guard(|| entries.next().transpose())? else { return Ok(()) };
+            let Some(entry) = self.guard(|_| entries.next().transpose())? else { return Ok(()) };
             let (key, value) = entry;
             each(&key, &self.unwrap(&key, &value)?)?;
         }
@@ -129,12 +141,34 @@ impl State {
                 None => batch.remove(key.as_slice()),
             }
         }
-        self.guard(|| self.db.apply_batch(batch))
+        self.guard(|db| db.apply_batch(batch))
+    }
+
+    /// Whether it must be opened again before it takes writes. A write in sled's background may
+    /// have failed, which only a scan tells.
+    pub(crate) fn is_broken(&self) -> bool {
+        let probe = self.guard(|db| db.scan_prefix(b"mapplied").next().transpose().map(|_| ()));
+        probe.is_err() || self.broken.load(Ordering::Acquire)
+    }
+
+    /// Lets go of the tree, so that it can be opened again.
+    pub(crate) fn release(&self) {
+        let db = self.db.write().take();
+        // sled panics when it cannot write what it still has; the log has it.
+        drop(catch_unwind(AssertUnwindSafe(|| drop(db))));
+    }
+
+    /// Takes the tree of another state over.
+    pub(crate) fn adopt(&self, other: &Self) {
+        let db = other.db.write().take();
+        *self.db.write() = db;
+        self.suspect.store(other.suspect.load(Ordering::Acquire), Ordering::Release);
+        self.broken.store(false, Ordering::Release);
     }
 
     /// Writes everything to the files and syncs them.
     pub(crate) fn sync(&self) -> Result<()> {
-        self.guard(|| self.db.flush())?;
+        self.guard(|db| db.flush())?;
         let path = self.dir.join("db");
         File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
     }
@@ -151,10 +185,16 @@ impl State {
     }
 
     /// sled panics on damage that it does not expect; a reader must get an error instead.
-    fn guard<T>(&self, operation: impl FnOnce() -> sled::Result<T>) -> Result<T> {
-        match catch_unwind(AssertUnwindSafe(operation)) {
+    fn guard<T>(&self, operation: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
+        // Recursive: a scan's reader may read again, whoever waits to open the tree anew.
+        let db = self.db.read_recursive();
+        let db = db.as_ref().ok_or_else(between)?;
+        match catch_unwind(AssertUnwindSafe(|| operation(db))) {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(sled::Error::Io(error))) => Err(Error::io(&self.dir, error)),
+            Ok(Err(sled::Error::Io(error))) => {
+                self.broken.store(true, Ordering::Release);
+                Err(Error::io(&self.dir, error))
+            }
             Ok(Err(error)) => Err(self.broken(&error.to_string())),
             Err(_) => Err(self.broken("it failed badly")),
         }
@@ -167,6 +207,10 @@ impl State {
             self.dir.display()
         ))
     }
+}
+
+fn between() -> Error {
+    Error::Unavailable("the state is being opened again".to_owned())
 }
 
 pub(crate) fn damaged(malformed: Malformed) -> Error {
