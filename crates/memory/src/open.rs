@@ -67,13 +67,14 @@ impl Store {
     /// # Errors
     /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
     /// [`Error::Damaged`] if the log itself is damaged: [`repair`](crate::repair) salvages it.
-    pub fn open(dir: &Path, options: StoreOptions) -> Result<(Self, OpenReport)> {
+    pub fn open(dir: &Path, mut options: StoreOptions) -> Result<(Self, OpenReport)> {
         let folders = Folders::new(dir);
         for folder in [&folders.data, &folders.memory, &folders.index] {
             fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
         }
         let lock = LockFile::take(dir)?;
         check_format(dir)?;
+        options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
         let log_options = Options {
             segment_bytes: options.log_segment_bytes,
@@ -177,6 +178,12 @@ impl Store {
         tell(&self.options, OpenPhase::Index, total, total);
         Ok(view)
     }
+}
+
+/// How much must stay free: as asked, but on a small disk no more than an eighth of it.
+fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
+    rustix::fs::statvfs(dir)
+        .map_or(asked, |it| asked.min(it.f_blocks.saturating_mul(it.f_frsize) / 8))
 }
 
 /// The ids of all present memories, in order.

@@ -17,7 +17,8 @@ pub struct StoreOptions {
     pub cache_bytes: u64,
     /// Size of the log's files, in bytes.
     pub log_segment_bytes: u64,
-    /// Writes are refused when less than this would stay free on the disk.
+    /// Writes are refused when less than this would stay free on the disk; on a small disk an
+    /// eighth of it is enough.
     pub free_bytes_min: u64,
     /// Called now and then while something derived is rebuilt.
     pub progress: Option<OpenProgressFn>,
