@@ -20,8 +20,20 @@ pub struct SearchParams {
     pub feedback_terms: usize,
     /// What the lent terms weigh together, against 1 for the query's own.
     pub feedback_weight: f64,
-    /// What a neighbour in the same session lends, by distance from 1.
+    /// What a text has that is long enough to say something; see
+    /// [`waypost_ranking::substance`].
+    pub substance_weight: f64,
+    /// What a memory has whose title the query names a word of.
+    pub title_weight: f64,
+    /// What a text has that tells and does not ask.
+    pub telling_weight: f64,
+    /// What a text has that names a time, if the query asks for one.
+    pub time_weight: f64,
+    /// What the words found in a neighbour in the same session lend, by distance from 1.
     pub neighbour_weights: [f64; 2],
+    /// What the words found in a question lend to the text after it in the same session, beside
+    /// the neighbour's share: it is likely the answer.
+    pub answer_weight: f64,
     /// What a memory linked by `part_of` or `related_to` lends.
     pub link_weight: f64,
 }
@@ -37,7 +49,12 @@ impl Default for SearchParams {
             feedback_documents: 5,
             feedback_terms: 10,
             feedback_weight: 0.2,
+            substance_weight: 0.1,
+            title_weight: 0.05,
+            telling_weight: 0.1,
+            time_weight: 0.1,
             neighbour_weights: [0.2, 0.1],
+            answer_weight: 0.2,
             link_weight: 0.1,
         }
     }

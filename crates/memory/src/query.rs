@@ -113,7 +113,7 @@ pub struct HitExplanation {
 /// One signal's part in a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
-    /// Its name: `bm25`, `semantic`, `neighbours`, `links`, `superseded`.
+    /// Its name: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`, `superseded`.
     pub name: &'static str,
     /// The raw value: a BM25 score, a cosine, a share of the neighbours' scores.
     pub value: f64,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use waypost_ranking::{
-    Bm25, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch,
+    Bm25, Cues, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch,
+    asks_for_time, substance,
 };
 
 use crate::check;
@@ -35,6 +36,10 @@ struct Candidate {
     semantic: Option<f32>,
     /// What words and meaning give together.
     base: f64,
+    /// What it has for its wording and its title, whatever the words are.
+    cues: f64,
+    /// Whether it is a question.
+    asks: bool,
     neighbours: f64,
     links: f64,
     /// The factor that newer memories leave it.
@@ -47,12 +52,33 @@ struct Candidate {
 
 impl Candidate {
     fn total(&self) -> f64 {
-        self.base + self.neighbours + self.links
+        self.base + self.cues + self.neighbours + self.links
+    }
+}
+
+/// What a query wants of a text beside its words.
+struct Wishes<'a> {
+    params: &'a SearchParams,
+    /// The query as it was given, without feedback: what a title is compared with.
+    given: &'a TextSearch<'a>,
+    time: bool,
+}
+
+impl Wishes<'_> {
+    fn granted(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
+        let params = self.params;
+        let has = |it: bool, weight: f64| if it { weight } else { 0.0 };
+        params.substance_weight * f64::from(substance(length))
+            + has(self.given.title_match(part, slot).of_query > 0.0, params.title_weight)
+            + has(!cues.asks, params.telling_weight)
+            + has(self.time && cues.tells_time, params.time_weight)
     }
 }
 
 /// The two searches and how their scores become shares.
 struct Scoring<'a> {
+    spaces: &'a [&'a Space],
+    wishes: Wishes<'a>,
     text: &'a TextSearch<'a>,
     vectors: Option<&'a VectorSearch<'a>>,
     lexical_range: Range,
@@ -71,16 +97,21 @@ impl Scoring<'_> {
             Candidate { part, slot, lexical, semantic, found, ..Candidate::default() };
         candidate.superseded = 1.0;
         candidate.base = self.lexical_share(lexical) + self.semantic_share(semantic);
+        if let Some(fact) = self.spaces.get(part as usize).and_then(|it| it.fact(slot)) {
+            candidate.cues = self.wishes.granted(part, slot, fact.cues, fact.length);
+            candidate.asks = fact.cues.asks;
+        }
         candidate
     }
 
     fn lexical_share(&self, score: f32) -> f64 {
+        self.lexical_weight * self.words(score)
+    }
+
+    /// What the words alone say, 0 to 1.
+    fn words(&self, score: f32) -> f64 {
         // Without a matching term there is nothing, whatever the range is.
-        if score > 0.0 {
-            self.lexical_weight * f64::from(self.lexical_range.apply(score))
-        } else {
-            0.0
-        }
+        if score > 0.0 { f64::from(self.lexical_range.apply(score)) } else { 0.0 }
     }
 
     fn semantic_share(&self, score: Option<f32>) -> f64 {
@@ -243,6 +274,8 @@ impl Store {
         let (lexical_weight, semantic_weight) =
             weights(params, !lexical.is_empty(), !semantic.is_empty());
         let scoring = Scoring {
+            spaces: &scope.spaces,
+            wishes: Wishes { params, given: &first, time: asks_for_time(query) },
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),
@@ -259,7 +292,7 @@ impl Store {
             }
         }
         add_beside(view, &scope, &scoring, &mut candidates);
-        lend_in_sessions(&scope, params, &mut candidates);
+        lend_in_sessions(&scope, &scoring, &mut candidates);
         lend_over_links(view, params, &mut candidates);
         if !options.include_superseded {
             demote_superseded(view, &mut candidates);
@@ -320,10 +353,13 @@ fn add_beside(view: &View, scope: &Scope<'_>, scoring: &Scoring<'_>, candidates:
     }
 }
 
-fn lend_in_sessions(scope: &Scope<'_>, params: &SearchParams, candidates: &mut Candidates) {
+/// Words lend, meaning does not: a text near in meaning says so itself, but the word that a question
+/// shares with a conversation often stands a turn before its answer or after it.
+fn lend_in_sessions(scope: &Scope<'_>, scoring: &Scoring<'_>, candidates: &mut Candidates) {
+    let params = scoring.wishes.params;
     let weights = params.neighbour_weights;
-    let base = |id: Option<&MemoryId>, all: &Candidates| {
-        id.and_then(|it| all.get(it)).map_or(0.0, |it| it.base)
+    let words = |id: Option<&MemoryId>, all: &Candidates| {
+        id.and_then(|it| all.get(it)).map_or(0.0, |it| scoring.words(it.lexical))
     };
     let lent: Vec<(MemoryId, f64)> = candidates
         .iter()
@@ -331,10 +367,11 @@ fn lend_in_sessions(scope: &Scope<'_>, params: &SearchParams, candidates: &mut C
             let space = scope.spaces[candidate.part as usize];
             let [before, after] = around(space, candidate.slot, *id, weights.len());
             let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
-                let pair = base(before.get(step), candidates) + base(after.get(step), candidates);
+                let pair = words(before.get(step), candidates) + words(after.get(step), candidates);
                 sum + weight * pair
             });
-            (*id, lent)
+            let asked = before.first().filter(|it| candidates.get(it).is_some_and(|it| it.asks));
+            (*id, lent + params.answer_weight * words(asked, candidates))
         })
         .collect();
     for (id, lent) in lent {
@@ -424,7 +461,7 @@ fn finish(
     let mut scored: Vec<(MemoryId, f64, Candidate)> = candidates
         .into_iter()
         .map(|(id, it)| (id, ((it.total() + it.lifted) * it.superseded / best).clamp(0.0, 1.0), it))
-        .filter(|(_, score, it)| it.found || *score > 0.0)
+        .filter(|(_, _, it)| it.found || it.total() + it.lifted > it.cues)
         .filter(|(_, score, _)| options.min_score.is_none_or(|least| *score >= least))
         .collect();
     scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -472,6 +509,7 @@ fn explain(
         });
     }
     let beside = [
+        ("cues", candidate.cues),
         ("neighbours", candidate.neighbours),
         ("links", candidate.links),
         ("updates", candidate.lifted),

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use waypost_ranking::{Slots, TextIndex};
+use waypost_ranking::{Cues, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::state::{Unusable, sync_dir, write_synced};
@@ -17,7 +17,7 @@ use crate::view::{Fact, View};
 use crate::{Error, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FILE: &str = "snapshot";
 
 /// A view without its links and vectors, and the log's position that it is from.
@@ -119,6 +119,8 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
     for tag in &fact.tags {
         out.u32(names.number(*tag));
     }
+    out.u8(fact.cues.to_bits());
+    out.u32(fact.length);
 }
 
 fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
@@ -168,5 +170,7 @@ fn decode_fact(
     let session = session.checked_sub(1).map(known).transpose()?;
     let tags =
         (0..tag_count).map(|_| known(input.u32()?)).collect::<std::result::Result<_, _>>()?;
-    Ok(Fact { version, created_at, text_hash, kind, session, tags, embedded: false })
+    let (cues, length) = (Cues::from_bits(input.u8()?), input.u32()?);
+    let embedded = false;
+    Ok(Fact { version, created_at, text_hash, kind, session, tags, cues, length, embedded })
 }

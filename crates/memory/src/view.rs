@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_ranking::{Document, Slot, Slots, TextIndex, VectorIndex};
+use waypost_ranking::{Cues, Document, Slot, Slots, TextIndex, VectorIndex};
 
 use crate::graph::Graph;
 use crate::record::Body;
@@ -47,6 +47,9 @@ pub(crate) struct Fact {
     pub(crate) kind: u32,
     pub(crate) session: Option<u32>,
     pub(crate) tags: Box<[u32]>,
+    pub(crate) cues: Cues,
+    /// How many terms title and content have.
+    pub(crate) length: u32,
     pub(crate) embedded: bool,
 }
 
@@ -67,6 +70,7 @@ pub(crate) struct Prepared {
     pub(crate) kind: String,
     pub(crate) session: Option<String>,
     pub(crate) tags: Vec<String>,
+    pub(crate) cues: Cues,
     pub(crate) document: Document,
 }
 
@@ -87,6 +91,7 @@ impl Prepared {
             kind: text.kind.clone(),
             session: text.session.clone(),
             tags: text.tags.clone(),
+            cues: Cues::of(&text.content),
             document,
         })
     }
@@ -179,6 +184,8 @@ impl View {
             kind: self.names.number(&prepared.kind),
             session: prepared.session.as_deref().map(|it| self.names.number(it)),
             tags: prepared.tags.iter().map(|it| self.names.number(it)).collect(),
+            cues: prepared.cues,
+            length: prepared.document.length(),
             embedded: false,
         };
         let slot = self.set_fact(id, &prepared.space, fact);
