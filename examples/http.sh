@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Talks to the service with nothing but curl: starts one on a folder of its own, adds, searches.
+# WAYPOST_SERVICE names the program; scripts/start builds it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,8 +8,7 @@ folder=$(mktemp -d)
 port=${WAYPOST_EXAMPLE_PORT:-47470}
 base=http://127.0.0.1:$port
 mkdir "$folder/.waypost"
-cargo build --quiet --locked --package waypost-service --bin service
-"${CARGO_TARGET_DIR:-target}/debug/service" --project "$folder" --listen "127.0.0.1:$port" \
+"${WAYPOST_SERVICE:-target/release/service}" --project "$folder" --listen "127.0.0.1:$port" \
     >"$folder/out" 2>&1 &
 service=$!
 trap 'kill "$service" 2>/dev/null; wait "$service" 2>/dev/null || true; rm -rf "$folder"' EXIT
