@@ -43,8 +43,8 @@ impl Default for SearchParams {
         Self {
             bm25_k1: 0.9,
             bm25_b: 0.4,
-            lexical_weight: 0.5,
-            semantic_weight: 0.5,
+            lexical_weight: 0.4,
+            semantic_weight: 0.6,
             candidates: 200,
             feedback_documents: 5,
             feedback_terms: 10,
