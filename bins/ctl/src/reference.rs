@@ -18,7 +18,7 @@ pub fn reference() -> String {
         line(&mut text, format_args!("| {code} | {meaning} |"));
     }
     text += "\nErrors go to standard error, as `error: ...`, its causes, and `hint: ...` with what to do.\n";
-    text += "\n`-` for a file or a text means standard input (for `export`: standard output). With `--json` the answer is one JSON document, for `batch` one a line.\n";
+    text += "\n`-` for a file or a text means standard input (for `export`: standard output). With `--json` the answer is one JSON document; for `get` one for each id, for `batch` one for each line.\n";
     for command in root.get_subcommands() {
         describe(command, "ctl", &mut text);
     }
