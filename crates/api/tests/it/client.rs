@@ -1,0 +1,132 @@
+//! What the client makes of peers that are no proper service. How it gets on with a real one, the command line's tests
+//! show.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread::JoinHandle;
+
+use waypost_api::IndexRequest;
+use waypost_api::client::{Client, Error};
+
+/// A peer that answers one request with these bytes, and gives back the request's head.
+fn peer(answer: &'static str) -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let head = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+            head.push(byte[0]);
+        }
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    (url, head)
+}
+
+fn client(url: &str) -> Client {
+    Client::new(url, Some("wp_id_secret")).unwrap()
+}
+
+#[test]
+fn addresses_and_tokens_are_checked() {
+    for url in [
+        "",
+        "127.0.0.1:4747",
+        "ftp://host",
+        "http://",
+        "http://user:pass@host",
+        "http://host/?q",
+        "file:///etc",
+    ] {
+        assert!(matches!(Client::new(url, None), Err(Error::Address { .. })), "{url}");
+    }
+    for token in ["", "a b", "a\r\nX-Evil: 1", "größe"] {
+        assert!(matches!(Client::new("http://host", Some(token)), Err(Error::Token)), "{token:?}");
+    }
+    assert_eq!(
+        Client::new("https://host:1/prefix/", None).unwrap().base_url(),
+        "https://host:1/prefix"
+    );
+    assert!(!format!("{:?}", client("http://host")).contains("secret"));
+}
+
+#[test]
+fn nobody_there_is_not_reachable() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let error = client(&format!("http://127.0.0.1:{port}")).status().unwrap_err();
+    assert!(matches!(error, Error::NotReachable { .. }), "{error:?}");
+}
+
+#[test]
+fn a_problem_is_decoded_and_the_token_was_sent() {
+    // Without a length, the body goes to the end of the connection.
+    let (url, head) = peer(
+        "HTTP/1.1 422 x\r\nContent-Type: application/problem+json\r\nConnection: close\r\n\r\n\
+         {\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"detail\":\"d\",\"errors\":[{\"pointer\":\"/from\",\"message\":\"m\"}],\"more\":1}",
+    );
+    let error = client(&url).get(1).unwrap_err();
+    assert_eq!(error.to_string(), "d");
+    assert_eq!(error.problem().unwrap().errors[0].pointer, "/from");
+    let head = head.join().unwrap().to_lowercase();
+    assert!(head.starts_with("get /api/memory/1 http/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: bearer wp_id_secret\r\n"), "{head}");
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let (elsewhere, _) = peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    // The answer has to live as long as the thread.
+    let answer: &'static str =
+        format!("HTTP/1.1 307 x\r\nLocation: {elsewhere}/\r\nContent-Length: 0\r\n\r\n").leak();
+    let (url, _) = peer(answer);
+    let error = client(&url).status().unwrap_err();
+    assert!(
+        matches!(&error, Error::NotUnderstood { reason, .. } if reason.contains("307")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn something_else_is_not_understood() {
+    let (url, _) =
+        peer("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>");
+    assert!(matches!(client(&url).status(), Err(Error::NotUnderstood { .. })));
+    let (url, _) =
+        peer("HTTP/1.1 404 x\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>");
+    assert!(matches!(client(&url).get(1), Err(Error::NotUnderstood { .. })));
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_no_whole_answer() {
+    let (url, _) = peer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n");
+    let mut output = Vec::new();
+    assert!(matches!(client(&url).export(&mut output), Err(Error::BrokenOff { .. })));
+    let (url, _) = peer(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+         : alive\n\nevent: progress\ndata: {\"phase\":\"index\",\"done\":1,\"total\":2}\n\n",
+    );
+    let mut seen = Vec::new();
+    let outcome =
+        client(&url).reindex(&IndexRequest::default(), &mut |progress| seen.push(progress.done));
+    assert!(matches!(outcome, Err(Error::BrokenOff { .. })), "{outcome:?}");
+    assert_eq!(seen, [1]);
+}
+
+#[test]
+fn a_reindex_ends_with_its_result_or_its_problem() {
+    let (url, head) = peer(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+         event: done\r\ndata: {\"indexed\":3,\"embedded\":0,\r\ndata: \"failed\":0,\"skipped\":0,\"durationMs\":5}\r\n\r\n",
+    );
+    let done = client(&url).reindex(&IndexRequest { backfill: Some(true) }, &mut |_| {}).unwrap();
+    assert_eq!((done.indexed, done.duration_ms), (3, 5));
+    assert!(head.join().unwrap().to_lowercase().contains("accept: text/event-stream"));
+    let (url, _) = peer(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+         event: problem\ndata: {\"status\":500,\"detail\":\"no\"}\n\n",
+    );
+    let error = client(&url).reindex(&IndexRequest::default(), &mut |_| {}).unwrap_err();
+    assert_eq!(error.problem().unwrap().status, 500);
+}
