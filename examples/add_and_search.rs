@@ -63,3 +63,8 @@ fn now() -> Result<Timestamp> {
     let millis = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
     Ok(Timestamp::from_millis(i64::try_from(millis)?))
 }
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}

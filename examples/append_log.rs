@@ -30,3 +30,8 @@ fn main() -> Result<()> {
     ensure!(read == ["first", "second", "third"], "all of it is there, in order");
     Ok(())
 }
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}

@@ -23,3 +23,8 @@ fn main() -> Result<()> {
     ensure!(cosine(0, 1) > cosine(0, 2), "the light's keeper is nearer than the bread");
     Ok(())
 }
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}

@@ -1,35 +1,30 @@
 #!/usr/bin/env bash
-# Talks to the service with nothing but curl: starts one on a folder of its own, adds, searches.
-# WAYPOST_SERVICE names the program; scripts/start builds it.
+# Talks to a running service with nothing but curl: adds, finds, links, reads the history.
+# WAYPOST_URL and WAYPOST_TOKEN_FILE say which service; by default the one of this folder.
 set -euo pipefail
-cd "$(dirname "$0")/.."
 
-folder=$(mktemp -d)
-port=${WAYPOST_EXAMPLE_PORT:-47470}
-base=http://127.0.0.1:$port
-mkdir "$folder/.waypost"
-"${WAYPOST_SERVICE:-target/release/service}" --project "$folder" --listen "127.0.0.1:$port" \
-    >"$folder/out" 2>&1 &
-service=$!
-trap 'kill "$service" 2>/dev/null; wait "$service" 2>/dev/null || true; rm -rf "$folder"' EXIT
+url=${WAYPOST_URL:-http://127.0.0.1:4747}
+token=$(cat "${WAYPOST_TOKEN_FILE:-.waypost/token}")
 
-if ! curl --silent --show-error --retry 60 --retry-delay 1 --retry-all-errors --output /dev/null \
-    --fail "$base/healthz"; then
-    cat "$folder/out" >&2
-    exit 1
-fi
 call() {
-    curl --silent --show-error --fail-with-body \
-        --header "Authorization: Bearer $(cat "$folder/.waypost/token")" "$@"
+    local path=$1
+    shift
+    curl --silent --show-error --fail-with-body --header "Authorization: Bearer $token" \
+        "$url$path" "$@"
+    echo
 }
+id() { sed -n 's/^{"id":\([0-9]*\),.*/\1/p'; }
 
-call "$base/api/memory/add" --data '{"title": "Port", "content": "The service listens on 4747"}'
-echo
-found=$(call "$base/api/memory/search" --data '{"query": "which port", "limit": 3}')
+older=$(call /api/memory/add --data '{"content": "Releases need two approvals.", "type": "decision"}' | id)
+newer=$(call /api/memory/add --data '{"content": "Releases need one approval again.", "type": "decision"}' | id)
+call /api/memory/link --data "{\"from\": $newer, \"to\": $older, \"type\": \"updates\"}"
+call "/api/memory/$older" --request PATCH --data '{"tags": ["process"]}'
+call "/api/memory/$older/history"
+
+found=$(call /api/memory/search --data '{"query": "approvals for releases", "limit": 2}')
 echo "$found"
 case $found in
-*4747*) ;;
-*) echo "the memory was not found" >&2; exit 1 ;;
+"[{\"id\":$newer,"*) ;;
+*) echo "the newer memory should come first" >&2; exit 1 ;;
 esac
-call "$base/api/memory/status"
-echo
+call /api/memory/status

@@ -40,3 +40,8 @@ fn main() -> Result<()> {
     ensure!(ranked.first().is_some_and(|it| it.id == 7), "the parser comes first");
     Ok(())
 }
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}

@@ -9,6 +9,7 @@ mod body;
 mod client;
 mod crash;
 mod disk;
+mod example;
 mod framing;
 mod gate;
 mod index;

@@ -24,3 +24,8 @@ fn main() -> Result<()> {
     writeln!(std::io::stdout(), "{} was revoked", token.id)?;
     Ok(())
 }
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}
