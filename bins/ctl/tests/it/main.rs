@@ -3,4 +3,6 @@
 mod alone;
 mod ctl;
 mod reference;
+mod service;
+mod together;
 mod visible;

@@ -1,0 +1,57 @@
+//! A real service in this process, with a store of its own.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::ctl::{self, Ran};
+
+pub(crate) struct Service {
+    folder: TempDir,
+    url: String,
+    running: Option<waypost_service::Running>,
+}
+
+impl Service {
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join(".waypost")).unwrap();
+        Self::start_in(folder)
+    }
+
+    fn start_in(folder: TempDir) -> Self {
+        let options = waypost_service::Options::for_project(folder.path()).unwrap();
+        let running = waypost_service::start(&options).unwrap();
+        let url = format!("http://{}", running.address());
+        Self { folder, url, running: Some(running) }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Runs the program against this service.
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> Ran {
+        ctl::run(self.folder(), &[&["--url", &self.url][..], arguments].concat())
+    }
+
+    pub(crate) fn ctl_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
+        ctl::run_with_input(self.folder(), &[&["--url", &self.url][..], arguments].concat(), input)
+    }
+
+    /// Adds a memory and gives its id.
+    pub(crate) fn add(&self, content: &str) -> u64 {
+        self.ctl(&["--json", "add", content]).json()["id"].as_u64().unwrap()
+    }
+
+    pub(crate) fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.shutdown().unwrap();
+        }
+    }
+}
