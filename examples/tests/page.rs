@@ -25,7 +25,10 @@ fn the_page_shows_the_examples_as_they_are() {
         let end = lines.find(|it| *it == "```").expect("the block ends");
         let example = fs::read_to_string(folder.join(name)).unwrap();
         let program = example.split("\n#[test]\n").next().unwrap_or_default();
-        fresh.push_str(&format!("{fence}\n{}\n{end}\n", program.trim_end()));
+        for part in [fence, program.trim_end(), end] {
+            fresh.push_str(part);
+            fresh.push('\n');
+        }
         shown.push(name.to_owned());
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
@@ -37,8 +40,10 @@ fn the_page_shows_the_examples_as_they_are() {
         "docs/as-a-library.md differs from the examples; run `UPDATE_EXPECT=1 cargo test -p waypost-examples --test page`"
     );
     for entry in fs::read_dir(folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let is_example = name != "lib.rs" && (name.ends_with(".rs") || name.ends_with(".sh"));
+        let path = entry.unwrap().path();
+        let name = path.file_name().and_then(|it| it.to_str()).unwrap().to_owned();
+        let is_program = path.extension().is_some_and(|it| it == "rs" || it == "sh");
+        let is_example = is_program && name != "lib.rs";
         assert!(!is_example || shown.contains(&name), "docs/as-a-library.md does not show {name}");
     }
 }
