@@ -279,7 +279,7 @@ impl Store {
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),
-            semantic_range: Range { low: spread.low, high: Range::min_max(&semantic).high },
+            semantic_range: semantic_range(spread.low, &semantic),
             lexical_weight,
             semantic_weight,
             lexical_ranks: ranks(&lexical),
@@ -299,6 +299,13 @@ impl Store {
         }
         finish(view, &first, &scoring, candidates, options)
     }
+}
+
+/// From the least similar of all vectors to the best one found. The least is known about as well as
+/// the codes of the vectors tell, so that it can come out above the only one that there is.
+fn semantic_range(least: f32, found: &[waypost_ranking::Hit]) -> Range {
+    let high = Range::min_max(found).high;
+    Range { low: least.min(high), high }
 }
 
 /// The shares of words and meaning: where one of them has nothing to say the other has all.

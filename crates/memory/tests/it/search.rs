@@ -214,3 +214,25 @@ fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
     world.store().set_embedder(Some(crate::world::embedder("test-model"))).expect("a model");
     assert_eq!(ask(&world), before, "after a rebuild");
 }
+
+#[test]
+fn the_only_vector_of_a_space_is_a_full_hit() {
+    let mut world = World::with_model();
+    let queries = ["cat", "kitten on a roof", "tax", "forms of the quarter", "dog and cat"];
+    for space in 0..20 {
+        let mut draft = Draft::new(format!("A kitten on roof {space}"));
+        draft.space = Some(format!("space-{space}"));
+        world.add_draft(draft);
+    }
+    assert_eq!(world.embed_all(), 20);
+    for space in 0..20 {
+        for query in queries {
+            let filter = Filter { space: Some(format!("space-{space}")), ..Filter::default() };
+            let mode = SearchMode::Semantic;
+            let options = SearchOptions { mode, filter, ..SearchOptions::default() };
+            let result = search(&world, query, &options);
+            assert_eq!(result.hits.len(), 1);
+            assert!(result.hits[0].score > 0.999, "{query}: {}", result.hits[0].score);
+        }
+    }
+}
