@@ -61,9 +61,8 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.push(token_file(&settings.token_file));
             findings.push(tokens(&program.tokens_file()?));
             findings.push(model(settings));
-            let (service, is_running) = service(program);
-            findings.push(service);
-            findings.extend(store(&settings.data_dir, is_running, args.repair));
+            findings.push(service(program));
+            findings.extend(store(&settings.data_dir, args.repair));
         }
         Err(failure) => findings.push(Finding::fault("settings", &failure)),
     }
@@ -170,33 +169,26 @@ fn model(settings: &Settings) -> Finding {
     }
 }
 
-/// What the service says, and whether there is one.
-fn service(program: &Program) -> (Finding, bool) {
+/// What the service says. It may be another project's: the store's own lock tells whether it is open.
+fn service(program: &Program) -> Finding {
     const PART: &str = "service";
     let client = match program.client() {
         Ok(client) => client,
         // The token file has a finding of its own; whether a service runs is worth knowing all the same.
         Err(failure) => match program.settings().map(|it| Client::new(&it.url, None)) {
             Ok(Ok(client)) => client,
-            _ => return (Finding::fault(PART, &failure), false),
+            _ => return Finding::fault(PART, &failure),
         },
     };
     match client.health() {
         Err(error @ Error::NotReachable { .. }) => {
-            let detail = error.to_string();
-            return (
-                Finding::warning(
-                    PART,
-                    detail,
-                    "start it with `service`, or name its address with --url",
-                ),
-                false,
-            );
+            let hint = "start it with `service`, or name its address with --url";
+            return Finding::warning(PART, error.to_string(), hint);
         }
-        Err(error) => return (Finding::fault(PART, &Failure::from(error)), false),
+        Err(error) => return Finding::fault(PART, &Failure::from(error)),
         Ok(_) => {}
     }
-    let finding = match client.status() {
+    match client.status() {
         Ok(status) if status.status == StatusKind::Degraded => {
             let detail = format!("Waypost {} at {} is degraded", status.version, client.base_url());
             Finding::warning(
@@ -213,32 +205,21 @@ fn service(program: &Program) -> (Finding, bool) {
             )
         }
         Err(error) => Finding::fault(PART, &Failure::from(error)),
-    };
-    (finding, true)
+    }
 }
 
-fn store(data_dir: &Path, is_running: bool, repair: bool) -> Vec<Finding> {
+fn store(data_dir: &Path, repair: bool) -> Vec<Finding> {
     const PART: &str = "store";
-    if is_running {
-        return vec![match repair {
-            true => {
-                let failure = Failure::new("a service has the store open, so nothing was repaired");
-                Finding::fault(
-                    PART,
-                    &failure.with_hint("stop the service, then run `ctl doctor --repair` again"),
-                )
-            }
-            false => Finding::ok(
-                PART,
-                "in use by the service; its records are checked when no service runs",
-            ),
-        }];
-    }
     if !data_dir.exists() {
         return vec![Finding::ok(PART, format!("none yet; it will be in {}", data_dir.display()))];
     }
     if repair {
         return match waypost_memory::repair(data_dir) {
+            Err(waypost_memory::Error::Locked { pid, .. }) => {
+                let detail = format!("process {pid} has the store open, so nothing was repaired");
+                let hint = "stop the service, then run `ctl doctor --repair` again";
+                vec![Finding::fault(PART, &Failure::new(detail).with_hint(hint))]
+            }
             Err(error) => vec![Finding::fault(PART, &Failure::from(error))],
             Ok(repaired) => {
                 let kept = show::count(repaired.kept_records, "record", "records");
@@ -259,6 +240,11 @@ fn store(data_dir: &Path, is_running: bool, repair: bool) -> Vec<Finding> {
     }
     let checked = match waypost_memory::check(data_dir) {
         Ok(checked) => checked,
+        Err(waypost_memory::Error::Locked { pid, .. }) => {
+            let detail =
+                format!("in use by process {pid}; its records are checked when no service runs");
+            return vec![Finding::ok(PART, detail)];
+        }
         Err(error) => return vec![Finding::fault(PART, &Failure::from(error))],
     };
     let mut findings = Vec::new();

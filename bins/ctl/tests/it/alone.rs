@@ -201,3 +201,20 @@ fn doctor_finds_what_is_wrong() {
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("\"part\":\"settings\",\"verdict\":\"fault\""), "{}", ran.out);
 }
+
+#[test]
+fn doctor_asks_the_stores_own_lock_whether_it_is_open() {
+    let (folder, url) = project();
+    let data = folder.path().join(".waypost/data");
+    private_folder(&data);
+    let options = waypost_memory::StoreOptions::default();
+    let (store, _) = waypost_memory::Store::open(&data, options).unwrap();
+    let open = run(folder.path(), &["--url", &url, "doctor"]).done();
+    assert!(open.contains(&format!("in use by process {}", std::process::id())), "{open}");
+    let refused = run(folder.path(), &["--url", &url, "doctor", "--repair"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.out.contains("nothing was repaired"), "{}", refused.out);
+    drop(store);
+    let closed = run(folder.path(), &["--url", &url, "doctor"]).done();
+    assert!(closed.contains("all good"), "{closed}");
+}
