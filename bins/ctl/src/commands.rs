@@ -40,7 +40,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Backup(args) => transfer::backup(program, &args, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
-        Command::Config(command) => config::run(program, command, output),
+        Command::Config(command) => config::run(program, &command, output),
         Command::Doctor(args) => doctor::doctor(program, &args, output),
         Command::Completions(args) => completions::print(&args, output),
     }

@@ -51,6 +51,10 @@ impl Look {
 }
 
 /// Standard output, locked and buffered, and standard error.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four facts about two streams, each asked by itself"
+)]
 pub(crate) struct Output {
     out: BufWriter<StdoutLock<'static>>,
     json: bool,
@@ -213,6 +217,7 @@ impl Output {
     }
 
     /// A progress bar on standard error, for terminals only.
+    #[expect(clippy::unused_self, reason = "whoever draws must hold the output")]
     pub(crate) fn progress(&mut self, unit: Unit) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let template = match unit {

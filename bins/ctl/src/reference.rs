@@ -60,11 +60,8 @@ fn usage(command: &Command) -> String {
     for argument in command.get_positionals() {
         let name = value_name(argument);
         let many = if is_many(argument) { "..." } else { "" };
-        usage += &if argument.is_required_set() {
-            format!(" <{name}>{many}")
-        } else {
-            format!(" [{name}]{many}")
-        };
+        let (open, close) = if argument.is_required_set() { ('<', '>') } else { ('[', ']') };
+        usage.extend([" ".to_owned(), format!("{open}{name}{close}{many}")]);
     }
     usage
 }
@@ -95,9 +92,10 @@ fn arguments(command: &Command, text: &mut String, global: bool) {
             .iter()
             .map(|it| format!("`{}`", it.get_name()))
             .collect();
-        let values = match argument.get_action().takes_values() && !values.is_empty() {
-            true => format!(": {}", values.join(", ")),
-            false => String::new(),
+        let values = if argument.get_action().takes_values() && !values.is_empty() {
+            format!(": {}", values.join(", "))
+        } else {
+            String::new()
         };
         line(text, format_args!("| `{name}` | {}{values} |", help.replace('|', "\\|")));
     }
@@ -116,5 +114,5 @@ fn is_many(argument: &Arg) -> bool {
 }
 
 fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
-    *text += &format!("{words}\n");
+    text.extend([words.to_string().as_str(), "\n"]);
 }

@@ -34,7 +34,7 @@ pub fn visible(text: &str, lines: Lines) -> Cow<'_, str> {
             '\n' | '\t' if lines == Lines::Fold => shown.push(' '),
             c if stays(c) => shown.push(c),
             c => {
-                shown += &format!("\\u{{{:x}}}", u32::from(c));
+                shown.push_str(&c.escape_unicode().to_string());
             }
         }
     }
@@ -53,7 +53,7 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            shown += &format!("\\u{unit:04x}");
+            shown.extend(["\\u".to_owned(), format!("{unit:04x}")]);
         }
     }
     Cow::Owned(shown)

@@ -1,5 +1,10 @@
 //! Strict reading of bodies and query strings.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "a refused request is rare, and its caller wants the problem itself"
+)]
+
 use serde::de::DeserializeOwned;
 
 use crate::limits::{Check, Faults, escape_pointer};

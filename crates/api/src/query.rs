@@ -1,5 +1,10 @@
 //! Query strings as something serde can read.
 
+#![expect(
+    clippy::result_large_err,
+    reason = "a refused request is rare, and its caller wants the problem itself"
+)]
+
 use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;

@@ -196,7 +196,6 @@ pub const ROUTES: &[Route] = &[
         body: Payload::OptionalJson("LinkRequest"),
         answers: &[answer(204, "It is gone", Payload::None)],
         problems: &[404],
-        ..BASE
     },
     Route {
         path: "/api/memory/export",

@@ -46,7 +46,7 @@ fn fault(bytes: &[u8], at: usize, what: &str) -> Fault {
     let is_char_start = |byte: &&u8| (**byte & 0xc0) != 0x80;
     Fault {
         what: what.to_owned(),
-        line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+        line: before.split(|&byte| byte == b'\n').count(),
         column: before[line_start..].iter().filter(is_char_start).count() + 1,
     }
 }

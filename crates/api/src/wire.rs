@@ -98,6 +98,7 @@ pub(crate) fn map<'de, D: Deserializer<'de>>(
 }
 
 /// A field that was given, be it `null`.
+#[expect(clippy::option_option, reason = "absent, null and a value are three things in a patch")]
 pub(crate) fn given<'de, D: Deserializer<'de>>(
     input: D,
 ) -> Result<Option<Option<String>>, D::Error> {

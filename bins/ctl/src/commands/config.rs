@@ -7,7 +7,7 @@ use crate::failure::Result;
 use crate::output::{Look, Output};
 use crate::program::Program;
 
-pub(super) fn run(program: &Program, command: ConfigCommand, output: &mut Output) -> Result<()> {
+pub(super) fn run(program: &Program, command: &ConfigCommand, output: &mut Output) -> Result<()> {
     match command {
         ConfigCommand::Show => show(program, output),
     }

@@ -197,7 +197,7 @@ pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output
                 }
             }
             None if version.change != VersionChange::Deleted => {
-                output.line("  (removed from disk)")?
+                output.line("  (removed from disk)")?;
             }
             None => {}
         }

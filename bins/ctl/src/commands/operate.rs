@@ -92,14 +92,13 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
         output.document(&done)?;
         return Ok(());
     }
-    let mut text = format!("indexed {}", show::count(done.indexed, "memory", "memories"));
-    if args.backfill {
-        text += &format!(
-            ", embedded {}, skipped {}, failed {}",
-            done.embedded, done.skipped, done.failed
-        );
-    }
-    output.line(&format!("{text} in {} ms", done.duration_ms))?;
+    let indexed = format!("indexed {}", show::count(done.indexed, "memory", "memories"));
+    let embedded = if args.backfill {
+        format!(", embedded {}, skipped {}, failed {}", done.embedded, done.skipped, done.failed)
+    } else {
+        String::new()
+    };
+    output.line(&format!("{indexed}{embedded} in {} ms", done.duration_ms))?;
     Ok(())
 }
 

@@ -8,10 +8,14 @@ use crate::ctl::run;
 
 /// A folder with a project whose service's port is closed.
 fn project() -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join(".waypost")).unwrap();
+    let folder = tempfile::tempdir().expect("a folder and a port are to be had");
+    fs::create_dir(folder.path().join(".waypost")).expect("a folder and a port are to be had");
     // A port that was free a moment ago, and that nobody listens on.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .expect("a folder and a port are to be had")
+        .local_addr()
+        .expect("a folder and a port are to be had")
+        .port();
     (folder, format!("http://127.0.0.1:{port}"))
 }
 
@@ -144,9 +148,10 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
 }
 
 fn private_folder(folder: &Path) {
-    fs::create_dir_all(folder).unwrap();
+    fs::create_dir_all(folder).expect("the folder can be made");
     #[cfg(unix)]
-    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .expect("the folder can be made");
 }
 
 #[test]

@@ -15,14 +15,15 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join(".waypost")).unwrap();
+        let folder = tempfile::tempdir().expect("the service plays along");
+        fs::create_dir(folder.path().join(".waypost")).expect("the service plays along");
         Self::start_in(folder)
     }
 
     fn start_in(folder: TempDir) -> Self {
-        let options = waypost_service::Options::for_project(folder.path()).unwrap();
-        let running = waypost_service::start(&options).unwrap();
+        let options =
+            waypost_service::Options::for_project(folder.path()).expect("the service plays along");
+        let running = waypost_service::start(&options).expect("the service plays along");
         let url = format!("http://{}", running.address());
         Self { folder, url, running: Some(running) }
     }
@@ -46,12 +47,14 @@ impl Service {
 
     /// Adds a memory and gives its id.
     pub(crate) fn add(&self, content: &str) -> u64 {
-        self.ctl(&["--json", "add", content]).json()["id"].as_u64().unwrap()
+        self.ctl(&["--json", "add", content]).json()["id"]
+            .as_u64()
+            .expect("the service plays along")
     }
 
     pub(crate) fn stop(&mut self) {
         if let Some(running) = self.running.take() {
-            running.shutdown().unwrap();
+            running.shutdown().expect("the service plays along");
         }
     }
 }

@@ -119,10 +119,8 @@ fn links_lead_both_ways() {
 #[test]
 fn a_batch_tells_each_bad_line_and_adds_the_others() {
     let service = Service::start();
-    let mut input = String::new();
-    for number in 0..2500 {
-        input += &format!("{{\"content\":\"memory number {number}\"}}\n");
-    }
+    let lines = (0..2500).map(|number| format!("{{\"content\":\"memory number {number}\"}}\n"));
+    let mut input: String = lines.collect();
     input += "\n{\"contents\":\"x\"}\nnot json\n{\"content\":\"memory number 7\"}";
     let ran = service.ctl_with_input(&["batch", "-"], input.as_bytes());
     assert_eq!(ran.code, 1, "{ran:?}");

@@ -10,23 +10,25 @@ use waypost_api::client::{Client, Error};
 
 /// A peer that answers one request with these bytes, and gives back the request's head.
 fn peer(answer: &'static str) -> (String, JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the peer plays along");
+    let url = format!("http://{}", listener.local_addr().expect("the peer plays along"));
     let head = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+        let (mut stream, _) = listener.accept().expect("the peer plays along");
         let mut head = Vec::new();
         let mut byte = [0];
-        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        while !head.ends_with(b"\r\n\r\n")
+            && stream.read(&mut byte).expect("the peer plays along") == 1
+        {
             head.push(byte[0]);
         }
-        stream.write_all(answer.as_bytes()).unwrap();
-        String::from_utf8(head).unwrap()
+        stream.write_all(answer.as_bytes()).expect("the peer plays along");
+        String::from_utf8(head).expect("the peer plays along")
     });
     (url, head)
 }
 
 fn client(url: &str) -> Client {
-    Client::new(url, Some("wp_id_secret")).unwrap()
+    Client::new(url, Some("wp_id_secret")).expect("the peer plays along")
 }
 
 #[test]

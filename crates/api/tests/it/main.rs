@@ -1,5 +1,7 @@
 //! The wire contract, through the public API.
 
+#![expect(clippy::result_large_err, reason = "the problem is what is looked at")]
+
 mod body;
 #[cfg(feature = "client")]
 mod client;
