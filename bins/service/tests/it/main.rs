@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "functions of tests fail the test")]
 
 mod add;
+mod answered;
 mod auth;
 mod batch;
 mod body;
@@ -16,6 +17,7 @@ mod index;
 mod link;
 mod load;
 mod meaning;
+mod power;
 mod program;
 mod search;
 mod service;

@@ -1,0 +1,254 @@
+//! Clients that write, and what they were answered: the only things a crash may not take.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::service::send;
+
+/// Something an export says: the memory that it is about, and what.
+pub(crate) type Fact = (u64, String);
+
+/// What one answered write changed.
+#[derive(Debug)]
+struct Step {
+    created: Option<u64>,
+    added: Vec<Fact>,
+    removed: Vec<Fact>,
+}
+
+impl Step {
+    fn apply(&self, facts: &mut BTreeSet<Fact>) {
+        facts.extend(self.added.iter().cloned());
+        for it in &self.removed {
+            facts.remove(it);
+        }
+    }
+}
+
+/// One client's answered writes, in order. It changes only memories of its own.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Mutex<Vec<Step>>);
+
+impl Journal {
+    /// How many writes were answered.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// Forgets all but the first ones.
+    pub(crate) fn truncate(&self, len: usize) {
+        self.0.lock().truncate(len);
+    }
+
+    /// The ids that the first so many writes made.
+    pub(crate) fn created(&self, len: usize) -> BTreeSet<u64> {
+        self.0.lock()[..len].iter().filter_map(|it| it.created).collect()
+    }
+
+    /// After how many writes, at least so many, exactly these facts hold.
+    pub(crate) fn position(&self, at_least: usize, found: &BTreeSet<Fact>) -> Option<usize> {
+        let steps = self.0.lock();
+        let mut facts = BTreeSet::new();
+        (0..=steps.len()).find(|done| {
+            if let Some(step) = done.checked_sub(1).map(|it| &steps[it]) {
+                step.apply(&mut facts);
+            }
+            *done >= at_least && facts == *found
+        })
+    }
+
+    /// What holds after all writes and is not among these facts, and what is the other way round.
+    pub(crate) fn difference(&self, found: &BTreeSet<Fact>) -> [Vec<Fact>; 2] {
+        let mut facts = BTreeSet::new();
+        self.0.lock().iter().for_each(|it| it.apply(&mut facts));
+        [&facts - found, found - &facts].map(|it| it.into_iter().collect())
+    }
+}
+
+/// What an export says.
+pub(crate) fn facts(export: &Answer) -> Vec<Fact> {
+    let id = |it: &Value| it.as_u64().expect("an id");
+    let fact = |it: &Value| match it["record"].as_str() {
+        Some("memory") => {
+            let content = it["content"].as_str().expect("a content");
+            Some(version(id(&it["id"]), id(&it["version"]), content))
+        }
+        Some("deletion") => Some(deletion(id(&it["id"]))),
+        Some("link") => Some(link(id(&it["from"]), id(&it["to"]))),
+        _ => None,
+    };
+    export.lines().iter().filter_map(fact).collect()
+}
+
+fn version(id: u64, number: u64, content: &str) -> Fact {
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    (id, format!("version {number}: {} bytes, {:x}", content.len(), hasher.finish()))
+}
+
+fn deletion(id: u64) -> Fact {
+    (id, "deleted".to_owned())
+}
+
+fn link(from: u64, to: u64) -> Fact {
+    (from, format!("to {to}"))
+}
+
+/// Numbers that look random and are the same every time.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        (self.0 >> 33) % end
+    }
+}
+
+/// A client with memories of its own.
+pub(crate) struct Client<'a> {
+    address: SocketAddr,
+    token: &'a str,
+    journal: &'a Journal,
+    name: String,
+    random: Random,
+    texts: u32,
+    live: Vec<u64>,
+    versions: BTreeMap<u64, u64>,
+    links: BTreeSet<Fact>,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) fn new(
+        address: SocketAddr,
+        token: &'a str,
+        number: usize,
+        journal: &'a Journal,
+    ) -> Self {
+        Self {
+            address,
+            token,
+            journal,
+            name: format!("client{number}"),
+            random: Random(number as u64),
+            texts: 0,
+            live: Vec::new(),
+            versions: BTreeMap::new(),
+            links: BTreeSet::new(),
+        }
+    }
+
+    /// Writes something, and notes it when it is answered.
+    pub(crate) fn write(&mut self) {
+        match self.random.below(20) {
+            0..8 => self.add(0),
+            8..10 => self.add(65 * 1024),
+            10..12 => self.batch(),
+            _ if self.live.len() < 4 => self.add(0),
+            12..15 => self.update(),
+            15..17 => self.delete(),
+            _ => self.link(),
+        }
+    }
+
+    fn send(&self, method: &str, path: &str, body: &str, status: u16) -> Answer {
+        let answer = send(self.address, method, path, self.token, &[], body.as_bytes());
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        answer
+    }
+
+    fn note(&self, steps: impl IntoIterator<Item = Step>) {
+        self.journal.0.lock().extend(steps);
+    }
+
+    /// A text that no other is like, longer than that.
+    fn text(&mut self, longer_than: u64) -> String {
+        self.texts += 1;
+        let mut text = format!("{} text{}", self.name, self.texts);
+        let wanted =
+            if longer_than == 0 { 0 } else { longer_than + self.random.below(4 * longer_than) };
+        while (text.len() as u64) < wanted {
+            write!(text, " word{}", self.random.below(300)).expect("a text takes more");
+        }
+        text
+    }
+
+    fn added(&mut self, id: u64, content: &str) -> Step {
+        self.live.push(id);
+        self.versions.insert(id, 1);
+        Step { created: Some(id), added: vec![version(id, 1, content)], removed: Vec::new() }
+    }
+
+    fn add(&mut self, longer_than: u64) {
+        let content = self.text(longer_than);
+        let body = json!({"content": content}).to_string();
+        let answer = self.send("POST", "/api/memory/add", &body, 201);
+        let step = self.added(answer.json()["id"].as_u64().expect("an id"), &content);
+        self.note([step]);
+    }
+
+    fn batch(&mut self) {
+        let contents: Vec<String> = (0..5).map(|_| self.text(0)).collect();
+        let lines: Vec<String> =
+            contents.iter().map(|it| json!({"content": it}).to_string()).collect();
+        let answers = self.send("POST", "/api/memory/batch", &lines.join("\n"), 200).lines();
+        assert_eq!(answers.len(), contents.len());
+        let answers = answers.iter().zip(&contents);
+        let steps: Vec<Step> = answers
+            .map(|(it, content)| self.added(it["id"].as_u64().expect("an id"), content))
+            .collect();
+        self.note(steps);
+    }
+
+    fn any(&mut self) -> usize {
+        self.random.below(self.live.len() as u64) as usize
+    }
+
+    fn update(&mut self) {
+        let at = self.any();
+        let id = self.live[at];
+        let content = self.text(0);
+        let body = json!({"content": content}).to_string();
+        self.send("PATCH", &format!("/api/memory/{id}"), &body, 200);
+        let number = self.versions[&id] + 1;
+        self.versions.insert(id, number);
+        let added = vec![version(id, number, &content)];
+        self.note([Step { created: None, added, removed: Vec::new() }]);
+    }
+
+    /// Deletes a memory; its links go with it.
+    fn delete(&mut self) {
+        let at = self.any();
+        let id = self.live.swap_remove(at);
+        self.send("DELETE", &format!("/api/memory/{id}"), "", 204);
+        let (_, to_it) = link(0, id);
+        let of_it = |it: &&Fact| it.0 == id || it.1 == to_it;
+        let removed: Vec<Fact> = self.links.iter().filter(of_it).cloned().collect();
+        self.links.retain(|it| !removed.contains(it));
+        self.note([Step { created: None, added: vec![deletion(id)], removed }]);
+    }
+
+    /// Makes a link, or takes it away if it is there.
+    fn link(&mut self) {
+        let (from, to) = (self.any(), self.any());
+        let (from, to) = (self.live[from], self.live[to]);
+        let fact = link(from, to);
+        let body = json!({"from": from, "to": to, "type": "related_to"}).to_string();
+        if from == to {
+            self.add(0);
+        } else if self.links.remove(&fact) {
+            self.send("DELETE", "/api/memory/link", &body, 204);
+            self.note([Step { created: None, added: Vec::new(), removed: vec![fact] }]);
+        } else {
+            self.send("POST", "/api/memory/link", &body, 201);
+            self.links.insert(fact.clone());
+            self.note([Step { created: None, added: vec![fact], removed: Vec::new() }]);
+        }
+    }
+}
