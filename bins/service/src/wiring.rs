@@ -120,7 +120,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         .context("no threads for the service")?;
     let listener = runtime
         .block_on(TcpListener::bind(options.listen))
-        .with_context(|| format!("cannot listen on {}", options.listen))?;
+        .with_context(|| cannot_listen(options.listen))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
@@ -200,8 +200,14 @@ fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
         })),
         ..StoreOptions::default()
     };
-    Store::open(dir, options)
-        .with_context(|| format!("the store in {} could not be opened", dir.display()))
+    Store::open(dir, options).context("the store could not be opened")
+}
+
+/// What to try where the address cannot be had.
+fn cannot_listen(address: SocketAddr) -> String {
+    format!(
+        "cannot listen on {address}; if another service has that address, choose one with `--listen 127.0.0.1:PORT`"
+    )
 }
 
 /// What opening found that an operator may want to know.

@@ -227,7 +227,7 @@ pub struct Scores {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct SignalScore {
-    /// The signal: `lexical`, `semantic`, `session`, `link`, ...
+    /// The signal: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates` or `superseded`.
     pub name: String,
     /// Its raw value.
     pub value: f64,

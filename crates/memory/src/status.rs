@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{ModelInfo, Timestamp};
 
 /// Health and statistics of a store.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Status {
     /// Memories that are there.
     pub memories: u64,

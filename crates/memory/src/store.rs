@@ -1,6 +1,6 @@
 //! The store.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::txn::Touched;
 use crate::vectors::{VectorLog, log_error};
 use crate::view::{Condition, Prepared, View};
 use crate::{
-    Added, Draft, Error, Filter, IndexStatus, Link, LinkKind, Linked, Memory, MemoryId, Patch,
-    Result, Status, StoreOptions, Timestamp, Version,
+    Added, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Result, Status,
+    StoreOptions, Timestamp, Version,
 };
 
 /// A durable store of memories. All methods take `&self` and may be called from many threads.
@@ -229,40 +229,56 @@ impl Store {
         Ok(view.graph.walk(id, depth))
     }
 
-    /// Health and statistics.
+    /// Health and statistics of the whole store.
     pub fn status(&self) -> Result<Status> {
+        self.count(None)
+    }
+
+    /// Health and statistics as a reader of one space may know them: memories, links and the index
+    /// are that space's alone; `storage_bytes` and `last_reindex_at` are the whole store's.
+    pub fn status_in(&self, space: &str) -> Result<Status> {
+        self.count(Some(space))
+    }
+
+    fn count(&self, only: Option<&str>) -> Result<Status> {
         let last_reindex_at = match self.state.get(keys::LAST_REINDEX)? {
             Some(bytes) => Some(crate::codec::Reader::new(&bytes).time().map_err(damaged)?),
             None => None,
         };
         let model = self.model.read().as_ref().map(|it| it.embedder.model.clone());
         let view = self.view.read();
-        let mut by_kind = BTreeMap::new();
-        let mut by_space = BTreeMap::new();
-        let mut index = IndexStatus { documents: view.len(), ..IndexStatus::default() };
-        for (name, space) in view.spaces.iter().filter(|(_, it)| !it.slots.is_empty()) {
-            by_space.insert(name.clone(), space.slots.len() as u64);
-            for fact in space.facts.iter().flatten() {
-                *by_kind.entry(view.names.name(fact.kind).to_owned()).or_insert(0) += 1;
-            }
-            let stats = space.text.stats();
-            index.terms += stats.terms;
-            index.bytes += stats.bytes;
-            index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
-        }
-        Ok(Status {
-            memories: view.len(),
-            by_kind,
-            by_space,
-            links: view.graph.len(),
-            embedded: if model.is_some() { view.embedded() } else { 0 },
-            pending_embeddings: view.pending.len() as u64,
-            model,
-            index,
+        let mut status = Status {
+            links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
             storage_bytes: dir_bytes(&self.dir),
             last_reindex_at,
             write_fault: self.write_fault.lock().clone(),
-        })
+            ..Status::default()
+        };
+        let spaces = view.spaces.iter().filter(|(name, space)| {
+            !space.slots.is_empty() && only.is_none_or(|it| it == name.as_str())
+        });
+        for (name, space) in spaces {
+            status.memories += space.slots.len() as u64;
+            status.by_space.insert(name.clone(), space.slots.len() as u64);
+            for fact in space.facts.iter().flatten() {
+                *status.by_kind.entry(view.names.name(fact.kind).to_owned()).or_insert(0) += 1;
+                status.embedded += u64::from(fact.embedded);
+            }
+            let stats = space.text.stats();
+            status.index.terms += stats.terms;
+            status.index.bytes += stats.bytes;
+            status.index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
+        }
+        status.index.documents = status.memories;
+        status.pending_embeddings = match only {
+            None => view.pending.len() as u64,
+            Some(_) => view.pending.iter().filter(|id| view.is_in(**id, only)).count() as u64,
+        };
+        if model.is_none() {
+            status.embedded = 0;
+        }
+        status.model = model;
+        Ok(status)
     }
 
     pub(crate) fn head(&self, id: MemoryId) -> Result<Option<Head>> {

@@ -144,8 +144,20 @@ impl View {
         self.homes.len() as u64
     }
 
-    pub(crate) fn embedded(&self) -> u64 {
-        (self.homes.len() - self.pending.len() - self.refused.len()) as u64
+    /// Whether a present memory is in a space; in any, where none is named.
+    pub(crate) fn is_in(&self, id: MemoryId, space: Option<&str>) -> bool {
+        self.place(id).is_some_and(|(name, ..)| space.is_none_or(|it| it == name))
+    }
+
+    /// How many links have both ends in one space.
+    pub(crate) fn links_within(&self, space: &str) -> u64 {
+        let Some(found) = self.spaces.get(space) else { return 0 };
+        let ids = (0..found.facts.len()).filter_map(|slot| found.slots.id(slot as Slot));
+        let links = ids.filter_map(MemoryId::new).map(|id| {
+            let own = self.graph.around(id).filter(|it| it.from == id);
+            own.filter(|it| self.is_in(it.to, Some(space))).count() as u64
+        });
+        links.sum()
     }
 
     /// Present memories in order of their ids, from the first after `after`.

@@ -1,6 +1,5 @@
 //! What operators ask: status, health, metrics, the API's description.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,7 +9,6 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::{Filter, Store};
 
 use crate::answer::json;
 use crate::failure::Failure;
@@ -18,9 +16,6 @@ use crate::guard::{self, Caller};
 use crate::metrics::Gauges;
 use crate::state::App;
 use crate::wire;
-
-/// Memories looked at together while a single space is counted.
-const PAGE: usize = 500;
 
 pub(super) async fn status(
     State(app): State<Arc<App>>,
@@ -30,17 +25,17 @@ pub(super) async fn status(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let mut status = whole_status(&shared)?;
-            if let Some(space) = caller.space() {
-                narrow(&shared.store, space, &mut status)?;
-            }
-            Ok(json(StatusCode::OK, &status))
+            // A token that is bound to a space learns nothing of the others.
+            let of_store = match caller.space() {
+                Some(space) => shared.store.status_in(space)?,
+                None => shared.store.status()?,
+            };
+            Ok(json(StatusCode::OK, &describe(&shared, of_store)))
         })
         .await?
 }
 
-fn whole_status(app: &App) -> Result<api::Status, Failure> {
-    let of_store = app.store.status()?;
+fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
     let model = app.model.status();
     let remedy = match &of_store.write_fault {
         Some(_) => Some(
@@ -49,7 +44,7 @@ fn whole_status(app: &App) -> Result<api::Status, Failure> {
         ),
         None => app.model.remedy(),
     };
-    Ok(api::Status {
+    api::Status {
         status: if remedy.is_some() { api::StatusKind::Degraded } else { api::StatusKind::Ok },
         remedy,
         memories: of_store.memories,
@@ -68,36 +63,7 @@ fn whole_status(app: &App) -> Result<api::Status, Failure> {
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: app.started.elapsed().as_secs(),
-    })
-}
-
-/// Counts one space alone: a token that is bound to it learns nothing of the others.
-fn narrow(store: &Store, space: &str, status: &mut api::Status) -> Result<(), Failure> {
-    let filter = Filter { space: Some(space.to_owned()), ..Filter::default() };
-    let mut by_type: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut memories, mut embedded, mut links) = (0, 0, 0);
-    let mut after = None;
-    loop {
-        let page = store.list(&filter, after, PAGE)?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.id);
-        for memory in page {
-            memories += 1;
-            embedded += u64::from(memory.embedded);
-            // A memory may be deleted meanwhile.
-            let own = store.links(memory.id, 1).unwrap_or_default();
-            links += own.iter().filter(|it| it.from == memory.id).count() as u64;
-            *by_type.entry(memory.kind).or_default() += 1;
-        }
     }
-    status.by_space = BTreeMap::from([(space.to_owned(), memories)]);
-    status.by_type = by_type;
-    status.memories = memories;
-    status.embedded = embedded;
-    status.pending_embeddings = memories - embedded;
-    status.links = links;
-    status.index.documents = memories;
-    Ok(())
 }
 
 pub(super) async fn healthz() -> Response {
