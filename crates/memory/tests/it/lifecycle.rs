@@ -240,3 +240,34 @@ fn an_empty_store_answers() {
     assert_eq!(opened.state_rebuilt, None);
     assert_eq!(opened.index_rebuilt, None);
 }
+
+#[test]
+fn a_clock_that_goes_back_changes_no_order_and_loses_nothing() {
+    let mut world = World::new();
+    let store = world.store();
+    let noon = at(1_700_000_000_000);
+    let (before, epoch) = (at(1_699_990_000_000), at(0));
+    let first = store.add(Draft::new("the tide table"), noon).expect("added").memory().id;
+    let second = store.add(Draft::new("the tide gauge"), before).expect("added").memory().id;
+    assert!(second > first, "ids follow the order of adding, not the clock");
+
+    let retitled = |title: &str| Patch { title: Some(title.to_owned()), ..Patch::default() };
+    store.update(first, retitled("tides"), epoch).expect("changed");
+    store.update(first, retitled("tables"), before).expect("changed");
+    let titles = |world: &World| -> Vec<String> {
+        let versions = world.store().history(first).expect("a history");
+        versions.into_iter().map(|it| it.title).collect()
+    };
+    assert_eq!(titles(&world), ["the tide table", "tides", "tables"]);
+    world.store().delete(second, epoch).expect("deleted");
+
+    let exported = world.export();
+    world.close();
+    std::fs::remove_dir_all(world.folder("state")).expect("the state is there");
+    world.reopen();
+    assert_eq!(world.export(), exported);
+    assert_eq!(titles(&world), ["the tide table", "tides", "tables"]);
+    assert_eq!(world.found("tide"), [first]);
+    let third = world.store().add(Draft::new("the tide again"), epoch).expect("added");
+    assert!(third.memory().id > second, "a deleted memory's id is not given again");
+}
