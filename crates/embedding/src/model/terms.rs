@@ -1,5 +1,6 @@
 //! Texts to the numbers of their terms.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use tokenizers::{Tokenizer, TruncationParams};
@@ -39,7 +40,10 @@ impl Terms {
             .with_truncation(Some(truncation))
             .map_err(|error| Error::damaged(&path, error))?
             .with_padding(None);
-        Ok(Self { tokenizer, length_max: recipe.terms_max, lower_case: recipe.lower_case })
+        let terms = Self { tokenizer, length_max: recipe.terms_max, lower_case: recipe.lower_case };
+        // Some damage shows only in use.
+        terms.of("a").map_err(|error| Error::damaged(&path, error))?;
+        Ok(terms)
     }
 
     /// The terms of a text, at least one and at most the model's length.
@@ -56,9 +60,10 @@ impl Terms {
 
     fn split(&self, text: &str) -> std::result::Result<Vec<u32>, String> {
         let lowered = self.lower_case.then(|| text.to_lowercase());
-        let encoding = self
-            .tokenizer
-            .encode_fast(lowered.as_deref().unwrap_or(text), true)
+        let text = lowered.as_deref().unwrap_or(text);
+        // The library panics where a template names a mark that the file does not define.
+        let encoding = catch_unwind(AssertUnwindSafe(|| self.tokenizer.encode_fast(text, true)))
+            .map_err(|_| "tokenizer.json contradicts itself".to_owned())?
             .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
         let terms = encoding.get_ids();
         if terms.is_empty() {

@@ -157,6 +157,15 @@ fn impossible_settings_are_damage() {
 }
 
 #[test]
+fn a_template_that_names_an_undefined_mark_is_damage() {
+    let folder = whole();
+    change(folder.path(), "tokenizer.json", |it| {
+        it["post_processor"]["special_tokens"] = json!({});
+    });
+    check(folder.path(), ErrorKind::Damaged, "tokenizer.json");
+}
+
+#[test]
 fn pooling_length_and_case_come_from_the_settings() {
     let embed = |folder: &Path, text: &str| {
         let model = Model::load(folder).unwrap();
