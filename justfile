@@ -23,7 +23,7 @@ quality data="../shared/eval":
 
 # The same beside tantivy, SQLite's FTS5 and the model alone.
 quality-peers data="../shared/eval":
-    cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers -- {{data}} > target/peers.tsv
+    cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.tsv
     cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.tsv
 
 # The documentation of the crates.

@@ -1,7 +1,7 @@
 //! Runs tantivy and SQLite's FTS5 over the collections that `quality` measures and prints one
 //! tab-separated row for each: collection, system, questions, R@5, R@10, R@20, nDCG@10, MRR.
 //!
-//! `waypost-peers DIR`. Every engine gets the same text: the title once, then the content.
+//! `quality-peers DIR`. Every engine gets the same text: the title once, then the content.
 
 #[path = "../../quality/data.rs"]
 mod data;
