@@ -26,6 +26,10 @@ quality-peers data="../shared/eval":
     cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.tsv
     cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.tsv
 
+# How fast it is beside tantivy, onnxruntime, Redis and a plain vector scan.
+speed *arguments:
+    ./scripts/speed {{arguments}}
+
 # The documentation of the crates.
 docs:
     cargo doc --workspace --no-deps --open
