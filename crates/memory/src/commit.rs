@@ -11,7 +11,7 @@ use waypost_ranking::Document;
 use crate::check;
 use crate::import::{self, ImportDone, ImportUnit};
 use crate::open::{self, Folders};
-use crate::record::{Body, Edge, RECORD_VERSION, Record};
+use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record};
 use crate::store::Store;
 use crate::txn::{Touched, Txn, apply};
 use crate::vectors::log_error;
@@ -125,19 +125,14 @@ impl Batch<'_> {
     /// A version of a memory with its content, wherever that is.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
         let Some(stored) = self.txn.version(id, version)? else { return Ok(None) };
-        let mut body = stored.body;
-        let Some(sequence) = stored.content_sequence else { return Ok(Some(body)) };
-        let content = match sequence.checked_sub(self.first_sequence) {
+        let Some(sequence) = stored.sequence else { return Ok(Some(stored.into_body(None))) };
+        match sequence.checked_sub(self.first_sequence) {
             Some(idx) => {
                 let (kind, payload) = &self.records[idx as usize];
-                content_of(*kind, payload)
+                Ok(Some(stored.into_body(text_of(*kind, payload))))
             }
-            None => self.store.content_in_log(sequence)?,
-        };
-        if let Some(text) = &mut body.text {
-            text.content = content;
+            None => self.store.whole_body(stored).map(Some),
         }
-        Ok(Some(body))
     }
 
     fn decide(&mut self, command: Command) -> Result<Outcome> {
@@ -423,13 +418,11 @@ impl Store {
     }
 }
 
-/// The content in a record's payload; empty if there is none.
-pub(crate) fn content_of(kind: u8, payload: &[u8]) -> String {
+/// The text in a record's payload, if it has one.
+pub(crate) fn text_of(kind: u8, payload: &[u8]) -> Option<BodyText> {
     match Record::decode(kind, RECORD_VERSION, payload) {
-        Ok(Record::Add { body, .. } | Record::Update { body, .. }) => {
-            body.into_owned().text.map(|it| it.content).unwrap_or_default()
-        }
-        _ => String::new(),
+        Ok(Record::Add { body, .. } | Record::Update { body, .. }) => body.into_owned().text,
+        _ => None,
     }
 }
 

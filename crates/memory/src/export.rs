@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use crate::codec::Reader;
 use crate::keys::{self, Head, StoredVersion};
-use crate::open::head_entry;
 use crate::state::damaged;
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_out};
@@ -36,8 +35,7 @@ impl Store {
         let mut out = Summing { out, sum: 0 };
         out.line(&Header { format: FORMAT.to_owned(), version: VERSION })?;
         let mut exported = Exported::default();
-        self.state.scan(keys::HEADS, &mut |key, value| {
-            let (id, head) = head_entry(key, value)?;
+        self.state.heads(&mut |id, head| {
             exported.memories += 1;
             self.export_memory(id, &head, &mut out)
         })?;

@@ -5,6 +5,7 @@
 //! | `h` id | [`Head`]: which version is the present one, or that it was deleted |
 //! | `v` id version | [`StoredVersion`] |
 //! | `d` hash id | nothing: a present memory with this title, content, kind, space and session |
+//! | `b` number | in sled, instead of `h` and the newest `v`: those of 16 neighbouring ids |
 //! | `l` from kind to | when the link was made |
 //! | `r` to kind from | nothing: the same link from its other end |
 //! | `s` space | the space's digest |
@@ -19,9 +20,9 @@ pub(crate) const NEXT_ID: &[u8] = b"mnext";
 pub(crate) const LINKS_DIGEST: &[u8] = b"mlinks";
 pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
 
-pub(crate) const HEADS: &[u8] = b"h";
 pub(crate) const LINKS: &[u8] = b"l";
 pub(crate) const SPACES: &[u8] = b"s";
+pub(crate) const COUNTERS: &[u8] = b"m";
 
 fn key(prefix: u8, parts: &[&[u8]]) -> Vec<u8> {
     let mut key = vec![prefix];
@@ -44,7 +45,11 @@ pub(crate) fn versions_of(id: MemoryId) -> Vec<u8> {
 }
 
 pub(crate) fn duplicate(hash: [u8; 16], id: MemoryId) -> Vec<u8> {
-    key(b'd', &[&hash, &id.get().to_be_bytes()])
+    duplicate_of(hash, id.get())
+}
+
+pub(crate) fn duplicate_of(hash: [u8; 16], id: u64) -> Vec<u8> {
+    key(b'd', &[&hash, &id.to_be_bytes()])
 }
 
 pub(crate) fn duplicates_of(hash: [u8; 16]) -> Vec<u8> {
@@ -145,46 +150,42 @@ impl Head {
     }
 }
 
-/// One version of a memory in the state.
-#[derive(Debug, Clone, PartialEq)]
+/// One version of a memory in the state. Its text is in the log alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredVersion {
     /// From when it was the present one.
     pub(crate) valid_from: Timestamp,
-    /// Set if the content is too long for the state: the log's record that holds it.
-    pub(crate) content_sequence: Option<u64>,
-    /// The body; its content is empty if it is in the log.
-    pub(crate) body: Body,
+    /// The log's record that holds it; `None` once it was purged.
+    pub(crate) sequence: Option<u64>,
+    pub(crate) space: String,
+    pub(crate) created_at: Timestamp,
 }
-
-/// Contents up to this many bytes are kept in the state, longer ones only in the log. With what
-/// the limits allow beside the content a value stays below 64 KiB.
-pub(crate) const INLINE_CONTENT_BYTES_MAX: usize = 16 * 1024;
 
 impl StoredVersion {
     pub(crate) fn new(body: &Body, valid_from: Timestamp, sequence: u64) -> Self {
-        let long = |it: &BodyText| it.content.len() > INLINE_CONTENT_BYTES_MAX;
-        let mut body = body.clone();
-        let mut content_sequence = None;
-        if let Some(text) = body.text.as_mut().filter(|it| long(it)) {
-            text.content = String::new();
-            content_sequence = Some(sequence);
-        }
-        Self { valid_from, content_sequence, body }
+        let sequence = body.text.is_some().then_some(sequence);
+        Self { valid_from, sequence, space: body.space.clone(), created_at: body.created_at }
+    }
+
+    /// The body, given what the log's record has.
+    pub(crate) fn into_body(self, text: Option<BodyText>) -> Body {
+        Body { space: self.space, created_at: self.created_at, text }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         out.time(self.valid_from);
-        out.u64(self.content_sequence.unwrap_or(0));
-        self.body.encode(&mut out);
+        out.u64(self.sequence.unwrap_or(0));
+        out.text(&self.space);
+        out.time(self.created_at);
         out.into_bytes()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut input = Reader::new(bytes);
         let (valid_from, sequence) = (input.time()?, input.u64()?);
-        let body = Body::decode(&mut input)?;
+        let (space, created_at) = (input.text()?, input.time()?);
         input.end()?;
-        Ok(Self { valid_from, content_sequence: (sequence != 0).then_some(sequence), body })
+        Ok(Self { valid_from, sequence: (sequence != 0).then_some(sequence), space, created_at })
     }
 }

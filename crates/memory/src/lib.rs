@@ -58,6 +58,7 @@ mod check;
 mod codec;
 mod record;
 
+mod cells;
 mod keys;
 mod lock;
 mod state;

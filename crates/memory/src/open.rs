@@ -11,7 +11,7 @@ use waypost_ranking::Analyzer;
 
 use crate::codec::Reader;
 use crate::graph::Graph;
-use crate::keys::{self, Head};
+use crate::keys;
 use crate::lock::{LockFile, check_format};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
@@ -150,8 +150,7 @@ impl Store {
         }
         let mut agrees = true;
         let mut live = 0;
-        self.state.scan(keys::HEADS, &mut |key, value| {
-            let (id, head) = head_entry(key, value)?;
+        self.state.heads(&mut |id, head| {
             if head.deleted_at.is_none() {
                 live += 1;
                 agrees &= view
@@ -189,18 +188,13 @@ fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
 /// The ids of all present memories, in order.
 pub(crate) fn live_ids(state: &State) -> Result<Vec<MemoryId>> {
     let mut ids = Vec::new();
-    state.scan(keys::HEADS, &mut |key, value| {
-        let (id, head) = head_entry(key, value)?;
+    state.heads(&mut |id, head| {
         if head.deleted_at.is_none() {
             ids.push(id);
         }
         Ok(())
     })?;
     Ok(ids)
-}
-
-pub(crate) fn head_entry(key: &[u8], value: &[u8]) -> Result<(MemoryId, Head)> {
-    Ok((keys::id_at_end(key).map_err(damaged)?, Head::decode(value).map_err(damaged)?))
 }
 
 fn tell(options: &StoreOptions, phase: OpenPhase, done: u64, total: u64) {
@@ -286,8 +280,7 @@ pub(crate) fn applied(state: &State) -> Result<u64> {
 /// Compares the digests of memories and links with what is there.
 pub(crate) fn verify_digests(state: &State) -> Result<()> {
     let mut heads = 0;
-    state.scan(keys::HEADS, &mut |key, value| {
-        let (_, head) = head_entry(key, value)?;
+    state.heads(&mut |_, head| {
         if head.deleted_at.is_none() {
             heads ^= head.digest;
         }

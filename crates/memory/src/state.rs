@@ -13,11 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::cells::{BLOCKS, Cells, Found};
 use crate::codec::Malformed;
-use crate::{Error, Result};
+use crate::keys::{self, Head};
+use crate::{Error, MemoryId, Result};
 
 /// The version of the state's values.
-const VALUE_VERSION: u8 = 1;
+const VALUE_VERSION: u8 = 2;
 /// sled gives space back at this segment size; it is fixed for ever when a tree is made.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 /// There while the state is open: it names the boot that it was opened in.
@@ -36,6 +38,7 @@ type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 /// The open tree.
 #[derive(Debug)]
 pub(crate) struct State {
+    cells: RwLock<Cells>,
     /// `None` only while it is opened again after a failed write.
     db: RwLock<Option<sled::Db>>,
     dir: PathBuf,
@@ -91,17 +94,32 @@ impl State {
             sync_dir(dir)?;
             dir.parent().map_or(Ok(()), sync_dir)?;
         }
-        let db = RwLock::new(Some(db));
-        Ok(Ok(Self {
-            db,
+        let state = Self {
+            cells: RwLock::default(),
+            db: RwLock::new(Some(db)),
             dir: dir.to_path_buf(),
             suspect: AtomicBool::new(false),
             broken: AtomicBool::new(false),
-        }))
+        };
+        Ok(state.load().map(|()| state).map_err(|it| Unusable(it.to_string())))
+    }
+
+    /// Takes what is kept in memory out of the tree.
+    fn load(&self) -> Result<()> {
+        let mut cells = Cells::default();
+        for prefix in [BLOCKS, keys::SPACES, keys::COUNTERS] {
+            self.scan_sled(prefix, &mut |key, value| cells.load(key, value).map_err(damaged))?;
+        }
+        *self.cells.write() = cells;
+        Ok(())
     }
 
     /// The value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match self.cells.read_recursive().get(key).map_err(damaged)? {
+            Found::Here(value) => return Ok(value),
+            Found::InSled => {}
+        }
         let value = self.guard(|db| db.get(key))?;
         value.map(|it| self.unwrap(key, &it)).transpose()
     }
@@ -121,8 +139,45 @@ impl State {
         }
     }
 
-    /// All keys with a prefix, in order.
+    /// The heads of all memories, in order of their ids.
+    pub(crate) fn heads(&self, each: &mut dyn FnMut(MemoryId, Head) -> Result<()>) -> Result<()> {
+        let mut next = 0;
+        loop {
+            // The lock is given up between the blocks, because `each` may take its time.
+            let heads = self.cells.read_recursive().heads_from(next).map_err(damaged)?;
+            let Some((after, heads)) = heads else { return Ok(()) };
+            next = after;
+            for (id, head) in heads {
+                let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"));
+                each(id.map_err(damaged)?, head)?;
+            }
+        }
+    }
+
+    /// All keys with a prefix, in order. Heads are read by [`Self::heads`].
     pub(crate) fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
+        let kept = self.cells.read_recursive().scan(prefix).map_err(damaged)?;
+        let Some(kept) = kept else { return self.scan_sled(prefix, each) };
+        // The newest version is kept, those before it are in sled.
+        let newest = kept.first().map(|(key, _)| key.clone());
+        if prefix.starts_with(b"v") {
+            self.scan_sled(prefix, &mut |key, value| {
+                if newest.as_deref().is_some_and(|it| it <= key) {
+                    Ok(())
+                } else {
+                    each(key, value)
+                }
+            })?;
+        }
+        kept.iter().try_for_each(|(key, value)| each(key, value))
+    }
+
+    /// Reads every value in sled, so that every checksum is compared.
+    pub(crate) fn verify(&self) -> Result<()> {
+        self.scan_sled(&[], &mut |_, _| Ok(()))
+    }
+
+    fn scan_sled(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
         let db = self.db.read_recursive();
         let mut entries = db.as_ref().ok_or_else(between)?.scan_prefix(prefix);
         loop {
@@ -134,14 +189,17 @@ impl State {
 
     /// Applies some changes at once.
     pub(crate) fn write(&self, writes: &[Write]) -> Result<()> {
+        let staged = self.cells.read().stage(writes).map_err(damaged)?;
         let mut batch = sled::Batch::default();
-        for (key, value) in writes {
+        for (key, value) in &staged.rows {
             match value {
                 Some(value) => batch.insert(key.as_slice(), wrap_value(key, value)),
                 None => batch.remove(key.as_slice()),
             }
         }
-        self.guard(|db| db.apply_batch(batch))
+        self.guard(|db| db.apply_batch(batch))?;
+        self.cells.write().take(staged);
+        Ok(())
     }
 
     /// Whether it must be opened again before it takes writes. A write in sled's background may
@@ -162,6 +220,7 @@ impl State {
     pub(crate) fn adopt(&self, other: &Self) {
         let db = other.db.write().take();
         *self.db.write() = db;
+        *self.cells.write() = std::mem::take(&mut other.cells.write());
         self.suspect.store(other.suspect.load(Ordering::Acquire), Ordering::Release);
         self.broken.store(false, Ordering::Release);
     }

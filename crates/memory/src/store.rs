@@ -11,7 +11,7 @@ use waypost_log::Log;
 use waypost_ranking::{Analyzer, Document};
 
 use crate::check;
-use crate::commit::{Command, Outcome, Queued, WriterState, content_of, memory};
+use crate::commit::{Command, Outcome, Queued, WriterState, memory, text_of};
 use crate::embed::Model;
 use crate::keys::{self, Head, StoredVersion};
 use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
@@ -296,20 +296,15 @@ impl Store {
     }
 
     pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {
-        let mut body = stored.body;
-        if let (Some(text), Some(sequence)) = (&mut body.text, stored.content_sequence) {
-            text.content = self.content_in_log(sequence)?;
-        }
-        Ok(body)
-    }
-
-    /// The content that the log's record with this sequence holds.
-    pub(crate) fn content_in_log(&self, sequence: u64) -> Result<String> {
+        let Some(sequence) = stored.sequence else { return Ok(stored.into_body(None)) };
         let entry = self.log.read(sequence).map_err(|it| log_error(&it, &self.dir))?;
-        Ok(entry.map(|it| content_of(it.kind, &it.payload)).unwrap_or_default())
+        let entry = entry.ok_or_else(|| {
+            Error::Damaged(format!("record {sequence} of the log is missing: the state names it"))
+        })?;
+        Ok(stored.into_body(text_of(entry.kind, &entry.payload)))
     }
 
-    /// The versions of a memory without contents that are in the log, oldest first.
+    /// The versions of a memory without their texts, oldest first.
     pub(crate) fn stored_versions(&self, id: MemoryId) -> Result<Vec<(u32, StoredVersion)>> {
         let mut versions = Vec::new();
         self.state.scan(&keys::versions_of(id), &mut |key, value| {

@@ -218,7 +218,7 @@ fn put_version(
 /// Takes the present version out of what is known of present memories.
 fn forget_present(txn: &mut Txn<'_>, id: MemoryId, head: &Head) -> Result<()> {
     if let Some(stored) = txn.version(id, head.version)? {
-        txn.flip_digest(&keys::space(&stored.body.space), head.digest)?;
+        txn.flip_digest(&keys::space(&stored.space), head.digest)?;
     }
     txn.put(keys::duplicate(head.duplicate, id), None);
     Ok(())
@@ -281,11 +281,7 @@ fn purge(txn: &mut Txn<'_>, id: MemoryId) -> Result<()> {
     let Some(head) = txn.head(id)?.filter(|it| it.deleted_at.is_some()) else { return Ok(()) };
     for number in txn.version_numbers(id)? {
         let Some(stored) = txn.version(id, number)? else { continue };
-        let purged = StoredVersion {
-            valid_from: stored.valid_from,
-            content_sequence: None,
-            body: stored.body.purged(),
-        };
+        let purged = StoredVersion { sequence: None, ..stored };
         txn.put(keys::version(id, number), Some(purged.encode()));
     }
     let head = Head { text_hash: 0, digest: 0, duplicate: [0; 16], ..head };

@@ -9,7 +9,7 @@ use waypost_log::Keep;
 use crate::codec::Writer;
 use crate::commit::{Command, Outcome};
 use crate::keys;
-use crate::open::{Folders, head_entry, remove_dir};
+use crate::open::{Folders, remove_dir};
 use crate::record::{Body, Record};
 use crate::snapshot;
 use crate::store::Store;
@@ -209,13 +209,12 @@ impl Store {
     /// Kept for good: every memory that is there with all of its versions, every deletion, every
     /// link that is there. Dropped: links that are gone. With `purge` also the texts of deleted
     /// memories, all versions: of those only ids, spaces and times stay, so that no id is given
-    /// out twice. The state's own files lose the purged texts when the store is next opened.
+    /// out twice.
     pub fn compact(&self, purge: bool) -> Result<Compacted> {
         let mut purged_versions = 0;
         if purge {
             let mut ids = Vec::new();
-            self.state.scan(keys::HEADS, &mut |key, value| {
-                let (id, head) = head_entry(key, value)?;
+            self.state.heads(&mut |id, head| {
                 if head.deleted_at.is_some() && head.duplicate != [0; 16] {
                     ids.push(id);
                     purged_versions += u64::from(head.version);
@@ -240,7 +239,6 @@ impl Store {
         drop(writer);
         let compacted = compacted.map_err(|it| log_error(&it, &self.dir))?;
         if purged_versions > 0 {
-            self.state.rebuild_at_next_open();
             self.compact_vectors()?;
             self.write_snapshot()?;
             remove_dir(&Folders::new(&self.data).state_aside())?;
