@@ -269,7 +269,7 @@ impl Store {
             .filter(|_| vector_parts.len() == scope.spaces.len())
             .and_then(|it| VectorSearch::new(&vector_parts, it).ok());
         let nearest = vectors.as_ref().map(|it| it.top(count));
-        let (semantic, spread) = nearest.map(|it| (it.hits, it.spread)).unwrap_or_default();
+        let (semantic, least) = nearest.map(|it| (it.hits, it.low)).unwrap_or_default();
 
         let (lexical_weight, semantic_weight) =
             weights(params, !lexical.is_empty(), !semantic.is_empty());
@@ -279,7 +279,7 @@ impl Store {
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),
-            semantic_range: semantic_range(spread.low, &semantic),
+            semantic_range: semantic_range(least, &semantic),
             lexical_weight,
             semantic_weight,
             lexical_ranks: ranks(&lexical),
@@ -301,11 +301,9 @@ impl Store {
     }
 }
 
-/// From the least similar of all vectors to the best one found. The least is known about as well as
-/// the codes of the vectors tell, so that it can come out above the only one that there is.
+/// From the least similar of all vectors to the best one found.
 fn semantic_range(least: f32, found: &[waypost_ranking::Hit]) -> Range {
-    let high = Range::min_max(found).high;
-    Range { low: least.min(high), high }
+    Range { low: least, ..Range::min_max(found) }
 }
 
 /// The shares of words and meaning: where one of them has nothing to say the other has all.

@@ -100,4 +100,4 @@ pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatc
 pub use neighbours::Neighbours;
 pub use slots::{Slot, Slots};
 pub use text::{Analyzer, Document, Query, QueryTerm};
-pub use vector::{Nearest, Spread, VectorIndex, VectorPart, VectorSearch};
+pub use vector::{Nearest, VectorIndex, VectorPart, VectorSearch, Work};

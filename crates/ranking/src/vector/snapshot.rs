@@ -10,15 +10,17 @@ impl VectorIndex {
     /// The vectors as bytes, by slot; the same for the same vectors, however the index came about.
     pub fn encode(&self) -> Vec<u8> {
         let mut rows: Vec<(Slot, u32)> =
-            self.rows.iter().map(|(slot, row)| (*slot, *row)).collect();
+            self.places.iter().map(|(slot, row)| (*slot, *row)).collect();
         rows.sort_unstable();
         FORMAT.encode(|bytes| {
-            bytes.reserve(rows.len() * (4 + 2 * self.dimensions) + 32);
-            push(bytes, self.dimensions as u64);
+            bytes.reserve(rows.len() * (4 + 2 * self.dimensions()) + 32);
+            push(bytes, self.dimensions() as u64);
             push(bytes, rows.len() as u64);
             for (slot, row) in rows {
                 bytes.extend(slot.to_le_bytes());
-                bytes.extend(self.halves(row as usize).iter().flat_map(|half| half.to_le_bytes()));
+                bytes.extend(
+                    self.rows.halves(row as usize).iter().flat_map(|half| half.to_le_bytes()),
+                );
             }
         })
     }
@@ -44,7 +46,7 @@ impl VectorIndex {
             let halves: Vec<f16> = pairs.iter().map(|pair| f16::from_le_bytes(*pair)).collect();
             let square: f64 = halves.iter().map(|half| half.to_f64_const().powi(2)).sum();
             // Also what is not a number is not in the range.
-            if !(0.9..1.1).contains(&square) {
+            if !(0.99..1.01).contains(&square) {
                 return Err(damaged("a vector is not of length 1"));
             }
             index.push(slot, &halves);

@@ -54,18 +54,23 @@ proptest! {
         let part = VectorPart { slots: &slots, index: &index, filter: None };
         let parts = [part];
         let search = VectorSearch::new(&parts, &query).unwrap();
-        let expected = search.exact(k).hits;
         let found = search.top(k);
-        prop_assert_eq!(&found.hits, &expected);
-        prop_assert_eq!(found.spread.count, index.len() as u64);
-        for other in [&portable, &decoded] {
-            let parts = [VectorPart { index: other, ..part }];
-            prop_assert_eq!(&VectorSearch::new(&parts, &query).unwrap().top(k), &found);
-        }
+        let expected = search.exact(k);
+        prop_assert_eq!(&found.hits, &expected.hits);
+        prop_assert_eq!(found.low.to_bits(), expected.low.to_bits());
+        let others = [&portable, &decoded].map(|it| {
+            let parts = [VectorPart { index: it, ..part }];
+            VectorSearch::new(&parts, &query).unwrap().top(k)
+        });
+        // Down to what it took to find them, for the same rows.
+        prop_assert_eq!(&others[0], &found);
+        prop_assert_eq!((&others[1].hits, others[1].low), (&found.hits, found.low));
         let parts = [VectorPart { filter: Some(&filter), ..part }];
         let search = VectorSearch::new(&parts, &query).unwrap();
         prop_assert!(search.top(k).hits.iter().all(|hit| filter(hit.slot)));
-        prop_assert_eq!(search.top(k).hits, search.exact(k).hits);
+        let (found, expected) = (search.top(k), search.exact(k));
+        prop_assert_eq!(&found.hits, &expected.hits);
+        prop_assert_eq!(found.low.to_bits(), expected.low.to_bits());
     }
 }
 
@@ -107,6 +112,84 @@ fn recall_against_full_precision_is_above_99_percent() {
         wanted += 10;
     }
     assert!(found * 100 >= wanted * 99, "{found} of {wanted}");
+}
+
+/// Filters of all kinds, over more rows than are kept together, some of them removed and their slots
+/// used again.
+#[test]
+fn a_filtered_search_is_the_full_scan_of_what_passes() {
+    const DIMENSIONS: usize = 48;
+    let (mut seed, count) = (11, 3_000u32);
+    let mut index = VectorIndex::new(DIMENSIONS).unwrap();
+    let slots = numbered(count as usize);
+    let near = |seed: &mut u64, at: u32| -> Vec<f32> {
+        let topic = (at / 300) as usize;
+        let lean = |place: usize| if place % 10 == topic { 1.0 } else { 0.0 };
+        (0..DIMENSIONS).map(|place| random(seed) + lean(place)).collect()
+    };
+    for slot in 0..count {
+        index.insert(slot, &near(&mut seed, slot)).unwrap();
+    }
+    for slot in (0..count).filter(|slot| slot % 7 < 3) {
+        assert!(index.remove(slot));
+    }
+    for slot in (0..count).filter(|slot| slot % 7 == 1) {
+        index.insert(slot, &near(&mut seed, slot)).unwrap();
+    }
+    let filters: [(&str, &(dyn Fn(u32) -> bool + Sync)); 6] = [
+        ("all", &|_| true),
+        ("none", &|_| false),
+        ("one", &|slot| slot == 1_234),
+        ("1 in 100", &|slot| slot % 100 == 5),
+        ("every other", &|slot| slot % 2 == 0),
+        ("a run", &|slot| (1_000..1_150).contains(&slot)),
+    ];
+    let portable = index.clone().with_portable_kernel();
+    for (name, filter) in filters {
+        let part = VectorPart { slots: &slots, index: &index, filter: Some(filter) };
+        for at in 0..20 {
+            let query = near(&mut seed, at * 150);
+            for k in [0, 1, 10, 200] {
+                let parts = [part];
+                let search = VectorSearch::new(&parts, &query).unwrap();
+                let (found, expected) = (search.top(k), search.exact(k));
+                assert_eq!(found.hits, expected.hits, "{name}, {k}");
+                assert_eq!(found.low.to_bits(), expected.low.to_bits(), "{name}, {k}");
+                let parts = [VectorPart { index: &portable, ..part }];
+                assert_eq!(VectorSearch::new(&parts, &query).unwrap().top(k), found, "{name}, {k}");
+            }
+        }
+    }
+}
+
+/// Vectors whose codes say little of them, and whose bounds are tight: nothing is left out.
+#[test]
+fn nothing_is_left_out_where_codes_are_poor() {
+    const DIMENSIONS: usize = 40;
+    let mut seed = 3;
+    let mut index = VectorIndex::new(DIMENSIONS).unwrap();
+    let mut vectors: Vec<Vec<f32>> = Vec::new();
+    for at in 0..DIMENSIONS {
+        // One component; one large and many small; all alike; the same with noise; opposites.
+        let one = |value: f32, rest: f32| -> Vec<f32> {
+            (0..DIMENSIONS).map(|it| if it == at { value } else { rest }).collect()
+        };
+        let noise: Vec<f32> = (0..DIMENSIONS).map(|_| 1.0 + 0.01 * random(&mut seed)).collect();
+        let opposite = noise.iter().map(|it| -it).collect();
+        vectors.extend([one(1.0, 0.0), one(1.0, 0.01), one(1e-7, 1.0), noise, opposite]);
+    }
+    for (slot, vector) in vectors.iter().enumerate() {
+        index.insert(slot as u32, vector).unwrap();
+    }
+    let slots = numbered(vectors.len());
+    let parts = [VectorPart { slots: &slots, index: &index, filter: None }];
+    for query in &vectors {
+        let search = VectorSearch::new(&parts, query).unwrap();
+        for k in [1, 3, 50] {
+            let (found, expected) = (search.top(k), search.exact(k));
+            assert_eq!((found.hits, found.low), (expected.hits, expected.low));
+        }
+    }
 }
 
 #[test]
