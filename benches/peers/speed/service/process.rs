@@ -1,0 +1,144 @@
+//! The programs that are measured, as processes of their own.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a program may take until it answers.
+const START_SECONDS: u32 = 120;
+
+/// A program that is told to stop, and waited for, when this is dropped.
+pub struct Program {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Program {
+    fn start(command: &mut Command, address: SocketAddr) -> Result<Self> {
+        let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = silent.spawn().with_context(|| format!("starting {command:?}"))?;
+        let mut program = Self { child, address };
+        for _ in 0..START_SECONDS * 20 {
+            if TcpStream::connect(address).is_ok() {
+                return Ok(program);
+            }
+            if let Some(status) = program.child.try_wait()? {
+                bail!("{command:?} ended with {status}");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("{command:?} does not listen on {address}")
+    }
+
+    /// Processor time that it has used, all its threads together.
+    pub fn seconds(&self) -> f64 {
+        const TICKS_A_SECOND: f64 = 100.0;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.unwrap_or_default();
+        // The name may hold blanks; user and system time are the 12th and 13th field after it.
+        let fields = stat.rsplit_once(')').map_or("", |it| it.1);
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        ticks.filter_map(|it| it.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let process = Pid::from_child(&self.child);
+        if kill_process(process, Signal::TERM).is_ok() {
+            drop(self.child.wait());
+        }
+    }
+}
+
+fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// A Redis that syncs before each answer, if it is installed.
+pub fn redis(folder: &Path) -> Result<Option<Program>> {
+    if Command::new("redis-server").arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let address = free_address()?;
+    fs::create_dir_all(folder)?;
+    let mut command = Command::new("redis-server");
+    command.args(["--bind", "127.0.0.1", "--port", &address.port().to_string()]);
+    command.args(["--appendonly", "yes", "--appendfsync", "always", "--save", ""]);
+    Program::start(command.arg("--dir").arg(folder), address).map(Some)
+}
+
+/// The service of the same build as this program, or the words that say how to build it.
+pub fn service_binary() -> Result<PathBuf, String> {
+    let folder = std::env::var_os("WAYPOST_PROGRAMS").map(PathBuf::from);
+    let beside = std::env::current_exe().ok().and_then(|it| Some(it.ancestors().nth(3)?.into()));
+    let folders = [folder, beside.map(|it: PathBuf| it.join("release"))];
+    folders.into_iter().flatten().map(|it| it.join("service")).find(|it| it.is_file()).ok_or_else(
+        || {
+            "the program `service` is missing: run `cargo build --release --workspace --bins`, \
+             and name the folder of it in WAYPOST_PROGRAMS"
+                .to_owned()
+        },
+    )
+}
+
+/// A running service with its token.
+pub struct Service {
+    pub program: Program,
+    pub token: String,
+}
+
+impl Service {
+    pub fn start(binary: &Path, project: &Path, model: &str) -> Result<Self> {
+        let address = free_address()?;
+        fs::create_dir_all(project)?;
+        let mut command = Command::new(binary);
+        command.args(["--offline", "--model", model, "--listen", &address.to_string()]);
+        let program = Program::start(command.arg("--project").arg(project), address)?;
+        let token = fs::read_to_string(project.join(".waypost/token"))?.trim().to_owned();
+        Ok(Self { program, token })
+    }
+
+    /// Waits until the model is in use.
+    pub fn wait_for_model(&self) -> Result<()> {
+        for _ in 0..START_SECONDS * 20 {
+            let metrics = self.send(&self.request("GET", "/metrics", ""))?;
+            if metrics.contains("\nwaypost_model_ready 1") {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("the model is not taken into use")
+    }
+
+    pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
+        let Self { program: Program { address, .. }, token } = self;
+        let length = body.len();
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+
+    /// The whole answer to a request on a connection of its own.
+    pub fn send(&self, request: &[u8]) -> Result<String> {
+        let mut stream = TcpStream::connect(self.program.address)?;
+        let end = request.windows(4).position(|it| it == b"\r\n\r\n").context("no head")?;
+        stream.write_all(&request[..end])?;
+        stream.write_all(b"\r\nconnection: close")?;
+        stream.write_all(&request[end..])?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        if !answer.starts_with("HTTP/1.1 2") {
+            bail!("the service answered {answer}");
+        }
+        Ok(answer)
+    }
+}
