@@ -5,7 +5,8 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::Poll;
 use std::time::Instant;
 
@@ -26,13 +27,25 @@ use waypost_api::{PROBLEM_JSON, Problem};
 use crate::body;
 use crate::failure::{Failure, as_problem};
 use crate::guard;
+use crate::routes;
 use crate::state::App;
+
+/// Where the ids of this run begin.
+static FIRST_ID: LazyLock<u64> = LazyLock::new(|| {
+    let mut random = [0_u8; 8];
+    // Without randomness the ids of two runs are alike, which is better than no service.
+    getrandom::fill(&mut random).map_or(0, |()| u64::from_le_bytes(random))
+});
+static GIVEN_IDS: AtomicU64 = AtomicU64::new(0);
+/// The distance of one id from the next: odd, so that none comes twice, and wide, so that
+/// neighbours look unlike.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The pattern of the route that answered, such as `/api/memory/{id}`.
 #[derive(Debug, Clone)]
-pub(crate) struct Route(pub(crate) String);
+pub(crate) struct Route(pub(crate) &'static str);
 
 /// Answers one request; whatever happens, it is an answer.
 pub(crate) async fn answer(
@@ -53,12 +66,12 @@ pub(crate) async fn answer(
         tracing::error!("a request panicked");
         Failure::internal().into_response()
     });
-    let route = response.extensions().get::<Route>().map_or("unmatched", |it| &it.0).to_owned();
+    let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
     let mut response = finish(as_problem(response), &method, &path).await;
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     let took = started.elapsed();
-    app.metrics.end(&method, &route, status.as_u16(), took);
+    app.metrics.end(&method, route, status.as_u16(), took);
     let _entered = span.enter();
     let ms = took.as_secs_f64() * 1000.0;
     tracing::debug!(%method, route, status = status.as_u16(), ms, "answered");
@@ -141,11 +154,10 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
             return given.clone();
         }
     }
-    let mut random = [0_u8; 8];
-    if getrandom::fill(&mut random).is_err() {
-        return HeaderValue::from_static("unknown");
-    }
-    let text = format!("{:016x}", u64::from_le_bytes(random));
+    // They tell requests apart, also those of two runs; they are no secret.
+    let number =
+        FIRST_ID.wrapping_add(GIVEN_IDS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP));
+    let text = format!("{number:016x}");
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("unknown"))
 }
 
@@ -156,8 +168,9 @@ pub(crate) async fn note_route(
     next: axum::middleware::Next,
 ) -> Response {
     let mut response = next.run(request).await;
-    if let Some(matched) = matched {
-        response.extensions_mut().insert(Route(matched.as_str().to_owned()));
+    let matched = matched.and_then(|it| routes::PATHS.iter().find(|path| **path == it.as_str()));
+    if let Some(path) = matched {
+        response.extensions_mut().insert(Route(path));
     }
     response
 }

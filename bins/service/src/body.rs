@@ -9,9 +9,9 @@ use http::StatusCode;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
+use waypost_project::LimitSettings;
 
 use crate::failure::Failure;
-use crate::limits::Limits;
 
 /// How much and how long an answer's sender is heard out after its body was refused: a client that
 /// is still sending would otherwise see a broken connection in place of the answer.
@@ -31,7 +31,7 @@ pub(crate) struct Held {
 pub(crate) struct Bodies(Arc<Semaphore>);
 
 impl Bodies {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &LimitSettings) -> Self {
         Self(Arc::new(Semaphore::new(limits.bodies_bytes_max / KIB)))
     }
 
@@ -43,7 +43,11 @@ impl Bodies {
     }
 
     /// The whole body, or 413, 408 or 400.
-    pub(crate) async fn read(&self, mut body: Body, limits: &Limits) -> Result<Held, Failure> {
+    pub(crate) async fn read(
+        &self,
+        mut body: Body,
+        limits: &LimitSettings,
+    ) -> Result<Held, Failure> {
         let deadline = Instant::now() + limits.body_read_time;
         let announced = http_body::Body::size_hint(&body).lower();
         if announced > limits.body_bytes_max as u64 {
@@ -78,7 +82,7 @@ pub(crate) async fn next_piece(
     body: &mut Body,
     read_bytes: &mut u64,
     bytes_max: u64,
-    limits: &Limits,
+    limits: &LimitSettings,
 ) -> Result<Option<Bytes>, Failure> {
     loop {
         let frame =
@@ -118,7 +122,7 @@ pub(crate) fn too_large(bytes_max: u64) -> Failure {
     .closing()
 }
 
-fn too_slow(limits: &Limits) -> Failure {
+fn too_slow(limits: &LimitSettings) -> Failure {
     Failure::new(
         StatusCode::REQUEST_TIMEOUT,
         format!("the body did not arrive within {} s", limits.body_read_time.as_secs_f32()),

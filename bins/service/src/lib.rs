@@ -7,7 +7,6 @@ mod answer;
 mod body;
 mod failure;
 mod guard;
-mod limits;
 mod loader;
 mod metrics;
 mod model;
@@ -21,7 +20,6 @@ mod wire;
 mod wiring;
 mod workers;
 
-pub use limits::Limits;
 pub use loader::ModelOptions;
 pub use settings::Options;
 pub use wiring::{Running, run, start};

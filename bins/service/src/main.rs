@@ -6,6 +6,12 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
+
+/// A request makes and drops some hundred small pieces, often on two threads: with glibc's
+/// allocator that is a fifth of an add's processor time.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let Err(error) = serve(cli::Arguments::parse()) else { return ExitCode::SUCCESS };

@@ -14,8 +14,8 @@ const BUCKETS: [f64; 12] =
 /// Counters of requests; gauges are read where they are when they are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<(&'static str, String, u16), u64>>,
-    latencies: Mutex<BTreeMap<String, Histogram>>,
+    requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
+    latencies: Mutex<BTreeMap<&'static str, Histogram>>,
     refused: AtomicU64,
     embedded: AtomicU64,
     embed_failed: AtomicU64,
@@ -51,7 +51,13 @@ impl Metrics {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn end(&self, method: &http::Method, route: &str, status: u16, took: Duration) {
+    pub(crate) fn end(
+        &self,
+        method: &http::Method,
+        route: &'static str,
+        status: u16,
+        took: Duration,
+    ) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
         // Methods and routes come from fixed sets, so that no client can grow the table.
         let method = match method.as_str() {
@@ -61,10 +67,10 @@ impl Metrics {
             "DELETE" => "DELETE",
             _ => "other",
         };
-        *self.requests.lock().entry((method, route.to_owned(), status)).or_default() += 1;
+        *self.requests.lock().entry((method, route, status)).or_default() += 1;
         let seconds = took.as_secs_f64();
         let mut latencies = self.latencies.lock();
-        let histogram = latencies.entry(route.to_owned()).or_default();
+        let histogram = latencies.entry(route).or_default();
         for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
             *bucket += u64::from(seconds <= *bound);
         }

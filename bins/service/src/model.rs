@@ -31,6 +31,10 @@ impl ModelBoard {
         board
     }
 
+    pub(crate) fn is_ready(&self) -> bool {
+        self.present.lock().state == ModelState::Ready
+    }
+
     pub(crate) fn status(&self) -> ModelStatus {
         self.present.lock().clone()
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::failure::Failure;
 
@@ -16,6 +16,21 @@ pub(crate) struct Pool {
     queued: AtomicUsize,
     queue_max: usize,
     time_max: Duration,
+}
+
+/// An answer that somebody waits for.
+#[derive(Debug)]
+pub(crate) struct Promise<T> {
+    sender: oneshot::Sender<T>,
+    slot: OwnedSemaphorePermit,
+}
+
+impl<T> Promise<T> {
+    pub(crate) fn keep(self, answer: T) {
+        drop(self.slot);
+        // Whoever waited may be gone.
+        drop(self.sender.send(answer));
+    }
 }
 
 struct Queued<'a>(&'a AtomicUsize);
@@ -61,7 +76,23 @@ impl Pool {
         };
         match tokio::time::timeout(self.time_max, run).await {
             Ok(done) => done,
-            Err(_) => Err(Failure::busy("the store did not answer in time")),
+            Err(_) => Err(too_late()),
+        }
+    }
+
+    /// Begins a call that answers later by itself, and waits for its answer within the time limit
+    /// of a request. The slot is taken until then, whether or not the client is still there.
+    pub(crate) async fn begin<T>(&self, begin: impl FnOnce(Promise<T>)) -> Result<T, Failure> {
+        let run = async {
+            let slot = self.slot().await?;
+            let (sender, answer) = oneshot::channel();
+            begin(Promise { sender, slot });
+            // The only other way to end is a panic, which has been logged where it happened.
+            answer.await.map_err(|_| Failure::internal())
+        };
+        match tokio::time::timeout(self.time_max, run).await {
+            Ok(done) => done,
+            Err(_) => Err(too_late()),
         }
     }
 
@@ -79,4 +110,8 @@ impl Pool {
         drop(queued);
         permit.map_err(|_| Failure::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping"))
     }
+}
+
+fn too_late() -> Failure {
+    Failure::busy("the store did not answer in time")
 }

@@ -8,7 +8,7 @@ mod search;
 mod token;
 mod transfer;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::Router;
 use axum::extract::Request;
@@ -19,6 +19,13 @@ use crate::answer::note_route;
 use crate::body::Held;
 use crate::failure::Failure;
 use crate::state::App;
+
+/// Every path, as the metrics name it.
+pub(crate) static PATHS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut paths: Vec<&str> = waypost_api::routes::ROUTES.iter().map(|it| it.path).collect();
+    paths.dedup();
+    paths
+});
 
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {

@@ -45,7 +45,7 @@ pub(crate) async fn serve(
     drop(listener);
     let open = graceful.count();
     info!(open, "stopping: finishing what was accepted");
-    if tokio::time::timeout(app.limits.grace, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(app.limits.shutdown_grace, graceful.shutdown()).await.is_err() {
         warn!("some requests did not finish within the grace period");
     }
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use waypost_embedding::fetch;
 use waypost_project::{LimitSettings, Model, Project, Settings};
 
-use crate::limits::Limits;
 use crate::loader::ModelOptions;
 
 /// What the service is started with, resolved from flags, environment and configuration.
@@ -29,7 +28,7 @@ pub struct Options {
     /// The embedding model.
     pub model: ModelOptions,
     /// What is accepted, and how much of it.
-    pub limits: Limits,
+    pub limits: LimitSettings,
 }
 
 impl Options {
@@ -52,7 +51,7 @@ impl Options {
                 },
                 batch: settings.embedding.batch.max(1),
             },
-            limits: limits(&settings.limits),
+            limits: settings.limits.clone(),
         }
     }
 
@@ -76,29 +75,8 @@ impl Options {
                 sources: fetch::Options { offline: true, ..fetch::Options::default() },
                 batch: 32,
             },
-            limits: Limits::default(),
+            limits: LimitSettings::default(),
             project,
         })
-    }
-}
-
-fn limits(it: &LimitSettings) -> Limits {
-    Limits {
-        connections_max: it.connections_max,
-        header_read_time: it.header_read_time,
-        header_bytes_max: it.header_bytes_max,
-        body_read_time: it.body_read_time,
-        body_bytes_max: it.body_bytes_max,
-        bodies_bytes_max: it.bodies_bytes_max,
-        batch_bytes_max: it.batch_bytes_max,
-        import_bytes_max: it.import_bytes_max,
-        unread_bytes_max: it.unread_bytes_max,
-        unread_time_max: it.unread_time_max,
-        reads_max: it.reads_max,
-        writes_max: it.writes_max,
-        streams_max: it.streams_max,
-        queue_max: it.queue_max,
-        store_time: it.store_time,
-        grace: it.shutdown_grace,
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use waypost_auth::TokenStore;
 use waypost_memory::{Store, Timestamp};
+use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
 use crate::guard::Gate;
-use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
@@ -17,7 +17,7 @@ use crate::pool::Pool;
 /// The opened parts of the service.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) limits: Limits,
+    pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: TokenStore,
     pub(crate) gate: Gate,
@@ -33,6 +33,13 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// There may be something to embed.
+    pub(crate) fn added(&self) {
+        if self.model.is_ready() {
+            self.wake.embedding();
+        }
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }

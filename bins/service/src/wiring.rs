@@ -139,7 +139,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         stopping: AtomicBool::new(false),
         limits,
     });
-    let priority = Arc::new(Priority::default());
+    let priority = Arc::new(Priority::new().context("no threads for the model")?);
     let workers = Workers::start(&app, Arc::clone(&priority), options.model.batch)
         .context("no threads for the service")?;
     if !options.model.is_off() {

@@ -1,10 +1,12 @@
-//! Every thread of the service that is not a request's: embedding, upkeep, the model's loader.
+//! Every thread of the service that is not a request's: writing, embedding, upkeep.
 
-use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::failure::chain;
 use crate::state::App;
@@ -25,7 +27,9 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Wake {
     state: Mutex<Signals>,
-    changed: Condvar,
+    to_embed: Condvar,
+    stopping: Condvar,
+    writer: OnceLock<Thread>,
 }
 
 #[derive(Debug, Default)]
@@ -37,13 +41,24 @@ struct Signals {
 impl Wake {
     /// There may be something to embed.
     pub(crate) fn embedding(&self) {
-        self.state.lock().embedding = true;
-        self.changed.notify_all();
+        if !std::mem::replace(&mut self.state.lock().embedding, true) {
+            self.to_embed.notify_all();
+        }
+    }
+
+    /// Something was queued to be written.
+    pub(crate) fn writing(&self) {
+        // A writer that has not begun yet looks at the queue when it begins.
+        if let Some(writer) = self.writer.get() {
+            writer.unpark();
+        }
     }
 
     pub(crate) fn stop(&self) {
         self.state.lock().stopping = true;
-        self.changed.notify_all();
+        self.to_embed.notify_all();
+        self.stopping.notify_all();
+        self.writing();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -54,7 +69,7 @@ impl Wake {
     fn wait_embedding(&self, time_max: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.embedding && !state.stopping {
-            self.changed.wait_for(&mut state, time_max);
+            self.to_embed.wait_for(&mut state, time_max);
         }
         state.embedding = false;
         !state.stopping
@@ -65,7 +80,7 @@ impl Wake {
         let until = Instant::now() + time;
         let mut state = self.state.lock();
         while !state.stopping {
-            if self.changed.wait_until(&mut state, until).timed_out() {
+            if self.stopping.wait_until(&mut state, until).timed_out() {
                 break;
             }
         }
@@ -74,10 +89,13 @@ impl Wake {
 }
 
 /// Lets searches go before background embedding: both use the same model and the same cores.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Priority {
     state: Mutex<Searches>,
     ended: Condvar,
+    /// Threads that yield to all others. They run the model and hold no lock: a thread that yields
+    /// and holds one would keep everybody waiting.
+    background: ThreadPool,
 }
 
 #[derive(Debug, Default)]
@@ -91,10 +109,21 @@ thread_local! {
 }
 
 impl Priority {
-    /// Runs the model: a search's text is counted while it runs.
-    pub(crate) fn run<T>(&self, embed: impl FnOnce() -> T) -> T {
+    pub(crate) fn new() -> Result<Self, ThreadPoolBuildError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let background = ThreadPoolBuilder::new()
+            .num_threads(cores.saturating_sub(1).max(1))
+            .thread_name(|_| "background".to_owned())
+            .start_handler(|_| yield_to_all())
+            .build()?;
+        Ok(Self { state: Mutex::default(), ended: Condvar::new(), background })
+    }
+
+    /// Runs the model: for a search on this thread, and it is counted while it runs; for the
+    /// background on threads that yield.
+    pub(crate) fn run<T: Send>(&self, embed: impl FnOnce() -> T + Send) -> T {
         if IN_BACKGROUND.get() {
-            return embed();
+            return self.background.install(embed);
         }
         self.state.lock().running += 1;
         let value = embed();
@@ -145,6 +174,9 @@ impl Workers {
             }
         })?);
         let shared = Arc::clone(app);
+        let writer = std::thread::Builder::new().name("writer".to_owned());
+        threads.push(writer.spawn(move || write(&shared))?);
+        let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
             while shared.wake.rest(UPKEEP_EVERY) {
@@ -162,6 +194,30 @@ impl Workers {
                 tracing::error!("a worker panicked");
             }
         }
+    }
+}
+
+/// Gives this thread the lowest priority, where the system has priorities of threads.
+fn yield_to_all() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, 19) {
+        tracing::debug!(%error, "background embedding has the priority of all");
+    }
+}
+
+/// Writes what requests queue, and at the end what is left.
+fn write(app: &App) {
+    drop(app.wake.writer.set(std::thread::current()));
+    loop {
+        let is_last = app.wake.is_stopping();
+        // Whose adds were lost by a panic is answered with an error; the next ones are written.
+        if catch_unwind(AssertUnwindSafe(|| app.store.write_queued())).is_err() {
+            tracing::error!("writing panicked");
+        }
+        if is_last {
+            return;
+        }
+        std::thread::park();
     }
 }
 

@@ -1,16 +1,15 @@
-//! The write path: commands queue up, one thread takes them all, decides each on top of the ones
-//! before it, writes one batch to the log, and answers everybody.
+//! Writing: the commands of a batch are decided, each on top of the ones before it, written to the
+//! log at once, and applied.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use parking_lot::Mutex;
 use waypost_ranking::Document;
 
 use crate::check;
 use crate::import::{self, ImportDone, ImportUnit};
 use crate::open::{self, Folders};
+use crate::queue::{Queued, Reply};
 use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record};
 use crate::store::Store;
 use crate::txn::{Touched, Txn, apply};
@@ -18,9 +17,7 @@ use crate::vectors::log_error;
 use crate::view::Prepared;
 use crate::{Error, Memory, MemoryId, OpenReport, Patch, Result, Timestamp};
 
-/// One batch takes so many commands at most …
-const BATCH_COMMANDS_MAX: usize = 1024;
-/// … and stops when it has so many bytes.
+/// One batch of commands stops when it has so many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// A wish to change the state.
@@ -68,17 +65,6 @@ pub(crate) enum Outcome {
     Purged,
 }
 
-/// Where a command's answer will be.
-#[derive(Debug, Default)]
-pub(crate) struct Ticket(Mutex<Option<Result<Outcome>>>);
-
-/// A command that waits, and where to put its answer.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    command: Command,
-    ticket: Arc<Ticket>,
-}
-
 /// What only the thread that writes may touch.
 #[derive(Debug, Default)]
 pub(crate) struct WriterState {
@@ -120,6 +106,13 @@ impl Batch<'_> {
             Record::Link { .. } | Record::Unlink { .. } | Record::Purge { .. } => {}
         }
         Ok(())
+    }
+
+    /// What of a memory was analysed already, if this batch has its newest version.
+    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Document>) {
+        if let Some(document) = document.filter(|_| self.bodies.contains_key(&id)) {
+            self.documents.insert(id, document);
+        }
     }
 
     /// A version of a memory with its content, wherever that is.
@@ -208,68 +201,11 @@ impl Batch<'_> {
 }
 
 impl Store {
-    /// Carries out commands, together with those of other threads, and returns when they are on
-    /// disk.
-    pub(crate) fn submit(&self, commands: Vec<Command>) -> Vec<Result<Outcome>> {
-        let mut tickets = Vec::with_capacity(commands.len());
-        {
-            let mut queue = self.queue.lock();
-            for command in commands {
-                let ticket = Arc::new(Ticket::default());
-                tickets.push(Arc::clone(&ticket));
-                queue.push_back(Queued { command, ticket });
-            }
-        }
-        tickets.into_iter().map(|ticket| self.wait(&ticket)).collect()
-    }
-
-    pub(crate) fn submit_one(&self, command: Command) -> Result<Outcome> {
-        self.submit(vec![command]).pop().unwrap_or_else(|| Err(lost()))
-    }
-
-    fn wait(&self, ticket: &Ticket) -> Result<Outcome> {
-        loop {
-            if let Some(answer) = ticket.0.lock().take() {
-                return answer;
-            }
-            let mut writer = self.writer.lock();
-            if let Some(answer) = ticket.0.lock().take() {
-                return answer;
-            }
-            if !self.write_queued(&mut writer) {
-                // The thread that took the command went down with it.
-                return Err(lost());
-            }
-        }
-    }
-
-    /// Takes what is queued and writes it. Returns whether there was anything.
-    fn write_queued(&self, writer: &mut WriterState) -> bool {
-        let queued = {
-            let mut queue = self.queue.lock();
-            let count = queue.len().min(BATCH_COMMANDS_MAX);
-            queue.drain(..count).collect::<Vec<_>>()
-        };
-        if queued.is_empty() {
-            return false;
-        }
-        if writer.fault.is_some() || self.state.is_broken() {
-            self.recover(writer);
-        }
-        if let Some(fault) = &writer.fault {
-            for queued in queued {
-                answer(&queued.ticket, Err(Error::Unavailable(fault.clone())));
-            }
-            return true;
-        }
-        let mut queued = queued.into_iter().peekable();
-        while queued.peek().is_some() {
-            self.write_batch(&mut queued, writer);
-        }
-        true
-    }
-
-    fn write_batch(&self, queued: &mut dyn Iterator<Item = Queued>, writer: &mut WriterState) {
+    pub(crate) fn write_batch(
+        &self,
+        queued: &mut dyn Iterator<Item = Queued>,
+        writer: &mut WriterState,
+    ) {
         let mut batch = Batch {
             store: self,
             txn: Txn::new(&self.state),
@@ -279,20 +215,20 @@ impl Store {
             bodies: BTreeMap::new(),
             documents: BTreeMap::new(),
         };
-        let mut answers: Vec<(Arc<Ticket>, Result<Outcome>)> = Vec::new();
+        let mut answers: Vec<(Reply, Result<Outcome>)> = Vec::new();
         while batch.bytes < BATCH_BYTES_MAX {
-            let Some(Queued { command, ticket }) = queued.next() else { break };
+            let Some(Queued { command, reply }) = queued.next() else { break };
             let outcome = batch.decide(command);
-            answers.push((ticket, outcome));
+            answers.push((reply, outcome));
         }
         let written = self.commit(batch, writer);
-        for (ticket, outcome) in answers {
+        for (reply, outcome) in answers {
             // A refusal stands whatever became of the batch.
             let outcome = outcome.and_then(|it| match &written {
                 Ok(()) => Ok(it),
                 Err(error) => Err(error()),
             });
-            answer(&ticket, outcome);
+            self.answer(reply, outcome);
         }
     }
 
@@ -347,7 +283,7 @@ impl Store {
 
     /// Opens the state again after it did not take a change, if there is room, and brings it and
     /// the index up to the log.
-    fn recover(&self, writer: &mut WriterState) {
+    pub(crate) fn recover(&self, writer: &mut WriterState) {
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             return;
         }
@@ -453,12 +389,4 @@ pub(crate) fn memory(id: MemoryId, version: u32, updated_at: Timestamp, body: Bo
         memory.session = text.session;
     }
     memory
-}
-
-fn answer(ticket: &Ticket, outcome: Result<Outcome>) {
-    *ticket.0.lock() = Some(outcome);
-}
-
-fn lost() -> Error {
-    Error::Unavailable("the thread that was writing stopped".into())
 }

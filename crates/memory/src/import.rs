@@ -6,10 +6,14 @@
 
 use std::borrow::Cow;
 use std::io::{BufRead, Read};
+use std::sync::mpsc;
+
+use waypost_ranking::Document;
 
 use crate::check;
 use crate::commit::{Batch, Command, Outcome};
 use crate::limits::IMPORT_LINE_BYTES_MAX;
+use crate::queue::lost;
 use crate::record::{Body, BodyText, Edge, Record};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
@@ -28,8 +32,18 @@ const PROBLEMS_MAX: usize = 1_000;
 /// What belongs together: a memory with its history, or a link.
 #[derive(Debug)]
 pub(crate) enum ImportUnit {
-    Memory { id: MemoryId, versions: Vec<ImportVersion>, deletion: Option<(u64, Timestamp)> },
-    Link { line: u64, edge: Edge, at: Timestamp },
+    Memory {
+        id: MemoryId,
+        versions: Vec<ImportVersion>,
+        deletion: Option<(u64, Timestamp)>,
+        /// The last version's, made ahead.
+        document: Option<Box<Document>>,
+    },
+    Link {
+        line: u64,
+        edge: Edge,
+        at: Timestamp,
+    },
 }
 
 /// One version of a memory that comes in.
@@ -55,9 +69,12 @@ pub(crate) fn decide(units: Vec<ImportUnit>, batch: &mut Batch<'_>) -> Result<Im
     let mut done = ImportDone::default();
     for unit in units {
         match unit {
-            ImportUnit::Memory { id, versions, deletion } => {
+            ImportUnit::Memory { id, versions, deletion, document } => {
                 match import_memory(id, &versions, deletion, batch)? {
-                    Ok(true) => done.memories += 1,
+                    Ok(true) => {
+                        done.memories += 1;
+                        batch.has_document(id, document.map(|it| *it));
+                    }
                     Ok(false) => done.existing += 1,
                     Err(problem) => done.problems.push(problem),
                 }
@@ -154,6 +171,10 @@ struct Importer<'a> {
     lines: usize,
     bytes: usize,
     imported: Imported,
+    /// Called when a batch was queued.
+    queued: &'a dyn Fn(),
+    /// Where the answer of the batch that was queued last will come.
+    writing: Option<mpsc::Receiver<Result<Outcome>>>,
 }
 
 impl Store {
@@ -164,9 +185,40 @@ impl Store {
     /// # Errors
     /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if it is a later one.
     pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
-        let imported = Imported::default();
-        let mut importer =
-            Importer { store: self, now, units: Vec::new(), lines: 0, bytes: 0, imported };
+        self.import_beside(input, now, &|| self.write_queued())
+    }
+
+    /// The same where another thread writes what this one queues, so that a batch is read while
+    /// the one before it is written. When `queued` is called somebody must call
+    /// [`Store::write_queued`].
+    pub fn import_beside(
+        &self,
+        input: &mut dyn BufRead,
+        now: Timestamp,
+        queued: &dyn Fn(),
+    ) -> Result<Imported> {
+        let mut importer = Importer {
+            store: self,
+            now,
+            units: Vec::new(),
+            lines: 0,
+            bytes: 0,
+            imported: Imported::default(),
+            queued,
+            writing: None,
+        };
+        let read = importer.read(input);
+        // Nothing is under way when this returns, whatever it returns.
+        let written = importer.end_batch();
+        read.and(written)?;
+        importer.imported.problems.sort_by_key(|it| it.line);
+        Ok(importer.imported)
+    }
+}
+
+impl Importer<'_> {
+    fn read(&mut self, input: &mut dyn BufRead) -> Result<()> {
+        let importer = self;
         let mut number = 0;
         let mut sum = 0;
         let mut is_complete = false;
@@ -210,8 +262,7 @@ impl Store {
         if !is_complete {
             importer.problem(number, "the end is missing: the file was cut off".to_owned());
         }
-        importer.imported.problems.sort_by_key(|it| it.line);
-        Ok(importer.imported)
+        Ok(())
     }
 }
 
@@ -290,7 +341,7 @@ impl Importer<'_> {
         let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
         let body = body_of(given, valid_from)?;
         let version = ImportVersion { line, version, valid_from, body };
-        if let Some(ImportUnit::Memory { id: last, versions, deletion: None }) =
+        if let Some(ImportUnit::Memory { id: last, versions, deletion: None, .. }) =
             self.units.last_mut()
             && *last == id
         {
@@ -302,7 +353,8 @@ impl Importer<'_> {
             return Ok(());
         }
         self.flush_if_full()?;
-        self.units.push(ImportUnit::Memory { id, versions: vec![version], deletion: None });
+        let versions = vec![version];
+        self.units.push(ImportUnit::Memory { id, versions, deletion: None, document: None });
         Ok(())
     }
 
@@ -318,7 +370,8 @@ impl Importer<'_> {
         }
         self.flush_if_full()?;
         let deletion = Some((line, at));
-        self.units.push(ImportUnit::Memory { id, versions: Vec::new(), deletion });
+        let versions = Vec::new();
+        self.units.push(ImportUnit::Memory { id, versions, deletion, document: None });
         Ok(())
     }
 
@@ -353,11 +406,31 @@ impl Importer<'_> {
 
     fn flush(&mut self) -> Result<()> {
         (self.lines, self.bytes) = (0, 0);
-        let units = std::mem::take(&mut self.units);
+        let mut units = std::mem::take(&mut self.units);
         if units.is_empty() {
             return Ok(());
         }
-        if let Outcome::Imported(done) = self.store.submit_one(Command::Import(units))? {
+        for unit in &mut units {
+            if let ImportUnit::Memory { versions, deletion: None, document, .. } = unit {
+                let last = versions.last().filter(|it| it.body.text.is_some());
+                *document = last.map(|it| Box::new(self.store.document(&it.body)));
+            }
+        }
+        self.end_batch()?;
+        let (answer, writing) = mpsc::channel();
+        // Nobody listens any more only if this thread is gone.
+        let then = Box::new(move |_: &Store, outcome| drop(answer.send(outcome)));
+        self.store.queue(Command::Import(units), then);
+        self.writing = Some(writing);
+        (self.queued)();
+        Ok(())
+    }
+
+    /// Waits for the batch that is being written.
+    fn end_batch(&mut self) -> Result<()> {
+        let Some(writing) = self.writing.take() else { return Ok(()) };
+        let outcome = writing.recv().unwrap_or_else(|_| Err(lost()));
+        if let Outcome::Imported(done) = outcome? {
             self.imported.memories += done.memories;
             self.imported.links += done.links;
             self.imported.existing += done.existing;

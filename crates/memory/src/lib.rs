@@ -69,11 +69,13 @@ mod snapshot;
 mod vectors;
 mod view;
 
+mod add;
 mod commit;
 mod embed;
 mod export;
 mod import;
 mod open;
+mod queue;
 mod search;
 mod store;
 mod upkeep;
@@ -81,6 +83,7 @@ mod wire;
 
 mod doctor;
 
+pub use add::Ready;
 pub use doctor::{Checked, Repaired, check, repair};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};

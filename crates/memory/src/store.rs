@@ -10,20 +10,20 @@ use parking_lot::{Mutex, RwLock};
 use waypost_log::Log;
 use waypost_ranking::{Analyzer, Document};
 
-use crate::check;
-use crate::commit::{Command, Outcome, Queued, WriterState, memory, text_of};
+use crate::commit::{Command, Outcome, WriterState, memory, text_of};
 use crate::embed::Model;
 use crate::keys::{self, Head, StoredVersion};
 use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
 use crate::lock::LockFile;
+use crate::queue::Queued;
 use crate::record::{Body, Edge};
 use crate::state::{State, damaged};
 use crate::txn::Touched;
 use crate::vectors::{VectorLog, log_error};
 use crate::view::{Condition, Prepared, View};
 use crate::{
-    Added, Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Result, Status,
-    StoreOptions, Timestamp, Version,
+    Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Result, Status, StoreOptions,
+    Timestamp, Version,
 };
 
 /// A durable store of memories. All methods take `&self` and may be called from many threads.
@@ -76,40 +76,6 @@ impl Changes {
 }
 
 impl Store {
-    /// Adds a memory, or finds the one that is the same. It is on disk when this returns.
-    pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Added> {
-        self.add_batch(vec![draft], now)
-            .pop()
-            .unwrap_or_else(|| Err(Error::Unavailable("the add was lost".into())))
-    }
-
-    /// Adds many memories with few waits for the disk; one that fails does not stop the others.
-    /// The answers are in the order of the drafts.
-    pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
-        let checked: Vec<Result<Body>> =
-            drafts.into_iter().map(|it| check::draft(it, now)).collect();
-        let mut results = Vec::with_capacity(checked.len());
-        let mut commands = Vec::new();
-        for body in checked {
-            match body {
-                Ok(body) => {
-                    let document = Box::new(self.document(&body));
-                    commands.push(Command::Add { body, document, at: now });
-                    results.push(None);
-                }
-                Err(error) => results.push(Some(Err(error))),
-            }
-        }
-        let mut outcomes = self.submit(commands).into_iter();
-        let mut added = || match outcomes.next() {
-            Some(Ok(Outcome::Added(memory))) => Ok(Added::New(memory)),
-            Some(Ok(Outcome::Existing(memory))) => Ok(Added::Existing(self.complete(memory))),
-            Some(Err(error)) => Err(error),
-            _ => Err(Error::Unavailable("the add was lost".into())),
-        };
-        results.into_iter().map(|it| it.unwrap_or_else(&mut added)).collect()
-    }
-
     /// The memory with this id.
     pub fn get(&self, id: MemoryId) -> Result<Memory> {
         let head = self.live_head(id)?.ok_or(Error::NotFound(id))?;
@@ -361,7 +327,7 @@ impl Store {
         Ok(Prepared::new(&body, head.version, head.text_hash, document))
     }
 
-    fn document(&self, body: &Body) -> Document {
+    pub(crate) fn document(&self, body: &Body) -> Document {
         let text = body.text.as_ref().map(|it| (own_title(&it.title, &it.content), &*it.content));
         let (title, content) = text.unwrap_or_default();
         self.analyzer.document(title, content)

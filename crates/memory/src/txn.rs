@@ -194,17 +194,18 @@ fn put_version(
         forget_present(txn, id, &head)?;
     }
     let stored = StoredVersion::new(body, at, sequence);
+    let duplicate = duplicate_hash(body);
     let head = Head {
         version,
         updated_at: at,
         deleted_at: None,
         text_hash: text_hash(body),
         digest: digest(id, version, body),
-        duplicate: duplicate_hash(body).unwrap_or_default(),
+        duplicate: duplicate.unwrap_or_default(),
     };
     txn.put(keys::head(id), Some(head.encode()));
     txn.put(keys::version(id, version), Some(stored.encode()));
-    if let Some(hash) = duplicate_hash(body) {
+    if let Some(hash) = duplicate {
         txn.put(keys::duplicate(hash, id), Some(Vec::new()));
     }
     txn.flip_digest(&keys::space(&body.space), head.digest)?;

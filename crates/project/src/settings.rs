@@ -267,6 +267,21 @@ impl Settings {
     }
 }
 
+/// What holds where nobody says otherwise.
+impl Default for LimitSettings {
+    fn default() -> Self {
+        let limits = KEYS.iter().filter(|key| key.section() == Some("limits"));
+        let resolved = limits.map(|key| match key.default {
+            KeyDefault::Text(text) => {
+                let value = key.kind.read_text(text).expect("a default is a right value");
+                (key.name, (value, Origin::Default))
+            }
+            KeyDefault::Computed(_) => unreachable!("no limit is computed"),
+        });
+        Self::new(&Resolved(resolved.collect()))
+    }
+}
+
 impl LimitSettings {
     fn new(resolved: &Resolved) -> Self {
         let number = |name: &str| resolved.number(&format!("limits.{name}"));

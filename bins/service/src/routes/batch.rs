@@ -9,9 +9,10 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
+use tokio::task::JoinHandle;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::{Added, Store};
+use waypost_memory::{Added, Ready, Store};
 
 use super::parse;
 use crate::answer::{drain_and, encode};
@@ -42,7 +43,8 @@ pub(super) async fn batch(
     let slot = app.streams.slot().await?;
     let (ahead, answer) = Ahead::new(app.limits.unread_bytes_max);
     tokio::spawn(async move {
-        let lines = Lines { app, caller, ahead, group: Vec::new(), group_bytes: 0, line: 0 };
+        let group = Vec::new();
+        let lines = Lines { app, caller, ahead, group, group_bytes: 0, writing: None, line: 0 };
         if lines.run(body).await == Err(NotSent::Gone) {
             tracing::debug!("the client of a batch is gone");
         }
@@ -60,7 +62,17 @@ struct Lines {
     ahead: Ahead,
     group: Vec<(u64, Bytes)>,
     group_bytes: usize,
+    /// The group before it, on its way to the disk.
+    writing: Option<Writing>,
     line: u64,
+}
+
+/// What becomes of a line: its status and id, or why it was not stored.
+type Stored = Result<(u16, u64), Failure>;
+
+struct Writing {
+    numbers: Vec<u64>,
+    outcome: JoinHandle<Result<Vec<Stored>, Failure>>,
 }
 
 impl Lines {
@@ -77,14 +89,14 @@ impl Lines {
             let piece = if let Ok(piece) = soon {
                 piece
             } else {
-                self.store_group().await?;
+                self.finish().await?;
                 reading.await
             };
             let piece = match piece {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
                 Err(failure) => {
-                    self.store_group().await?;
+                    self.finish().await?;
                     return self.say(self.line + 1, Err(failure));
                 }
             };
@@ -97,7 +109,7 @@ impl Lines {
                     rest = Vec::new();
                     skipping = true;
                     self.line += 1;
-                    self.store_group().await?;
+                    self.finish().await?;
                     self.say(self.line, Err(too_large(limits.body_bytes_max as u64)))?;
                 } else if ended && !skipping {
                     self.take(std::mem::take(&mut rest)).await?;
@@ -108,7 +120,7 @@ impl Lines {
         if !rest.is_empty() {
             self.take(rest).await?;
         }
-        self.store_group().await
+        self.finish().await
     }
 
     async fn take(&mut self, line: Vec<u8>) -> Result<(), NotSent> {
@@ -124,6 +136,13 @@ impl Lines {
         Ok(())
     }
 
+    /// Stores what was taken, and says what became of it.
+    async fn finish(&mut self) -> Result<(), NotSent> {
+        self.store_group().await?;
+        self.say_written().await
+    }
+
+    /// Reads and analyses the group while the one before it is written, then has it written.
     async fn store_group(&mut self) -> Result<(), NotSent> {
         let group = std::mem::take(&mut self.group);
         self.group_bytes = 0;
@@ -132,8 +151,23 @@ impl Lines {
         }
         let numbers: Vec<u64> = group.iter().map(|(number, _)| *number).collect();
         let (store, caller) = (Arc::clone(&self.app.store), self.caller.clone());
-        let stored = self.app.writes.run(move || store_lines(&store, &caller, group)).await;
-        self.app.wake.embedding();
+        let ready = self.app.writes.run(move || ready_lines(&store, &caller, group)).await;
+        self.say_written().await?;
+        let app = Arc::clone(&self.app);
+        let outcome = tokio::spawn(async move {
+            let ready = ready?;
+            let store = Arc::clone(&app.store);
+            app.writes.run(move || store_lines(&store, ready)).await
+        });
+        self.writing = Some(Writing { numbers, outcome });
+        Ok(())
+    }
+
+    /// Waits for the group that is being written, and says what became of it.
+    async fn say_written(&mut self) -> Result<(), NotSent> {
+        let Some(Writing { numbers, outcome }) = self.writing.take() else { return Ok(()) };
+        let stored = outcome.await.unwrap_or_else(|_| Err(Failure::internal()));
+        self.app.added();
         match stored {
             Ok(results) => {
                 for (number, result) in numbers.into_iter().zip(results) {
@@ -149,7 +183,7 @@ impl Lines {
         Ok(())
     }
 
-    fn say(&self, line: u64, result: Result<(u16, u64), Failure>) -> Result<(), NotSent> {
+    fn say(&self, line: u64, result: Stored) -> Result<(), NotSent> {
         let result = match result {
             Ok((status, id)) => api::BatchResult { line, status, id: Some(id), problem: None },
             Err(failure) => api::BatchResult {
@@ -165,14 +199,16 @@ impl Lines {
     }
 }
 
-/// Stores what is right among the lines; each has its own result.
-fn store_lines(
-    store: &Store,
-    caller: &Caller,
-    group: Vec<(u64, Bytes)>,
-) -> Vec<Result<(u16, u64), Failure>> {
+/// Lines that were read and analysed.
+struct ReadyLines {
+    ready: Ready,
+    /// For each line: why it is refused, if it is.
+    checked: Vec<Result<(), Failure>>,
+}
+
+fn ready_lines(store: &Store, caller: &Caller, group: Vec<(u64, Bytes)>) -> ReadyLines {
     let mut drafts = Vec::new();
-    let checked: Vec<Result<(), Failure>> = group
+    let checked = group
         .into_iter()
         .map(|(_, line)| {
             let mut asked: api::AddRequest = parse(&line)?;
@@ -181,8 +217,14 @@ fn store_lines(
             Ok(())
         })
         .collect();
-    let mut added = store.add_batch(drafts, now()).into_iter();
-    checked
+    ReadyLines { ready: store.make_ready(drafts, now()), checked }
+}
+
+/// Stores what is right among the lines; each has its own result.
+fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
+    let mut added = store.add_ready(lines.ready).into_iter();
+    lines
+        .checked
         .into_iter()
         .map(|it| {
             it?;

@@ -55,9 +55,10 @@ pub(super) async fn import(
     }
     let slot = app.streams.slot().await?;
     let (pieces, reader) = Reader::new();
-    let store = Arc::clone(&app.store);
+    let (store, wake) = (Arc::clone(&app.store), Arc::clone(&app.wake));
     let importing = tokio::task::spawn_blocking(move || {
-        let imported = store.import(&mut BufReader::with_capacity(64 * 1024, reader), now());
+        let mut reader = BufReader::with_capacity(64 * 1024, reader);
+        let imported = store.import_beside(&mut reader, now(), &|| wake.writing());
         drop(slot);
         imported
     });
@@ -76,7 +77,7 @@ pub(super) async fn import(
     };
     drop(pieces);
     let imported = importing.await.map_err(|_| Failure::internal())?;
-    app.wake.embedding();
+    app.added();
     if let Some(failure) = broken {
         return Err(failure);
     }

@@ -14,6 +14,7 @@ mod example;
 mod framing;
 mod gate;
 mod index;
+mod limits;
 mod link;
 mod load;
 mod meaning;

@@ -1,7 +1,9 @@
 //! Starting and stopping the program.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::process::Command;
+use std::sync::Mutex;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -32,7 +34,7 @@ fn a_signal_lets_accepted_requests_finish_and_ends_well() {
         assert_eq!(read(&mut stream).expect("an answer").status, 100);
         program.signal(name);
         // The listener is closed before accepted requests are waited for.
-        while std::net::TcpStream::connect(program.address).is_ok() {}
+        while TcpStream::connect(program.address).is_ok() {}
         stream.write_all(body).expect("a connection");
         assert_eq!(read(&mut stream).expect("an answer").status, 201);
         let (status, log) = program.wait();
@@ -42,6 +44,58 @@ fn a_signal_lets_accepted_requests_finish_and_ends_well() {
         let memories = program.send("GET", "/api/memory", b"").json();
         assert_eq!(memories.as_array().map(Vec::len), Some(2));
         assert!(!program.log.contains("WARN"), "{}", program.log);
+    }
+}
+
+#[test]
+fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answered_is_lost() {
+    const CLIENTS: usize = 12;
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let answered: Mutex<Vec<u64>> = Mutex::default();
+    let client = |client: usize| {
+        for number in 0.. {
+            let (path, body) = match client % 3 {
+                0 => ("/api/memory/search", json!({"query": format!("memory {number}")})),
+                _ => {
+                    ("/api/memory/add", json!({"content": format!("memory {number} of {client}")}))
+                }
+            };
+            let body = body.to_string();
+            let bytes =
+                request(program.address, "POST", path, &program.token, &[], body.as_bytes());
+            let Ok(mut stream) = TcpStream::connect(program.address) else { return };
+            if stream.write_all(&bytes).is_err() {
+                return;
+            }
+            // An answer that breaks off is a panic in here.
+            let Some(answer) = read(&mut stream) else { return };
+            match answer.status {
+                201 => {
+                    let id = answer.json()["id"].as_u64().expect("an id");
+                    answered.lock().expect("no panic").push(id);
+                }
+                200 => assert_eq!(client % 3, 0),
+                status => assert_eq!(status, 503, "{}", answer.text()),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let client = &client;
+        for number in 0..CLIENTS {
+            scope.spawn(move || client(number));
+        }
+        while answered.lock().expect("no panic").len() < 50 {
+            std::thread::yield_now();
+        }
+        program.signal("TERM");
+    });
+    let (status, log) = program.wait();
+    assert!(status.success(), "{status}: {log}");
+
+    let program = Program::start(folder.path());
+    for id in answered.into_inner().expect("no panic") {
+        assert_eq!(program.send("GET", &format!("/api/memory/{id}"), b"").status, 200);
     }
 }
 

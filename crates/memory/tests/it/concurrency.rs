@@ -1,6 +1,8 @@
 //! Many threads at once.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 
 use waypost_memory::{Draft, Filter, LinkKind, Reindex, SearchOptions};
@@ -86,4 +88,67 @@ fn searches_and_a_reindex_go_on_beside_changes() {
     let before = world.store().search("passing memory", &options).expect("a search");
     world.store().reindex(Reindex::default(), at(5), &mut |_| {}).expect("a reindex");
     assert_eq!(world.store().search("passing memory", &options).expect("a search"), before);
+}
+
+#[test]
+fn searches_go_on_beside_deletes_of_90_percent_and_compactions() {
+    let mut world = World::with_model();
+    let ids: Vec<_> =
+        (0..200).map(|number| world.add(&format!("memory {number} of the harbour"))).collect();
+    world.embed_all();
+    let (kept, gone) = ids.split_at(20);
+    let store = world.store();
+    let options = SearchOptions { limit: 200, ..SearchOptions::default() };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let searching = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let hits = store.search("harbour", &options).expect("a search").hits;
+                let found: BTreeSet<_> = hits.iter().map(|it| it.memory.id).collect();
+                assert!(kept.iter().all(|it| found.contains(it)));
+                assert!(hits.iter().all(|it| it.memory.content.ends_with("of the harbour")));
+            }
+        });
+        for some in gone.chunks(45) {
+            for id in some {
+                store.delete(*id, at(2)).expect("a deletion");
+            }
+            store.compact(true).expect("a compaction");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        searching.join().expect("no panic");
+    });
+    let hits = store.search("harbour", &options).expect("a search").hits;
+    let found: BTreeSet<_> = hits.iter().map(|it| it.memory.id).collect();
+    assert_eq!(found, kept.iter().copied().collect());
+}
+
+#[test]
+fn queued_adds_are_answered_by_whoever_writes_and_are_there_after_opening_again() {
+    let mut world = World::new();
+    let (answers, answered) = mpsc::channel();
+    for number in 0..100 {
+        let answers = answers.clone();
+        let content = format!("memory {}", number % 90);
+        world.store().add_later(Draft::new(content), at(1), move |added| {
+            drop(answers.send(added.map(|it| it.into_memory().id)));
+        });
+        if number == 40 {
+            // One that writes for itself writes what was queued before it, too.
+            world.store().add(Draft::new("mine"), at(1)).expect("an add");
+            assert_eq!(answered.try_iter().flatten().count(), 41);
+        }
+    }
+    world.store().add_later(Draft::new(""), at(1), move |added| {
+        drop(answers.send(added.map(|it| it.into_memory().id)));
+    });
+    assert!(answered.try_iter().all(|it| it.is_err()), "nobody has written yet");
+    world.store().write_queued();
+    let ids: BTreeSet<_> = answered.try_iter().map(|it| it.expect("an add")).collect();
+    // The last ten are memories that were there.
+    assert_eq!(ids.len(), 59);
+    let before = world.export();
+    world.reopen();
+    assert_eq!(world.export(), before);
+    assert_eq!(world.store().status().expect("a status").memories, 91);
 }

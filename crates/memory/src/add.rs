@@ -1,0 +1,83 @@
+//! Adding memories: alone, many at once, and without waiting.
+
+use crate::check;
+use crate::commit::{Command, Outcome};
+use crate::queue::lost;
+use crate::record::Body;
+use crate::store::Store;
+use crate::{Added, Draft, Error, Result, Timestamp};
+
+/// Drafts that were checked and analysed; see [`Store::make_ready`].
+#[derive(Debug)]
+pub struct Ready {
+    commands: Vec<Command>,
+    /// For each draft: why it is refused, if it is.
+    refused: Vec<Option<Error>>,
+}
+
+impl Store {
+    /// Adds a memory, or finds the one that is the same. It is on disk when this returns.
+    pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Added> {
+        self.add_batch(vec![draft], now).pop().unwrap_or_else(|| Err(lost()))
+    }
+
+    /// Adds many memories with few waits for the disk; one that fails does not stop the others.
+    /// The answers are in the order of the drafts.
+    pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
+        self.add_ready(self.make_ready(drafts, now))
+    }
+
+    /// The part of [`Store::add_batch`] that needs no writer: checks and analyses.
+    pub fn make_ready(&self, drafts: Vec<Draft>, now: Timestamp) -> Ready {
+        let checked: Vec<Result<Body>> =
+            drafts.into_iter().map(|it| check::draft(it, now)).collect();
+        let mut refused = Vec::with_capacity(checked.len());
+        let mut commands = Vec::new();
+        for body in checked {
+            match body {
+                Ok(body) => {
+                    let document = Box::new(self.document(&body));
+                    commands.push(Command::Add { body, document, at: now });
+                    refused.push(None);
+                }
+                Err(error) => refused.push(Some(error)),
+            }
+        }
+        Ready { commands, refused }
+    }
+
+    /// The rest of [`Store::add_batch`].
+    pub fn add_ready(&self, ready: Ready) -> Vec<Result<Added>> {
+        let Ready { commands, refused } = ready;
+        let mut outcomes = self.submit(commands).into_iter();
+        let mut added = || self.added(outcomes.next().unwrap_or_else(|| Err(lost())));
+        refused.into_iter().map(|it| it.map_or_else(&mut added, Err)).collect()
+    }
+
+    /// Like [`Store::add`] for a thread that must not wait: the add is queued, and `then` is
+    /// called with what became of it, once that is on disk, by the thread that writes. Somebody
+    /// must call [`Store::write_queued`] after this. `then` must be quick and must not wait.
+    pub fn add_later(
+        &self,
+        draft: Draft,
+        now: Timestamp,
+        then: impl FnOnce(Result<Added>) + Send + 'static,
+    ) {
+        match check::draft(draft, now) {
+            Ok(body) => {
+                let document = Box::new(self.document(&body));
+                let command = Command::Add { body, document, at: now };
+                self.queue(command, Box::new(|store, outcome| then(store.added(outcome))));
+            }
+            Err(error) => then(Err(error)),
+        }
+    }
+
+    fn added(&self, outcome: Result<Outcome>) -> Result<Added> {
+        match outcome? {
+            Outcome::Added(memory) => Ok(Added::New(memory)),
+            Outcome::Existing(memory) => Ok(Added::Existing(self.complete(memory))),
+            _ => Err(lost()),
+        }
+    }
+}
