@@ -1,3 +1,4 @@
+mod cursor;
 mod explain;
 mod forward;
 mod merge;
@@ -6,6 +7,7 @@ mod search;
 mod segment;
 mod snapshot;
 mod tail;
+mod window;
 
 use std::collections::HashMap;
 

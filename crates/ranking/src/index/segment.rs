@@ -5,14 +5,22 @@ use crate::Slot;
 /// Postings in a block.
 pub(super) const BLOCK: usize = 128;
 
+/// Term numbers in a group.
+const TERMS_GROUP: usize = 64;
+
 /// Postings that do not change any more, by term, in blocks.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
     /// Every document that it was made of, sorted.
     pub(super) slots: Vec<Slot>,
     terms: Vec<TermId>,
+    /// By the number of a term divided by [`TERMS_GROUP`]: where its group begins in `terms`; one more
+    /// at the end. Most lookups then touch two lines of memory.
+    groups: Vec<u32>,
     /// By term: its first block; one more at the end.
     starts: Vec<u32>,
+    /// By term: no posting has a higher count or a shorter document.
+    bounds: Vec<(u32, u32)>,
     blocks: Vec<Block>,
     bytes: Vec<u8>,
 }
@@ -36,7 +44,10 @@ pub(super) struct Block {
 impl Segment {
     /// The postings of a term.
     pub(super) fn list(&self, term: TermId) -> Option<Postings<'_>> {
-        self.terms.binary_search(&term).ok().map(|at| self.list_at(at))
+        let group = term as usize / TERMS_GROUP;
+        let (&start, &end) = (self.groups.get(group)?, self.groups.get(group + 1)?);
+        let at = self.terms[start as usize..end as usize].binary_search(&term).ok()?;
+        Some(self.list_at(start as usize + at))
     }
 
     pub(super) fn terms(&self) -> &[TermId] {
@@ -45,7 +56,7 @@ impl Segment {
 
     pub(super) fn list_at(&self, at: usize) -> Postings<'_> {
         let blocks = &self.blocks[self.starts[at] as usize..self.starts[at + 1] as usize];
-        Postings::Packed { blocks, bytes: &self.bytes }
+        Postings::Packed { blocks, bytes: &self.bytes, bounds: self.bounds[at] }
     }
 
     /// Adds the postings of the next term, sorted by slot.
@@ -55,13 +66,24 @@ impl Segment {
         postings: &[(Slot, u32)],
         length: impl Fn(Slot) -> u32,
     ) {
+        let group = term as usize / TERMS_GROUP;
+        // The groups up to its own begin here, unless they have begun.
+        let place = self.terms.len() as u32;
+        if self.groups.len() <= group + 1 {
+            self.groups.resize(group + 1, place);
+            self.groups.push(place);
+        }
+        self.groups[group + 1] = place + 1;
         self.terms.push(term);
         if self.starts.is_empty() {
             self.starts.push(0);
         }
+        let mut bounds = (0, u32::MAX);
         for chunk in postings.chunks(BLOCK) {
             let (first, last) = (chunk[0].0, chunk[chunk.len() - 1].0);
             let count_max = chunk.iter().map(|&(_, count)| count).max().unwrap_or(0);
+            let length_min = chunk.iter().map(|&(slot, _)| length(slot)).min().unwrap_or(0);
+            bounds = (bounds.0.max(count_max), bounds.1.min(length_min));
             let widths = (
                 width(last - first),
                 if chunk.iter().all(|&(_, count)| count == 1) { 0 } else { width(count_max) },
@@ -71,20 +93,23 @@ impl Segment {
                 last,
                 offset: u32::try_from(self.bytes.len()).expect("a segment is below 4 GiB"),
                 count_max,
-                length_min: chunk.iter().map(|&(slot, _)| length(slot)).min().unwrap_or(0),
+                length_min,
                 len_less_one: (chunk.len() - 1) as u8,
                 widths,
             });
             push_all(&mut self.bytes, widths.0, chunk.iter().map(|&(slot, _)| slot - first));
             push_all(&mut self.bytes, widths.1, chunk.iter().map(|&(_, count)| count));
         }
+        self.bounds.push(bounds);
         self.starts
             .push(u32::try_from(self.blocks.len()).expect("a segment has below 2^32 blocks"));
     }
 
     pub(super) fn shrink(&mut self) {
         self.terms.shrink_to_fit();
+        self.groups.shrink_to_fit();
         self.starts.shrink_to_fit();
+        self.bounds.shrink_to_fit();
         self.blocks.shrink_to_fit();
         self.bytes.shrink_to_fit();
         self.slots.shrink_to_fit();
@@ -93,7 +118,8 @@ impl Segment {
     pub(super) fn memory(&self) -> usize {
         self.slots.len() * 4
             + self.terms.len() * 4
-            + self.starts.len() * 4
+            + (self.starts.len() + self.groups.len()) * 4
+            + self.bounds.len() * 8
             + self.blocks.len() * size_of::<Block>()
             + self.bytes.len()
     }
@@ -118,7 +144,7 @@ fn push_all(bytes: &mut Vec<u8>, width: u8, values: impl Iterator<Item = u32>) {
 /// The postings of one term in one place, in blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Postings<'a> {
-    Packed { blocks: &'a [Block], bytes: &'a [u8] },
+    Packed { blocks: &'a [Block], bytes: &'a [u8], bounds: (u32, u32) },
     Open(&'a List),
 }
 
@@ -145,6 +171,17 @@ impl Postings<'_> {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Packed { blocks, .. } => {
+                let last = blocks.last().map_or(0, |it| usize::from(it.len_less_one) + 1);
+                blocks.len().saturating_sub(1) * BLOCK + last
+            }
+            Self::Open(list) => list.postings.len(),
+        }
+    }
+
     #[inline]
     pub(super) fn first(&self, block: usize) -> Slot {
         match self {
@@ -163,6 +200,53 @@ impl Postings<'_> {
         }
     }
 
+    /// No posting has a higher count or a shorter document.
+    pub(super) fn list_bounds(&self) -> (u32, u32) {
+        match self {
+            Self::Packed { bounds, .. } => *bounds,
+            Self::Open(list) => (list.count_max, list.length_min),
+        }
+    }
+
+    /// The first block from `from` on that does not end before a slot: in steps that double, then by
+    /// halves.
+    #[inline]
+    pub(super) fn block_of(&self, from: usize, slot: Slot) -> usize {
+        let blocks = self.blocks();
+        if from >= blocks || self.last(from) >= slot {
+            return from;
+        }
+        let (mut before, mut step) = (from, 1);
+        while before + step < blocks && self.last(before + step) < slot {
+            before += step;
+            step *= 2;
+        }
+        let mut at_least = (before + step).min(blocks);
+        while before + 1 < at_least {
+            let middle = usize::midpoint(before, at_least);
+            if self.last(middle) < slot {
+                before = middle;
+            } else {
+                at_least = middle;
+            }
+        }
+        at_least
+    }
+
+    /// How often the document in a slot has the term, looked up in its block; 0 if it has not.
+    pub(super) fn count_in(&self, block: usize, slot: Slot) -> u32 {
+        match self {
+            Self::Packed { blocks, bytes, .. } => {
+                let block = &blocks[block];
+                if block.first > slot { 0 } else { block.count(bytes, slot - block.first) }
+            }
+            Self::Open(list) => {
+                let found = list.postings.binary_search_by_key(&slot, |&(slot, _)| slot);
+                found.map_or(0, |at| list.postings[at].1)
+            }
+        }
+    }
+
     /// No posting of the block has a higher count or a shorter document.
     #[inline]
     pub(super) fn bounds(&self, block: usize) -> (u32, u32) {
@@ -174,7 +258,7 @@ impl Postings<'_> {
 
     pub(super) fn unpack(&self, block: usize, into: &mut Unpacked) {
         match self {
-            Self::Packed { blocks, bytes } => unpack(&blocks[block], bytes, into),
+            Self::Packed { blocks, bytes, .. } => unpack(&blocks[block], bytes, into),
             Self::Open(list) => {
                 let end = (block * BLOCK + BLOCK).min(list.postings.len());
                 let postings = &list.postings[block * BLOCK..end];
@@ -196,6 +280,44 @@ impl Postings<'_> {
                 each(unpacked.slots[at], unpacked.counts[at]);
             }
         }
+    }
+}
+
+impl Block {
+    /// The count of the posting at this distance from the first one; 0 if there is none.
+    fn count(&self, bytes: &[u8], distance: u32) -> u32 {
+        let len = usize::from(self.len_less_one) + 1;
+        let (slot_width, count_width) = (usize::from(self.widths.0), usize::from(self.widths.1));
+        let (slots, rest) = bytes[self.offset as usize..].split_at(len * slot_width);
+        // Counting what is lower takes no branches, unlike a search by halves.
+        let (at, found) = match slot_width {
+            1 => {
+                let Ok(wanted) = u8::try_from(distance) else { return 0 };
+                let at: u8 = slots.iter().map(|&it| u8::from(it < wanted)).sum();
+                (usize::from(at), slots.get(usize::from(at)) == Some(&wanted))
+            }
+            2 => {
+                let Ok(wanted) = u16::try_from(distance) else { return 0 };
+                let slots = slots.as_chunks::<2>().0;
+                let lower = slots.iter().map(|it| u16::from(u16::from_le_bytes(*it) < wanted));
+                let at = usize::from(lower.sum::<u16>());
+                (at, slots.get(at).map(|it| u16::from_le_bytes(*it)) == Some(wanted))
+            }
+            _ => {
+                let slots = slots.as_chunks::<4>().0;
+                let at = slots.partition_point(|it| u32::from_le_bytes(*it) < distance);
+                (at, slots.get(at).map(|it| u32::from_le_bytes(*it)) == Some(distance))
+            }
+        };
+        if !found {
+            return 0;
+        }
+        let mut count = [0; 4];
+        match count_width {
+            0 => return 1,
+            width => count[..width].copy_from_slice(&rest[at * width..][..width]),
+        }
+        u32::from_le_bytes(count)
     }
 }
 

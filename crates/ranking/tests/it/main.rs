@@ -1,5 +1,6 @@
 //! The crate's behaviour through its public interface.
 
+mod extremes;
 mod fusion;
 mod model;
 mod snapshots;
