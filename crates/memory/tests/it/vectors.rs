@@ -138,6 +138,49 @@ fn wrong_vectors_are_refused() {
 }
 
 #[test]
+fn too_few_or_too_many_vectors_are_refused() {
+    type Vectors = Vec<Vec<f32>>;
+    let none: fn(Vectors) -> Vectors = |_| Vec::new();
+    let one_less: fn(Vectors) -> Vectors = |all| all[1..].to_vec();
+    let twice: fn(Vectors) -> Vectors = |all| [all.clone(), all].concat();
+    for change in [none, one_less, twice] {
+        let mut world = World::new();
+        let memory = world.add("text");
+        world.add("more text");
+        let model = Embedder {
+            embed: Arc::new(move |texts: &[&str]| {
+                Ok(change(texts.iter().map(|it| embed(it)).collect()))
+            }),
+            ..embedder("wrong")
+        };
+        world.store().set_embedder(Some(model)).expect("a model");
+        let error = world.store().embed_pending(8).expect_err("not one for each");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("vectors for"), "{error}");
+        assert_eq!(counts(&world), (0, 2), "they still wait for a model that works");
+        assert_eq!(world.found("text")[0], memory, "words are still searched");
+    }
+}
+
+#[test]
+fn vectors_too_short_for_a_direction_are_refused() {
+    let mut world = World::new();
+    let memory = world.add("text");
+    let model = Embedder {
+        embed: Arc::new(|texts: &[&str]| {
+            let short = |text: &&str| embed(text).iter().map(|_| 1e-44).collect();
+            Ok(texts.iter().map(short).collect())
+        }),
+        ..embedder("short")
+    };
+    world.store().set_embedder(Some(model)).expect("a model");
+    let step = world.store().embed_pending(8).expect("a step");
+    assert_eq!((step.embedded, step.failed, step.pending), (0, 1, 0));
+    assert!(step.last_error.is_some_and(|it| it.contains("length is zero")));
+    assert_eq!(world.found("text"), [memory], "words are still searched");
+}
+
+#[test]
 fn a_title_of_its_own_is_embedded_with_the_content() {
     let mut world = World::with_model();
     let titled = Draft { title: Some("kitten".to_owned()), ..Draft::new("on the roof") };
