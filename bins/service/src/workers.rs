@@ -21,6 +21,10 @@ const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How long embedding rests when the model failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
+/// The nice value of the threads that embed in the background: about a tenth of a core beside one
+/// busy thread. At 19 they would stand still as long as many clients write.
+#[cfg(target_os = "linux")]
+const BACKGROUND_NICE: i32 = 10;
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Wakes the workers, and tells them to stop.
@@ -197,10 +201,10 @@ impl Workers {
     }
 }
 
-/// Gives this thread the lowest priority, where the system has priorities of threads.
+/// Gives this thread a low priority, where the system has priorities of threads.
 fn yield_to_all() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, 19) {
+    if let Err(error) = rustix::process::setpriority_process(None, BACKGROUND_NICE) {
         tracing::debug!(%error, "background embedding has the priority of all");
     }
 }
