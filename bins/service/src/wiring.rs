@@ -198,6 +198,7 @@ fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
                 tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
             }
         })),
+        index_later: true,
         ..StoreOptions::default()
     };
     Store::open(dir, options).context("the store could not be opened")

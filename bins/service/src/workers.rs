@@ -1,4 +1,5 @@
-//! Every thread of the service that is not a request's: writing, embedding, upkeep.
+//! Every thread of the service that is not a request's: writing, embedding, upkeep, indexing after
+//! a start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -187,6 +188,14 @@ impl Workers {
                 keep_up(&shared);
             }
         })?);
+        if let Some(progress) = app.store.index_progress() {
+            tracing::info!(memories = progress.total, "building the index beside the searches");
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+                let shared = Arc::clone(app);
+                let indexing = std::thread::Builder::new().name("indexing".to_owned());
+                threads.push(indexing.spawn(move || build_index(&shared))?);
+            }
+        }
         Ok(Self { wake: Arc::clone(&app.wake), threads })
     }
 
@@ -222,6 +231,26 @@ fn write(app: &App) {
             return;
         }
         std::thread::park();
+    }
+}
+
+/// Brings what the index lacks into it. Every core does a piece at a time.
+fn build_index(app: &App) {
+    while !app.wake.is_stopping() {
+        match app.store.build_index() {
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "building the index failed");
+                if !app.wake.rest(FAILED_REST) {
+                    return;
+                }
+            }
+        }
+        if app.store.index_progress().is_none() {
+            tracing::info!("the index is complete");
+            app.wake.embedding();
+        }
     }
 }
 

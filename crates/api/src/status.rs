@@ -115,6 +115,8 @@ pub struct IndexStatus {
     pub terms: u64,
     /// Its size in memory.
     pub bytes: u64,
+    /// Memories that it lacks while it is being built after a start; searches do not find them yet.
+    pub lacking: u64,
 }
 
 /// Answer of `GET /healthz`: the process answers.
@@ -131,6 +133,7 @@ pub struct Health {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
-    /// Always `ready`; a service that is not ready answers 503 with a problem.
+    /// `ready`, or `indexing` while the index is being built after a start and searches find what is
+    /// in it; a service that is not ready answers 503 with a problem.
     pub status: String,
 }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::MemoryId;
 use crate::codec::{Malformed, Reader, Writer};
 use crate::keys::{self, Head};
 use crate::state::Write;
@@ -127,13 +128,21 @@ impl Cells {
         }))
     }
 
-    /// The heads of the first block from `number` on, and the number after it.
-    pub(crate) fn heads_from(&self, number: u64) -> Read<Option<Heads>> {
-        let Some((&number, block)) = self.blocks.range(number..).next() else { return Ok(None) };
-        let rows = rows_of(number, block)?.into_iter();
-        let heads = rows.filter_map(|(id, row)| Some((id, Head::decode(row.head()?))));
-        let heads = heads.map(|(id, head)| Ok((id, head?))).collect::<Read<_>>()?;
-        Ok(Some((number + 1, heads)))
+    /// The heads of the first block that has ids from `from` on, and the id after that block.
+    pub(crate) fn heads_from(&self, from: u64) -> Read<Option<Heads>> {
+        let block = self.blocks.range(from / IDS_PER_BLOCK..).next();
+        let Some((&number, block)) = block else { return Ok(None) };
+        let mut heads = Vec::with_capacity(IDS_PER_BLOCK as usize);
+        let mut input = Reader::new(block);
+        while !input.is_empty() {
+            let (at, row) = read_row(&mut input)?;
+            let id = number * IDS_PER_BLOCK + at;
+            if let Some(head) = row.head().filter(|_| id >= from) {
+                let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"))?;
+                heads.push((id, Head::decode(head)?));
+            }
+        }
+        Ok(Some(((number + 1) * IDS_PER_BLOCK, heads)))
     }
 
     fn row(&self, id: u64) -> Read<Option<Row<'_>>> {
@@ -211,8 +220,8 @@ impl Cells {
     }
 }
 
-/// The number of the next block and the heads of this one.
-pub(crate) type Heads = (u64, Vec<(u64, Head)>);
+/// The id to go on from, and the heads before it.
+pub(crate) type Heads = (u64, Vec<(MemoryId, Head)>);
 
 impl Staged {
     /// The newest version stays in the block; an older one gets a row of its own.

@@ -60,8 +60,12 @@ pub fn check(dir: &Path) -> Result<Checked> {
     {
         checked.derived_damage.push(format!("state: {why}"));
     }
-    if let Err(Unusable(why)) = Snapshot::load(&folders.index, last_sequence) {
-        checked.derived_damage.push(format!("index: {why}"));
+    match Snapshot::load(&folders.index) {
+        Ok(Some(it)) if it.position > last_sequence => {
+            checked.derived_damage.push("index: its snapshot is ahead of the log".to_owned());
+        }
+        Ok(_) => {}
+        Err(Unusable(why)) => checked.derived_damage.push(format!("index: {why}")),
     }
     if folders.vectors.exists() {
         let vectors =

@@ -180,6 +180,10 @@ impl Store {
     /// Picks memories to embed that no other thread has picked, and reads their texts.
     fn take_waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
         let mut in_flight = self.embedding.lock();
+        if self.lacking.lock().is_some() {
+            // Stored vectors are taken in when the index is complete; what lacks one shows then.
+            return Ok(Vec::new());
+        }
         let ids: Vec<MemoryId> = {
             let view = self.view.read();
             view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).copied().collect()

@@ -4,9 +4,9 @@
 //! append-only log, derives a state and an index from it, and finds memories by their words and,
 //! with an embedding model, by their meaning. An operation that was answered is on disk.
 //!
-//! The store starts no threads, reads no clock and knows no model: time comes in as an argument,
+//! The store starts no threads but two that end before [`Store::open`] returns, reads no clock and knows no model: time comes in as an argument,
 //! the model as a closure ([`Embedder`]), and background work is offered as calls that do a
-//! bounded piece ([`Store::embed_pending`], [`Store::maintain`]).
+//! bounded piece ([`Store::embed_pending`], [`Store::maintain`], [`Store::build_index`]).
 //!
 //! ```
 //! use waypost_memory::{Draft, LinkKind, SearchOptions, Store, StoreOptions, Timestamp};
@@ -76,6 +76,7 @@ mod export;
 mod import;
 mod open;
 mod queue;
+mod rebuild;
 mod search;
 mod store;
 mod upkeep;
@@ -96,7 +97,8 @@ pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, StoreOpti
 pub use params::SearchParams;
 pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};
 pub use status::{
-    Compacted, IndexStatus, Maintained, Reindex, ReindexPhase, ReindexProgress, Reindexed, Status,
+    Compacted, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase, ReindexProgress,
+    Reindexed, Status,
 };
 pub use store::Store;
 pub use time::Timestamp;

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use parking_lot::{Mutex, RwLock};
 use waypost_log::{Log, OnDamage, Options};
@@ -13,15 +14,20 @@ use crate::codec::Reader;
 use crate::graph::Graph;
 use crate::keys;
 use crate::lock::{LockFile, check_format};
+use crate::rebuild::Lacking;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
-use crate::state::{MARKED, State, Unusable, boot_id, damaged, sync_dir};
+use crate::state::{MARKED, State, Unusable, boot_id, damaged, remove_leftovers, sync_dir};
 use crate::store::{Changes, Store, dir_bytes};
 use crate::txn::{Txn, apply, link_digest};
 use crate::vectors::{VectorLog, log_error};
 use crate::view::View;
-use crate::{Error, MemoryId, OpenPhase, OpenProgress, OpenReport, Result, StoreOptions};
+use crate::{
+    Error, IndexProgress, MemoryId, OpenPhase, OpenProgress, OpenReport, Result, StoreOptions,
+};
 
+/// An index that lacks no more memories than these is completed at once, whatever was asked for.
+const INDEXED_AT_OPENING: usize = 2_048;
 /// A replay commits and tells its progress after so many records.
 const REPLAY_RECORDS: u64 = 512;
 /// A state that takes so many times its log's bytes is built anew …
@@ -82,12 +88,21 @@ impl Store {
             on_damage: OnDamage::Refuse,
             ..Options::default()
         };
-        let (log, recovery) =
-            Log::open(&folders.log, &log_options).map_err(|it| log_error(&it, &folders.log))?;
-        report.log_truncated_bytes = recovery.truncated_bytes;
-        let (vectors, discarded) = VectorLog::open(&folders.vectors, options.free_bytes_min)?;
+        // Three long readings of unlike files: the log and then the state here, the snapshot of
+        // the index beside both, the vectors beside the state.
+        let (log, state, snapshot, vectors) = thread::scope(|scope| {
+            let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
+            let (log, recovery) =
+                Log::open(&folders.log, &log_options).map_err(|it| log_error(&it, &folders.log))?;
+            report.log_truncated_bytes = recovery.truncated_bytes;
+            let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, options.free_bytes_min));
+            let state = open_state(&folders, &log, &options, &mut report)?;
+            let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
+            let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
+            Ok((log, state, snapshot, vectors))
+        })?;
+        let (vectors, discarded) = vectors;
         report.vectors_discarded = discarded;
-        let state = open_state(&folders, &log, &options, &mut report)?;
         let mut store = Self {
             data: folders.data.clone(),
             dir: folders.memory.clone(),
@@ -103,36 +118,55 @@ impl Store {
             model: RwLock::new(None),
             embedding: Mutex::new(BTreeSet::new()),
             reindexing: AtomicBool::new(false),
+            lacking: Mutex::default(),
+            text_upkeep: Mutex::default(),
             changed_in_reindex: Mutex::new(None),
             changes: Changes::default(),
             closed: AtomicBool::new(false),
             _lock: lock,
         };
-        let view = store.load_view(&folders, &mut report)?;
-        report.memories = view.len();
+        let (mut view, lacking) = store.load_view(snapshot, &mut report)?;
+        view.graph = load_graph(&store.state)?;
+        report.memories = view.len() + lacking.len() as u64;
         store.view = RwLock::new(view);
+        let is_little = lacking.len() <= INDEXED_AT_OPENING;
+        store.lacking = Mutex::new(Lacking::new(lacking));
+        if is_little || !store.options.index_later {
+            while let Some(IndexProgress { done, total }) = store.build_index()? {
+                tell(&store.options, OpenPhase::Index, done, total);
+            }
+        }
         sync_dir(&folders.memory)?;
         sync_dir(&folders.data)?;
         Ok((store, report))
     }
 
-    fn load_view(&self, folders: &Folders, report: &mut OpenReport) -> Result<View> {
-        let graph = load_graph(&self.state)?;
-        let mut view = match Snapshot::load(&folders.index, self.log.last_sequence()) {
+    /// The index as far as a snapshot has it, and the memories that it lacks.
+    fn load_view(
+        &self,
+        snapshot: std::result::Result<Option<Snapshot>, Unusable>,
+        report: &mut OpenReport,
+    ) -> Result<(View, Vec<MemoryId>)> {
+        let last_sequence = self.log.last_sequence();
+        let why = match snapshot {
+            Ok(Some(it)) if it.position > last_sequence => {
+                "its snapshot is ahead of the log".into()
+            }
             Ok(Some(snapshot)) => match self.catch_up(snapshot)? {
-                Some(view) => view,
-                None => self.rebuild_view("it does not agree with the state", report)?,
+                Some(caught_up) => return Ok(caught_up),
+                None => "it does not agree with the state".to_owned(),
             },
-            Ok(None) if self.log.last_sequence() == 0 => View::new(None),
-            Ok(None) => self.rebuild_view("there is no snapshot of it", report)?,
-            Err(Unusable(why)) => self.rebuild_view(&why, report)?,
+            Ok(None) if last_sequence == 0 => return Ok((View::new(None), Vec::new())),
+            Ok(None) => "there is no snapshot of it".to_owned(),
+            Err(Unusable(why)) => why,
         };
-        view.graph = graph;
-        Ok(view)
+        report.index_rebuilt = Some(why);
+        Ok((View::new(None), live_ids(&self.state)?))
     }
 
-    /// A snapshot's view after what the log has beyond it; `None` if it does not fit the state.
-    fn catch_up(&self, snapshot: Snapshot) -> Result<Option<View>> {
+    /// A snapshot's view without what the log has changed since, and which memories that are;
+    /// `None` if it does not fit the state.
+    fn catch_up(&self, snapshot: Snapshot) -> Result<Option<(View, Vec<MemoryId>)>> {
         let Snapshot { mut view, position } = snapshot;
         let mut touched = BTreeSet::new();
         for entry in self.log.entries_after(position) {
@@ -145,38 +179,31 @@ impl Store {
             }
         }
         self.changes.since_snapshot.fetch_add(touched.len() as u64, Ordering::Relaxed);
-        for id in touched {
-            view.refresh(id, self.prepare(id, None)?);
+        for id in &touched {
+            view.refresh(*id, None);
         }
-        let mut agrees = true;
-        let mut live = 0;
+        let mut lacking = Vec::new();
+        let (mut agrees, mut live) = (true, 0);
         self.state.heads(&mut |id, head| {
-            if head.deleted_at.is_none() {
-                live += 1;
-                agrees &= view
-                    .fact(id)
-                    .is_some_and(|it| it.version == head.version && it.text_hash == head.text_hash);
+            if head.deleted_at.is_some() {
+                return Ok(());
             }
+            if touched.contains(&id) {
+                lacking.push(id);
+                return Ok(());
+            }
+            live += 1;
+            agrees &= view
+                .fact(id)
+                .is_some_and(|it| it.version == head.version && it.text_hash == head.text_hash);
             Ok(())
         })?;
-        Ok((agrees && live == view.len()).then_some(view))
+        Ok((agrees && live == view.len()).then_some((view, lacking)))
     }
+}
 
-    fn rebuild_view(&self, why: &str, report: &mut OpenReport) -> Result<View> {
-        report.index_rebuilt = Some(why.to_owned());
-        let mut view = View::new(None);
-        let ids = live_ids(&self.state)?;
-        let total = ids.len() as u64;
-        self.changes.since_snapshot.fetch_add(total.max(1), Ordering::Relaxed);
-        for (done, id) in ids.into_iter().enumerate() {
-            if done % 1_000 == 0 {
-                tell(&self.options, OpenPhase::Index, done as u64, total);
-            }
-            view.refresh(id, self.prepare(id, None)?);
-        }
-        tell(&self.options, OpenPhase::Index, total, total);
-        Ok(view)
-    }
+fn panicked(what: &str) -> Error {
+    Error::Unavailable(format!("the thread that read the {what} panicked"))
 }
 
 /// How much must stay free: as asked, but on a small disk no more than an eighth of it.
@@ -210,6 +237,7 @@ pub(crate) fn open_state(
     options: &StoreOptions,
     report: &mut OpenReport,
 ) -> Result<State> {
+    remove_leftovers(&folders.state)?;
     let boot = boot_id();
     let is_first_start = log.last_sequence() == 0 && !folders.state.exists();
     if !folders.state.exists() && !is_first_start {

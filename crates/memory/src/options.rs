@@ -20,6 +20,9 @@ pub struct StoreOptions {
     /// Writes are refused when less than this would stay free on the disk; on a small disk an
     /// eighth of it is enough.
     pub free_bytes_min: u64,
+    /// Whether the store opens before the index has every memory; the caller then calls
+    /// [`Store::build_index`](crate::Store::build_index) until there is no more to do.
+    pub index_later: bool,
     /// Called now and then while something derived is rebuilt.
     pub progress: Option<OpenProgressFn>,
 }
@@ -28,9 +31,10 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             search: SearchParams::default(),
-            cache_bytes: 64 * 1024 * 1024,
+            cache_bytes: 16 * 1024 * 1024,
             log_segment_bytes: 16 * 1024 * 1024,
             free_bytes_min: 64 * 1024 * 1024,
+            index_later: false,
             progress: None,
         }
     }
@@ -43,6 +47,7 @@ impl fmt::Debug for StoreOptions {
             .field("cache_bytes", &self.cache_bytes)
             .field("log_segment_bytes", &self.log_segment_bytes)
             .field("free_bytes_min", &self.free_bytes_min)
+            .field("index_later", &self.index_later)
             .finish_non_exhaustive()
     }
 }
@@ -78,7 +83,7 @@ pub struct OpenReport {
     pub log_truncated_bytes: u64,
     /// Why the state was rebuilt from the log, if it was.
     pub state_rebuilt: Option<String>,
-    /// Why the text index was rebuilt from the state, if it was.
+    /// Why the text index was rebuilt from the state, or still is, if so.
     pub index_rebuilt: Option<String>,
     /// Why the stored vectors were given up, if they were; a backfill makes them again.
     pub vectors_discarded: Option<String>,

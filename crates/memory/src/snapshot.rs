@@ -29,21 +29,15 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Reads the snapshot in `dir`; `Ok(None)` if there is none.
-    pub(crate) fn load(
-        dir: &Path,
-        last_sequence: u64,
-    ) -> std::result::Result<Option<Self>, Unusable> {
+    pub(crate) fn load(dir: &Path) -> std::result::Result<Option<Self>, Unusable> {
         let bytes = match fs::read(dir.join(FILE)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Unusable(format!("its snapshot cannot be read: {error}"))),
         };
-        let snapshot =
-            decode(&bytes).map_err(|it| Unusable(format!("its snapshot is damaged: {}", it.0)))?;
-        if snapshot.position > last_sequence {
-            return Err(Unusable("its snapshot is ahead of the log".to_owned()));
-        }
-        Ok(Some(snapshot))
+        decode(&bytes)
+            .map(Some)
+            .map_err(|it| Unusable(format!("its snapshot is damaged: {}", it.0)))
     }
 }
 
@@ -78,6 +72,15 @@ pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     write_synced(&unfinished, bytes)?;
     fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
     sync_dir(dir)
+}
+
+/// Removes the snapshot if there is one.
+pub(crate) fn remove(dir: &Path) -> Result<()> {
+    let path = dir.join(FILE);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path, error)),
+        _ => sync_dir(dir),
+    }
 }
 
 /// The names that facts use, with numbers of their own: what only deleted memories had stays out.
@@ -150,10 +153,10 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
         let unusable = |_| Malformed("its index is damaged");
         let slots = Slots::decode(input.long_bytes()?).map_err(unusable)?;
         let text = TextIndex::decode(input.long_bytes()?).map_err(unusable)?;
-        let mut facts = BTreeMap::new();
+        let mut facts = Vec::with_capacity(slots.len());
         for (slot, id) in slots.iter() {
             let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"))?;
-            facts.insert(slot, (id, decode_fact(&mut input, &known)?));
+            facts.push((slot, id, decode_fact(&mut input, &known)?));
         }
         view.restore_space(&name, slots, text, facts);
     }

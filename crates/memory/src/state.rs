@@ -5,6 +5,8 @@
 //! space a digest over its memories, and a stop that was not clean before a reboot means that the
 //! state is built anew. Nothing is lost by that: the log has everything.
 
+mod rewrite;
+
 use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
-use crate::cells::{BLOCKS, Cells, Found};
+pub(crate) use self::rewrite::remove_leftovers;
+use crate::cells::{BLOCKS, Cells, Found, Heads};
 use crate::codec::Malformed;
 use crate::keys::{self, Head};
 use crate::{Error, MemoryId, Result};
@@ -42,6 +45,7 @@ pub(crate) struct State {
     /// `None` only while it is opened again after a failed write.
     db: RwLock<Option<sled::Db>>,
     dir: PathBuf,
+    cache_bytes: u64,
     /// Set when it must be built anew at the next opening.
     suspect: AtomicBool,
     /// Set when an operation failed: sled takes no writes any more after one that failed.
@@ -80,15 +84,9 @@ impl State {
         remove_unfinished_snapshots(dir)?;
         write_synced(&marker, boot.as_bytes())?;
         sync_dir(dir)?;
-        let config = sled::Config::new()
-            .path(dir)
-            .segment_size(SEGMENT_BYTES)
-            .cache_capacity(cache_bytes)
-            .use_compression(false);
-        let db = match catch_unwind(AssertUnwindSafe(|| config.open())) {
-            Ok(Ok(db)) => db,
-            Ok(Err(error)) => return Ok(Err(Unusable(format!("it does not open: {error}")))),
-            Err(_) => return Ok(Err(Unusable("opening it failed badly".to_owned()))),
+        let db = match open_tree(dir, cache_bytes) {
+            Ok(db) => db,
+            Err(unusable) => return Ok(Err(unusable)),
         };
         if is_new {
             sync_dir(dir)?;
@@ -98,6 +96,7 @@ impl State {
             cells: RwLock::default(),
             db: RwLock::new(Some(db)),
             dir: dir.to_path_buf(),
+            cache_bytes,
             suspect: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         };
@@ -142,16 +141,16 @@ impl State {
     /// The heads of all memories, in order of their ids.
     pub(crate) fn heads(&self, each: &mut dyn FnMut(MemoryId, Head) -> Result<()>) -> Result<()> {
         let mut next = 0;
-        loop {
-            // The lock is given up between the blocks, because `each` may take its time.
-            let heads = self.cells.read_recursive().heads_from(next).map_err(damaged)?;
-            let Some((after, heads)) = heads else { return Ok(()) };
+        while let Some((after, heads)) = self.heads_from(next)? {
             next = after;
-            for (id, head) in heads {
-                let id = MemoryId::new(id).ok_or(Malformed("an id is out of range"));
-                each(id.map_err(damaged)?, head)?;
-            }
+            heads.into_iter().try_for_each(|(id, head)| each(id, head))?;
         }
+        Ok(())
+    }
+
+    /// Some heads from the id `from` on, and from where to go on.
+    pub(crate) fn heads_from(&self, from: u64) -> Result<Option<Heads>> {
+        self.cells.read_recursive().heads_from(from).map_err(damaged)
     }
 
     /// All keys with a prefix, in order. Heads are read by [`Self::heads`].
@@ -228,8 +227,7 @@ impl State {
     /// Writes everything to the files and syncs them.
     pub(crate) fn sync(&self) -> Result<()> {
         self.guard(|db| db.flush())?;
-        let path = self.dir.join("db");
-        File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
+        sync_tree(&self.dir)
     }
 
     /// Syncs and removes the mark of an unclean stop. The tree must not be used any more.
@@ -266,6 +264,26 @@ impl State {
             self.dir.display()
         ))
     }
+}
+
+/// sled's tree in `dir`. It panics on damage that it does not expect.
+fn open_tree(dir: &Path, cache_bytes: u64) -> std::result::Result<sled::Db, Unusable> {
+    let config = sled::Config::new()
+        .path(dir)
+        .segment_size(SEGMENT_BYTES)
+        .cache_capacity(cache_bytes)
+        .use_compression(false);
+    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+        Ok(Ok(db)) => Ok(db),
+        Ok(Err(error)) => Err(Unusable(format!("it does not open: {error}"))),
+        Err(_) => Err(Unusable("opening it failed badly".to_owned())),
+    }
+}
+
+/// sled's own flush does not wait for the disk.
+fn sync_tree(dir: &Path) -> Result<()> {
+    let path = dir.join("db");
+    File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
 }
 
 fn between() -> Error {

@@ -40,6 +40,17 @@ pub struct IndexStatus {
     pub terms: u64,
     /// Bytes of memory that it takes.
     pub bytes: u64,
+    /// Memories that it lacks while it is being built.
+    pub lacking: u64,
+}
+
+/// How far the index is that is being built while the store is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// Memories that have been taken in.
+    pub done: u64,
+    /// Memories that the index lacked when the store was opened.
+    pub total: u64,
 }
 
 /// What kind of reindex.

@@ -1,6 +1,6 @@
 //! The store.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,9 @@ use crate::embed::Model;
 use crate::keys::{self, Head, StoredVersion};
 use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
 use crate::lock::LockFile;
+use crate::open::live_ids;
 use crate::queue::Queued;
+use crate::rebuild::Lacking;
 use crate::record::{Body, Edge};
 use crate::state::{State, damaged};
 use crate::txn::Touched;
@@ -46,6 +48,10 @@ pub struct Store {
     /// Memories that are being embedded. Held while vectors are moved between models or indexes.
     pub(crate) embedding: Mutex<BTreeSet<MemoryId>>,
     pub(crate) reindexing: AtomicBool,
+    /// What the index lacks while it is being built.
+    pub(crate) lacking: Mutex<Option<Lacking>>,
+    /// Held by whoever seals and merges parts of the index.
+    pub(crate) text_upkeep: Mutex<()>,
     /// What changed since a reindex began.
     pub(crate) changed_in_reindex: Mutex<Option<Touched>>,
     pub(crate) changes: Changes,
@@ -125,6 +131,9 @@ impl Store {
             let reason = format!("is {limit}; 1 to {LIST_LIMIT_MAX} are possible");
             return Err(Error::invalid("limit", reason));
         }
+        if self.lacking.lock().is_some() {
+            return self.list_by_state(filter, after, limit);
+        }
         let ids: Vec<MemoryId> = {
             let view = self.view.read();
             let condition = Condition::new(filter, &view.names);
@@ -190,9 +199,8 @@ impl Store {
             let reason = format!("is {depth}; 1 to {LINK_DEPTH_MAX} are possible");
             return Err(Error::invalid("depth", reason));
         }
-        let view = self.view.read();
-        view.place(id).ok_or(Error::NotFound(id))?;
-        Ok(view.graph.walk(id, depth))
+        self.live_head(id)?.ok_or(Error::NotFound(id))?;
+        Ok(self.view.read().graph.walk(id, depth))
     }
 
     /// Health and statistics of the whole store.
@@ -206,12 +214,19 @@ impl Store {
         self.count(Some(space))
     }
 
+    /// Why no more writes are taken, if so.
+    pub fn write_fault(&self) -> Option<String> {
+        self.write_fault.lock().clone()
+    }
+
     fn count(&self, only: Option<&str>) -> Result<Status> {
         let last_reindex_at = match self.state.get(keys::LAST_REINDEX)? {
             Some(bytes) => Some(crate::codec::Reader::new(&bytes).time().map_err(damaged)?),
             None => None,
         };
         let model = self.model.read().as_ref().map(|it| it.embedder.model.clone());
+        let is_whole = self.lacking.lock().is_none();
+        let lacking = if is_whole { None } else { Some(live_ids(&self.state)?.len() as u64) };
         let view = self.view.read();
         let mut status = Status {
             links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
@@ -220,6 +235,7 @@ impl Store {
             write_fault: self.write_fault.lock().clone(),
             ..Status::default()
         };
+        let mut kinds: BTreeMap<u32, u64> = BTreeMap::new();
         let spaces = view.spaces.iter().filter(|(name, space)| {
             !space.slots.is_empty() && only.is_none_or(|it| it == name.as_str())
         });
@@ -227,7 +243,7 @@ impl Store {
             status.memories += space.slots.len() as u64;
             status.by_space.insert(name.clone(), space.slots.len() as u64);
             for fact in space.facts.iter().flatten() {
-                *status.by_kind.entry(view.names.name(fact.kind).to_owned()).or_insert(0) += 1;
+                *kinds.entry(fact.kind).or_insert(0) += 1;
                 status.embedded += u64::from(fact.embedded);
             }
             let stats = space.text.stats();
@@ -235,7 +251,14 @@ impl Store {
             status.index.bytes += stats.bytes;
             status.index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
         }
+        let named =
+            kinds.into_iter().map(|(kind, count)| (view.names.name(kind).to_owned(), count));
+        status.by_kind = named.collect();
         status.index.documents = status.memories;
+        if only.is_none() {
+            status.memories = lacking.unwrap_or(status.memories).max(status.memories);
+            status.index.lacking = status.memories - status.index.documents;
+        }
         status.pending_embeddings = match only {
             None => view.pending.len() as u64,
             Some(_) => view.pending.iter().filter(|id| view.is_in(**id, only)).count() as u64,

@@ -12,9 +12,9 @@ use crate::keys;
 use crate::open::{Folders, remove_dir};
 use crate::record::{Body, Record};
 use crate::snapshot;
-use crate::store::Store;
+use crate::store::{Store, dir_bytes};
 use crate::txn::Touched;
-use crate::vectors::log_error;
+use crate::vectors::{log_error, stored_bytes};
 use crate::view::View;
 use crate::{
     Compacted, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress, Reindexed,
@@ -26,6 +26,8 @@ use crate::{
 const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// The vectors' files are compacted when they are twice as large as they need be, and this large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
+/// A compaction rewrites a state that takes more than this.
+const STATE_REWRITE_BYTES_MIN: u64 = 32 * 1024 * 1024;
 /// One purge record names so many memories.
 const PURGE_AT_ONCE: usize = 10_000;
 /// A backfill embeds so many memories between two reports of progress.
@@ -48,7 +50,7 @@ impl Store {
     /// present model. Searches go on meanwhile, on the old index until the new one is complete.
     ///
     /// # Errors
-    /// [`Error::Busy`] if one is running.
+    /// [`Error::Busy`] if one is running, or the index is still being built after opening.
     pub fn reindex(
         &self,
         reindex: Reindex,
@@ -59,6 +61,9 @@ impl Store {
             return Err(Error::Busy);
         }
         let running = Running(self);
+        if self.lacking.lock().is_some() {
+            return Err(Error::Busy);
+        }
         *self.changed_in_reindex.lock() = Some(Touched::default());
         let mut fresh = View::new(None);
         let ids: Vec<MemoryId> = self.view.read().ids_after(None).collect();
@@ -74,7 +79,9 @@ impl Store {
         let indexed = self.swap_in(fresh)?;
         let mut at = Writer::new();
         at.time(now);
+        let writer = self.writer.lock();
         self.state.write(&[(keys::LAST_REINDEX.to_vec(), Some(at.into_bytes()))])?;
+        drop(writer);
         drop(running);
         let mut done = Reindexed { indexed, ..Reindexed::default() };
         if reindex.backfill && self.model.read().is_some() {
@@ -143,21 +150,27 @@ impl Store {
             self.state.sync()?;
             done.synced = true;
         }
-        self.maintain_text();
+        self.keep_up_text();
+        if self.lacking.lock().is_some() {
+            return Ok(done);
+        }
         let enough = SNAPSHOT_CHANGES_MIN.max(self.view.read().len() / 10);
         if self.changes.since_snapshot.load(Ordering::Relaxed) >= enough {
             self.write_snapshot()?;
             done.snapshot = true;
         }
-        if self.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * self.vector_bytes_wanted()) {
+        let is_wanted = |it: u64| self.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * it);
+        if self.vector_bytes_wanted().is_some_and(is_wanted) {
             self.compact_vectors()?;
             done.vectors_compacted = true;
         }
         Ok(done)
     }
 
-    /// Seals and merges the text indexes' parts; the work is done without a lock.
-    fn maintain_text(&self) {
+    /// Seals and merges the text indexes' parts, unless another thread does; the work is done
+    /// without a lock on the index.
+    pub(crate) fn keep_up_text(&self) {
+        let Some(_upkeep) = self.text_upkeep.try_lock() else { return };
         let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
         for name in names {
             let plan = self.view.write().spaces.get_mut(&name).and_then(|it| it.text.plan());
@@ -170,6 +183,11 @@ impl Store {
     }
 
     fn write_snapshot(&self) -> Result<()> {
+        let dir = Folders::new(&self.data).index;
+        if self.lacking.lock().is_some() {
+            // One from before would have texts that must go.
+            return snapshot::remove(&dir);
+        }
         // The writer's lock keeps the log's position and the view together.
         let bytes = {
             let writer = self.writer.lock();
@@ -179,21 +197,25 @@ impl Store {
             drop(writer);
             snapshot::encode(&view, position)
         };
-        snapshot::write(&Folders::new(&self.data).index, &bytes)
+        snapshot::write(&dir, &bytes)
     }
 
-    fn vector_bytes_wanted(&self) -> u64 {
-        let view = self.view.read();
-        view.spaces.values().filter_map(|it| it.vectors.as_ref()).map(|it| it.bytes()).sum::<u64>()
-            + view.len() * 64
+    /// Bytes on disk that the present vectors take; `None` without a model, which alone tells how
+    /// long they are.
+    fn vector_bytes_wanted(&self) -> Option<u64> {
+        let dimensions = self.model.read().as_ref()?.embedder.model.dimensions;
+        Some(self.view.read().len() * stored_bytes(dimensions))
     }
 
     fn compact_vectors(&self) -> Result<()> {
         let model = self.model.read().as_ref().map(|it| it.hash);
-        let view = self.view.read();
-        let fits: BTreeMap<MemoryId, u64> =
-            view.ids_after(None).filter_map(|id| Some((id, view.fact(id)?.text_hash))).collect();
-        drop(view);
+        let mut fits: BTreeMap<MemoryId, u64> = BTreeMap::new();
+        self.state.heads(&mut |id, head| {
+            if head.deleted_at.is_none() {
+                fits.insert(id, head.text_hash);
+            }
+            Ok(())
+        })?;
         // A memory that came meanwhile keeps its vector.
         let last_id = fits.last_key_value().map_or(0, |(id, _)| id.get());
         self.vectors
@@ -236,10 +258,15 @@ impl Store {
                 Keep::Yes
             })
         });
-        drop(writer);
         let compacted = compacted.map_err(|it| log_error(&it, &self.dir))?;
-        if purged_versions > 0 {
+        if dir_bytes(&Folders::new(&self.data).state) > STATE_REWRITE_BYTES_MIN {
+            self.state.rewrite()?;
+        }
+        drop(writer);
+        if purged_versions > 0 || self.model.read().is_some() {
             self.compact_vectors()?;
+        }
+        if purged_versions > 0 {
             self.write_snapshot()?;
             remove_dir(&Folders::new(&self.data).state_aside())?;
         }
@@ -290,7 +317,8 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        let snapshot = if self.changes.since_snapshot.load(Ordering::Relaxed) > 0 {
+        let is_whole = self.lacking.lock().is_none();
+        let snapshot = if is_whole && self.changes.since_snapshot.load(Ordering::Relaxed) > 0 {
             self.write_snapshot()
         } else {
             Ok(())

@@ -35,6 +35,12 @@ pub(crate) struct StoredVector {
     pub(crate) vector: Vec<f32>,
 }
 
+/// Bytes on disk that a vector takes with what is around it.
+pub(crate) fn stored_bytes(dimensions: usize) -> u64 {
+    // The log's frame, then id, text, model and length.
+    (32 + 36 + 4 * dimensions as u64).next_multiple_of(8)
+}
+
 /// What stands for a model in the entries.
 pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
     Sha256::digest(fingerprint.as_bytes()).first_chunk().copied().unwrap_or_default()

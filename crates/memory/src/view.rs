@@ -212,17 +212,18 @@ impl View {
         name: &str,
         slots: Slots,
         text: TextIndex,
-        facts: BTreeMap<Slot, (MemoryId, Fact)>,
+        facts: Vec<(Slot, MemoryId, Fact)>,
     ) {
         let mut space = Space { slots, text, ..Space::new(self.dimensions) };
         space.facts.resize(space.slots.bound(), None);
         let home = self.names.number(name);
-        for (slot, (id, fact)) in facts {
+        // Collected and appended in one go, which is a good deal faster than one by one.
+        self.homes.append(&mut facts.iter().map(|(_, id, _)| (*id, home)).collect());
+        self.pending.append(&mut facts.iter().map(|(_, id, _)| *id).collect());
+        for (slot, id, fact) in facts {
             if let Some(session) = fact.session {
                 space.sessions.entry(session).or_default().insert((fact.created_at, id));
             }
-            self.homes.insert(id, home);
-            self.pending.insert(id);
             space.facts[slot as usize] = Some(fact);
         }
         self.spaces.insert(name.to_owned(), space);

@@ -37,12 +37,16 @@ pub(super) async fn status(
 
 fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
     let model = app.model.status();
-    let remedy = match &of_store.write_fault {
-        Some(_) => Some(
-            "the store takes no more writes after a fault of the disk: look into the service's log, then start it again"
-                .to_owned(),
-        ),
-        None => app.model.remedy(),
+    let remedy = if of_store.write_fault.is_some() {
+        let what = "the store takes no more writes after a fault of the disk: look into the service's log, then start it again";
+        Some(what.to_owned())
+    } else if of_store.index.lacking > 0 {
+        let lacking = of_store.index.lacking;
+        Some(format!(
+            "the index is being built anew and lacks {lacking} memories, which searches do not find yet: wait until it is complete"
+        ))
+    } else {
+        app.model.remedy()
     };
     api::Status {
         status: if remedy.is_some() { api::StatusKind::Degraded } else { api::StatusKind::Ok },
@@ -58,6 +62,7 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
             documents: of_store.index.documents,
             terms: of_store.index.terms,
             bytes: of_store.index.bytes,
+            lacking: of_store.index.lacking,
         },
         storage_bytes: of_store.storage_bytes,
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
@@ -74,15 +79,14 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     if app.is_stopping() {
         return Err(Failure::stopping());
     }
-    let store = Arc::clone(&app.store);
-    let status = app.reads.run(move || store.status()).await??;
-    if status.write_fault.is_some() {
+    if app.store.write_fault().is_some() {
         return Err(Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "the store takes no more writes",
         ));
     }
-    Ok(json(StatusCode::OK, &api::Readiness { status: "ready".to_owned() }))
+    let status = if app.store.index_progress().is_some() { "indexing" } else { "ready" };
+    Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned() }))
 }
 
 /// For readers on this machine, and for others with a token of scope admin.

@@ -9,6 +9,7 @@ mod lifecycle;
 mod limits;
 mod links;
 mod model;
+mod rebuild;
 mod search;
 mod times;
 mod transfer;
