@@ -1,3 +1,4 @@
+mod memo;
 mod scan;
 
 use std::collections::HashMap;
@@ -5,6 +6,7 @@ use std::fmt;
 
 use bm25::{DefaultTokenizer, Language, Tokenizer};
 
+use self::memo::Memos;
 use self::scan::Purpose;
 
 /// Terms longer than this are cut, so that a megabyte without a space does not become a term.
@@ -32,6 +34,7 @@ const WEIGHT_MAX: f32 = 1e9;
 pub struct Analyzer {
     stopping: DefaultTokenizer,
     unstopped: DefaultTokenizer,
+    memos: Memos,
 }
 
 impl fmt::Debug for Analyzer {
@@ -49,7 +52,7 @@ impl Analyzer {
                 .stopwords(stopwords)
                 .build()
         };
-        Self { stopping: tokenizer(true), unstopped: tokenizer(false) }
+        Self { stopping: tokenizer(true), unstopped: tokenizer(false), memos: Memos::default() }
     }
 
     /// The terms of a text as a document's field has them, in order, repetitions included.
@@ -82,7 +85,7 @@ impl Analyzer {
 
     fn analyze(&self, text: &str, purpose: Purpose) -> Vec<String> {
         let scanned = scan::scan(text, purpose);
-        let mut terms = self.stopping.tokenize(&scanned.words);
+        let mut terms = self.memos.terms(&scanned.words, &|it| self.stopping.tokenize(it));
         terms.extend(scanned.grams);
         if terms.is_empty() {
             terms = self.unstopped.tokenize(&scanned.words);
