@@ -67,6 +67,15 @@ impl Samples {
     }
 }
 
+impl IntoIterator for Samples {
+    type Item = f64;
+    type IntoIter = std::vec::IntoIter<f64>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Extend<f64> for Samples {
     fn extend<I: IntoIterator<Item = f64>>(&mut self, seconds: I) {
         self.0.extend(seconds);

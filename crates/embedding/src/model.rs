@@ -1,7 +1,12 @@
 //! A loaded model: texts in, vectors of unit length out.
 
+mod attention;
 mod encoder;
+mod math;
+mod packed;
 mod plan;
+mod product;
+mod simd;
 mod terms;
 
 use std::fmt;
@@ -16,9 +21,9 @@ use crate::{Error, Result};
 
 /// A sentence model in memory.
 ///
-/// `embed` takes `&self`, so one model serves many threads. A call runs on the thread that makes
-/// it and, for the larger products, on rayon's global pool (candle's way), which has as many
-/// threads as the machine has cores unless the host builds the pool otherwise or sets
+/// `embed` takes `&self`, so one model serves many threads. A call with one text runs on the thread
+/// that makes it; one with many texts, beyond about 192 terms, on rayon's global pool, which has as
+/// many threads as the machine has cores unless the host builds the pool otherwise or sets
 /// `RAYON_NUM_THREADS`. A host that also answers requests should embed from a thread of its own
 /// and in calls of bounded size.
 pub struct Model {
@@ -36,7 +41,8 @@ impl Model {
     /// they are there `1_Pooling/config.json` (mean or first), `modules.json`,
     /// `sentence_bert_config.json` and `tokenizer_config.json` (how long a text may be).
     ///
-    /// Reads the weights once (twice their size is needed for a moment), digests all files, and
+    /// Reads the weights once (twice their size is needed for a moment), keeps them as 16-bit floats
+    /// where these hold them, digests all files, and
     /// embeds one text as a trial, so that a model that loads also works.
     ///
     /// # Errors
@@ -103,8 +109,9 @@ impl Model {
 
     /// The vector of each text, in the texts' order, each of unit length.
     ///
-    /// Texts are sorted by length and run in batches of about equal length. The vector of a text
-    /// is the same, to 1e-6 in each number, whatever it is embedded together with.
+    /// The vector of a text has the same bits whatever it is embedded together with and on however
+    /// many threads; to 1e-6 in each number with a model that candle's own network runs (see
+    /// `docs/models.md`, exactness).
     ///
     /// # Errors
     ///
@@ -117,16 +124,8 @@ impl Model {
             .map(|text| self.terms.of(text))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(failed)?;
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for batch in plan::batches(&rows) {
-            let terms: Vec<&[u32]> = batch.iter().map(|&row| rows[row].as_slice()).collect();
-            let embedded =
-                self.encoder.encode(&terms).map_err(|error| failed(error.to_string()))?;
-            for (row, vector) in batch.into_iter().zip(embedded) {
-                vectors[row] = unit_length(vector).map_err(failed)?;
-            }
-        }
-        Ok(vectors)
+        let vectors = self.encoder.encode(&rows).map_err(failed)?;
+        vectors.into_iter().map(|vector| unit_length(vector).map_err(failed)).collect()
     }
 }
 

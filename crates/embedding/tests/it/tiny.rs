@@ -1,11 +1,13 @@
-//! A whole model of a few kilobytes: one layer, eight dimensions, the alphabet for words. It means
+//! A whole model of a few kilobytes: one layer, 64 dimensions, the alphabet for words. It means
 //! nothing, but it is loaded, fetched, and broken, as a real one is.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) const DIMENSIONS: usize = 8;
+pub(crate) const DIMENSIONS: usize = 64;
+
+const INNER: usize = 96;
 
 pub(crate) fn config() -> Value {
     json!({
@@ -14,7 +16,7 @@ pub(crate) fn config() -> Value {
         "hidden_size": DIMENSIONS,
         "num_hidden_layers": 1,
         "num_attention_heads": 2,
-        "intermediate_size": 16,
+        "intermediate_size": INNER,
         "hidden_act": "gelu",
         "max_position_embeddings": 64,
         "type_vocab_size": 2,
@@ -73,7 +75,7 @@ pub(crate) fn half_weights(seed: u64) -> Vec<u8> {
 }
 
 fn weights_as(kind: &str, seed: u64, bytes: impl Fn(f32) -> Vec<u8>) -> Vec<u8> {
-    let (width, inner) = (DIMENSIONS, 16);
+    let (width, inner) = (DIMENSIONS, INNER);
     let mut shapes = vec![
         ("embeddings.word_embeddings.weight".to_owned(), vec![vocabulary().len(), width]),
         ("embeddings.position_embeddings.weight".to_owned(), vec![64, width]),

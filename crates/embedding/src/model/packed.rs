@@ -1,0 +1,144 @@
+//! The network in the form that runs fast: packed weights, no padding, a few passes over memory.
+//!
+//! The terms of several texts follow each other as the rows of one matrix; only attention sees
+//! where a text ends.
+#![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
+
+use half::f16;
+
+use super::attention::{Attention, Scratch};
+use super::math::Norm;
+use super::product::Linear;
+use super::simd::{Kernel, LANES, Simd, Task};
+
+/// The whole network.
+#[derive(Debug)]
+pub(super) struct Packed {
+    pub(super) kernel: Kernel,
+    /// A row for each word.
+    pub(super) words: Vec<f16>,
+    /// A row for each position, that of the first type of text added.
+    pub(super) positions: Vec<f32>,
+    pub(super) norm: Norm,
+    pub(super) layers: Vec<Layer>,
+    /// The numbers of one head of attention.
+    pub(super) head: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Layer {
+    /// Query, key and value, side by side.
+    pub(super) attention: Linear,
+    pub(super) attended: Linear,
+    pub(super) attended_norm: Norm,
+    pub(super) inner: Linear,
+    pub(super) outer: Linear,
+    pub(super) outer_norm: Norm,
+}
+
+impl Packed {
+    fn width(&self) -> usize {
+        self.norm.bias.len()
+    }
+
+    /// The vector of each term of each row, all in a line.
+    pub(super) fn run(&self, rows: &[&[u32]]) -> Result<Vec<f32>, String> {
+        let (width, kernel) = (self.width(), self.kernel);
+        self.check(rows)?;
+        let count: usize = rows.iter().map(|row| row.len()).sum();
+        let inner = self.layers.iter().map(|it| it.inner.width()).max().unwrap_or(0);
+        let mut hidden = vec![0.0; count * width];
+        let mut memory = vec![0.0; count * (width + inner.max(3 * width))];
+        let (narrow, wide) = memory.split_at_mut(count * width);
+        let mut scratch = Scratch::default();
+        kernel.run(Embed { network: self, rows, output: &mut hidden });
+        for layer in &self.layers {
+            let input = &mut wide[..count * 3 * width];
+            kernel.run(layer.attention.of(&hidden, input));
+            let mut from = 0;
+            for row in rows {
+                let to = from + row.len();
+                kernel.run(Attention {
+                    head: self.head,
+                    input: &input[from * 3 * width..to * 3 * width],
+                    output: &mut narrow[from * width..to * width],
+                    width,
+                    scratch: &mut scratch,
+                });
+                from = to;
+            }
+            let attended = &mut wide[..count * width];
+            kernel.run(layer.attended.of(narrow, attended));
+            kernel.run(Add { norm: &layer.attended_norm, rows: &mut hidden, added: attended });
+            let inner = &mut wide[..count * layer.inner.width()];
+            kernel.run(layer.inner.of(&hidden, inner).activated());
+            kernel.run(layer.outer.of(inner, narrow));
+            kernel.run(Add { norm: &layer.outer_norm, rows: &mut hidden, added: narrow });
+        }
+        Ok(hidden)
+    }
+
+    fn check(&self, rows: &[&[u32]]) -> Result<(), String> {
+        let width = self.width();
+        let (words, positions) = (self.words.len() / width, self.positions.len() / width);
+        for row in rows {
+            if row.len() > positions {
+                return Err(format!(
+                    "a text has {} terms; it has {positions} positions",
+                    row.len()
+                ));
+            }
+            if let Some(word) = row.iter().find(|&&word| word as usize >= words) {
+                return Err(format!("a text has the word {word}; it has {words} words"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The words of texts to their first vectors.
+struct Embed<'a> {
+    network: &'a Packed,
+    rows: &'a [&'a [u32]],
+    output: &'a mut [f32],
+}
+
+impl Task for Embed<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Packed { words, positions, norm, .. } = self.network;
+        let width = self.network.width();
+        let terms = self.rows.iter().flat_map(|row| row.iter().enumerate());
+        for ((position, &word), output) in terms.zip(self.output.chunks_exact_mut(width)) {
+            let word = &words[word as usize * width..][..width];
+            for (from, to) in
+                word.as_chunks::<LANES>().0.iter().zip(output.as_chunks_mut::<LANES>().0)
+            {
+                simd.store(simd.load_halves(from), to);
+            }
+            norm.add(simd, output, &positions[position * width..][..width]);
+        }
+    }
+}
+
+/// What a step found, added to what was there, and normed.
+struct Add<'a> {
+    norm: &'a Norm,
+    rows: &'a mut [f32],
+    added: &'a [f32],
+}
+
+impl Task for Add<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let width = self.norm.bias.len();
+        let rows = self.rows.chunks_exact_mut(width);
+        for (row, added) in rows.zip(self.added.chunks_exact(width)) {
+            self.norm.add(simd, row, added);
+        }
+    }
+}
