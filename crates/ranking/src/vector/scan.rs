@@ -44,7 +44,8 @@ struct Candidate {
 /// Whether a block's filter or its codes come first.
 ///
 /// The limits first, then a filter has little to do. But where the limits leave out little, or the
-/// filter nearly everything, it comes first, and blocks that it empties are not read.
+/// filter so much that it empties seven blocks in eight, it comes first, and the blocks that it empties
+/// are not read. (To read one block in four takes as long as to read them all: memory is fast in order.)
 #[derive(Debug, Default)]
 struct Order {
     asked: u64,
@@ -54,7 +55,7 @@ struct Order {
 
 impl Order {
     fn is_filter_first(&self) -> bool {
-        self.are_limits_wide || BLOCK_ROWS as u64 * self.passed < self.asked
+        self.are_limits_wide || 8 * BLOCK_ROWS as u64 * self.passed < self.asked
     }
 
     fn filtered(&mut self, asked: usize, passed: u32) {
