@@ -14,6 +14,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
     ("waypost-embedding", &[]),
+    ("waypost-events", &[]),
+    ("waypost-flows", &["waypost-events"]),
     ("waypost-log", &[]),
     ("waypost-memory", &["waypost-log", "waypost-ranking"]),
     ("waypost-project", &[]),

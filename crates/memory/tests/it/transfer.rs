@@ -13,6 +13,8 @@ fn filled() -> World {
             ("float".to_owned(), MetadataValue::Float(2.0)),
             ("int".to_owned(), MetadataValue::Integer(2)),
             ("tiny".to_owned(), MetadataValue::Float(1e-300)),
+            // A reader that rounds each step gives its neighbour.
+            ("exact".to_owned(), MetadataValue::Float(2.974_775_561_277_169_5e-308)),
         ]
         .into(),
         session: Some("s".to_owned()),

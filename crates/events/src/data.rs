@@ -1,0 +1,279 @@
+use std::fmt;
+
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::kind::is_name_char;
+use crate::{DATA_BYTES_MAX, KEY_BYTES_MAX, KEYS_MAX, Number, VALUE_BYTES_MAX};
+
+/// What an event says beyond its type: up to 64 names with a value each, in the order given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Data(Vec<(String, Value)>);
+
+/// A text or a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// Without NUL characters.
+    Text(String),
+    /// Finite.
+    Number(Number),
+}
+
+impl Data {
+    /// Adds a value.
+    ///
+    /// # Errors
+    /// If the name is there already or is no name, if the text is too long or has a NUL character,
+    /// or if the data would have too many names or bytes.
+    pub fn insert(&mut self, key: &str, value: impl Into<Value>) -> Result<(), InvalidData> {
+        let value = value.into();
+        let invalid = |what: String| Err(InvalidData { key: key.to_owned(), what });
+        let mut letters = key.chars();
+        if !letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
+            || !letters.all(is_name_char)
+            || key.len() > KEY_BYTES_MAX
+        {
+            return invalid(format!(
+                "a key is a letter or _ and then letters, digits, _ and -, {KEY_BYTES_MAX} at most"
+            ));
+        }
+        if self.get(key).is_some() {
+            return invalid("the key is there twice".to_owned());
+        }
+        if self.0.len() == KEYS_MAX {
+            return invalid(format!("there are more than {KEYS_MAX} keys"));
+        }
+        if let Value::Text(text) = &value {
+            if text.contains('\0') {
+                return invalid("the text has a NUL character".to_owned());
+            }
+            if text.len() > VALUE_BYTES_MAX {
+                let len = text.len();
+                return invalid(format!("the text has {len} bytes; {VALUE_BYTES_MAX} are allowed"));
+            }
+        }
+        let bytes = self.bytes() + key.len() + value.bytes();
+        if bytes > DATA_BYTES_MAX {
+            return invalid(format!(
+                "with it the data has {bytes} bytes; {DATA_BYTES_MAX} are allowed"
+            ));
+        }
+        self.0.push((key.to_owned(), value));
+        Ok(())
+    }
+
+    /// The value of a name.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The names and values, in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(|(key, value)| key.len() + value.bytes()).sum()
+    }
+}
+
+impl Value {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Number(_) => size_of::<f64>(),
+        }
+    }
+}
+
+/// The text itself, or the number as JSON writes it.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Number> for Value {
+    fn from(number: Number) -> Self {
+        Self::Number(number)
+    }
+}
+
+/// A name or value that an event's data cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key:?}: {what}")]
+pub struct InvalidData {
+    /// The name at fault.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub what: String,
+}
+
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Number(number) => match number.whole() {
+                Some(it) => match u64::try_from(it) {
+                    Ok(it) => serializer.serialize_u64(it),
+                    Err(_) => serializer.serialize_i64(it as i64),
+                },
+                None => serializer.serialize_f64(number.float()),
+            },
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Data {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Data;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("names with a text or a number each")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data, A::Error> {
+                let mut data = Data::default();
+                while let Some(key) = map.next_key::<String>()? {
+                    let value: Value = map.next_value()?;
+                    data.insert(&key, value).map_err(de::Error::custom)?;
+                }
+                Ok(data)
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// A boolean is taken as the text `true` or `false`.
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Scalar;
+
+        impl Visitor<'_> for Scalar {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a finite number or a boolean")
+            }
+
+            fn visit_bool<E>(self, it: bool) -> Result<Value, E> {
+                Ok(Value::Text(it.to_string()))
+            }
+
+            fn visit_i64<E>(self, it: i64) -> Result<Value, E> {
+                Ok(Number::from(it).into())
+            }
+
+            fn visit_u64<E>(self, it: u64) -> Result<Value, E> {
+                Ok(Number::from(it).into())
+            }
+
+            fn visit_f64<E: de::Error>(self, it: f64) -> Result<Value, E> {
+                Number::from_float(it)
+                    .map(Value::Number)
+                    .ok_or_else(|| E::custom("the number is not finite"))
+            }
+
+            fn visit_str<E>(self, it: &str) -> Result<Value, E> {
+                Ok(it.into())
+            }
+
+            fn visit_string<E>(self, it: String) -> Result<Value, E> {
+                Ok(it.into())
+            }
+        }
+
+        deserializer.deserialize_any(Scalar)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<Data, String> {
+        serde_json::from_str(json).map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn data_comes_back_as_it_was_given() {
+        let json = r#"{"b":"x","a":-1,"n":18446744073709551615,"f":0.1,"_-9":""}"#;
+        let data = read(json).unwrap();
+        assert_eq!(serde_json::to_string(&data).unwrap(), json);
+        assert_eq!(data.get("n").unwrap().to_string(), "18446744073709551615");
+    }
+
+    #[test]
+    fn a_boolean_is_a_text() {
+        assert_eq!(read(r#"{"improved":true}"#).unwrap().get("improved"), Some(&"true".into()));
+    }
+
+    #[test]
+    fn what_is_no_data_is_refused() {
+        let many: Vec<String> = (0..65).map(|it| format!("\"k{it}\":1")).collect();
+        for (json, said) in [
+            ("[]", "invalid type"),
+            ("null", "invalid type"),
+            (r#"{"a":null}"#, "invalid type"),
+            (r#"{"a":{"b":1}}"#, "invalid type"),
+            (r#"{"a":[1]}"#, "invalid type"),
+            (r#"{"a":1e400}"#, "out of range"),
+            (r#"{"a":1,"a":2}"#, "twice"),
+            (r#"{"":1}"#, "a key is"),
+            (r#"{"a.b":1}"#, "a key is"),
+            (r#"{"a b":1}"#, "a key is"),
+            (r#"{"9":1}"#, "a key is"),
+            (r#"{"a":"\u0000"}"#, "NUL"),
+            (&format!("{{{}}}", many.join(",")), "more than 64"),
+            (&format!(r#"{{"a":"{}"}}"#, "x".repeat(VALUE_BYTES_MAX + 1)), "65537 bytes"),
+        ] {
+            let error = read(json).unwrap_err();
+            assert!(error.contains(said), "{json:.60}: {error}");
+        }
+        let full: Vec<String> =
+            (0..5).map(|it| format!("\"k{it}\":\"{}\"", "x".repeat(60 << 10))).collect();
+        assert!(
+            read(&format!("{{{}}}", full.join(","))).unwrap_err().contains("262144 are allowed")
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Conditions: whether an event is one that a flow wants, beyond its type.
+//!
+//! The syntax is a part of CEL's (Common Expression Language), the meaning is made for data that comes
+//! from JSON and from command lines alike: evaluation cannot fail, costs no more than the
+//! condition is long, and what is not known never counts as true.
+
+mod eval;
+mod lex;
+mod parse;
+
+use std::fmt;
+use std::str::FromStr;
+
+use waypost_events::{Data, EventType};
+
+pub use self::eval::{Finding, Truth};
+use self::parse::Node;
+use crate::scalar::from_text;
+
+/// The longest condition, in bytes.
+pub const CONDITION_BYTES_MAX: usize = 1024;
+
+/// An expression over an event, such as `data.improved == "true" && data.delta > 0.1`.
+///
+/// ```text
+/// expr    = and { "||" and }           and  = not { "&&" not }
+/// not     = "!" not | cmp              cmp  = term [ op term ] | term "in" list
+/// op      = "==" | "!=" | "<" | "<=" | ">" | ">="
+/// term    = literal | path | call | "(" expr ")"
+/// path    = "data." key | "data[" text "]" | "type" | "namespace" | "name" | "source" | "id" | "depth"
+/// call    = "has(" path ")" | path "." ("startsWith" | "endsWith" | "contains" | "matches") "(" text ")"
+/// literal = 'text' | "text" | number | "true" | "false"         list = "[" [ literal { "," literal } ] "]"
+/// ```
+///
+/// - A text beside a number is compared as a number if the whole text is a decimal number; else
+///   the two are unequal and neither is less. `data.delta > 0.9` holds for `0.95` and for `"0.95"`.
+/// - `true` beside a text is the text `true`.
+/// - What the event does not have is unknown, and so is what is made of it, unless the rest
+///   decides: `false && unknown` is false. [`Truth::Unknown`] is not true, nor is its negation.
+///   `data.status != "failed"` does not hold for an event without `status`; `has` asks for that.
+/// - `matches` looks anywhere in the text, with regular expressions that take linear time.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    source: String,
+    root: Node,
+}
+
+/// What a condition can ask about.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The event's id.
+    pub id: u64,
+    /// The event's type.
+    pub kind: &'a EventType,
+    /// Who published it.
+    pub source: &'a str,
+    /// How many flows' runs led to it.
+    pub depth: u32,
+    /// What it says.
+    pub data: &'a Data,
+}
+
+impl Condition {
+    /// Whether it holds for an event.
+    pub fn holds(&self, facts: &Facts<'_>) -> Truth {
+        self.root.truth(facts)
+    }
+
+    /// What each comparison of it comes to for an event, in the order written.
+    pub fn explain(&self, facts: &Facts<'_>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        self.root.explain(&self.source, facts, &mut findings);
+        findings
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.source
+    }
+}
+
+impl FromStr for Condition {
+    type Err = InvalidCondition;
+
+    fn from_str(source: &str) -> Result<Self, InvalidCondition> {
+        parse::condition(source).map(|root| Self { source: source.to_owned(), root })
+    }
+}
+
+from_text!(Condition: "a condition");
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source)
+    }
+}
+
+/// A text that is no condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} (character {column} of the condition)")]
+pub struct InvalidCondition {
+    /// Where, in characters from 1.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+//! Flow files: what a flow may say, and what is wrong with a file that cannot be read.
+
+mod action;
+mod read;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use waypost_events::Pattern;
+
+pub use self::action::{Action, EmitValue, Kind, OnInterrupt, Retry, RetryOn, Values};
+pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, InvalidFile, parse};
+use crate::scalar::from_text;
+use crate::{Condition, Span};
+
+/// What to do when an event comes that a pattern and a condition select.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Flow {
+    /// Unique in a project: what the flow has seen is kept under it.
+    pub name: FlowName,
+    /// For people.
+    pub description: Option<String>,
+    /// Whether it runs.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Which events it wants.
+    pub trigger: Trigger,
+    /// Where it begins when it is new.
+    #[serde(default)]
+    pub start: Start,
+    /// How many of its runs go on at once.
+    #[serde(default)]
+    pub concurrency: Concurrency,
+    /// If given, it runs once the events have been quiet for a while, for the last of them.
+    pub debounce: Option<Debounce>,
+    /// If given, events beyond it are skipped, and each skip is recorded.
+    pub rate_limit: Option<RateLimit>,
+    /// How often the flow may be in the chain of runs that led to an event that starts it.
+    #[serde(default)]
+    pub allow_recursion: u32,
+    /// Variables of all its actions.
+    #[serde(default)]
+    pub env: Variables,
+    /// Secrets, by name, that its actions get as variables.
+    #[serde(default)]
+    pub secrets: BTreeSet<String>,
+    /// The folder that its actions run in, within the project.
+    pub cwd: Option<Folder>,
+    /// What is done, in order. At least one.
+    pub actions: Vec<Action>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Which events a flow wants.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Trigger {
+    /// By type.
+    pub pattern: Pattern,
+    /// By what they say; without one, every event of these types.
+    pub condition: Option<Condition>,
+}
+
+/// Where a new flow begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// With the next event.
+    #[default]
+    Latest,
+    /// With the oldest event that is kept.
+    Earliest,
+    /// After this event.
+    After(u64),
+}
+
+impl FromStr for Start {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "latest" => Ok(Self::Latest),
+            "earliest" => Ok(Self::Earliest),
+            _ => match text.strip_prefix("after ").map(str::parse) {
+                Some(Ok(id)) => Ok(Self::After(id)),
+                _ => Err(format!("{text:?} is unknown; write latest, earliest or after ID")),
+            },
+        }
+    }
+}
+
+/// How many runs of a flow go on at once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Concurrency {
+    /// At least 1.
+    pub limit: u32,
+    /// If given, the limit holds for each value of this name apart.
+    pub key: Option<DataKey>,
+    /// What becomes of a run beyond the limit.
+    pub mode: Mode,
+    /// Runs that may wait; what is more is skipped, and the skip is recorded.
+    pub max_queued: u32,
+}
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        Self { limit: 1, key: None, mode: Mode::Queue, max_queued: 10_000 }
+    }
+}
+
+/// What becomes of a run beyond the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It waits, in the order of the events.
+    Queue,
+    /// It is skipped, and the skip is recorded.
+    Skip,
+    /// It takes the place of the oldest, which is ended.
+    Restart,
+}
+
+/// Runs only once the events have been quiet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Debounce {
+    /// For so long no further event has come.
+    pub quiet: Span,
+    /// It runs after this at the latest, quiet or not.
+    pub max: Option<Span>,
+    /// If given, each value of this name is waited for apart.
+    pub key: Option<DataKey>,
+}
+
+/// How often a flow may run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RateLimit {
+    /// So many runs, at least 1,
+    pub runs: u32,
+    /// in so long.
+    pub per: Span,
+    /// If given, each value of this name is counted apart.
+    pub key: Option<DataKey>,
+}
+
+/// A flow's name: 1 to 64 letters, digits, `_` and `-`, a letter or digit first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowName(String);
+
+impl FlowName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FlowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for FlowName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+        let right = text.starts_with(|it: char| it.is_ascii_alphanumeric())
+            && text.chars().all(is_part)
+            && text.len() <= 64;
+        if right {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!(
+            "{text:?} is no name of a flow: 1 to 64 letters, digits, _ and -, a letter or digit first"
+        ))
+    }
+}
+
+/// A name in the event's data, written `data.key`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataKey(String);
+
+impl DataKey {
+    /// The name, without `data.`.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for DataKey {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("data.") {
+            Some(key) if !key.is_empty() => Ok(Self(key.to_owned())),
+            _ => Err(format!("{text:?} names no value of the event; write data.key")),
+        }
+    }
+}
+
+/// A folder within the project, by a relative path that does not leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder(String);
+
+impl Folder {
+    /// The path, relative to the project.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Folder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        use std::path::{Component, Path};
+
+        let inside = Path::new(text)
+            .components()
+            .all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+        if inside && !text.is_empty() && !text.contains('\0') {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("{text:?} is no folder within the project; write a relative path without .."))
+    }
+}
+
+/// Names and values for a process's environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Variables(pub Vec<(String, String)>);
+
+from_text! {
+    Start: "latest, earliest or after ID",
+    FlowName: "a flow's name",
+    DataKey: "data.key",
+    Folder: "a folder within the project",
+}
+
+#[cfg(test)]
+mod tests;

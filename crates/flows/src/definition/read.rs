@@ -1,0 +1,87 @@
+use serde::Deserialize;
+
+use super::Flow;
+
+/// The largest flow file.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// The most flows in one file.
+pub const FLOWS_MAX: usize = 1000;
+
+/// Why a flow file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct InvalidFile {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1: the beginning of the value that is wrong.
+    pub column: usize,
+    /// Where in the document (`flows[0].trigger`), what is wrong, and what would be right.
+    pub message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    flows: Vec<Flow>,
+}
+
+/// The flows of a YAML file, in the order written.
+///
+/// # Errors
+/// At the first thing that is wrong. Nothing of the file is taken then.
+pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
+    let at_start = |message| InvalidFile { line: 1, column: 1, message };
+    if text.len() > FILE_BYTES_MAX {
+        let message = format!("the file has {} bytes; {FILE_BYTES_MAX} are allowed", text.len());
+        return Err(at_start(message));
+    }
+    let flows = serde_yaml::from_str::<File>(text).map_err(|it| located(&it))?.flows;
+    if flows.len() > FLOWS_MAX {
+        return Err(at_start(format!("there are {} flows; {FLOWS_MAX} are allowed", flows.len())));
+    }
+    for (number, flow) in flows.iter().enumerate() {
+        let problem = if flow.actions.is_empty() {
+            Some("there is no action")
+        } else if flow.concurrency.limit == 0 {
+            Some("concurrency.limit is 1 or more")
+        } else if flow.rate_limit.as_ref().is_some_and(|it| it.runs == 0) {
+            Some("rate_limit.runs is 1 or more")
+        } else if flows[..number].iter().any(|it| it.name == flow.name) {
+            Some("another flow has this name")
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            let (line, column) = name_place(text, flow.name.as_str(), number, &flows);
+            let message = format!("flows[{number}] ({}): {problem}", flow.name);
+            return Err(InvalidFile { line, column, message });
+        }
+    }
+    Ok(flows)
+}
+
+/// `serde_yaml` puts the place at the end of its message.
+fn located(error: &serde_yaml::Error) -> InvalidFile {
+    let text = error.to_string();
+    let Some(location) = error.location() else {
+        return InvalidFile { line: 1, column: 1, message: text };
+    };
+    let place = format!(" at line {} column {}", location.line(), location.column());
+    let message = text.replacen(&place, "", 1);
+    InvalidFile { line: location.line(), column: location.column(), message }
+}
+
+/// Where a flow's name stands: its line that reads `name: NAME`, counted among flows of that name.
+fn name_place(text: &str, name: &str, number: usize, flows: &[Flow]) -> (usize, usize) {
+    let earlier = flows[..number].iter().filter(|it| it.name.as_str() == name).count();
+    text.lines()
+        .enumerate()
+        .filter_map(|(line, it)| {
+            let at = it.find("name:")?;
+            let value = it[at + 5..].trim_start();
+            let value = value.trim_start_matches(['"', '\'']);
+            value.starts_with(name).then(|| (line + 1, it[..at].chars().count() + 1))
+        })
+        .nth(earlier)
+        .unwrap_or((1, 1))
+}

@@ -1,0 +1,126 @@
+use super::{Flow, Kind, Mode, parse};
+
+fn one(text: &str) -> Flow {
+    let flows = parse(text).unwrap_or_else(|it| panic!("{it}\n{text}"));
+    flows.into_iter().next().unwrap()
+}
+
+#[test]
+fn the_smallest_flow_is_what_it_does_and_when() {
+    let flow = one(r#"
+flows:
+  - name: auto-merge
+    trigger:
+      pattern: "eval:scored"
+      condition: data.improved == "true"
+    actions:
+      - type: command
+        command: gh pr merge {{data.pr_number}}
+"#);
+    assert_eq!(flow.name.as_str(), "auto-merge");
+    assert!(flow.enabled);
+    assert_eq!(flow.concurrency.limit, 1);
+    let Kind::Command(command) = &flow.actions[0].kind else { panic!("{flow:?}") };
+    assert_eq!(command.script(), "gh pr merge \"${WAYPOST_VALUE_0}\"");
+}
+
+#[test]
+fn a_flow_can_say_everything() {
+    let flow = one(r#"
+flows:
+  - name: all
+    description: Everything there is.
+    enabled: false
+    trigger: { pattern: "kanban:*" }
+    start: after 12
+    concurrency: { limit: 2, key: data.task, mode: restart, max_queued: 5 }
+    debounce: { quiet: 5s, max: 1m, key: data.task }
+    rate_limit: { runs: 60, per: 1m }
+    allow_recursion: 1
+    env: { A: "1" }
+    secrets: [GH_TOKEN]
+    cwd: tools
+    actions:
+      - { type: exec, exec: [gh, pr, merge, "{{data.pr}}"], allow_dash: true, timeout: 2m,
+          retry: { max: 3, initial: 2s, factor: 3, cap: 1m, on: [failure] }, on_interrupt: fail }
+      - { type: emit, event: "kanban:done", data: { task: "{{data.task}}", n: 1, ok: true } }
+      - { type: http, url: "https://example.com/{{data.x}}", body: { a: "{{data.x}}" }, sign: HOOK }
+      - { type: memory.add, content: "{{data.x}}", title: t, memory_type: note, tags: [a], space: s,
+          if: has(data.x), continue_on_error: true, name: remember, env: { B: c }, cwd: a/b }
+"#);
+    assert_eq!(flow.concurrency.mode, Mode::Restart);
+    assert_eq!(flow.actions.len(), 4);
+    assert_eq!(flow.actions[0].timeout.to_string(), "2m");
+    assert_eq!(flow.debounce.unwrap().quiet.to_string(), "5s");
+    assert!(flow.actions[3].condition.is_some());
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let flow = |trigger: &str, action: &str| {
+        format!(
+            "flows:\n  - name: a\n    trigger: {{ {trigger} }}\n    actions:\n      - {action}\n"
+        )
+    };
+    let good = "pattern: \"a:b\"";
+    let big = format!("flows: [] # {}", "x".repeat(1 << 20));
+    let laughs = "a: &a [x,x]\nb: &b [*a,*a]\nflows: *b\n";
+    for (text, line, column, said) in [
+        (flow("pattern: \"*:b\"", "{ type: command, command: ls }"), 3, 25, "character 1"),
+        (
+            flow("pattern: \"a:b\", condition: \"data.a = 1\"", "{ type: command, command: ls }"),
+            3,
+            43,
+            "write == (character 8",
+        ),
+        (flow(good, "{ type: command, command: \"eval {{data.x}}\" }"), 5, 35, "eval would"),
+        (flow(good, "{ type: comand, command: ls }"), 5, 17, "`memory.add`"),
+        (flow(good, "{ type: command }"), 5, 9, "needs command"),
+        (flow(good, "{ type: command, command: ls, url: x }"), 5, 9, "has no url"),
+        (flow(good, "{ type: command, command: ls, timeot: 1s }"), 5, 39, "`timeout`"),
+        (flow(good, "{ type: command, command: ls, timeout: 1 }"), 5, 48, "no length of time"),
+        (flow(good, "{ type: command, command: ls, timeout: 1w }"), 5, 48, "30s"),
+        (flow(good, "{ type: command, command: [ls] }"), 5, 35, "a shell command"),
+        (flow(good, "{ type: command, command: ls, command: ls }"), 5, 9, "duplicate field"),
+        (flow(good, "{ type: command, command: ls, cwd: ../x }"), 5, 44, "without .."),
+        (flow(good, "{ type: command, command: ls, env: { PATH=: x } }"), 5, 44, "no name"),
+        (flow(good, "{ type: command, command: ls, env: { WAYPOST_URL: x } }"), 5, 44, "service's"),
+        (flow(good, "{ type: exec, exec: [\"{{data.x}}\"] }"), 5, 9, "choose the program"),
+        (flow(good, "{ type: exec, exec: [] }"), 5, 9, "needs a program"),
+        (flow(good, "{ type: emit, event: \"flow:x\" }"), 5, 9, "service alone"),
+        (flow(good, "{ type: emit, event: \"a:b\", data: { a: { b: 1 } } }"), 5, 48, "a text"),
+        (
+            flow(good, "{ type: emit, event: \"a:b\", data: { a: 1, a: 2 } }"),
+            5,
+            42,
+            "a is there twice",
+        ),
+        (flow(good, "{ type: emit, event: \"a:b\", data: { a.b: 1 } }"), 5, 9, "a key is"),
+        (flow(good, "!!python/object { type: command }"), 5, 0, ""),
+        ("flows:\n\t- name: a\n".to_owned(), 2, 1, ""),
+        ("flow: []\n".to_owned(), 1, 1, "`flows`"),
+        (String::new(), 1, 1, "flows"),
+        ("flows: []\n---\nflows: []\n".to_owned(), 1, 1, "more than one document"),
+        ("flows:\n  - name: a b\n".to_owned(), 2, 11, "no name of a flow"),
+        (big, 1, 1, "1048576 are allowed"),
+        (laughs.to_owned(), 1, 1, "unknown field `a`"),
+        (format!("flows: {}", "[".repeat(1000)), 1, 0, ""),
+    ] {
+        let error = parse(&text).map(|_| ()).unwrap_err();
+        assert!(error.message.contains(said), "{text:.200}: {error}");
+        if column > 0 {
+            assert_eq!((error.line, error.column), (line, column), "{text:.200}: {error}");
+        }
+    }
+}
+
+#[test]
+fn flows_are_judged_beside_each_other() {
+    let flow = "  - name: a\n    trigger: { pattern: \"a:b\" }\n    actions: [{ type: command, command: ls }]\n";
+    let error = parse(&format!("flows:\n{flow}{flow}")).map(|_| ()).unwrap_err();
+    assert_eq!((error.line, error.column), (5, 5));
+    assert!(error.message.contains("another flow"), "{error}");
+    let none = flow.replace("[{ type: command, command: ls }]", "[]");
+    let error = parse(&format!("flows:\n{none}")).map(|_| ()).unwrap_err();
+    assert!(error.message.contains("no action"), "{error}");
+}

@@ -1,0 +1,89 @@
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::scalar::from_text;
+
+/// A length of time as people write it: `500ms`, `30s`, `2m`, `1h30m`, `7d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+/// The longest: a year.
+const SECONDS_MAX: u64 = 366 * 24 * 60 * 60;
+
+impl FromStr for Span {
+    type Err = InvalidSpan;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSpan> {
+        let invalid = || InvalidSpan { text: text.to_owned() };
+        let mut rest = text;
+        let mut sum = Duration::ZERO;
+        while !rest.is_empty() {
+            let digits = rest.find(|it: char| !it.is_ascii_digit()).ok_or_else(invalid)?;
+            let (number, after) = rest.split_at(digits);
+            let letters = after.find(|it: char| !it.is_ascii_lowercase()).unwrap_or(after.len());
+            let (unit, after) = after.split_at(letters);
+            let number: u64 = number.parse().map_err(|_| invalid())?;
+            let milliseconds = match unit {
+                "ms" => 1,
+                "s" => 1000,
+                "m" => 60_000,
+                "h" => 3_600_000,
+                "d" => 86_400_000,
+                _ => return Err(invalid()),
+            };
+            let part = number.checked_mul(milliseconds).ok_or_else(invalid)?;
+            sum = sum.checked_add(Duration::from_millis(part)).ok_or_else(invalid)?;
+            rest = after;
+        }
+        if sum.is_zero() || sum > Duration::from_secs(SECONDS_MAX) {
+            return Err(invalid());
+        }
+        Ok(Self(sum))
+    }
+}
+
+from_text!(Span: "a length of time, such as 30s");
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.as_millis();
+        for (unit, milliseconds) in
+            [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)]
+        {
+            if rest >= milliseconds {
+                write!(f, "{}{unit}", rest / milliseconds)?;
+                rest %= milliseconds;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text that is no length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no length of time; write 500ms, 30s, 2m, 1h30m or 7d, a year at most")]
+pub struct InvalidSpan {
+    text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_numbers_with_units() {
+        for (text, milliseconds) in
+            [("500ms", 500), ("30s", 30_000), ("1h30m", 5_400_000), ("7d", 604_800_000)]
+        {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span.0.as_millis(), milliseconds);
+            assert_eq!(span.to_string(), text);
+        }
+        for text in
+            ["", "0s", "5", "s", "5 s", "-5s", "1.5s", "5S", "5w", "400d", "99999999999999999999s"]
+        {
+            assert!(text.parse::<Span>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Texts with `{{data.key}}` in them.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use waypost_events::Data;
+
+use crate::scalar::from_text;
+
+/// A value of the event's data in a template: `{{data.key}}` or `{{data.key | default("text")}}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// The name in the event's data.
+    pub key: String,
+    /// What stands there if the event has no such name.
+    pub default: Option<String>,
+}
+
+impl Reference {
+    /// The value as text.
+    ///
+    /// # Errors
+    /// If the event has no such name and no default is given.
+    pub fn value(&self, data: &Data) -> Result<String, MissingKey> {
+        match (data.get(&self.key), &self.default) {
+            (Some(value), _) => Ok(value.to_string()),
+            (None, Some(default)) => Ok(default.clone()),
+            (None, None) => Err(MissingKey { key: self.key.clone() }),
+        }
+    }
+}
+
+/// An event has no value for a template that needs one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the event has no data.{key}; {{{{data.{key} | default(\"…\")}}}} would say what to take then"
+)]
+pub struct MissingKey {
+    /// The name that the template asks for.
+    pub key: String,
+}
+
+/// A text that is no template, or no template that can be made safe.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} (line {line}, character {column} of the text)")]
+pub struct InvalidTemplate {
+    /// From 1.
+    pub line: usize,
+    /// In characters from 1.
+    pub column: usize,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+impl InvalidTemplate {
+    pub(crate) fn new(text: &str, at: usize, what: impl Into<String>) -> Self {
+        let before = &text[..at];
+        let start = before.rfind('\n').map_or(0, |it| it + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[start..].chars().count() + 1,
+            what: what.into(),
+        }
+    }
+}
+
+/// A text whose placeholders are replaced by the values themselves. Not for what a shell reads:
+/// that is [`Command`](crate::Command).
+#[derive(Debug, Clone)]
+pub struct Template {
+    source: String,
+    placeholders: Vec<Placeholder>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Placeholder {
+    pub(crate) reference: Reference,
+    /// The bytes that it takes in the text, braces included.
+    pub(crate) span: Range<usize>,
+}
+
+impl Template {
+    /// The text with the values in it. A value that looks like a placeholder stays as it is.
+    ///
+    /// # Errors
+    /// If the event lacks a name that has no default.
+    pub fn render(&self, data: &Data) -> Result<String, MissingKey> {
+        let mut text = String::with_capacity(self.source.len());
+        let mut at = 0;
+        for placeholder in &self.placeholders {
+            text.push_str(&self.source[at..placeholder.span.start]);
+            text.push_str(&placeholder.reference.value(data)?);
+            at = placeholder.span.end;
+        }
+        text.push_str(&self.source[at..]);
+        Ok(text)
+    }
+
+    /// The values that it takes, in order.
+    pub fn references(&self) -> impl Iterator<Item = &Reference> {
+        self.placeholders.iter().map(|it| &it.reference)
+    }
+
+    /// Whether it begins with a value, so that the value decides what the text looks like.
+    pub fn begins_with_value(&self) -> bool {
+        self.placeholders.first().is_some_and(|it| it.span.start == 0)
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.source
+    }
+}
+
+impl FromStr for Template {
+    type Err = InvalidTemplate;
+
+    fn from_str(source: &str) -> Result<Self, InvalidTemplate> {
+        placeholders(source).map(|placeholders| Self { source: source.to_owned(), placeholders })
+    }
+}
+
+from_text!(Template: "a text");
+
+/// The placeholders of a text, in order. Two braces that no name follows are no placeholder: other
+/// programs have templates, too (`docker inspect -f '{{.Id}}'`).
+pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTemplate> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(open) = text[from..].find("{{").map(|it| from + it) {
+        let inside = open + 2;
+        let first = text[inside..].trim_start().chars().next();
+        if !first.is_some_and(|it| it.is_ascii_alphabetic() || it == '_') {
+            from = inside;
+            continue;
+        }
+        let invalid = |at, what: String| Err(InvalidTemplate::new(text, at, what));
+        let Some(close) = text[inside..].find("}}").map(|it| inside + it) else {
+            return invalid(open, "{{ has no }}".to_owned());
+        };
+        let reference = match reference(&text[inside..close]) {
+            Ok(reference) => reference,
+            Err(what) => return invalid(open, what),
+        };
+        found.push(Placeholder { reference, span: open..close + 2 });
+        from = close + 2;
+    }
+    Ok(found)
+}
+
+fn reference(inside: &str) -> Result<Reference, String> {
+    let (path, filter) = match inside.split_once('|') {
+        Some((path, filter)) => (path.trim(), Some(filter.trim())),
+        None => (inside.trim(), None),
+    };
+    let is_key = |key: &str| {
+        key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+            && key.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
+    };
+    let Some(key) = path.strip_prefix("data.").filter(|it| is_key(it)) else {
+        return Err(format!("{{{{{path}}}}} is unknown; a value of the event is {{{{data.key}}}}"));
+    };
+    let default =
+        match filter {
+            None => None,
+            Some(filter) => Some(default(filter).ok_or_else(|| {
+                format!("after | there can only be default(\"text\"), not {filter}")
+            })?),
+        };
+    Ok(Reference { key: key.to_owned(), default })
+}
+
+fn default(filter: &str) -> Option<String> {
+    let text = filter.strip_prefix("default(")?.strip_suffix(')')?.trim();
+    let quote = text.chars().next().filter(|it| *it == '"' || *it == '\'')?;
+    let text = text.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!text.contains(quote)).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Data {
+        serde_yaml::from_str("{a: x, n: 0.50, b-c: '{{data.a}}'}").unwrap()
+    }
+
+    #[test]
+    fn values_take_the_place_of_placeholders_once() {
+        for (text, wanted) in [
+            ("", ""),
+            ("plain", "plain"),
+            ("<{{data.a}}>", "<x>"),
+            ("{{ data.n }}{{data.b-c}}", "0.5{{data.a}}"),
+            ("{{data.z | default(\"none\")}}", "none"),
+            ("{{data.z|default('')}}", ""),
+            ("{{data.a | default(\"none\")}}", "x"),
+            ("{{.Id}} {{", "{{.Id}} {{"),
+        ] {
+            let template: Template = text.parse().unwrap();
+            assert_eq!(template.render(&data()).unwrap(), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_there_is_an_error() {
+        let template: Template = "{{data.z}}".parse().unwrap();
+        assert_eq!(template.render(&data()).unwrap_err().key, "z");
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused_with_the_place() {
+        for (text, line, column, said) in [
+            ("a\n {{data.a", 2, 2, "no }}"),
+            ("{{dta.a}}", 1, 1, "{{data.key}}"),
+            ("{{data.}}", 1, 1, "{{data.key}}"),
+            ("{{data.a.b}}", 1, 1, "{{data.key}}"),
+            ("{{data.a | upper}}", 1, 1, "default"),
+            ("é{{data.a | default(x)}}", 1, 2, "default"),
+        ] {
+            let error = text.parse::<Template>().unwrap_err();
+            assert_eq!((error.line, error.column), (line, column), "{text}");
+            assert!(error.what.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Reads a flow file, asks whether an event would start the flow, and shows what the shell would get.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, ensure};
+use waypost_events::{Data, EventType};
+use waypost_flows::{Facts, Kind, Truth};
+
+const FILE: &str = r#"
+flows:
+  - name: auto-merge
+    trigger:
+      pattern: "eval:*"
+      condition: data.improved == "true" && data.delta > 0.1
+    actions:
+      - type: command
+        command: echo merging {{data.pr_number}}
+"#;
+
+fn main() -> Result<()> {
+    let flow = waypost_flows::parse(FILE)?.pop().context("a flow")?;
+    let kind: EventType = "eval:scored".parse()?;
+    ensure!(flow.trigger.pattern.matches(&kind));
+
+    // From a command line every value is a text; `delta` is compared as the number that it writes.
+    let mut data = Data::default();
+    data.insert("improved", "true")?;
+    data.insert("delta", "0.25")?;
+    data.insert("pr_number", "7; rm -rf ~")?;
+    let facts = Facts { id: 1, kind: &kind, source: "example", depth: 0, data: &data };
+    let condition = flow.trigger.condition.context("a condition")?;
+    let mut out = std::io::stdout();
+    for finding in condition.explain(&facts) {
+        writeln!(out, "{}: {:?}, {}", finding.text, finding.truth, finding.because)?;
+    }
+    ensure!(condition.holds(&facts) == Truth::True);
+
+    // The value is in a variable: the shell never reads it as code.
+    let Kind::Command(command) = &flow.actions[0].kind else { anyhow::bail!("a command") };
+    ensure!(command.script() == "echo merging \"${WAYPOST_VALUE_0}\"");
+    ensure!(command.variables(&data)?[0].1 == "7; rm -rf ~");
+
+    let error = waypost_flows::parse(&FILE.replace("==", "=")).err().context("an error")?;
+    writeln!(out, "{error}")?;
+    ensure!((error.line, error.column) == (6, 18));
+    Ok(())
+}
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}
