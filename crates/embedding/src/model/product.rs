@@ -16,7 +16,7 @@
 //! | rows | 12 | 20 | 97 | 640 |
 //! |---|---|---|---|---|
 //! | `gemm` as candle builds it (AVX2) | 35 | 47 | 92 | 114 |
-//! | `gemm` with its feature `x86-v4` (AVX-512) | 44 | 63 | 180 | 212 |
+//! | `gemm` with its feature `x86-v4` (AVX-512) | 44 | 63 | 146 | 212 |
 //! | this, panels of 32-bit floats | 76 | 104 | 184 | 216 |
 //! | this, panels of 16-bit floats | 187 | 193 | 231 | 228 |
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
