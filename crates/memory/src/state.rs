@@ -5,6 +5,7 @@
 //! space a digest over its memories, and a stop that was not clean before a reboot means that the
 //! state is built anew. Nothing is lost by that: the log has everything.
 
+mod pending;
 mod rewrite;
 
 use std::fs::{self, File};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 
+use self::pending::Pending;
 pub(crate) use self::rewrite::remove_leftovers;
 use crate::cells::{BLOCKS, Cells, Found, Heads};
 use crate::codec::Malformed;
@@ -42,6 +44,8 @@ type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 #[derive(Debug)]
 pub(crate) struct State {
     cells: RwLock<Cells>,
+    /// Locked before `db`, never after it.
+    pending: RwLock<Pending>,
     /// `None` only while it is opened again after a failed write.
     db: RwLock<Option<sled::Db>>,
     dir: PathBuf,
@@ -94,6 +98,7 @@ impl State {
         }
         let state = Self {
             cells: RwLock::default(),
+            pending: RwLock::default(),
             db: RwLock::new(Some(db)),
             dir: dir.to_path_buf(),
             cache_bytes,
@@ -118,6 +123,9 @@ impl State {
         match self.cells.read_recursive().get(key).map_err(damaged)? {
             Found::Here(value) => return Ok(value),
             Found::InSled => {}
+        }
+        if let Some(waiting) = self.pending.read().get(key) {
+            return Ok(waiting);
         }
         let value = self.guard(|db| db.get(key))?;
         value.map(|it| self.unwrap(key, &it)).transpose()
@@ -177,6 +185,7 @@ impl State {
     }
 
     fn scan_sled(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
+        self.flush()?;
         let db = self.db.read_recursive();
         let mut entries = db.as_ref().ok_or_else(between)?.scan_prefix(prefix);
         loop {
@@ -186,18 +195,25 @@ impl State {
         }
     }
 
-    /// Applies some changes at once.
+    /// Applies some changes at once. sled is given them later, with others, but all at once, too.
     pub(crate) fn write(&self, writes: &[Write]) -> Result<()> {
-        let staged = self.cells.read().stage(writes).map_err(damaged)?;
-        let mut batch = sled::Batch::default();
-        for (key, value) in &staged.rows {
-            match value {
-                Some(value) => batch.insert(key.as_slice(), wrap_value(key, value)),
-                None => batch.remove(key.as_slice()),
-            }
+        let mut staged = self.cells.read().stage(writes).map_err(damaged)?;
+        let rows = std::mem::take(&mut staged.rows);
+        if !self.pending.read().has_room(&rows) {
+            self.flush()?;
         }
-        self.guard(|db| db.apply_batch(batch))?;
+        self.pending.write().extend(rows);
         self.cells.write().take(staged);
+        Ok(())
+    }
+
+    /// Gives sled what waits for it.
+    fn flush(&self) -> Result<()> {
+        let mut pending = self.pending.write();
+        if !pending.is_empty() {
+            self.guard(|db| db.apply_batch(pending.batch()))?;
+            pending.clear();
+        }
         Ok(())
     }
 
@@ -220,12 +236,14 @@ impl State {
         let db = other.db.write().take();
         *self.db.write() = db;
         *self.cells.write() = std::mem::take(&mut other.cells.write());
+        *self.pending.write() = std::mem::take(&mut other.pending.write());
         self.suspect.store(other.suspect.load(Ordering::Acquire), Ordering::Release);
         self.broken.store(false, Ordering::Release);
     }
 
     /// Writes everything to the files and syncs them.
     pub(crate) fn sync(&self) -> Result<()> {
+        self.flush()?;
         self.guard(|db| db.flush())?;
         sync_tree(&self.dir)
     }

@@ -27,7 +27,7 @@ const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// The vectors' files are compacted when they are twice as large as they need be, and this large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
 /// A compaction rewrites a state that takes more than this.
-const STATE_REWRITE_BYTES_MIN: u64 = 32 * 1024 * 1024;
+const STATE_REWRITE_BYTES_MIN: u64 = 16 * 1024 * 1024;
 /// One purge record names so many memories.
 const PURGE_AT_ONCE: usize = 10_000;
 /// A backfill embeds so many memories between two reports of progress.

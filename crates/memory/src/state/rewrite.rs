@@ -4,14 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use super::pending::{BYTES_AT_ONCE, ROWS_AT_ONCE};
 use super::{RUNNING, State, boot_id, open_tree, sync_dir, sync_tree, wrap_value, write_synced};
 use crate::open::remove_dir;
 use crate::{Error, Result};
-
-/// A batch of the copy has so many rows …
-const ROWS_AT_ONCE: usize = 200;
-/// … or so many bytes.
-const BYTES_AT_ONCE: usize = 128 * 1024;
 
 /// What a rewrite may leave behind when it is interrupted.
 pub(crate) fn remove_leftovers(dir: &Path) -> Result<()> {
