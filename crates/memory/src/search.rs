@@ -1,6 +1,6 @@
 //! Finding memories: words and meaning, then what stands beside them, then links.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 
 use waypost_ranking::{
@@ -90,9 +90,20 @@ struct Scoring<'a> {
 }
 
 impl Scoring<'_> {
-    fn candidate(&self, part: u32, slot: Slot, found: bool) -> Candidate {
-        let lexical = if self.lexical_weight > 0.0 { self.text.score(part, slot) } else { 0.0 };
-        let semantic = self.vectors.and_then(|it| it.score(part, slot));
+    /// `lexical`, `semantic`: the scores, where a search has given them already.
+    fn candidate(
+        &self,
+        (part, slot): (u32, Slot),
+        found: bool,
+        lexical: Option<f32>,
+        semantic: Option<f32>,
+    ) -> Candidate {
+        let lexical = if self.lexical_weight > 0.0 {
+            lexical.unwrap_or_else(|| self.text.score(part, slot))
+        } else {
+            0.0
+        };
+        let semantic = semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
         let mut candidate =
             Candidate { part, slot, lexical, semantic, found, ..Candidate::default() };
         candidate.superseded = 1.0;
@@ -102,6 +113,31 @@ impl Scoring<'_> {
             candidate.asks = fact.cues.asks;
         }
         candidate
+    }
+
+    /// What words or meaning found; their scores are not computed again.
+    fn candidates(
+        &self,
+        lexical: &[waypost_ranking::Hit],
+        semantic: &[waypost_ranking::Hit],
+    ) -> Candidates {
+        let mut candidates = Candidates::new();
+        let near: HashMap<u64, f32> = semantic.iter().map(|hit| (hit.id, hit.score)).collect();
+        for hit in lexical {
+            if let Some(id) = MemoryId::new(hit.id) {
+                let (place, semantic) = ((hit.part, hit.slot), near.get(&hit.id).copied());
+                let candidate = self.candidate(place, true, Some(hit.score), semantic);
+                candidates.insert(id, candidate);
+            }
+        }
+        for hit in semantic {
+            if let Some(id) = MemoryId::new(hit.id) {
+                let place = (hit.part, hit.slot);
+                let candidate = || self.candidate(place, true, None, Some(hit.score));
+                candidates.entry(id).or_insert_with(candidate);
+            }
+        }
+        candidates
     }
 
     fn lexical_share(&self, score: f32) -> f64 {
@@ -285,12 +321,7 @@ impl Store {
             lexical_ranks: ranks(&lexical),
             semantic_ranks: ranks(&semantic),
         };
-        let mut candidates = Candidates::new();
-        for hit in lexical.iter().chain(&semantic) {
-            if let Some(id) = MemoryId::new(hit.id) {
-                candidates.entry(id).or_insert_with(|| scoring.candidate(hit.part, hit.slot, true));
-            }
-        }
+        let mut candidates = scoring.candidates(&lexical, &semantic);
         add_beside(view, &scope, &scoring, &mut candidates);
         lend_in_sessions(&scope, &scoring, &mut candidates);
         lend_over_links(view, params, &mut candidates);
@@ -353,7 +384,7 @@ fn add_beside(view: &View, scope: &Scope<'_>, scoring: &Scoring<'_>, candidates:
         if !candidates.contains_key(&id)
             && let Some((part, slot)) = scope.place(view, id)
         {
-            candidates.insert(id, scoring.candidate(part, slot, false));
+            candidates.insert(id, scoring.candidate((part, slot), false, None, None));
         }
     }
 }

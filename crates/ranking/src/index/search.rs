@@ -139,7 +139,27 @@ impl<'a> TextSearch<'a> {
 
     /// The score of one document, the same as a search gives it; 0 if it has none of the terms.
     pub fn score(&self, part: u32, slot: Slot) -> f32 {
-        let units = self.matches(part, slot).iter().map(|matched| matched.units).sum();
+        let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
+            return 0.0;
+        };
+        let Some(forward) = index.forward(slot) else { return 0.0 };
+        let length = index.lengths[slot as usize];
+        let mut wanted = self.by_id[part as usize].as_slice();
+        let mut units = 0;
+        // Both are in order of the terms' numbers.
+        for (id, count, _) in forward.iter() {
+            while let Some((&(first, term), rest)) = wanted.split_first()
+                && first <= id
+            {
+                if first == id {
+                    units += self.scorer.units(term, count, length);
+                }
+                wanted = rest;
+            }
+            if wanted.is_empty() {
+                break;
+            }
+        }
         self.scorer.score(units)
     }
 
@@ -150,8 +170,12 @@ impl<'a> TextSearch<'a> {
         };
         let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
         let wanted = &self.by_id[part as usize];
+        let titles = || forward.iter().filter(|&(_, _, in_title)| in_title);
+        if !titles().any(|(id, _, _)| wanted.binary_search_by_key(&id, |&(id, _)| id).is_ok()) {
+            return TitleMatch::default();
+        }
         let (mut matched_query, mut matched_title, mut title) = (0.0, 0.0, 0.0);
-        for (id, _, _) in forward.iter().filter(|&(_, _, in_title)| in_title) {
+        for (id, _, _) in titles() {
             match wanted.binary_search_by_key(&id, |&(id, _)| id) {
                 Ok(found) => {
                     let at = wanted[found].1;
@@ -187,7 +211,12 @@ impl<'a> TextSearch<'a> {
             .iter()
             .map(|(id, count, _)| {
                 let term = &*index.dictionary.names[id as usize];
-                let idf = self.collection.idf(self.frequency(term));
+                // The statistics are all parts', which may number the term otherwise.
+                let with = match self.parts {
+                    [_] => index.dictionary.frequency(id),
+                    _ => self.frequency(term),
+                };
+                let idf = self.collection.idf(with);
                 let count = f64::from(count);
                 (term.to_owned(), idf * count * (k1 + 1.0) / (count + norm))
             })
