@@ -3,8 +3,8 @@
 //! `speed [--only SECTION,...] [--small] [--out FILE]` prints Markdown. `--small` leaves out what
 //! takes a million of anything. `--out` also writes the tables to a file. Progress goes to stderr.
 //!
-//! What each section needs beside this program is in its own file; a peer that is not installed
-//! is named in the table, not left out in silence.
+//! What each section needs beside this program is in its own file; a peer that is not installed, and
+//! a section that fails, is named in the table, not left out in silence.
 
 mod corpus;
 mod embedding;
@@ -47,7 +47,9 @@ fn main() -> Result<()> {
     for (name, section) in SECTIONS {
         if options.only.is_empty() || options.only.iter().any(|it| it == name) {
             rig::progress(format_args!("== {name}"));
-            section(&options, &mut report)?;
+            if let Err(error) = section(&options, &mut report) {
+                report.close(&format!("The section ended here: {error:#}."));
+            }
         }
     }
     let text = report.end();

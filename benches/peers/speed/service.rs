@@ -3,7 +3,7 @@
 //! Needs the program `service` of a release build, and `redis-server` for the peer.
 
 mod load;
-mod process;
+pub mod process;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -14,6 +14,7 @@ use self::program::Service;
 use crate::Options;
 use crate::corpus::{self, Zipf};
 use crate::rig::{self, Report, Samples, Verdict, count, duration};
+use crate::service::process::service_binary;
 
 const MANY: usize = 100_000;
 const MILLION: usize = 1_000_000;
@@ -25,17 +26,12 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
         "The real `service` as a process, on memories of 500 bytes with vectors of 384 \
          dimensions. Times are from the start of the process, files in the page cache.",
     );
-    let Some(program) = program::find() else {
-        report.row(
-            "the service",
-            "",
-            "not measured",
-            "no program: run `cargo build --release -p waypost-service`, or name one in WAYPOST_SERVICE",
-            None,
-            Verdict::Open,
-        );
-        report.close("");
-        return Ok(());
+    let program = match service_binary() {
+        Ok(program) => program,
+        Err(missing) => {
+            report.close(&missing);
+            return Ok(());
+        }
     };
     let (model, real) = model();
     let limits = [(MANY, 1.0), (MILLION, 5.0)];
@@ -65,8 +61,7 @@ fn model() -> (ModelInfo, bool) {
         dimensions: it.dimensions(),
     });
     let is_real = real.is_some();
-    let made_up =
-        || ModelInfo { name: "none".into(), fingerprint: "none".into(), dimensions: 384 };
+    let made_up = || ModelInfo { name: "none".into(), fingerprint: "none".into(), dimensions: 384 };
     (real.unwrap_or_else(made_up), is_real)
 }
 
@@ -185,7 +180,14 @@ fn memory(
     row("the same after filling it by HTTP", 300.0, megabytes(&service));
     service.stop()?;
     if !real {
-        report.row("the same with the model", "≤ 450 MB", "not measured", "the model is not in the cache", None, Verdict::Open);
+        report.row(
+            "the same with the model",
+            "≤ 450 MB",
+            "not measured",
+            "the model is not in the cache",
+            None,
+            Verdict::Open,
+        );
         return Ok(());
     }
     let service = Service::start(program, project, "all-MiniLM-L6-v2")?;
@@ -217,7 +219,9 @@ fn disk(project: &Path, memories: usize, model: &ModelInfo, report: &mut Report)
         ("all versions, which compaction keeps", texts * (OVERWRITES + 1) as f64 + vectors),
     ] {
         report.row(
-            &format!("disk after {OVERWRITES} overwrites of each and compaction; live text: {what}"),
+            &format!(
+                "disk after {OVERWRITES} overwrites of each and compaction; live text: {what}"
+            ),
             "≤ 3 × live text and vectors",
             &format!("{:.0} MB", used / 1e6),
             &format!("{:.0} MB", live / 1e6),

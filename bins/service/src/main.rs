@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use mimalloc::MiMalloc;
 
-/// A request makes and drops some hundred small pieces, often on two threads: with glibc's
-/// allocator that is a fifth of an add's processor time.
+/// A request makes and drops some hundred small pieces, often on two threads, which glibc's
+/// allocator is slow at.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

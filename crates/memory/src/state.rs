@@ -120,12 +120,11 @@ impl State {
 
     /// The value of a key.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        match self.cells.read_recursive().get(key).map_err(damaged)? {
-            Found::Here(value) => return Ok(value),
-            Found::InSled => {}
+        if let Found::Here(value) = self.cells.read_recursive().get(key).map_err(damaged)? {
+            return Ok(value);
         }
-        if let Some(waiting) = self.pending.read().get(key) {
-            return Ok(waiting);
+        if let Found::Here(value) = self.pending.read().get(key) {
+            return Ok(value);
         }
         let value = self.guard(|db| db.get(key))?;
         value.map(|it| self.unwrap(key, &it)).transpose()

@@ -110,7 +110,8 @@ pub fn overwrite(store: &Store, count: usize, times: usize) -> Result<()> {
                                 content: Some(content(&zipf, id, version)),
                                 ..Patch::default()
                             };
-                            let id = waypost_memory::MemoryId::new(id as u64 + 1).context("an id")?;
+                            let id =
+                                waypost_memory::MemoryId::new(id as u64 + 1).context("an id")?;
                             store.update(id, patch, now)?;
                         }
                     })

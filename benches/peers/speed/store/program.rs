@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -13,17 +13,6 @@ use crate::rig::wall_seconds;
 
 /// How long a start may take before it is given up.
 const START_SECONDS_MAX: f64 = 300.0;
-
-/// Where the program is: as told, or as cargo builds it beside this one.
-pub fn find() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("WAYPOST_SERVICE") {
-        return Some(path.into()).filter(|it: &PathBuf| it.is_file());
-    }
-    let here = std::env::current_exe().ok()?;
-    let beside = here.ancestors().map(|it| it.join("release/service"));
-    let usual = [PathBuf::from("target/release/service")];
-    beside.chain(usual).find(|it| it.is_file())
-}
 
 /// A running service; killed when dropped.
 pub struct Service {
@@ -72,10 +61,12 @@ impl Service {
 
     /// Seconds of processor time that it has used.
     pub fn cpu(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         // After the name in brackets, whose spaces do not count: fields 14 and 15 of proc(5).
         let fields = stat.rsplit(')').next().unwrap_or_default();
-        let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<f64>().ok());
+        let ticks =
+            fields.split_whitespace().skip(11).take(2).filter_map(|it| it.parse::<f64>().ok());
         // Linux tells times to programs in hundredths, whatever its own clock does.
         ticks.sum::<f64>() / 100.0
     }
@@ -120,7 +111,8 @@ impl Service {
     pub fn ready(&self, count: usize) -> Result<f64> {
         loop {
             let (status, _) = self.send("GET", "/readyz", b"")?;
-            if status == 200 && self.status()?["index"]["documents"].as_u64() == Some(count as u64) {
+            if status == 200 && self.status()?["index"]["documents"].as_u64() == Some(count as u64)
+            {
                 return Ok(self.age());
             }
             anyhow::ensure!(self.age() < START_SECONDS_MAX, "it did not become ready");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Write, wrap_value};
+use crate::cells::Found;
 
 /// sled is given so many rows at once …
 pub(super) const ROWS_AT_ONCE: usize = 200;
@@ -21,9 +22,9 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// The value that waits for a key: nothing if none does, `Some(None)` if the key is to go.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        self.rows.get(key).cloned()
+    /// The value that waits for a key, if one does.
+    pub(super) fn get(&self, key: &[u8]) -> Found {
+        self.rows.get(key).map_or(Found::InSled, |it| Found::Here(it.clone()))
     }
 
     /// Whether some rows fit in beside those that wait.
