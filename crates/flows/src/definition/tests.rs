@@ -92,7 +92,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             flow(good, "{ type: emit, event: \"a:b\", data: { a: 1, a: 2 } }"),
             5,
-            42,
+            43,
             "a is there twice",
         ),
         (flow(good, "{ type: emit, event: \"a:b\", data: { a.b: 1 } }"), 5, 9, "a key is"),
