@@ -14,7 +14,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
     ("waypost-embedding", &[]),
-    ("waypost-events", &[]),
+    ("waypost-events", &["waypost-log"]),
     ("waypost-flows", &["waypost-events"]),
     ("waypost-log", &[]),
     ("waypost-memory", &["waypost-log", "waypost-ranking"]),

@@ -82,7 +82,11 @@ impl Data {
         self.0.is_empty()
     }
 
-    fn bytes(&self) -> usize {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self(Vec::with_capacity(count))
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
         self.0.iter().map(|(key, value)| key.len() + value.bytes()).sum()
     }
 }

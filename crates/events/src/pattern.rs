@@ -27,7 +27,12 @@ impl Pattern {
 
     /// Whether it selects events of this type.
     pub fn matches(&self, kind: &EventType) -> bool {
-        if self.prefix { kind.as_str().starts_with(&self.text) } else { kind.as_str() == self.text }
+        self.matches_text(kind.as_str())
+    }
+
+    /// As [`matches`](Self::matches), for the text of a type.
+    pub(crate) fn matches_text(&self, kind: &str) -> bool {
+        if self.prefix { kind.starts_with(&self.text) } else { kind == self.text }
     }
 
     /// What every type that it selects begins with.

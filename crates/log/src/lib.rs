@@ -46,7 +46,7 @@ mod writer;
 pub use entries::Entries;
 pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
 pub use log::Log;
-pub use options::{Compacted, Entry, Keep, OnDamage, Options, Record, Recovery, Report};
+pub use options::{Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report};
 
 /// The largest payload of one record.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;

@@ -14,8 +14,8 @@ use crate::recovery::{Survey, recover};
 use crate::segment::{Cursor, Segment};
 use crate::writer::{Shared, Wish};
 use crate::{
-    BATCH_BYTES_MAX, Compacted, Entry, Error, Keep, Options, PAYLOAD_BYTES_MAX, Record, Recovery,
-    Report, Result,
+    BATCH_BYTES_MAX, Compacted, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX, Record,
+    Recovery, Report, Result,
 };
 
 /// Bytes read at once for one entry.
@@ -140,6 +140,12 @@ impl Log {
     /// How many segment files there are.
     pub fn segments(&self) -> usize {
         self.shared.list().len()
+    }
+
+    /// Each segment file, in order, the one that is being appended to last.
+    pub fn extents(&self) -> Vec<Extent> {
+        let extent = |it: &Arc<Segment>| Extent { first: it.place.base, bytes: it.view.read().end };
+        self.shared.list().iter().map(extent).collect()
     }
 
     /// Removes or replaces entries for good: seals what is there, asks `keep` about each entry

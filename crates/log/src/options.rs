@@ -61,6 +61,15 @@ pub struct Entry {
     pub payload: Vec<u8>,
 }
 
+/// One segment file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The first sequence that it covers.
+    pub first: u64,
+    /// Bytes in use by its header and records.
+    pub bytes: u64,
+}
+
 /// What opening a log found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {

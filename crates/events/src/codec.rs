@@ -1,0 +1,267 @@
+//! An event as bytes, in the log.
+//!
+//! Whatever the bytes are, reading them gives an event or [`Malformed`], and writing what was read
+//! gives the same bytes. `docs/formats.md` describes them for readers.
+
+use crate::event::{LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::{Data, Event, EventType, IdempotencyKey, Lineage, Number, Value};
+
+/// The log's kind of an event.
+pub(crate) const EVENT_KIND: u8 = 1;
+/// The version of its payload that this release writes, and the newest that it reads.
+pub(crate) const EVENT_VERSION: u8 = 1;
+
+const HAS_KEY: u8 = 1;
+const HAS_LINEAGE: u8 = 2;
+
+const TEXT: u8 = 0;
+const WHOLE: u8 = 1;
+const NEGATIVE: u8 = 2;
+const FLOAT: u8 = 3;
+
+/// Bytes that are no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Malformed(pub(crate) &'static str);
+
+type Read<T> = Result<T, Malformed>;
+
+/// What every reader of an event needs; the rest is decoded for those that it concerns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    pub(crate) time_ms: u64,
+    pub(crate) kind: &'a str,
+    pub(crate) key: Option<&'a str>,
+    has_lineage: bool,
+    rest: &'a [u8],
+}
+
+/// Encodes an event, its id aside, which is its place in the log.
+pub(crate) fn encode(event: &Event, key: Option<&IdempotencyKey>) -> Vec<u8> {
+    let Event { kind, data, time_ms, source, lineage, .. } = event;
+    let has_lineage = *lineage != Lineage::default();
+    let mut out = Vec::with_capacity(64 + kind.as_str().len() + source.len() + data.bytes());
+    let flag = |it: bool, flag: u8| if it { flag } else { 0 };
+    out.push(flag(key.is_some(), HAS_KEY) | flag(has_lineage, HAS_LINEAGE));
+    put_number(&mut out, *time_ms);
+    put_text(&mut out, kind.as_str());
+    if let Some(key) = key {
+        put_text(&mut out, key.as_str());
+    }
+    put_text(&mut out, source);
+    if has_lineage {
+        put_number(&mut out, lineage.root.unwrap_or(0));
+        out.push(lineage.depth);
+        out.push(u8::from(lineage.cause.is_some()));
+        if let Some(cause) = &lineage.cause {
+            put_text(&mut out, cause);
+        }
+        put_number(&mut out, lineage.flows.len() as u64);
+        for flow in &lineage.flows {
+            put_text(&mut out, flow);
+        }
+    }
+    put_number(&mut out, data.len() as u64);
+    for (key, value) in data.iter() {
+        put_pair(&mut out, key, value);
+    }
+    out
+}
+
+/// What two drafts with one idempotency key must have in common: type and data, in whatever order
+/// the data's names were given.
+pub(crate) fn canonical(kind: &EventType, data: &Data) -> Vec<u8> {
+    let mut pairs: Vec<(&str, &Value)> = data.iter().collect();
+    pairs.sort_unstable_by_key(|it| it.0);
+    let mut out = Vec::with_capacity(32 + data.bytes());
+    put_text(&mut out, kind.as_str());
+    for (key, value) in pairs {
+        put_pair(&mut out, key, value);
+    }
+    out
+}
+
+fn put_pair(out: &mut Vec<u8>, key: &str, value: &Value) {
+    put_text(out, key);
+    match value {
+        Value::Text(text) => {
+            out.push(TEXT);
+            put_text(out, text);
+        }
+        Value::Number(number) => {
+            if let Some(it) = number.whole() {
+                let (tag, size) = if it < 0 { (NEGATIVE, -1 - it) } else { (WHOLE, it) };
+                out.push(tag);
+                put_number(out, u64::try_from(size).expect("a whole number is an i64 or a u64"));
+            } else {
+                out.push(FLOAT);
+                out.extend_from_slice(&number.float().to_bits().to_le_bytes());
+            }
+        }
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow.
+pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+impl<'a> Stored<'a> {
+    /// Reads what stands at the beginning of a record of the log.
+    pub(crate) fn read(kind: u8, version: u8, payload: &'a [u8]) -> Read<Self> {
+        if kind != EVENT_KIND {
+            return Err(Malformed("the record is no event"));
+        }
+        if version != EVENT_VERSION {
+            return Err(Malformed("the event's version is unknown; a newer release wrote it"));
+        }
+        let mut input = Input(payload);
+        let flags = input.byte()?;
+        if flags & !(HAS_KEY | HAS_LINEAGE) != 0 {
+            return Err(Malformed("a flag is unknown"));
+        }
+        let time_ms = input.number()?;
+        let kind = input.text(2 * crate::NAME_BYTES_MAX + 1)?;
+        let key = if flags & HAS_KEY != 0 {
+            Some(input.text(crate::event::IDEMPOTENCY_KEY_BYTES_MAX)?)
+        } else {
+            None
+        };
+        Ok(Self { time_ms, kind, key, has_lineage: flags & HAS_LINEAGE != 0, rest: input.0 })
+    }
+
+    /// The whole event.
+    pub(crate) fn event(&self, id: u64) -> Read<Event> {
+        let kind = self.kind.parse().map_err(|_| Malformed("the type is none"))?;
+        let mut input = Input(self.rest);
+        let source = input.text(SOURCE_BYTES_MAX)?.to_owned();
+        let lineage = if self.has_lineage { input.lineage()? } else { Lineage::default() };
+        let data = input.data()?;
+        if !input.0.is_empty() {
+            return Err(Malformed("there are bytes after the end"));
+        }
+        Ok(Event { id, kind, data, time_ms: self.time_ms, source, lineage })
+    }
+
+    /// The idempotency key that it was published with.
+    pub(crate) fn idempotency_key(&self) -> Read<Option<IdempotencyKey>> {
+        self.key
+            .map(|it| it.parse().map_err(|_| Malformed("the idempotency key is none")))
+            .transpose()
+    }
+}
+
+/// Takes values off a slice.
+pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Input<'a> {
+    fn take(&mut self, count: usize) -> Read<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is cut short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Read<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(crate) fn number(&mut self) -> Read<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return Err(Malformed("a number is too large"));
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                // One number has one encoding.
+                return if byte == 0 && shift > 0 {
+                    Err(Malformed("a number is longer than it need be"))
+                } else {
+                    Ok(number)
+                };
+            }
+        }
+        Err(Malformed("a number is too large"))
+    }
+
+    fn text(&mut self, len_max: usize) -> Read<&'a str> {
+        let len = self.number()?;
+        if len > len_max as u64 {
+            return Err(Malformed("a text is too long"));
+        }
+        let bytes = self.take(len as usize)?;
+        std::str::from_utf8(bytes).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+
+    fn lineage(&mut self) -> Read<Lineage> {
+        let root = Some(self.number()?).filter(|it| *it > 0);
+        let depth = self.byte()?;
+        let cause = match self.byte()? {
+            0 => None,
+            1 => Some(self.text(LINEAGE_NAME_BYTES_MAX)?.to_owned()),
+            _ => return Err(Malformed("a flag is neither 0 nor 1")),
+        };
+        let count = self.number()?;
+        if count > LINEAGE_FLOWS_MAX as u64 {
+            return Err(Malformed("a lineage has too many flows"));
+        }
+        let flows = (0..count).map(|_| Ok(self.text(LINEAGE_NAME_BYTES_MAX)?.to_owned()));
+        let flows = flows.collect::<Read<_>>()?;
+        let lineage = Lineage { root, cause, depth, flows };
+        if lineage == Lineage::default() {
+            return Err(Malformed("a lineage says nothing"));
+        }
+        Ok(lineage)
+    }
+
+    fn data(&mut self) -> Read<Data> {
+        let count = self.number()?;
+        if count > crate::KEYS_MAX as u64 {
+            return Err(Malformed("there are too many keys"));
+        }
+        let mut data = Data::with_capacity(count as usize);
+        for _ in 0..count {
+            let key = self.text(crate::KEY_BYTES_MAX)?;
+            let value = match self.byte()? {
+                TEXT => Value::from(self.text(crate::VALUE_BYTES_MAX)?),
+                WHOLE => Number::from(self.number()?).into(),
+                NEGATIVE => {
+                    let size = i64::try_from(self.number()?);
+                    let size = size.map_err(|_| Malformed("a number is too small"))?;
+                    Number::from(-1 - size).into()
+                }
+                FLOAT => {
+                    let bits = self.take(8)?.try_into().expect("eight bytes were taken");
+                    Number::from_float(f64::from_bits(u64::from_le_bytes(bits)))
+                        .ok_or(Malformed("a number is not finite"))?
+                        .into()
+                }
+                _ => return Err(Malformed("a value has an unknown form")),
+            };
+            data.insert(key, value).map_err(|_| Malformed("the data is none"))?;
+        }
+        Ok(data)
+    }
+}
+
+/// Reads a record of the log that holds an event and writes it again: the same bytes, or why they
+/// are no event. For fuzzing and for checking a log; complexity is linear in the bytes.
+pub fn check_record(kind: u8, version: u8, payload: &[u8]) -> Result<Vec<u8>, Malformed> {
+    let stored = Stored::read(kind, version, payload)?;
+    let key = stored.idempotency_key()?;
+    Ok(encode(&stored.event(1)?, key.as_ref()))
+}
+
+#[cfg(test)]
+mod tests;

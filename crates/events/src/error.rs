@@ -1,0 +1,153 @@
+//! What can go wrong, and what a caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of everything the bus does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the bus did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A given value is outside its limits.
+    #[error("{field} {reason}")]
+    Invalid {
+        /// The field at fault, as it is called on the wire.
+        field: &'static str,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// The idempotency key was used for another event.
+    #[error(
+        "the idempotency key was used for event {id}, which has another type or other data; take a new key"
+    )]
+    KeyReused {
+        /// The event that has the key.
+        id: u64,
+    },
+    /// The cursor is older than what is kept.
+    #[error("events before {first} are not kept any more; read on after {}", first - 1)]
+    Gone {
+        /// The first event that is kept.
+        first: u64,
+    },
+    /// There is no room on the disk; nothing was written, and publishing works again when there is.
+    #[error("the disk is full: the event was not written")]
+    Full,
+    /// Nothing can be published until the bus is opened again; reads go on.
+    #[error("the bus takes no more events until it is opened again: {0}")]
+    Unavailable(String),
+    /// Another process has the bus open.
+    #[error("the bus in {path} is in use by process {pid}")]
+    Locked {
+        /// The bus's folder.
+        path: PathBuf,
+        /// The other process, or `unknown`.
+        pid: String,
+    },
+    /// A newer release wrote it.
+    #[error("{0}")]
+    Newer(String),
+    /// Something on disk is damaged and cannot be rebuilt from the rest.
+    #[error("{0}")]
+    Damaged(String),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The cause.
+        source: Arc<io::Error>,
+    },
+}
+
+/// What a caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Send something else.
+    Invalid,
+    /// The key is taken.
+    Conflict,
+    /// Read on from the first event that is kept.
+    Gone,
+    /// Make room on the disk, then try again.
+    Full,
+    /// Open the bus again.
+    Unavailable,
+    /// Another process has the bus.
+    Locked,
+    /// The files need a newer program, a repair, or attention of whoever runs this.
+    Damaged,
+    /// The operating system refused.
+    Io,
+}
+
+impl Error {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::KeyReused { .. } => ErrorKind::Conflict,
+            Self::Gone { .. } => ErrorKind::Gone,
+            Self::Full => ErrorKind::Full,
+            Self::Unavailable(_) => ErrorKind::Unavailable,
+            Self::Locked { .. } => ErrorKind::Locked,
+            Self::Newer(_) | Self::Damaged(_) => ErrorKind::Damaged,
+            Self::Io { .. } => ErrorKind::Io,
+        }
+    }
+
+    pub(crate) fn invalid(field: &'static str, reason: impl Into<String>) -> Self {
+        Self::Invalid { field, reason: reason.into() }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full,
+            _ => Self::Io { path: path.into(), source: Arc::new(source) },
+        }
+    }
+
+    /// What the log in `dir` said.
+    pub(crate) fn of_log(error: &waypost_log::Error, dir: &Path) -> Self {
+        let within = || format!("the log of events in {}: {error}", dir.display());
+        match error.kind() {
+            waypost_log::ErrorKind::Full => Self::Full,
+            waypost_log::ErrorKind::Newer => Self::Newer(within()),
+            waypost_log::ErrorKind::Damaged => Self::Damaged(within()),
+            _ => Self::Unavailable(within()),
+        }
+    }
+}
+
+/// Why one draft of a batch was not published, while others were.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// As [`Error::Invalid`].
+    #[error("{field} {reason}")]
+    Invalid {
+        /// The field at fault, as it is called on the wire.
+        field: &'static str,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// As [`Error::KeyReused`].
+    #[error("the idempotency key was used for event {id}, which has another type or other data")]
+    KeyReused {
+        /// The event that has the key.
+        id: u64,
+    },
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Invalid { field, reason } => Self::Invalid { field, reason },
+            Refused::KeyReused { id } => Self::KeyReused { id },
+        }
+    }
+}

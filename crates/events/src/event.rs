@@ -1,0 +1,155 @@
+//! An event as it is kept, and as it is given in.
+
+use std::str::FromStr;
+
+use crate::{Data, EventType, Refused};
+
+/// The longest source, in bytes.
+pub const SOURCE_BYTES_MAX: usize = 256;
+/// The longest name of a cause or of a flow in a lineage, in bytes.
+pub const LINEAGE_NAME_BYTES_MAX: usize = 256;
+/// The most flows that a lineage names.
+pub const LINEAGE_FLOWS_MAX: usize = 64;
+/// The longest idempotency key, in characters.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+
+/// An event that has been published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the one order of all events: 1, 2, 3 and so on, without gaps.
+    pub id: u64,
+    /// What happened.
+    pub kind: EventType,
+    /// What there is to say about it.
+    pub data: Data,
+    /// When it was published, in milliseconds since 1970. For people: nothing is ordered by it.
+    pub time_ms: u64,
+    /// Who published it.
+    pub source: String,
+    /// What it came of.
+    pub lineage: Lineage,
+}
+
+/// What an event came of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lineage {
+    /// The first event of the chain; `None` for an event from outside, which is its own.
+    pub root: Option<u64>,
+    /// What published it on behalf of another event, such as the id of a run.
+    pub cause: Option<String>,
+    /// How many steps it is from the first event of the chain: 0 for one from outside.
+    pub depth: u8,
+    /// The flows on the way, the first one first.
+    pub flows: Vec<String>,
+}
+
+/// An event to publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// What happened.
+    pub kind: EventType,
+    /// What there is to say about it.
+    pub data: Data,
+    /// Who says so: at most [`SOURCE_BYTES_MAX`] bytes without control characters.
+    pub source: String,
+    /// What it came of.
+    pub lineage: Lineage,
+    /// Makes it safe to publish the same draft again when an answer was lost.
+    pub key: Option<IdempotencyKey>,
+}
+
+/// What publishing a draft did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The event: the new one, or the earlier one with the same idempotency key.
+    pub event: Event,
+    /// Whether it was there already and nothing was published.
+    pub duplicate: bool,
+}
+
+impl Draft {
+    /// A draft from outside, without a key.
+    pub fn new(kind: EventType, data: Data, source: impl Into<String>) -> Self {
+        Self { kind, data, source: source.into(), lineage: Lineage::default(), key: None }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Refused> {
+        let invalid = |field, reason: String| Err(Refused::Invalid { field, reason });
+        let is_name = |it: &str, max: usize| it.len() <= max && !it.contains(char::is_control);
+        if !is_name(&self.source, SOURCE_BYTES_MAX) {
+            let reason =
+                format!("must have at most {SOURCE_BYTES_MAX} bytes and no control character");
+            return invalid("source", reason);
+        }
+        let names = self.lineage.cause.iter().chain(&self.lineage.flows);
+        if names.into_iter().any(|it| !is_name(it, LINEAGE_NAME_BYTES_MAX)) {
+            let reason = format!(
+                "must have names of at most {LINEAGE_NAME_BYTES_MAX} bytes without control characters"
+            );
+            return invalid("lineage", reason);
+        }
+        if self.lineage.flows.len() > LINEAGE_FLOWS_MAX {
+            return invalid("lineage", format!("must name at most {LINEAGE_FLOWS_MAX} flows"));
+        }
+        if self.lineage.root == Some(0) {
+            return invalid("lineage", "must have a root above 0, or none".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What makes publishing the same draft twice safe: 1 to 128 visible characters of ASCII.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IdempotencyKey(String);
+
+impl IdempotencyKey {
+    /// The key itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for IdempotencyKey {
+    type Err = InvalidKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        if text.is_empty() || text.len() > IDEMPOTENCY_KEY_BYTES_MAX {
+            return Err(InvalidKey { what: format!("it has {} bytes", text.len()) });
+        }
+        if let Some(at) = text.bytes().position(|it| !it.is_ascii_graphic()) {
+            return Err(InvalidKey { what: format!("byte {} is none of them", at + 1) });
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// A text that is no idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{what}; an idempotency key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible characters of ASCII"
+)]
+pub struct InvalidKey {
+    what: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_short_and_visible() {
+        for text in ["a", "~!", &"k".repeat(128)] {
+            assert_eq!(text.parse::<IdempotencyKey>().unwrap().as_str(), text);
+        }
+        for (text, said) in [
+            ("", "0 bytes"),
+            ("a b", "byte 2"),
+            ("a\n", "byte 2"),
+            ("\u{e9}", "byte 1"),
+            (&"k".repeat(129), "129 bytes"),
+        ] {
+            let error = text.parse::<IdempotencyKey>().unwrap_err().to_string();
+            assert!(error.contains(said), "{text:?}: {error}");
+        }
+    }
+}

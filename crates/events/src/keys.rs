@@ -1,0 +1,137 @@
+//! The idempotency keys of the last day, and of the last hundred thousand events.
+
+use std::collections::{HashMap, VecDeque};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::codec::canonical;
+use crate::{Data, EventType, IdempotencyKey};
+
+/// A key is known for this long …
+pub const KEY_WINDOW_MS: u64 = 24 * 60 * 60 * 1000;
+/// … and for so many events, whichever is longer.
+pub const KEY_WINDOW_EVENTS: u64 = 100_000;
+
+/// Keys are forgotten so many events at a time.
+const GENERATION_EVENTS: u64 = 1 << 17;
+
+/// A key and what was published with it, as their hashes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Keyed {
+    pub(crate) key: u128,
+    pub(crate) body: u64,
+}
+
+/// Where a key was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) id: u64,
+    pub(crate) body: u64,
+    pub(crate) time_ms: u64,
+}
+
+impl Keyed {
+    pub(crate) fn new(key: &IdempotencyKey, kind: &EventType, data: &Data) -> Self {
+        let key = Sha256::digest(key.as_str().as_bytes());
+        let body = Sha256::digest(canonical(kind, data));
+        Self {
+            key: u128::from_le_bytes(*key.first_chunk().expect("a digest has 32 bytes")),
+            body: u64::from_le_bytes(*body.first_chunk().expect("a digest has 32 bytes")),
+        }
+    }
+}
+
+/// All keys that may not be used for something else: about 60 bytes of memory for each.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    /// The oldest first.
+    generations: VecDeque<Generation>,
+}
+
+#[derive(Debug, Default)]
+struct Generation {
+    number: u64,
+    /// The latest time of its events, also of those without a key: a clock may go back.
+    time_max_ms: u64,
+    uses: HashMap<u128, Use>,
+}
+
+impl Window {
+    /// Where the key was used last.
+    pub(crate) fn get(&self, key: u128) -> Option<Use> {
+        self.generations.iter().rev().find_map(|it| it.uses.get(&key).copied())
+    }
+
+    /// Takes the event `id` in, whose place is behind all others.
+    pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
+        let number = id / GENERATION_EVENTS;
+        if self.generations.back().is_none_or(|it| it.number != number) {
+            self.generations.push_back(Generation { number, ..Generation::default() });
+        }
+        let Some(newest) = self.generations.back_mut() else { return };
+        newest.time_max_ms = newest.time_max_ms.max(time_ms);
+        if let Some(Keyed { key, body }) = keyed {
+            newest.uses.insert(key, Use { id, body, time_ms });
+        }
+    }
+
+    /// Forgets what is older than the window at `now_ms`, when `last` is the last event.
+    pub(crate) fn forget(&mut self, now_ms: u64, last: u64) {
+        while let Some(oldest) = self.generations.front() {
+            let end = (oldest.number + 1) * GENERATION_EVENTS;
+            let is_old = oldest.time_max_ms.saturating_add(KEY_WINDOW_MS) < now_ms;
+            if !is_old || end.saturating_add(KEY_WINDOW_EVENTS) > last {
+                return;
+            }
+            self.generations.pop_front();
+        }
+    }
+
+    /// How many keys there are.
+    pub(crate) fn len(&self) -> usize {
+        self.generations.iter().map(|it| it.uses.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: u64 = KEY_WINDOW_MS;
+
+    fn keyed(key: u128) -> Keyed {
+        Keyed { key, body: 7 }
+    }
+
+    #[test]
+    fn a_key_is_known_for_a_day_and_a_hundred_thousand_events() {
+        let mut window = Window::default();
+        window.push(1, 1000, Some(keyed(1)));
+        let last = 10 * GENERATION_EVENTS;
+        window.push(last, 1000, Some(keyed(2)));
+        window.forget(1000 + DAY, last);
+        assert_eq!(window.get(1).map(|it| it.id), Some(1), "the day is not over");
+        window.forget(2000 + DAY, GENERATION_EVENTS + KEY_WINDOW_EVENTS - 1);
+        assert!(window.get(1).is_some(), "too few events came after it");
+        window.forget(2000 + DAY, last);
+        assert!(window.get(1).is_none());
+        assert_eq!(window.get(2).map(|it| it.id), Some(last));
+        assert_eq!(window.len(), 1);
+    }
+
+    #[test]
+    fn a_body_is_type_and_data_in_any_order_of_names() {
+        let kind: EventType = "a:b".parse().unwrap();
+        let data = |json: &str| serde_json::from_str::<Data>(json).unwrap();
+        let key: IdempotencyKey = "k".parse().unwrap();
+        let one = Keyed::new(&key, &kind, &data(r#"{"a":1,"b":"x"}"#));
+        assert_eq!(one, Keyed::new(&key, &kind, &data(r#"{"b":"x","a":1}"#)));
+        for other in [r#"{"a":1,"b":"y"}"#, r#"{"a":1}"#, r#"{"a":"1","b":"x"}"#] {
+            assert_ne!(one.body, Keyed::new(&key, &kind, &data(other)).body, "{other}");
+        }
+        assert_ne!(
+            one.body,
+            Keyed::new(&key, &"a:c".parse().unwrap(), &data(r#"{"a":1,"b":"x"}"#)).body
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Publishing: the log first, then the index, then everybody may know.
+
+use std::collections::HashMap;
+
+use waypost_log::Record;
+
+use crate::bus::Bus;
+use crate::codec::{EVENT_KIND, EVENT_VERSION, encode};
+use crate::keys::Keyed;
+use crate::queue::{Ready, Reply, Request};
+use crate::{Draft, Error, Event, Published, Refused, Result};
+
+/// The most drafts of one batch.
+pub const BATCH_DRAFTS_MAX: usize = 10_000;
+/// The most bytes of one batch, as they are stored.
+pub const BATCH_BYTES_MAX: usize = 64 << 20;
+
+/// What becomes of a draft.
+#[derive(Debug, Clone, Copy)]
+enum Verdict {
+    /// It is the so-manyth new event of its group.
+    New(usize),
+    /// It is this event, which was there before.
+    Known { id: u64, time_ms: u64 },
+    /// It is the so-manyth new event, which came before it in the same group.
+    Again(usize),
+    /// Its key belongs to another event.
+    Reused(u64),
+    /// Its key belongs to another event of the same group.
+    ReusedHere(usize),
+}
+
+impl Bus {
+    /// Publishes an event and returns when it is on disk and every reader can see it. Threads that
+    /// publish at the same time share one sync. `now_ms` is what the event's time will be.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] and [`Error::KeyReused`] are about the draft. After [`Error::Full`]
+    /// nothing was written. After [`Error::Unavailable`] the event may or may not be there when
+    /// the bus is opened again; with an idempotency key it is safe to publish it again.
+    pub fn publish(&self, draft: Draft, now_ms: u64) -> Result<Published> {
+        let ready = ready(draft, now_ms)?;
+        let mut answers = self.submit(vec![ready])?;
+        let answer = answers.pop().ok_or_else(lost)?;
+        Ok(answer?)
+    }
+
+    /// Publishes events with neighbouring ids that are, after a crash, there all or not at all.
+    /// A refused draft is left out; the answers are in the drafts' order. Errors as for
+    /// [`publish`](Self::publish), but those about a draft are its answer.
+    pub fn publish_batch(
+        &self,
+        drafts: Vec<Draft>,
+        now_ms: u64,
+    ) -> Result<Vec<std::result::Result<Published, Refused>>> {
+        if drafts.len() > BATCH_DRAFTS_MAX {
+            let reason = format!("must have at most {BATCH_DRAFTS_MAX} events");
+            return Err(Error::invalid("batch", reason));
+        }
+        let checked: Vec<_> = drafts.into_iter().map(|it| ready(it, now_ms)).collect();
+        let mut all_ready = Vec::with_capacity(checked.len());
+        let refusals: Vec<Option<Refused>> =
+            checked.into_iter().map(|it| it.map(|it| all_ready.push(it)).err()).collect();
+        if all_ready.iter().map(|it: &Ready| it.payload.len()).sum::<usize>() > BATCH_BYTES_MAX {
+            let reason = format!("must have at most {BATCH_BYTES_MAX} bytes");
+            return Err(Error::invalid("batch", reason));
+        }
+        if all_ready.is_empty() {
+            return Ok(refusals.into_iter().flatten().map(Err).collect());
+        }
+        let mut answers = self.submit(all_ready)?.into_iter();
+        refusals
+            .into_iter()
+            .map(|refused| match refused {
+                Some(refused) => Ok(Err(refused)),
+                None => answers.next().ok_or_else(lost),
+            })
+            .collect()
+    }
+
+    /// Queues a draft for whoever publishes next; call [`write_queued`](Self::write_queued) after
+    /// it, on any thread. `then` is called with what [`publish`](Self::publish) would return, by
+    /// the thread that published it: it must be quick, and must not publish.
+    ///
+    /// # Errors
+    /// What is wrong with the draft itself; `then` is not called.
+    pub fn queue(
+        &self,
+        draft: Draft,
+        now_ms: u64,
+        then: Box<dyn FnOnce(Result<Published>) + Send>,
+    ) -> Result<()> {
+        let ready = ready(draft, now_ms)?;
+        self.queue.push(ready, then);
+        Ok(())
+    }
+
+    /// Publishes what was queued before this call, and returns when all of it is answered.
+    pub fn write_queued(&self) {
+        if !self.queue.is_empty() {
+            // An empty request is answered when everything before it has been.
+            drop(self.submit(Vec::new()));
+        }
+    }
+
+    fn submit(&self, drafts: Vec<Ready>) -> crate::queue::Answers {
+        self.queue.submit(drafts, &|group| self.serve(group))
+    }
+
+    /// Publishes a group of requests. Only one thread at a time is here.
+    fn serve(&self, group: Vec<Request>) {
+        let mut writer = self.writer.lock();
+        let mut verdicts = Vec::new();
+        let mut records: Vec<(&Ready, Option<Keyed>)> = Vec::new();
+        let mut keys_here: HashMap<u128, (usize, u64)> = HashMap::new();
+        for ready in group.iter().flat_map(|it| &it.drafts) {
+            let verdict = match ready.keyed {
+                None => Verdict::New(records.len()),
+                Some(Keyed { key, body }) => match (writer.keys.get(key), keys_here.get(&key)) {
+                    (Some(it), _) if it.body == body => {
+                        Verdict::Known { id: it.id, time_ms: it.time_ms }
+                    }
+                    (Some(it), _) => Verdict::Reused(it.id),
+                    (None, Some((at, other))) if *other == body => Verdict::Again(*at),
+                    (None, Some((at, _))) => Verdict::ReusedHere(*at),
+                    (None, None) => {
+                        keys_here.insert(key, (records.len(), body));
+                        Verdict::New(records.len())
+                    }
+                },
+            };
+            if let Verdict::New(_) = verdict {
+                records.push((ready, ready.keyed));
+            }
+            verdicts.push(verdict);
+        }
+        let first = self.append(&records);
+        if let Ok(first) = first {
+            self.index_new(first, &records, &mut writer.keys);
+        }
+        let last = first.as_ref().map_or(0, |it| it + records.len() as u64 - 1);
+        let is_news = !records.is_empty();
+        drop(records);
+        drop(writer);
+        if first.is_ok() && is_news {
+            self.live.show(last);
+        }
+        let mut verdicts = verdicts.into_iter();
+        for Request { drafts, reply } in group {
+            let count = drafts.len();
+            let verdicts = verdicts.by_ref().take(count);
+            let answers = match &first {
+                Ok(first) => {
+                    Ok(drafts.into_iter().zip(verdicts).map(|it| self.answer(it, *first)).collect())
+                }
+                // What needed nothing to be written stands whatever became of the group.
+                Err(error) => refusals(drafts, verdicts.collect(), self, error),
+            };
+            match reply {
+                Reply::Slot(slot) => slot.answer(answers),
+                Reply::Then(then) => {
+                    let answer = answers.and_then(|mut it| it.pop().ok_or_else(lost));
+                    then(answer.and_then(|it| it.map_err(Error::from)));
+                }
+            }
+        }
+    }
+
+    /// Brings new events to disk and returns the id of the first one, or of the next to come.
+    fn append(&self, records: &[(&Ready, Option<Keyed>)]) -> Result<u64> {
+        if records.is_empty() {
+            return Ok(self.live.last() + 1);
+        }
+        let records: Vec<Record<'_>> = records
+            .iter()
+            .map(|(ready, _)| Record {
+                kind: EVENT_KIND,
+                version: EVENT_VERSION,
+                payload: &ready.payload,
+            })
+            .collect();
+        let range = self.log.append_batch(&records).map_err(|it| self.log_error(&it))?;
+        Ok(range.start)
+    }
+
+    fn index_new(
+        &self,
+        first: u64,
+        records: &[(&Ready, Option<Keyed>)],
+        keys: &mut crate::keys::Window,
+    ) {
+        let mut index = self.index.write();
+        for (id, (ready, keyed)) in (first..).zip(records) {
+            index.push(id, ready.event.kind.as_str(), ready.event.time_ms);
+            keys.push(id, ready.event.time_ms, *keyed);
+        }
+    }
+
+    fn answer(
+        &self,
+        (ready, verdict): (Ready, Verdict),
+        first: u64,
+    ) -> std::result::Result<Published, Refused> {
+        let new = |at: usize| first + at as u64;
+        match verdict {
+            Verdict::New(at) => {
+                let event = Event { id: new(at), ..ready.event };
+                Ok(Published { event, duplicate: false })
+            }
+            Verdict::Known { id, time_ms } => Ok(self.duplicate(ready, id, Some(time_ms))),
+            Verdict::Again(at) => Ok(self.duplicate(ready, new(at), None)),
+            Verdict::Reused(id) => Err(Refused::KeyReused { id }),
+            Verdict::ReusedHere(at) => Err(Refused::KeyReused { id: new(at) }),
+        }
+    }
+
+    /// The event that a draft is once more. Where retention has dropped it, its type and data are
+    /// the draft's.
+    fn duplicate(&self, ready: Ready, id: u64, time_ms: Option<u64>) -> Published {
+        let event = if let Ok(Some(event)) = self.get(id) {
+            event
+        } else {
+            let time_ms = time_ms.unwrap_or(ready.event.time_ms);
+            Event { id, time_ms, ..ready.event }
+        };
+        Published { event, duplicate: true }
+    }
+}
+
+/// The answers to a request when nothing could be written: whole only if it asked for nothing new.
+fn refusals(
+    drafts: Vec<Ready>,
+    verdicts: Vec<Verdict>,
+    bus: &Bus,
+    error: &Error,
+) -> crate::queue::Answers {
+    let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
+    if !verdicts.iter().all(needs_none) {
+        return Err(error.clone());
+    }
+    Ok(drafts.into_iter().zip(verdicts).map(|it| bus.answer(it, 0)).collect())
+}
+
+/// Checks a draft and does what can be done before its place is known.
+fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
+    draft.check()?;
+    let Draft { kind, data, source, lineage, key } = draft;
+    let keyed = key.as_ref().map(|key| Keyed::new(key, &kind, &data));
+    let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage };
+    let payload = encode(&event, key.as_ref());
+    Ok(Ready { event, payload, keyed })
+}
+
+fn lost() -> Error {
+    Error::Unavailable("the thread that was publishing stopped".to_owned())
+}

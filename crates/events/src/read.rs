@@ -1,0 +1,235 @@
+//! Reading: by a cursor, by pattern, by time.
+
+use crate::bus::{Bus, decode};
+use crate::codec::Stored;
+use crate::index::{Look, Wanted, block_of, ids_of};
+use crate::{Error, Event, Pattern, Result};
+
+/// The most events of one page.
+pub const LIMIT_MAX: usize = 1000;
+
+/// Which events to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// Only those whose type it selects.
+    pub pattern: Option<Pattern>,
+    /// Only those after this one, from the oldest of them on. Without it the newest ones are read.
+    pub after: Option<u64>,
+    /// Only those before this one.
+    pub before: Option<u64>,
+    /// Only those from this time on, in milliseconds since 1970.
+    pub since_ms: Option<u64>,
+    /// At most so many, 1 to [`LIMIT_MAX`].
+    pub limit: usize,
+    /// How the page is ordered. It does not change which events are on it.
+    pub order: Order,
+}
+
+impl Default for Query {
+    /// The newest 100 events, the oldest of them first.
+    fn default() -> Self {
+        Self {
+            pattern: None,
+            after: None,
+            before: None,
+            since_ms: None,
+            limit: 100,
+            order: Order::Ascending,
+        }
+    }
+}
+
+/// How a page is ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The oldest event first.
+    #[default]
+    Ascending,
+    /// The newest event first.
+    Descending,
+}
+
+/// Some events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// The events, as ordered.
+    pub events: Vec<Event>,
+    /// The last event that was examined: reading after it misses nothing and repeats nothing,
+    /// also when no event was selected.
+    pub next_after: u64,
+    /// The first event that was kept when it was read; one after the last if there was none.
+    pub first: u64,
+    /// The last event that there was.
+    pub last: u64,
+}
+
+/// Where and what to look for.
+#[derive(Debug, Clone, Copy)]
+struct Search<'a> {
+    pattern: Option<&'a Pattern>,
+    since_ms: Option<u64>,
+    from: u64,
+    to: u64,
+    limit: usize,
+    newest: bool,
+}
+
+impl Bus {
+    /// Reads events. What it costs grows with what it returns, and with the number of blocks of
+    /// 65,536 events whose filter does not rule the pattern out; not with the events between.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] if events after the cursor have been dropped. [`Error::Invalid`] for a limit
+    /// out of range and for a cursor beyond the last event.
+    pub fn read(&self, query: &Query) -> Result<Page> {
+        if !(1..=LIMIT_MAX).contains(&query.limit) {
+            let reason = format!("must be from 1 to {LIMIT_MAX}, not {}", query.limit);
+            return Err(Error::invalid("limit", reason));
+        }
+        let (first, last) = (self.first(), self.last());
+        if let Some(after) = query.after {
+            check_cursor(after, first, last)?;
+        }
+        let search = Search {
+            pattern: query.pattern.as_ref().filter(|it| **it != Pattern::all()),
+            since_ms: query.since_ms,
+            from: query.after.map_or(first, |it| it.saturating_add(1)),
+            to: query.before.map_or(last, |it| it.saturating_sub(1).min(last)),
+            limit: query.limit,
+            newest: query.after.is_none(),
+        };
+        let mut events = self.search(&search)?;
+        let full = events.len() == query.limit;
+        let next_after = match (query.after, events.last()) {
+            (Some(_), Some(event)) if full => event.id,
+            (Some(after), _) => after.max(search.to),
+            (None, _) => search.to,
+        };
+        if let Some(after) = query.after {
+            // What retention dropped meanwhile may be missing from the page.
+            check_cursor(after, self.first(), last)?;
+        }
+        if query.order == Order::Descending {
+            events.reverse();
+        }
+        Ok(Page { events, next_after, first, last })
+    }
+
+    /// The events in ascending order: the first of them, or the last.
+    fn search(&self, search: &Search<'_>) -> Result<Vec<Event>> {
+        let mut found = Vec::new();
+        let (mut from, mut to) = (search.from, search.to);
+        while from <= to && found.len() < search.limit {
+            let number = block_of(if search.newest { to } else { from });
+            let ids = ids_of(number);
+            let (low, high) = (from.max(*ids.start()), to.min(*ids.end()));
+            let wanted = Wanted {
+                pattern: search.pattern,
+                from: low,
+                to: high,
+                count: search.limit - found.len(),
+                newest: search.newest,
+            };
+            let look = self.index.read().look(number, &wanted);
+            let (examined_low, examined_high) = match look {
+                Look::Nothing => (low, high),
+                Look::Ids(ids) => {
+                    let reached = ids.last().copied().filter(|_| ids.len() == wanted.count);
+                    for id in ids {
+                        self.take(id, search, &mut found)?;
+                    }
+                    match (reached, search.newest) {
+                        (None, _) => (low, high),
+                        (Some(id), true) => (id, high),
+                        (Some(id), false) => (low, id),
+                    }
+                }
+                Look::All => self.take_run(low, high, search, &mut found)?,
+            };
+            if search.newest {
+                to = examined_low - 1;
+            } else {
+                from = examined_high + 1;
+            }
+        }
+        if search.newest {
+            found.reverse();
+        }
+        Ok(found)
+    }
+
+    /// Takes one event if it is wanted.
+    fn take(&self, id: u64, search: &Search<'_>, found: &mut Vec<Event>) -> Result<()> {
+        let since = search.since_ms.unwrap_or(0);
+        if since > 0 && !self.index.read().may_be_since(id, since) {
+            return Ok(());
+        }
+        found.extend(self.get(id)?.filter(|it| it.time_ms >= since));
+        Ok(())
+    }
+
+    /// Reads neighbouring events and takes those that are wanted, in the order of the search.
+    /// Returns which were examined.
+    fn take_run(
+        &self,
+        low: u64,
+        high: u64,
+        search: &Search<'_>,
+        found: &mut Vec<Event>,
+    ) -> Result<(u64, u64)> {
+        /// So many are read at least when not all of them are wanted.
+        const RUN_MIN: u64 = 256;
+        let since = search.since_ms.unwrap_or(0);
+        let missing = (search.limit - found.len()) as u64;
+        let is_filtered = since > 0 || search.pattern.is_some();
+        let len = if is_filtered { missing.max(RUN_MIN) } else { missing };
+        let (low, high) = if search.newest {
+            (low.max((high + 1).saturating_sub(len)), high)
+        } else {
+            (low, high.min(low.saturating_add(len - 1)))
+        };
+        let index = self.index.read();
+        if since > 0 && !index.may_be_since(low, since) && !index.may_be_since(high, since) {
+            return Ok((low, high));
+        }
+        drop(index);
+        let mut run = Vec::new();
+        for entry in self.log.entries_after(low - 1) {
+            let entry = entry.map_err(|it| self.log_error(&it))?;
+            if entry.sequence > high {
+                break;
+            }
+            let id = entry.sequence;
+            let stored = Stored::read(entry.kind, entry.version, &entry.payload)
+                .map_err(|it| crate::bus::malformed(id, it))?;
+            let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
+            if is_wanted && stored.time_ms >= since {
+                run.push(decode(id, entry.kind, entry.version, &entry.payload)?);
+            }
+            if !search.newest && found.len() + run.len() == search.limit {
+                found.append(&mut run);
+                return Ok((low, id));
+            }
+        }
+        if !search.newest {
+            found.append(&mut run);
+            return Ok((low, high));
+        }
+        let missing = search.limit - found.len();
+        let dropped = run.len().saturating_sub(missing);
+        run.drain(..dropped);
+        found.extend(run.into_iter().rev());
+        Ok((low, high))
+    }
+}
+
+fn check_cursor(after: u64, first: u64, last: u64) -> Result<()> {
+    if after < first - 1 {
+        return Err(Error::Gone { first });
+    }
+    if after > last {
+        let reason = format!("is {after}, but the last event is {last}");
+        return Err(Error::invalid("after", reason));
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Following the bus.
+
+use std::sync::Arc;
+
+use crate::bus::Bus;
+use crate::read::LIMIT_MAX;
+use crate::{Error, Event, Order, Pattern, Query, Result};
+
+/// A cursor that follows the bus. It reads the log when it is asked: a slow reader costs those who
+/// publish nothing.
+///
+/// It does not wait; [`Bus::wait_beyond`] and [`Bus::subscribe`] do.
+#[derive(Debug)]
+pub struct Tail {
+    bus: Arc<Bus>,
+    pattern: Option<Pattern>,
+    cursor: u64,
+}
+
+/// What a tail found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tailed {
+    /// The events, in order.
+    pub events: Vec<Event>,
+    /// The last event that was examined: the tail's cursor now.
+    pub examined: u64,
+}
+
+impl Tail {
+    /// Follows `bus` from the event after `after` on: 0 for all, [`Bus::last`] for new ones only.
+    pub fn new(bus: Arc<Bus>, pattern: Option<Pattern>, after: u64) -> Self {
+        Self { bus, pattern, cursor: after }
+    }
+
+    /// The last event that was examined.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// The next events, at most `count` and at most [`LIMIT_MAX`]; none if there are none yet.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] if retention has overtaken the cursor; [`Tail::skip_to`] goes on from there.
+    pub fn next_batch(&mut self, count: usize) -> Result<Tailed> {
+        if count == 0 {
+            return Err(Error::invalid("count", "must be above 0"));
+        }
+        let page = self.bus.read(&Query {
+            pattern: self.pattern.clone(),
+            after: Some(self.cursor),
+            before: None,
+            since_ms: None,
+            limit: count.min(LIMIT_MAX),
+            order: Order::Ascending,
+        })?;
+        self.cursor = page.next_after;
+        Ok(Tailed { events: page.events, examined: page.next_after })
+    }
+
+    /// Moves the cursor, so that the next event is the one after `after`.
+    pub fn skip_to(&mut self, after: u64) {
+        self.cursor = after;
+    }
+}

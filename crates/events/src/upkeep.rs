@@ -1,0 +1,148 @@
+//! Dropping what is old, and telling what there is.
+
+use std::io::Write;
+use std::sync::atomic::Ordering;
+
+use waypost_log::Keep;
+
+use crate::bus::{Bus, malformed};
+use crate::codec::Stored;
+use crate::floor;
+use crate::index::SPAN_EVENTS;
+use crate::{Error, Result, Status};
+
+/// What [`Bus::compact`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compacted {
+    /// Bytes of the log before.
+    pub bytes_before: u64,
+    /// Bytes of the log after.
+    pub bytes_after: u64,
+    /// Dropped events that were still in a file and are in none any more.
+    pub removed: u64,
+}
+
+impl Bus {
+    /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
+    /// `now_ms`, and returns the first event that is kept. Call it now and then; it also forgets
+    /// idempotency keys that are out of their window.
+    ///
+    /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
+    /// last ones with [`compact`](Self::compact).
+    pub fn retain(&self, now_ms: u64) -> Result<u64> {
+        let _one_at_a_time = self.upkeep.lock();
+        let last = self.last();
+        self.writer.lock().keys.forget(now_ms, last);
+        let mut first = self.first();
+        if let Some(events) = self.options.retention.events {
+            first = first.max((last + 1).saturating_sub(events));
+        }
+        if let Some(age) = self.options.retention.age_ms {
+            first = self.first_since(first, last, now_ms.saturating_sub(age))?;
+        }
+        if let Some(bytes) = self.options.retention.bytes {
+            first = first.max(self.first_within(bytes));
+        }
+        if first > self.first() {
+            floor::write(&self.dir, first)?;
+            self.first.store(first, Ordering::Release);
+            self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
+            self.index.write().forget_before(first);
+        }
+        Ok(first)
+    }
+
+    /// The first event from `first` on that is not older than `oldest_ms`.
+    fn first_since(&self, mut first: u64, last: u64, oldest_ms: u64) -> Result<u64> {
+        while first <= last && !self.index.read().may_be_since(first, oldest_ms) {
+            first = ((first - 1) / SPAN_EVENTS + 1) * SPAN_EVENTS + 1;
+        }
+        let first = first.min(last + 1);
+        for entry in self.log.entries_after(first - 1) {
+            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let stored = Stored::read(entry.kind, entry.version, &entry.payload)
+                .map_err(|it| malformed(entry.sequence, it))?;
+            if stored.time_ms >= oldest_ms {
+                return Ok(entry.sequence);
+            }
+            if entry.sequence == last {
+                return Ok(last + 1);
+            }
+        }
+        Ok(first)
+    }
+
+    /// The first event of the oldest file of the log that may stay.
+    fn first_within(&self, bytes_max: u64) -> u64 {
+        let mut extents = self.log.extents();
+        let newest = extents.pop();
+        let mut bytes = newest.map_or(0, |it| it.bytes);
+        let mut first = newest.map_or(1, |it| it.first);
+        for extent in extents.into_iter().rev() {
+            bytes += extent.bytes;
+            if bytes > bytes_max {
+                break;
+            }
+            first = extent.first;
+        }
+        first
+    }
+
+    /// Removes dropped events from the files for good, and gives room back.
+    pub fn compact(&self) -> Result<Compacted> {
+        let _one_at_a_time = self.upkeep.lock();
+        let first = self.first();
+        let compacted = self
+            .log
+            .compact(&mut |it| if it.sequence < first { Keep::No } else { Keep::Yes })
+            .map_err(|it| self.log_error(&it))?;
+        Ok(Compacted {
+            bytes_before: compacted.bytes_before,
+            bytes_after: compacted.bytes_after,
+            removed: compacted.removed,
+        })
+    }
+
+    /// Writes the events from `from` on as JSON, one a line: `{"id", "type", "data", "time",
+    /// "source", "root", "cause", "depth", "flows"}`, where `time` is in milliseconds since 1970.
+    /// Returns how many there were; events that are published meanwhile are not among them.
+    pub fn export(&self, out: &mut dyn Write, from: u64) -> Result<u64> {
+        let failed = |it| Error::io("the export", it);
+        let (first, last) = (self.first(), self.last());
+        let mut count = 0;
+        for entry in self.log.entries_after(from.max(first).saturating_sub(1)) {
+            let entry = entry.map_err(|it| self.log_error(&it))?;
+            if entry.sequence > last {
+                break;
+            }
+            let event =
+                crate::bus::decode(entry.sequence, entry.kind, entry.version, &entry.payload)?;
+            let line = crate::wire::line(&event);
+            serde_json::to_writer(&mut *out, &line).map_err(|it| failed(it.into()))?;
+            out.write_all(b"\n").map_err(failed)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// What there is. Takes time that grows with the blocks of 65,536 events.
+    pub fn status(&self) -> Status {
+        let (first, last) = (self.first(), self.last());
+        let (counts, other_kinds) = self.index.read().counts();
+        let mut kinds: Vec<(String, u64)> = counts.into_iter().collect();
+        kinds.sort_by_key(|it| std::cmp::Reverse(it.1));
+        Status {
+            events: (last + 1).saturating_sub(first),
+            first,
+            last,
+            oldest_ms: self.get(first).ok().flatten().map(|it| it.time_ms),
+            bytes: self.log.bytes(),
+            segments: self.log.segments(),
+            kinds,
+            other_kinds,
+            indexed: 0,
+            keys: self.writer.lock().keys.len(),
+            fault: self.fault.lock().clone(),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! An event as a line of an export.
+
+use serde::Serialize;
+
+use crate::{Data, Event, EventType};
+
+/// Borrows an event in the order and under the names that a reader sees.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line<'a> {
+    id: u64,
+    #[serde(rename = "type")]
+    kind: &'a EventType,
+    data: &'a Data,
+    time: u64,
+    source: &'a str,
+    root: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+    depth: u8,
+    flows: &'a [String],
+}
+
+pub(crate) fn line(event: &Event) -> Line<'_> {
+    Line {
+        id: event.id,
+        kind: &event.kind,
+        data: &event.data,
+        time: event.time_ms,
+        source: &event.source,
+        root: event.lineage.root.unwrap_or(event.id),
+        cause: event.lineage.cause.as_deref(),
+        depth: event.lineage.depth,
+        flows: &event.lineage.flows,
+    }
+}

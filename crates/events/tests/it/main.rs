@@ -1,0 +1,10 @@
+//! The bus's behaviour through its public interface.
+
+mod concurrency;
+mod keys;
+mod lifecycle;
+mod model;
+mod publish;
+mod read;
+mod retention;
+mod world;

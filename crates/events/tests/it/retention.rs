@@ -1,0 +1,124 @@
+use waypost_events::{Bus, Options, Query, Retention};
+
+use crate::world::{NOW, all, data, draft, folder, ids, keyed, options, page, pattern, publish};
+
+fn keeping(retention: Retention) -> Options {
+    Options { retention, ..options() }
+}
+
+#[test]
+fn nothing_goes_when_no_limit_is_set() {
+    let dir = folder();
+    let (bus, _) = Bus::open(dir.path(), &options()).unwrap();
+    publish(&bus, "a:b");
+    assert_eq!(bus.retain(u64::MAX).unwrap(), 1);
+    assert_eq!(all(&bus).len(), 1);
+}
+
+#[test]
+fn the_newest_stay_and_stay_gone_after_opening_again() {
+    let dir = folder();
+    let keep = keeping(Retention { events: Some(10), ..Retention::default() });
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    for at in 0..30 {
+        publish(&bus, if at % 2 == 0 { "even:x" } else { "odd:x" });
+    }
+    assert_eq!(bus.retain(NOW).unwrap(), 21);
+    let look = |bus: &Bus| {
+        assert_eq!((bus.first(), bus.last()), (21, 30));
+        assert_eq!(ids(&page(bus, &Query { limit: 1000, ..Query::default() })).len(), 10);
+        assert_eq!(ids(&page(bus, &pattern("odd:*"))), [22, 24, 26, 28, 30]);
+        assert_eq!(bus.get(20).unwrap(), None);
+        let status = bus.status();
+        assert_eq!((status.events, status.first, status.last), (10, 21, 30));
+    };
+    look(&bus);
+    drop(bus);
+    let (bus, opened) = Bus::open(dir.path(), &options()).unwrap();
+    assert_eq!(opened.events, 10);
+    look(&bus);
+    assert_eq!(publish(&bus, "a:b").id, 31);
+}
+
+#[test]
+fn old_ones_go_up_to_the_first_that_is_not() {
+    let dir = folder();
+    let keep = keeping(Retention { age_ms: Some(1000), ..Retention::default() });
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    for at in 0..5_000_u64 {
+        // The clock goes back once: those behind the first young one stay.
+        let time = if at == 4_500 { 0 } else { at };
+        bus.publish(draft("a:b"), NOW + time).unwrap();
+    }
+    assert_eq!(bus.retain(NOW + 1000).unwrap(), 1);
+    assert_eq!(bus.retain(NOW + 5_400).unwrap(), 4_401);
+    assert_eq!(all(&bus).len(), 600);
+    assert_eq!(bus.retain(NOW + 60_000).unwrap(), 5_001);
+    assert_eq!((bus.first(), bus.last()), (5_001, 5_000));
+    assert!(all(&bus).is_empty());
+    assert_eq!(publish(&bus, "a:b").id, 5_001);
+    assert_eq!(ids(&page(&bus, &Query::default())), [5_001]);
+}
+
+#[test]
+fn bytes_go_by_whole_files() {
+    let dir = folder();
+    let keep = keeping(Retention { bytes: Some(200 << 10), ..Retention::default() });
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    let text = "x".repeat(1000);
+    for _ in 0..600 {
+        let mut it = draft("a:b");
+        it.data = data(&format!(r#"{{"text":"{text}"}}"#));
+        bus.publish(it, NOW).unwrap();
+    }
+    assert!(bus.status().bytes > 600 << 10);
+    let first = bus.retain(NOW).unwrap();
+    let status = bus.status();
+    assert!(first > 300 && status.bytes <= 200 << 10, "{status:?}");
+    assert!(status.bytes > 100 << 10, "no more went than had to: {status:?}");
+    assert_eq!(all(&bus).len() as u64, 600 - first + 1);
+}
+
+#[test]
+fn a_key_outlives_its_event_within_the_window() {
+    let dir = folder();
+    let keep = keeping(Retention { events: Some(1), ..Retention::default() });
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    let first = bus.publish(keyed("a:b", "k"), NOW).unwrap().event;
+    publish(&bus, "a:c");
+    assert_eq!(bus.retain(NOW).unwrap(), 2);
+    let again = bus.publish(keyed("a:b", "k"), NOW + 5).unwrap();
+    assert_eq!((again.event, again.duplicate), (first, true));
+}
+
+#[test]
+fn compaction_takes_dropped_events_out_of_the_files() {
+    let dir = folder();
+    let keep = keeping(Retention { events: Some(5), ..Retention::default() });
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    let secret = |at: usize| {
+        let mut it = draft("a:b");
+        it.data = data(&format!(r#"{{"text":"secret-{at}-"}}"#));
+        it
+    };
+    for at in 0..20 {
+        bus.publish(secret(at), NOW).unwrap();
+    }
+    bus.retain(NOW).unwrap();
+    let compacted = bus.compact().unwrap();
+    assert_eq!(compacted.removed, 15);
+    assert!(compacted.bytes_after < compacted.bytes_before);
+    drop(bus);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir.path().join("log")).unwrap() {
+        files.extend(std::fs::read(entry.unwrap().path()).unwrap());
+    }
+    let holds = |at: usize| {
+        let text = format!("secret-{at}-");
+        files.windows(text.len()).any(|it| it == text.as_bytes())
+    };
+    assert!((0..15).all(|it| !holds(it)) && (15..20).all(holds));
+    let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
+    assert_eq!(all(&bus).len(), 5);
+    assert_eq!(publish(&bus, "a:b").id, 21);
+}

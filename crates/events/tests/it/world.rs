@@ -1,0 +1,80 @@
+//! A folder for a bus, and short words for what the tests do.
+
+use std::path::Path;
+
+use waypost_events::{Bus, Data, Draft, Event, Options, Page, Published, Query};
+
+pub(crate) const NOW: u64 = 1_700_000_000_000;
+
+/// A folder in memory where the system has one: a sync there costs nothing.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a temporary folder")
+}
+
+pub(crate) fn options() -> Options {
+    Options { free_bytes_min: 0, segment_bytes: 64 << 10, ..Options::default() }
+}
+
+pub(crate) fn open(dir: &Path) -> Bus {
+    Bus::open(dir, &options()).expect("the bus opens").0
+}
+
+pub(crate) fn data(json: &str) -> Data {
+    serde_json::from_str(json).expect("good data")
+}
+
+pub(crate) fn draft(kind: &str) -> Draft {
+    Draft::new(kind.parse().expect("a good type"), Data::default(), "test")
+}
+
+pub(crate) fn keyed(kind: &str, key: &str) -> Draft {
+    Draft { key: Some(key.parse().expect("a good key")), ..draft(kind) }
+}
+
+pub(crate) fn publish(bus: &Bus, kind: &str) -> Event {
+    let Published { event, duplicate } = bus.publish(draft(kind), NOW).expect("published");
+    assert!(!duplicate);
+    event
+}
+
+pub(crate) fn page(bus: &Bus, query: &Query) -> Page {
+    bus.read(query).expect("readable")
+}
+
+pub(crate) fn after(after: u64, limit: usize) -> Query {
+    Query { after: Some(after), limit, ..Query::default() }
+}
+
+pub(crate) fn pattern(text: &str) -> Query {
+    Query { pattern: Some(text.parse().expect("a good pattern")), ..Query::default() }
+}
+
+pub(crate) fn ids(page: &Page) -> Vec<u64> {
+    page.events.iter().map(|it| it.id).collect()
+}
+
+/// All events, read page by page.
+pub(crate) fn all(bus: &Bus) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut cursor = bus.first() - 1;
+    loop {
+        let page = page(bus, &after(cursor, 1000));
+        cursor = page.next_after;
+        if page.events.is_empty() {
+            return events;
+        }
+        events.extend(page.events);
+    }
+}
+
+/// Pseudo-random numbers from a seed (Marsaglia 2003, xorshift64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit.max(1)
+    }
+}
