@@ -8,12 +8,13 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
-use waypost_log::{Entry, ErrorKind, Keep, Log, OnDamage, Options, Record};
+use waypost_log::{Entry, ErrorKind, Keep, Log, OnDamage, Options, Record, Verify};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
 fn options(on_damage: OnDamage) -> Options {
-    Options { segment_bytes: 2048, preallocate_bytes: 1024, free_bytes_min: 0, on_damage }
+    let verify = Verify::All;
+    Options { segment_bytes: 2048, preallocate_bytes: 1024, free_bytes_min: 0, on_damage, verify }
 }
 
 fn folder() -> tempfile::TempDir {

@@ -122,7 +122,7 @@ impl Shared {
 fn decide(segment: &Arc<Segment>, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Decided> {
     let mut decided =
         Decided { entries: Vec::new(), bytes: HEADER_BYTES + FRAME_BYTES, removed: 0, replaced: 0 };
-    let mut cursor = Cursor::new(Arc::clone(segment), 0, STEP_BYTES);
+    let mut cursor = Cursor::new(Arc::clone(segment), 0, STEP_BYTES)?;
     while let Some(mut entry) = cursor.next_from(0)? {
         match keep(&entry) {
             Keep::Yes => {}

@@ -216,6 +216,12 @@ impl Window {
         let at = (offset - self.start) as usize;
         Ok(Some(&self.bytes[at..at + len as usize]))
     }
+
+    /// Bytes that the last [`Self::get`] gave, or a part of them.
+    pub(crate) fn held(&self, offset: u64, len: usize) -> &[u8] {
+        let at = offset.checked_sub(self.start).map_or(usize::MAX, |it| it as usize);
+        at.checked_add(len).and_then(|end| self.bytes.get(at..end)).unwrap_or_default()
+    }
 }
 
 impl DiskFile {

@@ -40,6 +40,14 @@ pub enum Error {
     /// This process has the folder open already.
     #[error("{} is open already in this process", .0.display())]
     InUse(PathBuf),
+    /// Another process has the folder.
+    #[error("{} is in use by process {pid}", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+        /// The other process, or `unknown`.
+        pid: String,
+    },
     /// The folder or a file in it cannot be written.
     #[error("{} cannot be written", path.display())]
     ReadOnly {
@@ -91,7 +99,7 @@ impl Error {
             Self::Damaged(_) => ErrorKind::Damaged,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::TooLarge { .. } => ErrorKind::Invalid,
-            Self::InUse(_) => ErrorKind::InUse,
+            Self::InUse(_) | Self::Locked { .. } => ErrorKind::InUse,
             Self::ReadOnly { .. } => ErrorKind::ReadOnly,
             Self::Io { .. } => ErrorKind::Io,
         }

@@ -35,6 +35,7 @@ mod disk;
 mod entries;
 mod error;
 mod format;
+mod lock;
 mod log;
 mod options;
 mod recovery;
@@ -43,10 +44,13 @@ mod scan;
 mod segment;
 mod writer;
 
-pub use entries::Entries;
+pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
+pub use lock::FolderLock;
 pub use log::Log;
-pub use options::{Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report};
+pub use options::{
+    Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
+};
 
 /// The largest payload of one record.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;

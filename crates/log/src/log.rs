@@ -15,7 +15,7 @@ use crate::segment::{Cursor, Segment};
 use crate::writer::{Shared, Wish};
 use crate::{
     BATCH_BYTES_MAX, Compacted, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX, Record,
-    Recovery, Report, Result,
+    Recovery, Report, Result, Verify,
 };
 
 /// Bytes read at once for one entry.
@@ -34,8 +34,8 @@ pub struct Log {
 impl Log {
     /// Opens the log in `dir`, creating the folder if need be.
     ///
-    /// Reads and checks every byte. What a crash left half written at the end, and nobody was told
-    /// of, is cut off.
+    /// Reads and checks every byte, or what [`Options::verify`] says. What a crash left half written
+    /// at the end, and nobody was told of, is cut off.
     ///
     /// # Errors
     /// [`Error::Damaged`] if stored bytes have changed, unless [`Options::on_damage`] says to
@@ -75,7 +75,7 @@ impl Log {
 
     /// Checks every byte of the log in `dir` and changes none. Nobody should append meanwhile.
     pub fn verify(dir: &Path) -> Result<Report> {
-        Survey::of(dir).map(|it| it.report())
+        Survey::of(dir, Verify::All).map(|it| it.report())
     }
 
     /// Appends a record and returns its sequence. It is on disk when this returns; threads that
@@ -112,7 +112,7 @@ impl Log {
         if segment.place.base > sequence {
             return Ok(None);
         }
-        let found = Cursor::new(segment, sequence, READ_BYTES).next_from(sequence)?;
+        let found = Cursor::new(segment, sequence, READ_BYTES)?.next_from(sequence)?;
         Ok(found.filter(|it| it.sequence == sequence))
     }
 

@@ -14,6 +14,8 @@ pub struct Options {
     pub free_bytes_min: u64,
     /// What to do about damage that is not a torn tail.
     pub on_damage: OnDamage,
+    /// What opening reads.
+    pub verify: Verify,
 }
 
 impl Default for Options {
@@ -23,8 +25,21 @@ impl Default for Options {
             preallocate_bytes: 1 << 20,
             free_bytes_min: 64 << 20,
             on_damage: OnDamage::Refuse,
+            verify: Verify::All,
         }
     }
+}
+
+/// What of a log opening reads and checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// Every byte.
+    All,
+    /// Of a sealed segment its header and its end marker, which is written when all before it is
+    /// on disk; the rest is checked as a whole before the first entry of the segment is read, and
+    /// damage is that read's [`Error::Damaged`](crate::Error::Damaged). The segment that is being
+    /// appended to is read as a whole. Opening to salvage checks every byte.
+    Unsealed,
 }
 
 /// What to do about damage that is not a torn tail.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::disk::{Disk, DiskFile};
 use crate::format::{HEADER_BYTES, parse_floor};
 use crate::rewrite::Rewrite;
-use crate::scan::{Scan, scan};
+use crate::scan::{Scan, glance, scan};
 use crate::segment::{Cursor, Segment, base_of, file_name};
-use crate::{Damage, DamageKind, Error, OnDamage, Options, Record, Recovery, Report, Result};
+use crate::{
+    Damage, DamageKind, Error, OnDamage, Options, Record, Recovery, Report, Result, Verify,
+};
 
 /// Name of the file that says below which sequence retention has dropped everything.
 pub(crate) const FLOOR: &str = "floor";
@@ -24,8 +26,8 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Reads everything in the folder.
-    pub(crate) fn of(dir: &Path) -> Result<Self> {
+    /// Reads everything in the folder, or as much as `verify` asks for.
+    pub(crate) fn of(dir: &Path, verify: Verify) -> Result<Self> {
         let mut bases = Vec::new();
         let mut leftovers = Vec::new();
         for entry in std::fs::read_dir(dir).map_err(|it| Error::io("list", dir, it))? {
@@ -43,7 +45,7 @@ impl Survey {
         bases.sort_unstable();
         let mut survey = Self { scans: Vec::new(), leftovers, floor: 1, damage: Vec::new() };
         survey.read_floor(dir, bases.first().copied())?;
-        survey.read_segments(dir, &bases)?;
+        survey.read_segments(dir, &bases, verify)?;
         Ok(survey)
     }
 
@@ -70,7 +72,7 @@ impl Survey {
         Ok(())
     }
 
-    fn read_segments(&mut self, dir: &Path, bases: &[u64]) -> Result<()> {
+    fn read_segments(&mut self, dir: &Path, bases: &[u64], verify: Verify) -> Result<()> {
         let mut next = None;
         for (at, &base) in bases.iter().enumerate() {
             let sealed = self.scans.last().is_some_and(|it| it.sealed && it.damage.is_empty());
@@ -83,7 +85,12 @@ impl Survey {
             if base > from {
                 self.missing(from, base - 1);
             }
-            let scan = scan(dir, &file_name(base), bases.get(at + 1).copied())?;
+            let name = file_name(base);
+            let glanced = if verify == Verify::Unsealed { glance(dir, &name)? } else { None };
+            let scan = match glanced {
+                Some(scan) => scan,
+                None => scan(dir, &name, bases.get(at + 1).copied())?,
+            };
             self.damage.extend(scan.damage.iter().cloned());
             next = Some(scan.view.next);
             if scan.sealed && scan.view.next <= self.floor && at + 1 < bases.len() {
@@ -126,9 +133,11 @@ impl Survey {
 
 /// Makes the folder right: removes leftovers, salvages if told so, cuts the torn tail.
 pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<(Vec<Scan>, Recovery, u64)> {
-    let mut survey = Survey::of(disk.path())?;
+    let salvaging = options.on_damage == OnDamage::Salvage;
+    let verify = if salvaging { Verify::All } else { options.verify };
+    let mut survey = Survey::of(disk.path(), verify)?;
     let damage = std::mem::take(&mut survey.damage);
-    if !damage.is_empty() && options.on_damage == OnDamage::Refuse {
+    if !damage.is_empty() && !salvaging {
         return Err(Error::Damaged(damage));
     }
     for name in &survey.leftovers {
@@ -139,7 +148,7 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<(Vec<Scan>, Reco
     }
     if !damage.is_empty() {
         salvage(disk, &survey, &damage)?;
-        survey = Survey::of(disk.path())?;
+        survey = Survey::of(disk.path(), verify)?;
         if !survey.damage.is_empty() {
             return Err(Error::Damaged(survey.damage));
         }

@@ -38,10 +38,46 @@ pub(crate) struct Scan {
 /// Reads the file `name`. `next_base` is the first sequence of the segment behind it.
 pub(crate) fn scan(folder: &Path, name: &str, next_base: Option<u64>) -> Result<Scan> {
     let file = DiskFile::open(folder, name)?;
-    let path = folder.join(name);
-    let io = |it| Error::io("read", &path, it);
+    scan_file(&file, base_of(name).unwrap_or_default(), next_base)
+}
+
+/// Takes the file `name` by its header and end marker. `None` if they are not those of a sealed
+/// segment, or not right: only a scan can tell what it is then.
+pub(crate) fn glance(folder: &Path, name: &str) -> Result<Option<Scan>> {
+    let file = DiskFile::open(folder, name)?;
+    let io = |it| Error::io("read", name.as_ref(), it);
     let len = file.len().map_err(io)?;
-    let base = base_of(name).unwrap_or_default();
+    let mut window = Window::new(FRAME_BYTES as usize);
+    let header = window.get(file.reading(), 0, HEADER_BYTES, len).map_err(io)?;
+    let Some(Ok((place, _))) = header.map(parse_header) else { return Ok(None) };
+    let Some(end) = len.checked_sub(FRAME_BYTES).filter(|it| *it >= HEADER_BYTES) else {
+        return Ok(None);
+    };
+    let frame = window.get(file.reading(), end, FRAME_BYTES, len).map_err(io)?.unwrap_or_default();
+    let Some(head) = Head::parse(frame).filter(|_| Head::is_genuine(frame, place, end)) else {
+        return Ok(None);
+    };
+    let is_whole = matches!(head.frame, FrameKind::End { sealed: true })
+        && base_of(name) == Some(place.base)
+        && head.sequence >= place.base;
+    let view = View { end, next: head.sequence, is_unchecked: true, ..View::default() };
+    Ok(is_whole.then(|| Scan {
+        name: name.to_owned(),
+        place,
+        view,
+        sealed: true,
+        records: 0,
+        chain: head.checksum,
+        torn: len..len,
+        damage: Vec::new(),
+    }))
+}
+
+/// Reads a file of the segment `base`. `next_base` is the first sequence of the one behind it.
+pub(crate) fn scan_file(file: &DiskFile, base: u64, next_base: Option<u64>) -> Result<Scan> {
+    let name = file.name.as_str();
+    let io = |it| Error::io("read", name.as_ref(), it);
+    let len = file.len().map_err(io)?;
     let mut window = Window::new(STEP_BYTES);
     let header = window.get(file.reading(), 0, HEADER_BYTES, len).map_err(io)?.unwrap_or_default();
     let parsed = match parse_header(header) {
@@ -50,7 +86,7 @@ pub(crate) fn scan(folder: &Path, name: &str, next_base: Option<u64>) -> Result<
     };
     let raw_generation = header.get(24..28).and_then(|it| it.first_chunk()).copied();
     let mut scanner = Scanner {
-        file: &file,
+        file,
         window,
         len,
         next_base,

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::disk::{DiskFile, Window};
 use crate::format::{FRAME_BYTES, FrameKind, HEADER_BYTES, Head, Place};
-use crate::{Damage, DamageKind, Entry, Error, Result};
+use crate::scan::scan_file;
+use crate::{Damage, DamageKind, Entry, EntryRef, Error, Result};
 
 /// Every so many bytes the index remembers a record's offset: 16 bytes of memory for 4 KiB on disk,
 /// and a random read scans at most so much.
@@ -31,6 +32,8 @@ pub(crate) struct Segment {
     pub(crate) place: Place,
     pub(crate) file: DiskFile,
     pub(crate) view: RwLock<View>,
+    /// Held by whoever checks the whole of it.
+    checking: Mutex<()>,
 }
 
 /// What of a segment may be read.
@@ -42,17 +45,58 @@ pub(crate) struct View {
     pub(crate) next: u64,
     /// Sparse index: sequences and offsets, ascending.
     pub(crate) points: Vec<(u64, u64)>,
+    /// Whether only header and end marker have been looked at; there are no points then.
+    pub(crate) is_unchecked: bool,
 }
 
 impl Segment {
     pub(crate) fn new(place: Place, file: DiskFile, view: View) -> Self {
-        Self { place, file, view: RwLock::new(view) }
+        Self { place, file, view: RwLock::new(view), checking: Mutex::new(()) }
+    }
+
+    /// From where to look for `sequence`, after the whole segment has been checked once.
+    fn offset_before(&self, sequence: u64) -> Result<u64> {
+        let view = self.view.read();
+        if !view.is_unchecked {
+            return Ok(view.offset_before(sequence));
+        }
+        drop(view);
+        let _one_at_a_time = self.checking.lock();
+        if self.view.read().is_unchecked {
+            self.check()?;
+        }
+        Ok(self.view.read().offset_before(sequence))
+    }
+
+    /// Reads the whole of a sealed segment and makes its sparse index.
+    fn check(&self) -> Result<()> {
+        let (end, next) = {
+            let view = self.view.read();
+            (view.end, view.next)
+        };
+        let scan = scan_file(&self.file, self.place.base, Some(next))?;
+        if !scan.damage.is_empty() {
+            return Err(Error::Damaged(scan.damage));
+        }
+        if !scan.sealed || (scan.view.end, scan.view.next) != (end, next) {
+            // Bytes that were right at opening are not any more.
+            return Err(Error::Damaged(vec![Damage {
+                segment: self.file.name.clone(),
+                offset: scan.view.end,
+                len_bytes: end.saturating_sub(scan.view.end),
+                from: scan.view.next,
+                to: next - 1,
+                what: DamageKind::End,
+            }]));
+        }
+        *self.view.write() = scan.view;
+        Ok(())
     }
 }
 
 impl View {
     pub(crate) fn new(base: u64) -> Self {
-        Self { end: HEADER_BYTES, next: base, points: Vec::new() }
+        Self { end: HEADER_BYTES, next: base, ..Self::default() }
     }
 
     /// Remembers a record's place, if the last remembered one is far enough.
@@ -76,71 +120,78 @@ pub(crate) struct Cursor {
     offset: u64,
     window: Window,
     covered: u64,
+    /// The end of what may be read, as it was when it was last looked at. It only grows.
+    end: u64,
 }
 
 impl Cursor {
     /// A cursor at or before the first record that is not below `sequence`. `step` bytes are read
     /// at once.
-    pub(crate) fn new(segment: Arc<Segment>, sequence: u64, step: usize) -> Self {
-        let offset = segment.view.read().offset_before(sequence);
-        Self { segment, offset, window: Window::new(step), covered: 0 }
+    pub(crate) fn new(segment: Arc<Segment>, sequence: u64, step: usize) -> Result<Self> {
+        let offset = segment.offset_before(sequence)?;
+        Ok(Self::at(segment, offset, step))
     }
 
     /// A cursor at the record at `offset`.
     pub(crate) fn at(segment: Arc<Segment>, offset: u64, step: usize) -> Self {
-        Self { segment, offset, window: Window::new(step), covered: 0 }
+        Self { segment, offset, window: Window::new(step), covered: 0, end: 0 }
     }
 
     pub(crate) fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
-    /// After [`Self::next_from`] found nothing: the first sequence that it did not look for.
+    /// After [`Self::find`] found nothing: the first sequence that it did not look for.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
     }
 
     /// The first entry from here on that is not below `sequence`.
     pub(crate) fn next_from(&mut self, sequence: u64) -> Result<Option<Entry>> {
+        let head = self.find(sequence)?;
+        Ok(head.map(|it| self.entry(&it).to_entry()))
+    }
+
+    /// Goes to the first record from here on that is not below `sequence`, and checks it.
+    pub(crate) fn find(&mut self, sequence: u64) -> Result<Option<Head>> {
         loop {
-            let view = self.segment.view.read();
-            let (end, next) = (view.end, view.next);
-            drop(view);
-            if self.offset >= end {
-                self.covered = next;
-                return Ok(None);
+            if self.offset >= self.end {
+                let view = self.segment.view.read();
+                self.end = view.end;
+                if self.offset >= view.end {
+                    self.covered = view.next;
+                    return Ok(None);
+                }
             }
-            let head = self.bytes(FRAME_BYTES, end)?;
+            let head = self.bytes(FRAME_BYTES)?;
             let Some(head) = head.and_then(Head::parse) else { return Err(self.damaged(sequence)) };
-            let offset = self.offset;
             if head.sequence >= sequence {
-                let place = self.segment.place;
-                let genuine = self.bytes(head.frame_len(), end)?.is_some_and(|frame| {
+                let (place, offset) = (self.segment.place, self.offset);
+                let genuine = self.bytes(head.frame_len())?.is_some_and(|frame| {
                     matches!(head.frame, FrameKind::Record { .. })
                         && Head::is_genuine(frame, place, offset)
                 });
                 if !genuine {
                     return Err(self.damaged(sequence));
                 }
-                let frame = self.bytes(head.frame_len(), end)?.unwrap_or_default();
-                let payload = &frame[FRAME_BYTES as usize..][..head.payload_len as usize];
-                let entry = Entry {
-                    sequence: head.sequence,
-                    kind: head.kind,
-                    version: head.version,
-                    payload: payload.to_vec(),
-                };
                 self.offset += head.frame_len();
-                return Ok(Some(entry));
+                return Ok(Some(head));
             }
             self.offset += head.frame_len();
         }
     }
 
-    fn bytes(&mut self, len: u64, end: u64) -> Result<Option<&[u8]>> {
+    /// The record that [`Self::find`] has just found.
+    pub(crate) fn entry(&self, head: &Head) -> EntryRef<'_> {
+        let start = self.offset - head.frame_len() + FRAME_BYTES;
+        let payload = self.window.held(start, head.payload_len as usize);
+        EntryRef { sequence: head.sequence, kind: head.kind, version: head.version, payload }
+    }
+
+    fn bytes(&mut self, len: u64) -> Result<Option<&[u8]>> {
         let file = &self.segment.file;
         self.window
-            .get(file.reading(), self.offset, len, end)
+            .get(file.reading(), self.offset, len, self.end)
             .map_err(|it| Error::io("read", file.name.as_ref(), it))
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::image::{Disk, Event, Image, Recorder, write};
 use super::{Random, entries, folder, open, record, small};
-use crate::{Keep, Log, Options};
+use crate::{Keep, Log, Options, Verify};
 
 /// A finished run: what it did to the disk and what it appended.
 struct Run {
@@ -43,13 +43,22 @@ impl Promise {
 
 impl Run {
     fn check(&self, image: &Image, promise: &Promise, what: &str) {
-        let dir = folder();
-        write(image, dir.path());
-        self.check_folder(dir.path(), promise, what);
+        for verify in [Verify::All, Verify::Unsealed] {
+            let dir = folder();
+            write(image, dir.path());
+            let options = Options { verify, ..self.options.clone() };
+            self.check_folder(dir.path(), &options, promise, &format!("{what}, {verify:?}"));
+        }
     }
 
-    fn check_folder(&self, dir: &std::path::Path, promise: &Promise, what: &str) {
-        let (log, recovery) = match Log::open(dir, &self.options) {
+    fn check_folder(
+        &self,
+        dir: &std::path::Path,
+        options: &Options,
+        promise: &Promise,
+        what: &str,
+    ) {
+        let (log, recovery) = match Log::open(dir, options) {
             Ok(opened) => opened,
             Err(error) => unreachable!("{what}: {error}; {promise:?}"),
         };
@@ -73,7 +82,7 @@ impl Run {
         assert!(stored.keys().all(|it| *it <= last), "{what}");
         assert_eq!(log.append(record(b"again")).expect("there is room"), last + 1, "{what}");
         drop(log);
-        let log = open(dir, &self.options);
+        let log = open(dir, options);
         assert_eq!(log.last_sequence(), last + 1, "{what}");
         assert_eq!(entries(&log).len(), stored.len() + 1, "{what}");
     }

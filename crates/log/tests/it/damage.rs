@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use waypost_log::{DamageKind, Entry, Error, ErrorKind, Keep, Log, OnDamage, Options};
+use waypost_log::{DamageKind, Entry, Error, ErrorKind, Keep, Log, OnDamage, Options, Verify};
 
 use crate::{entries, fill, open, record, small};
 
@@ -132,4 +132,91 @@ fn a_newer_format_is_refused_by_name() {
     let error = Log::open(dir.path(), &small()).expect_err("it is newer");
     assert_eq!(error.kind(), ErrorKind::Newer);
     assert!(error.to_string().contains("has format version 9"), "{error}");
+}
+
+/// All entries, or the first error.
+fn read_all(log: &Log) -> Result<Vec<Entry>, Error> {
+    log.entries_after(0).collect()
+}
+
+#[test]
+fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
+    let source = crate::folder();
+    let log = open(source.path());
+    fill(&log, 50);
+    log.compact(&mut |it| if it.sequence % 4 == 0 { Keep::No } else { Keep::Yes }).expect("room");
+    fill(&log, 50);
+    let (before, last) = (read_all(&log).expect("readable"), log.last_sequence());
+    drop(log);
+    let glancing = Options { verify: Verify::Unsealed, ..small() };
+    let (mut at_opening, mut at_reading) = (0, 0);
+    for file in files(source.path()) {
+        let bytes = std::fs::read(&file).expect("readable");
+        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        for at in (0..used).step_by(3).chain(used.saturating_sub(32)..used) {
+            let dir = crate::folder();
+            for other in files(source.path()) {
+                let name = other.file_name().expect("a file");
+                std::fs::copy(&other, dir.path().join(name)).expect("writable");
+            }
+            flip(&dir.path().join(file.file_name().expect("a file")), at, (at % 8) as u8);
+            let what = format!("{} byte {at}", file.display());
+            let report = Log::verify(dir.path()).expect("readable");
+            let error = match Log::open(dir.path(), &glancing) {
+                Err(error) => {
+                    at_opening += 1;
+                    error
+                }
+                Ok((log, _)) => {
+                    assert_eq!(log.last_sequence(), last, "{what}");
+                    match read_all(&log) {
+                        Ok(entries) => {
+                            assert!(report.damage.is_empty(), "{what}: {:?}", report.damage);
+                            assert_eq!(entries, before, "{what}: silently changed");
+                            continue;
+                        }
+                        Err(error) => {
+                            at_reading += 1;
+                            let first = report.damage[0].from;
+                            let held = log.read(first).map(|it| it.map(|it| it.sequence));
+                            assert!(
+                                held.is_err() || held.is_ok_and(|it| it != Some(first)),
+                                "{what}"
+                            );
+                            error
+                        }
+                    }
+                }
+            };
+            let Error::Damaged(damage) = &error else { unreachable!("{what}: {error}") };
+            assert_eq!(damage, &report.damage, "{what}");
+        }
+    }
+    assert!(at_opening > 50 && at_reading > 500, "{at_opening} and {at_reading}");
+}
+
+#[test]
+fn segments_that_were_not_checked_are_compacted_and_dropped_like_others() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 200);
+    let before = entries(&log);
+    drop(log);
+    let glancing = Options { verify: Verify::Unsealed, ..small() };
+    let (log, _) = Log::open(dir.path(), &glancing).expect("it opens");
+    assert!(log.segments() > 3);
+    assert_eq!(log.read(77).expect("readable").as_ref(), before.get(76));
+    let first = log.truncate_before(60).expect("writable");
+    assert!(first > 1 && first <= 60);
+    let kept: Vec<Entry> = before
+        .into_iter()
+        .filter(|it| it.sequence >= first && !it.sequence.is_multiple_of(5))
+        .collect();
+    let keep = |it: &Entry| if it.sequence.is_multiple_of(5) { Keep::No } else { Keep::Yes };
+    log.compact(&mut |it| keep(it)).expect("room");
+    assert_eq!(entries(&log), kept);
+    drop(log);
+    let (log, _) = Log::open(dir.path(), &glancing).expect("it opens");
+    assert_eq!(entries(&log), kept);
+    assert!(Log::verify(dir.path()).expect("readable").damage.is_empty());
 }
