@@ -13,11 +13,12 @@ use crate::{output_of, root};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
+    ("waypost-derived", &[]),
     ("waypost-embedding", &[]),
-    ("waypost-events", &["waypost-log"]),
+    ("waypost-events", &["waypost-derived", "waypost-log"]),
     ("waypost-flows", &["waypost-events"]),
     ("waypost-log", &[]),
-    ("waypost-memory", &["waypost-log", "waypost-ranking"]),
+    ("waypost-memory", &["waypost-derived", "waypost-log", "waypost-ranking"]),
     ("waypost-project", &[]),
     ("waypost-ranking", &[]),
 ];
@@ -35,6 +36,9 @@ const CONFINED: &[(&str, &[&str])] = &[
     (
         "sled",
         &[
+            "waypost-derived",
+            "waypost-events",
+            "waypost-flows",
             "waypost-memory",
             "waypost-service",
             "waypost-ctl",

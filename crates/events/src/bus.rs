@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::{Log, OnDamage};
+use waypost_log::{FolderLock, Log, OnDamage};
 
 use crate::codec::{Malformed, Stored};
 use crate::floor;
 use crate::index::Index;
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
-use crate::lock::LockFile;
 use crate::queue::Queue;
 use crate::{Error, Event, Opened, Options, Result};
 
@@ -34,7 +33,7 @@ pub struct Bus {
     /// Held by whoever drops events.
     pub(crate) upkeep: Mutex<()>,
     pub(crate) fault: Mutex<Option<String>>,
-    _lock: LockFile,
+    _lock: FolderLock,
 }
 
 /// What only the one who publishes touches.
@@ -61,7 +60,7 @@ impl Bus {
     /// if it is missing or damaged.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
         fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
-        let lock = LockFile::take(dir)?;
+        let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
         let log_options = waypost_log::Options {
             segment_bytes: options.segment_bytes,
             free_bytes_min: options.free_bytes_min,

@@ -113,6 +113,9 @@ impl Error {
 
     /// What the log in `dir` said.
     pub(crate) fn of_log(error: &waypost_log::Error, dir: &Path) -> Self {
+        if let waypost_log::Error::Locked { path, pid } = error {
+            return Self::Locked { path: path.clone(), pid: pid.clone() };
+        }
         let within = || format!("the log of events in {}: {error}", dir.display());
         match error.kind() {
             waypost_log::ErrorKind::Full => Self::Full,

@@ -50,7 +50,6 @@ mod index;
 mod keys;
 mod kind;
 mod live;
-mod lock;
 mod number;
 mod options;
 mod pattern;

@@ -12,11 +12,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            segment_bytes: 32 << 20,
-            free_bytes_min: 64 << 20,
-            retention: Retention::default(),
-        }
+        Self { segment_bytes: 32 << 20, free_bytes_min: 64 << 20, retention: Retention::default() }
     }
 }
 

@@ -9,10 +9,11 @@ use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use waypost_derived::Write;
+
 use crate::MemoryId;
 use crate::codec::{Malformed, Reader, Writer};
 use crate::keys::{self, Head};
-use crate::state::Write;
 
 /// The prefix of packed rows in sled; the number of the block follows.
 pub(crate) const BLOCKS: &[u8] = b"b";

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use waypost_log::{Log, OnDamage, Options};
+use waypost_derived::files::remove_dir;
+use waypost_derived::{Unusable, boot_id};
+use waypost_log::{FolderLock, Log, OnDamage, Options};
 
-use crate::lock::{LockFile, check_format};
-use crate::open::{Folders, applied, remove_dir, verify_digests};
+use crate::layout::check_format;
+use crate::open::{Folders, applied, verify_digests};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
-use crate::state::{State, Unusable, boot_id};
+use crate::state::State;
 use crate::vectors::log_error;
 use crate::{Error, Result};
 
@@ -122,11 +124,11 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
     Ok(repaired)
 }
 
-fn take(folders: &Folders) -> Result<LockFile> {
+fn take(folders: &Folders) -> Result<FolderLock> {
     if !folders.data.is_dir() {
         return Err(Error::invalid("the data folder", "is not there"));
     }
-    let lock = LockFile::take(&folders.data)?;
+    let lock = FolderLock::take(&folders.data).map_err(|it| log_error(&it, &folders.data))?;
     check_format(&folders.data)?;
     Ok(lock)
 }

@@ -133,3 +133,13 @@ impl Error {
         }
     }
 }
+
+impl From<waypost_derived::Error> for Error {
+    fn from(error: waypost_derived::Error) -> Self {
+        match error {
+            waypost_derived::Error::Io { path, source } => Self::io(path, source),
+            waypost_derived::Error::Reopening => Self::Unavailable(error.to_string()),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}

@@ -60,7 +60,7 @@ mod record;
 
 mod cells;
 mod keys;
-mod lock;
+mod layout;
 mod state;
 mod txn;
 

@@ -7,18 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::{Log, OnDamage, Options};
+use waypost_derived::files::{dir_bytes, remove_dir, sync_dir};
+use waypost_derived::{MARKED, Unusable, boot_id, remove_leftovers, set_aside};
+use waypost_log::{FolderLock, Log, OnDamage, Options};
 use waypost_ranking::Analyzer;
 
 use crate::codec::Reader;
 use crate::graph::Graph;
 use crate::keys;
-use crate::lock::{LockFile, check_format};
+use crate::layout::check_format;
 use crate::rebuild::Lacking;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
-use crate::state::{MARKED, State, Unusable, boot_id, damaged, remove_leftovers, sync_dir};
-use crate::store::{Changes, Store, dir_bytes};
+use crate::state::{State, damaged};
+use crate::store::{Changes, Store};
 use crate::txn::{Txn, apply, link_digest};
 use crate::vectors::{VectorLog, log_error};
 use crate::view::View;
@@ -78,7 +80,7 @@ impl Store {
         for folder in [&folders.data, &folders.memory, &folders.index] {
             fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
         }
-        let lock = LockFile::take(dir)?;
+        let lock = FolderLock::take(dir).map_err(|it| log_error(&it, dir))?;
         check_format(dir)?;
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
@@ -99,7 +101,7 @@ impl Store {
             let state = open_state(&folders, &log, &options, &mut report)?;
             let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
-            Ok((log, state, snapshot, vectors))
+            Ok::<_, Error>((log, state, snapshot, vectors))
         })?;
         let (vectors, discarded) = vectors;
         report.vectors_discarded = discarded;
@@ -245,7 +247,8 @@ pub(crate) fn open_state(
     }
     let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * log.bytes());
     if dir_bytes(&folders.state) > outgrown {
-        set_aside(folders, "it takes too much room", report)?;
+        set_aside(&folders.state)?;
+        report.state_rebuilt = Some("it takes too much room".to_owned());
     }
     let opened = State::open(&folders.state, options.cache_bytes, &boot)?;
     let trusted = opened.and_then(|state| match inspect(&state, log) {
@@ -258,7 +261,8 @@ pub(crate) fn open_state(
     let state = match trusted {
         Ok(state) => state,
         Err(Unusable(why)) => {
-            set_aside(folders, &why, report)?;
+            set_aside(&folders.state)?;
+            report.state_rebuilt = Some(why);
             State::open(&folders.state, options.cache_bytes, &boot)?
                 .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
         }
@@ -272,23 +276,6 @@ pub(crate) fn open_state(
         }
     }
     Ok(state)
-}
-
-/// Removes a folder if it is there.
-pub(crate) fn remove_dir(dir: &Path) -> Result<()> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(dir, error)),
-        _ => Ok(()),
-    }
-}
-
-fn set_aside(folders: &Folders, why: &str, report: &mut OpenReport) -> Result<()> {
-    let aside = folders.state_aside();
-    remove_dir(&aside)?;
-    fs::rename(&folders.state, &aside).map_err(|it| Error::io(&folders.state, it))?;
-    sync_dir(&folders.memory)?;
-    report.state_rebuilt = Some(why.to_owned());
-    Ok(())
 }
 
 /// Whether a state that opened can be trusted: its digests are right and the log has all that it

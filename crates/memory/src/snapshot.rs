@@ -9,10 +9,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use waypost_derived::Unusable;
+use waypost_derived::files::{sync_dir, write_synced};
 use waypost_ranking::{Cues, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::state::{Unusable, sync_dir, write_synced};
 use crate::view::{Fact, View};
 use crate::{Error, MemoryId, Result};
 
@@ -71,7 +72,7 @@ pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     let (path, unfinished) = (dir.join(FILE), dir.join("snapshot.new"));
     write_synced(&unfinished, bytes)?;
     fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
-    sync_dir(dir)
+    Ok(sync_dir(dir)?)
 }
 
 /// Removes the snapshot if there is one.
@@ -79,7 +80,7 @@ pub(crate) fn remove(dir: &Path) -> Result<()> {
     let path = dir.join(FILE);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path, error)),
-        _ => sync_dir(dir),
+        _ => Ok(sync_dir(dir)?),
     }
 }
 

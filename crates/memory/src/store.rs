@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::Log;
+use waypost_derived::files::dir_bytes;
+use waypost_log::{FolderLock, Log};
 use waypost_ranking::{Analyzer, Document};
 
 use crate::commit::{Command, Outcome, WriterState, memory, text_of};
 use crate::embed::Model;
 use crate::keys::{self, Head, StoredVersion};
 use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
-use crate::lock::LockFile;
 use crate::open::live_ids;
 use crate::queue::Queued;
 use crate::rebuild::Lacking;
@@ -57,7 +57,7 @@ pub struct Store {
     pub(crate) changes: Changes,
     pub(crate) closed: AtomicBool,
     /// Given up last.
-    pub(crate) _lock: LockFile,
+    pub(crate) _lock: FolderLock,
 }
 
 impl fmt::Debug for Store {
@@ -366,17 +366,4 @@ fn missing_version(id: MemoryId, version: u32) -> Error {
     Error::Damaged(format!(
         "version {version} of memory {id} is missing from the state; restart to rebuild it from the log"
     ))
-}
-
-/// Bytes of all files in a folder and below.
-pub(crate) fn dir_bytes(dir: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => dir_bytes(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }

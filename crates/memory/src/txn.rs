@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
+use waypost_derived::Write;
 
 use crate::codec::{Reader, Writer};
 use crate::keys::{self, Head, StoredVersion};
 use crate::record::{Body, BodyText, Edge, Record, link_kind_code};
-use crate::state::{State, Write, damaged};
+use crate::state::{State, damaged};
 use crate::{MemoryId, Result, Timestamp};
 
 /// A batch for the state is cut when it has so many changes …

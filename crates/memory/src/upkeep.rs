@@ -4,15 +4,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use waypost_derived::files::{dir_bytes, remove_dir};
 use waypost_log::Keep;
 
 use crate::codec::Writer;
 use crate::commit::{Command, Outcome};
 use crate::keys;
-use crate::open::{Folders, remove_dir};
+use crate::open::Folders;
 use crate::record::{Body, Record};
 use crate::snapshot;
-use crate::store::{Store, dir_bytes};
+use crate::store::Store;
 use crate::txn::Touched;
 use crate::vectors::{log_error, stored_bytes};
 use crate::view::View;

@@ -153,6 +153,9 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
         }
         waypost_log::Error::TooLarge { .. } => Error::invalid("content", error.to_string()),
         waypost_log::Error::Newer { .. } => Error::Damaged(error.to_string()),
+        waypost_log::Error::Locked { path, pid } => {
+            Error::Locked { path: path.clone(), pid: pid.clone() }
+        }
         _ => Error::io(dir, std::io::Error::other(error.to_string())),
     }
 }

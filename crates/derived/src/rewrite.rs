@@ -1,29 +1,42 @@
-//! Giving room back: sled never does, so its rows are copied into a fresh tree now and then.
+//! Giving room back: sled never does, so its rows are copied into a fresh tree now and then. And
+//! setting a tree aside.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use super::pending::{BYTES_AT_ONCE, ROWS_AT_ONCE};
-use super::{RUNNING, State, boot_id, open_tree, sync_dir, sync_tree, wrap_value, write_synced};
-use crate::open::remove_dir;
+use crate::files::{remove_dir, sync_dir, write_synced};
+use crate::pending::{BYTES_AT_ONCE, ROWS_AT_ONCE};
+use crate::tree::{RUNNING, Tree, boot_id, open_sled, sync_file};
+use crate::value::wrap;
 use crate::{Error, Result};
 
-/// What a rewrite may leave behind when it is interrupted.
-pub(crate) fn remove_leftovers(dir: &Path) -> Result<()> {
+/// Removes what a rewrite of the tree in `dir` may leave behind when it is interrupted. Call it
+/// before opening.
+pub fn remove_leftovers(dir: &Path) -> Result<()> {
     remove_dir(&beside(dir, "new"))?;
     remove_dir(&beside(dir, "old"))
+}
+
+/// Moves a closed tree from `dir` to `dir.aside`, in the place of one that is there already, for
+/// whoever wants to know what was wrong with it.
+pub fn set_aside(dir: &Path) -> Result<()> {
+    let aside = beside(dir, "aside");
+    remove_dir(&aside)?;
+    fs::rename(dir, &aside).map_err(|it| Error::io(dir, it))?;
+    dir.parent().map_or(Ok(()), sync_dir)
 }
 
 fn beside(dir: &Path, what: &str) -> PathBuf {
     dir.with_extension(what)
 }
 
-impl State {
+impl Tree {
     /// Copies all rows into a fresh tree and puts it in the place of this one. Nothing may be
-    /// written meanwhile; what is in memory can be read. If it is interrupted there is the old tree
-    /// or the new one, or none, which is then built from the log.
-    pub(crate) fn rewrite(&self) -> Result<()> {
+    /// written meanwhile. If it is interrupted there is the old tree or the new one, or none,
+    /// which is then built from the log.
+    pub fn rewrite(&self) -> Result<()> {
         if self.suspect.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -40,7 +53,7 @@ impl State {
             .map_err(|it| Error::io(&self.dir, it))
             .and_then(|()| self.dir.parent().map_or(Ok(()), sync_dir))
             .and_then(|()| {
-                open_tree(&self.dir, self.cache_bytes).map_err(|it| Error::Damaged(it.0))
+                open_sled(&self.dir, self.options.cache_bytes).map_err(|it| Error::Damaged(it.0))
             });
         match swapped {
             Ok(tree) => *db = Some(tree),
@@ -55,23 +68,23 @@ impl State {
     }
 
     fn copy_to(&self, dir: &Path) -> Result<()> {
-        let tree = open_tree(dir, self.cache_bytes).map_err(|it| Error::Damaged(it.0))?;
+        let tree = open_sled(dir, self.options.cache_bytes).map_err(|it| Error::Damaged(it.0))?;
         let failed = |it: sled::Error| Error::io(dir, std::io::Error::other(it));
         let mut batch = sled::Batch::default();
         let (mut rows, mut bytes) = (0, 0);
-        self.scan_sled(&[], &mut |key, value| {
-            batch.insert(key, wrap_value(key, value));
+        self.scan(&[], &mut |key, value| {
+            batch.insert(key, wrap(self.options.value_version, key, value));
             rows += 1;
             bytes += key.len() + value.len();
             if rows >= ROWS_AT_ONCE || bytes >= BYTES_AT_ONCE {
                 tree.apply_batch(std::mem::take(&mut batch)).map_err(failed)?;
                 (rows, bytes) = (0, 0);
             }
-            Ok(())
+            Ok::<_, Error>(ControlFlow::Continue(()))
         })?;
         tree.apply_batch(batch).map_err(failed)?;
         tree.flush().map_err(failed)?;
         drop(tree);
-        sync_tree(dir)
+        sync_file(dir)
     }
 }

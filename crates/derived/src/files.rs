@@ -1,0 +1,43 @@
+//! Small files and folders that must be there after a power cut.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Writes a small file and syncs it. A crash may leave it empty or half written.
+pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|it| Error::io(path, it))
+}
+
+/// Syncs a folder, so that what was made or renamed in it stays after a power cut.
+pub fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
+}
+
+/// Removes a folder if it is there.
+pub fn remove_dir(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(dir, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of all files in a folder, as far as they can be seen.
+pub fn dir_bytes(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => dir_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

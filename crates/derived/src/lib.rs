@@ -1,0 +1,46 @@
+//! A tree of keys and values that is derived from a log and can be thrown away.
+//!
+//! sled is ordered and fast, and loses nothing when its process is killed. But a power cut or a
+//! flipped bit can leave it unreadable or, worse, stale; it gives no room back; and it panics on
+//! damage. So it is never the only copy, and it is used with a discipline that is all here:
+//!
+//! - While a tree is open a marker names the boot that it was opened in. One that was open when
+//!   the machine stopped is [`Unusable`]: set it aside, and build it anew from the log.
+//! - Every value has a checksum over its key and itself.
+//! - Rows wait in memory until there are enough for a batch: what is lost with the process is
+//!   derived again. So write how far the log has been applied in the same batch as what was.
+//! - [`Tree::sync`] waits for the disk, which sled's own flush does not.
+//! - [`Tree::rewrite`] gives room back.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use waypost_derived::{Error, Options, Tree, boot_id};
+//!
+//! # fn main() -> Result<(), Error> {
+//! # let dir = tempfile::tempdir().expect("a temporary folder");
+//! # let dir = dir.path().join("state");
+//! let options = Options { cache_bytes: 16 << 20, value_version: 1 };
+//! let tree = Tree::open(&dir, &options, &boot_id())?.expect("a new one is usable");
+//! tree.write(vec![(b"a1".to_vec(), Some(b"one".to_vec())), (b"applied".to_vec(), Some(vec![1]))])?;
+//! assert_eq!(tree.get(b"a1")?.as_deref(), Some(&b"one"[..]));
+//!
+//! let mut keys = Vec::new();
+//! tree.scan(b"a", &mut |key, _| {
+//!     keys.push(key.to_vec());
+//!     Ok::<_, Error>(ControlFlow::Continue(()))
+//! })?;
+//! assert_eq!(keys, [&b"a1"[..], b"applied"]);
+//! tree.close()
+//! # }
+//! ```
+
+mod error;
+pub mod files;
+mod pending;
+mod rewrite;
+mod tree;
+mod value;
+
+pub use error::{Error, Result, Unusable};
+pub use rewrite::{remove_leftovers, set_aside};
+pub use tree::{Each, MARKED, Options, Tree, Write, boot_id};
