@@ -16,7 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-derived", &[]),
     ("waypost-embedding", &[]),
     ("waypost-events", &["waypost-derived", "waypost-log"]),
-    ("waypost-flows", &["waypost-events"]),
+    ("waypost-flows", &["waypost-events", "waypost-log"]),
     ("waypost-log", &[]),
     ("waypost-memory", &["waypost-derived", "waypost-log", "waypost-ranking"]),
     ("waypost-project", &[]),

@@ -11,7 +11,7 @@ mod parse;
 use std::fmt;
 use std::str::FromStr;
 
-use waypost_events::{Data, EventType};
+use waypost_events::{Data, Event, EventType};
 
 pub use self::eval::{Finding, Truth};
 use self::parse::Node;
@@ -58,6 +58,18 @@ pub struct Facts<'a> {
     pub depth: u32,
     /// What it says.
     pub data: &'a Data,
+}
+
+impl<'a> From<&'a Event> for Facts<'a> {
+    fn from(event: &'a Event) -> Self {
+        Self {
+            id: event.id,
+            kind: &event.kind,
+            source: &event.source,
+            depth: u32::from(event.lineage.depth),
+            data: &event.data,
+        }
+    }
 }
 
 impl Condition {

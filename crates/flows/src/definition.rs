@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use waypost_events::Pattern;
 
 pub use self::action::{Action, EmitValue, Kind, OnInterrupt, Retry, RetryOn, Values};
@@ -42,6 +42,10 @@ pub struct Flow {
     /// How often the flow may be in the chain of runs that led to an event that starts it.
     #[serde(default)]
     pub allow_recursion: u32,
+    /// More runs than this in a minute are taken for a loop: further ones wait until a minute was
+    /// quiet. 0 for no such limit.
+    #[serde(default = "breaker")]
+    pub breaker: u32,
     /// Variables of all its actions.
     #[serde(default)]
     pub env: Variables,
@@ -56,6 +60,10 @@ pub struct Flow {
 
 fn yes() -> bool {
     true
+}
+
+fn breaker() -> u32 {
+    60
 }
 
 /// Which events a flow wants.
@@ -156,7 +164,7 @@ pub struct RateLimit {
 }
 
 /// A flow's name: 1 to 64 letters, digits, `_` and `-`, a letter or digit first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FlowName(String);
 
 impl FlowName {

@@ -28,7 +28,14 @@
 mod command;
 mod condition;
 mod definition;
+mod effect;
+mod engine;
+mod machine;
+mod process;
+mod record;
+mod run;
 mod scalar;
+mod set;
 mod span;
 mod template;
 
@@ -39,5 +46,15 @@ pub use definition::{
     Folder, InvalidFile, Kind, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
     Values, Variables, parse,
 };
+pub use effect::{Attempt, Backfill, Effect, Notice, Orphan};
+pub use engine::{Engine, Error, FlowStatus, RunFilter};
+pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX, Options};
+pub use process::{
+    Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,
+    end_orphans, run as run_program,
+};
+pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Try};
+pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
+pub(crate) use waypost_events::{Event, Lineage};

@@ -1,0 +1,419 @@
+//! The engine: the core, and its journal on disk.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use waypost_log::{Keep, Log};
+
+use crate::effect::{Backfill, Effect};
+use crate::machine::{Decided, Machine, Options};
+use crate::record::{Record, StoredEvent};
+use crate::set::FlowSet;
+use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, Run, RunId};
+
+/// Segments of the journal, in bytes: small, so that compaction gives room back soon.
+const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// Runs flows: events and what came of actions in, effects out.
+///
+/// Every method decides and returns at once; [`commit`](Self::commit) brings to disk what was
+/// decided, and only then gives out what is to be done. So one sync serves many events, and nothing
+/// is done that a crash could forget. It starts no threads, no processes and has no clock: one
+/// thread of the caller's owns it, gives it events and reports, commits, and hands the effects to
+/// others.
+///
+/// After a crash, [`open`](Self::open) knows every run. What a step's end was recorded of is not
+/// done again; a step that was going on is done again, or its run is dead, as its flow says.
+#[derive(Debug)]
+pub struct Engine {
+    machine: Machine,
+    log: Log,
+    dir: PathBuf,
+    pending: Decided,
+    /// Records that were kept when the journal was last compacted, or read when it was opened.
+    kept: u64,
+    /// The journal's last record then.
+    compacted_at: u64,
+}
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The journal's log cannot be opened, read or written.
+    #[error("the journal of flows: {0}")]
+    Log(#[from] waypost_log::Error),
+    /// A record of the journal cannot be understood.
+    #[error("record {sequence} of the journal of flows: {message}")]
+    Record {
+        /// Which.
+        sequence: u64,
+        /// Why not.
+        message: String,
+    },
+    /// There is no such run, or no more.
+    #[error("there is no run {0}")]
+    UnknownRun(RunId),
+    /// There is no such flow in force.
+    #[error("there is no flow {0}")]
+    UnknownFlow(FlowName),
+    /// Only what failed, is dead or was cancelled can be tried again.
+    #[error(
+        "run {0} did not fail; only a run that failed, is dead or was cancelled can be retried"
+    )]
+    NotFailed(RunId),
+}
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Of this flow only.
+    pub flow: Option<FlowName>,
+    /// That ended so only.
+    pub end: Option<End>,
+    /// That have not ended only.
+    pub is_open: bool,
+    /// At most so many, the newest first; 0 for all.
+    pub limit: usize,
+}
+
+/// How a flow in force is doing.
+#[derive(Debug, Clone)]
+pub struct FlowStatus {
+    /// Its name.
+    pub name: FlowName,
+    /// Why nothing of it begins, if it is paused.
+    pub paused: Option<String>,
+    /// Since when its breaker is open, in milliseconds since 1970.
+    pub throttled_since_ms: Option<u64>,
+    /// Runs that wait for their turn.
+    pub queued: usize,
+    /// Runs that wait for quiet or for their next try.
+    pub waiting: usize,
+    /// Runs with an action going on.
+    pub running: usize,
+    /// The run that waits longest.
+    pub oldest_waiting: Option<RunId>,
+    /// Past events that it has yet to decide.
+    pub backfills: Vec<Backfill>,
+}
+
+impl Engine {
+    /// Opens the journal in `dir`, making it if need be, and takes up what an earlier process left.
+    /// `dir` is the engine's own: the journal is in `log`, output in `output`.
+    ///
+    /// Costs one pass over the journal, which [`maintain`](Self::maintain) keeps as long as the
+    /// history is.
+    ///
+    /// # Errors
+    /// [`Error::Log`] and [`Error::Record`]; nothing is changed then.
+    pub fn open(dir: &Path, options: Options, now_ms: u64) -> Result<Self, Error> {
+        let log_options = waypost_log::Options {
+            segment_bytes: SEGMENT_BYTES,
+            ..waypost_log::Options::default()
+        };
+        let (log, _) = Log::open(&dir.join("log"), &log_options)?;
+        let identity = options.identity.clone();
+        let mut machine = Machine::new(options);
+        let mut kept = 0;
+        for entry in log.entries_after(0) {
+            let entry = entry?;
+            machine.apply(&decoded(&entry)?, entry.sequence);
+            kept += 1;
+        }
+        machine.recover(&identity, now_ms);
+        let compacted_at = log.last_sequence();
+        let dir = dir.to_path_buf();
+        Ok(Self { machine, log, dir, pending: Decided::default(), kept, compacted_at })
+    }
+
+    /// Puts flows in force in place of the ones before. Runs that exist keep to the definition that
+    /// they were created with; those of a flow that is gone go on.
+    pub fn install(&mut self, flows: FlowSet) {
+        self.machine.install(flows);
+    }
+
+    /// The flows in force.
+    pub fn flows(&self) -> &FlowSet {
+        &self.machine.set
+    }
+
+    /// The last event that was decided: give [`offer`](Self::offer) what comes after it.
+    pub fn cursor(&self) -> u64 {
+        self.machine.cursor
+    }
+
+    /// Decides what an event leads to. Events come in the order of their ids, each one once; one
+    /// that was decided before leads to nothing. Commit at least every 256 events: they go to disk
+    /// in one batch.
+    ///
+    /// Costs what the flows cost that want events of this type, not how many flows there are.
+    pub fn offer(&mut self, event: &Event, now_ms: u64) {
+        self.machine.offer(event, now_ms);
+    }
+
+    /// Events of the past to read for a flow: one that is new and begins early, was away for a
+    /// while, or is to be replayed. None while the flow has enough to do.
+    pub fn backfill(&self) -> Option<Backfill> {
+        self.machine.backfill()
+    }
+
+    /// Decides events of the past. `through` is the last event that was looked at, `until` if there
+    /// are no more.
+    pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now_ms: u64) {
+        self.machine.fill(backfill, events, through, now_ms);
+    }
+
+    /// When [`wake`](Self::wake) is to be called next, in milliseconds since 1970.
+    pub fn next_wake_ms(&self) -> Option<u64> {
+        self.machine.next_wake_ms()
+    }
+
+    /// Does what time brings: quiet that has come, tries that are due, breakers that close.
+    pub fn wake(&mut self, now_ms: u64) {
+        self.machine.wake(now_ms);
+    }
+
+    /// Records an action's process, so that it can be ended if this process is not there to do so.
+    pub fn spawned(&mut self, attempt: &AttemptId, leader: Leader) {
+        self.machine.spawned(attempt, leader);
+    }
+
+    /// Says what came of an action. What is not going on any more is left alone.
+    pub fn ended(&mut self, attempt: &AttemptId, report: Report, now_ms: u64) {
+        self.machine.ended(attempt, report, now_ms);
+    }
+
+    /// Says that nothing is left of what an earlier process began for a run.
+    pub fn orphan_ended(&mut self, run: &RunId, now_ms: u64) {
+        self.machine.interrupt(run, now_ms);
+    }
+
+    /// Says that a run's end was published.
+    pub fn announced(&mut self, run: &RunId) {
+        self.machine.told(run);
+    }
+
+    /// Ends a run, whatever it does or waits for. Whether there was anything to end.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`].
+    pub fn cancel(&mut self, run: &RunId, why: &str, now_ms: u64) -> Result<bool, Error> {
+        self.run(run)?;
+        Ok(self.machine.cancel(run, why, now_ms))
+    }
+
+    /// Ends all runs of a flow that wait, whatever they wait for, and returns how many.
+    pub fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
+        self.machine.purge(flow, now_ms)
+    }
+
+    /// Begins nothing of a flow until it is resumed. Its runs are created and wait.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFlow`].
+    pub fn pause(&mut self, flow: &FlowName, why: &str) -> Result<(), Error> {
+        self.known(flow)?;
+        self.machine.pause(flow, why);
+        Ok(())
+    }
+
+    /// Takes a paused flow up again.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFlow`].
+    pub fn resume(&mut self, flow: &FlowName, now_ms: u64) -> Result<(), Error> {
+        self.known(flow)?;
+        self.machine.resume(flow, now_ms);
+        Ok(())
+    }
+
+    /// Has a run that failed, is dead or was cancelled go on with the action that it was at, by the
+    /// definition that it was created with. What succeeded is not done again.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`], [`Error::NotFailed`], and [`Error::Log`] if its event cannot be read.
+    pub fn retry(&mut self, run: &RunId, now_ms: u64) -> Result<(), Error> {
+        let known = self.run(run)?;
+        let Phase::Ended { end: End::Failed | End::Dead | End::Cancelled, .. } = known.phase else {
+            return Err(Error::NotFailed(run.clone()));
+        };
+        let event = self.event_of(run)?;
+        self.machine.retry(run, &event, now_ms);
+        Ok(())
+    }
+
+    /// Decides the events after `after` up to `until` once more for a flow, by its definition in
+    /// force: each that it wants gets a run with the number that is returned. The events are asked
+    /// for by [`backfill`](Self::backfill).
+    ///
+    /// # Errors
+    /// [`Error::UnknownFlow`].
+    pub fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> Result<u32, Error> {
+        self.known(flow)?;
+        Ok(self.machine.replay(flow, after, until))
+    }
+
+    /// Brings what was decided to disk, and returns what is to be done, in order.
+    ///
+    /// # Errors
+    /// [`Error::Log`]. When the disk is full, nothing is forgotten: make room and commit again.
+    /// After any other error open the engine anew.
+    pub fn commit(&mut self) -> Result<Vec<Effect>, Error> {
+        let decided = self.machine.take();
+        self.pending.records.extend(decided.records);
+        self.pending.effects.extend(decided.effects);
+        if !self.pending.records.is_empty() {
+            let payloads: Vec<Vec<u8>> = self.pending.records.iter().map(Record::encode).collect();
+            let batch: Vec<_> = payloads.iter().map(|it| Record::entry(it)).collect();
+            let range = if self.pending.records.iter().all(Record::can_wait) {
+                self.log.append_batch_unsynced(&batch)?
+            } else {
+                self.log.append_batch(&batch)?
+            };
+            self.machine.placed(&self.pending.records, range.start);
+            self.pending.records.clear();
+        }
+        Ok(std::mem::take(&mut self.pending.effects))
+    }
+
+    /// Forgets ended runs that are too old or too many, and drops their records when that halves the
+    /// journal. Call it now and then, and commit.
+    ///
+    /// # Errors
+    /// [`Error::Log`].
+    pub fn maintain(&mut self, now_ms: u64) -> Result<(), Error> {
+        const WORTH_IT: u64 = 4096;
+
+        self.machine.forget(now_ms);
+        let added = self.log.last_sequence() - self.compacted_at;
+        if added < self.kept + WORTH_IT {
+            return Ok(());
+        }
+        self.compact(now_ms)
+    }
+
+    /// Drops the records that are not needed any more.
+    ///
+    /// # Errors
+    /// [`Error::Log`].
+    pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
+        let needed = self.machine.needed(now_ms);
+        let mut kept = 0;
+        self.log.compact(&mut |entry| {
+            let keep = decoded(entry).map_or(true, |it| needed.has(&it));
+            kept += u64::from(keep);
+            if keep { Keep::Yes } else { Keep::No }
+        })?;
+        self.compacted_at = self.log.last_sequence();
+        self.kept = kept;
+        Ok(())
+    }
+
+    /// A run.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`].
+    pub fn run(&self, id: &RunId) -> Result<&Run, Error> {
+        self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
+    }
+
+    /// Runs, the newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Vec<&Run> {
+        let mut runs: Vec<&Run> = self
+            .machine
+            .runs
+            .values()
+            .filter(|it| filter.flow.as_ref().is_none_or(|flow| it.id.flow == *flow))
+            .filter(|it| match &it.phase {
+                Phase::Ended { end, .. } => {
+                    !filter.is_open && filter.end.is_none_or(|it| it == *end)
+                }
+                _ => filter.end.is_none(),
+            })
+            .collect();
+        runs.sort_unstable_by(|left, right| {
+            (right.created_ms, &right.id).cmp(&(left.created_ms, &left.id))
+        });
+        if filter.limit > 0 {
+            runs.truncate(filter.limit);
+        }
+        runs
+    }
+
+    /// The event that a run is for.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`], also for a run that was skipped before it was created, and
+    /// [`Error::Log`].
+    pub fn event_of(&self, id: &RunId) -> Result<Event, Error> {
+        let run = self.run(id)?;
+        if let Some(event) = &run.event {
+            return Ok(Event::clone(event));
+        }
+        let unknown = || Error::UnknownRun(id.clone());
+        let entry = self.log.read(run.place)?.ok_or_else(unknown)?;
+        match decoded(&entry)? {
+            Record::Seen(event) => Ok(StoredEvent::into(event)),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// How each flow in force is doing, in the order of the files.
+    pub fn status(&self) -> Vec<FlowStatus> {
+        let machine = &self.machine;
+        let flows = machine.set.iter().map(|entry| {
+            let name = entry.flow.name.clone();
+            let state = machine.flows.get(&name);
+            let open = machine.runs.values().filter(|it| it.id.flow == name);
+            let open: Vec<&Run> =
+                open.filter(|it| !matches!(it.phase, Phase::Ended { .. })).collect();
+            let running =
+                open.iter().filter(|it| matches!(it.phase, Phase::Running { .. })).count();
+            let queued = machine.queued(&name);
+            let oldest = open.iter().find(|it| !matches!(it.phase, Phase::Running { .. }));
+            FlowStatus {
+                paused: state.and_then(|it| it.paused.clone()),
+                throttled_since_ms: state.and_then(|it| it.open),
+                queued,
+                waiting: open.len() - running - queued,
+                running,
+                oldest_waiting: oldest.map(|it| it.id.clone()),
+                backfills: machine
+                    .fillings
+                    .iter()
+                    .filter(|it| it.flow == name)
+                    .map(Into::into)
+                    .collect(),
+                name,
+            }
+        });
+        flows.collect()
+    }
+
+    /// Runs that have an action going on: what a stopping service ends before it goes.
+    pub fn running(&self) -> BTreeSet<RunId> {
+        let running = self.machine.runs.values();
+        running
+            .filter(|it| matches!(it.phase, Phase::Running { .. }))
+            .map(|it| it.id.clone())
+            .collect()
+    }
+
+    /// Where the output of a run is.
+    pub fn output_dir(&self, run: &RunId) -> PathBuf {
+        self.dir.join("output").join(run.to_string())
+    }
+
+    fn known(&self, flow: &FlowName) -> Result<(), Error> {
+        match self.machine.set.get(flow) {
+            Some(_) => Ok(()),
+            None => Err(Error::UnknownFlow(flow.clone())),
+        }
+    }
+}
+
+fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
+    let sequence = entry.sequence;
+    Record::decode(entry).map_err(|message| Error::Record { sequence, message })
+}

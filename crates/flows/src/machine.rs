@@ -1,0 +1,237 @@
+//! The core: what has happened in, what follows from it out.
+//!
+//! It has no clock, no files and no processes. Commands look at the state and make records; `apply`
+//! is the only thing that changes the state by a record, so that replaying the journal gives the
+//! same state; what is to be done follows from the state.
+
+mod apply;
+mod control;
+mod decide;
+mod needed;
+mod slots;
+mod steps;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use self::slots::Slots;
+use crate::effect::{Backfill, Effect, Notice, notice_data, notice_kind};
+use crate::record::Record;
+use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId};
+
+/// An event that more runs than this led to starts nothing.
+pub const DEPTH_MAX: u8 = 16;
+/// A run that was cut off so often is dead.
+pub const INTERRUPTIONS_MAX: u32 = 3;
+/// A flow whose breaker opened so often within an hour is paused.
+pub const OPENINGS_MAX: usize = 10;
+/// The cursor is recorded at least every so many events, runs or not.
+const CURSOR_STEP: u64 = 1024;
+const MINUTE_MS: u64 = 60_000;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+
+/// What the engine goes by.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Tells this project's runs from others', in idempotency keys: a few random letters or
+    /// digits. Counts when the journal is new; later it is in the journal.
+    pub identity: String,
+    /// The last event that there is when the journal is new: flows begin after it, unless they say
+    /// otherwise.
+    pub head: u64,
+    /// Which boot of the machine this is: a process of another boot is gone.
+    pub boot: String,
+    /// Actions that run at once, over all flows.
+    pub running_max: usize,
+    /// Ended runs that are kept for each flow.
+    pub runs_kept: usize,
+    /// How long they are kept, in milliseconds.
+    pub kept_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            identity: "waypost".to_owned(),
+            head: 0,
+            boot: String::new(),
+            running_max: 64,
+            runs_kept: 1000,
+            kept_ms: 30 * 24 * HOUR_MS,
+        }
+    }
+}
+
+/// What is known of a flow beyond its definition.
+#[derive(Debug, Default)]
+pub(crate) struct FlowState {
+    /// Events up to this one do not concern it, or a backfill cares for them.
+    pub(crate) from: u64,
+    /// There while the flow is not in force: the last event that was decided for it.
+    pub(crate) left: Option<u64>,
+    pub(crate) paused: Option<String>,
+    /// There while the breaker is open: since when.
+    pub(crate) open: Option<u64>,
+    pub(crate) openings: VecDeque<u64>,
+    /// When runs that count for the breaker were created, within a minute.
+    recent: VecDeque<u64>,
+    last_created: u64,
+    replays: u32,
+    /// When runs were created, by the value of the rate limit's key.
+    rates: HashMap<Option<String>, VecDeque<u64>>,
+    /// What waits for quiet, by the value of the debounce's key.
+    quiet: HashMap<Option<String>, RunId>,
+}
+
+impl FlowState {
+    fn is_held(&self) -> bool {
+        self.paused.is_some() || self.open.is_some()
+    }
+}
+
+/// Events of the past that are to be decided for a flow.
+#[derive(Debug, Clone)]
+pub(crate) struct Filling {
+    pub(crate) flow: FlowName,
+    pub(crate) replay: u32,
+    pub(crate) through: u64,
+    pub(crate) until: u64,
+}
+
+impl From<&Filling> for Backfill {
+    fn from(it: &Filling) -> Self {
+        Self { flow: it.flow.clone(), replay: it.replay, after: it.through, until: it.until }
+    }
+}
+
+/// Runs of a flow with the same value of `concurrency.key`.
+type Group = (FlowName, Option<String>);
+
+/// Every flow and every run, and what follows from them.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) options: Options,
+    pub(crate) set: FlowSet,
+    identity: String,
+    pub(crate) cursor: u64,
+    recorded_cursor: u64,
+    pub(crate) flows: BTreeMap<FlowName, FlowState>,
+    /// Flows whose breaker is open.
+    open: BTreeSet<FlowName>,
+    pub(crate) runs: BTreeMap<RunId, Run>,
+    groups: BTreeMap<Group, Slots>,
+    /// Groups that have a run to begin and room for it, the one with the oldest event first.
+    hungry: BTreeSet<(u64, Group)>,
+    /// When runs that wait for a time are due.
+    timers: BTreeSet<(u64, RunId)>,
+    running: usize,
+    /// Definitions by file that runs keep to, with the file's name.
+    texts: HashMap<ContentHash, (String, String)>,
+    pub(crate) fillings: Vec<Filling>,
+    /// The event that the next runs are for, and its record's place in the journal.
+    seen: Option<(Arc<Event>, u64)>,
+    /// Not while the journal is replayed: nothing is decided then.
+    live: bool,
+    records: Vec<Record>,
+    effects: Vec<Effect>,
+}
+
+/// What is to be appended, in one batch, before the effects are given out.
+#[derive(Debug, Default)]
+pub(crate) struct Decided {
+    pub(crate) records: Vec<Record>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Machine {
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            set: FlowSet::default(),
+            identity: String::new(),
+            cursor: 0,
+            recorded_cursor: 0,
+            flows: BTreeMap::new(),
+            open: BTreeSet::new(),
+            runs: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            hungry: BTreeSet::new(),
+            timers: BTreeSet::new(),
+            running: 0,
+            texts: HashMap::new(),
+            fillings: Vec::new(),
+            seen: None,
+            live: false,
+            records: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// What has been decided since the last time.
+    pub(crate) fn take(&mut self) -> Decided {
+        let moved = self.cursor - self.recorded_cursor;
+        if moved > 0 && (!self.records.is_empty() || moved >= CURSOR_STEP) {
+            self.record(Record::Cursor { event: self.cursor });
+        }
+        self.seen = None;
+        Decided {
+            records: std::mem::take(&mut self.records),
+            effects: std::mem::take(&mut self.effects),
+        }
+    }
+
+    /// Says where the journal has what `take` gave.
+    pub(crate) fn placed(&mut self, records: &[Record], first: u64) {
+        let mut place = 0;
+        for (record, sequence) in records.iter().zip(first..) {
+            match record {
+                Record::Seen(_) => place = sequence,
+                Record::Created(it) => {
+                    if let Some(run) = self.runs.get_mut(&it.run) {
+                        run.place = place;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn record(&mut self, record: Record) {
+        self.apply(&record, 0);
+        self.records.push(record);
+    }
+
+    /// The key that every try of a step carries.
+    fn idempotency_key(&self, run: &RunId, step: u16) -> String {
+        format!("{}.{run}.{step}", self.identity)
+    }
+
+    /// Whether somebody wants to know that a run has ended so.
+    fn announcement(end: End) -> Option<&'static str> {
+        match end {
+            End::Succeeded => Some("flow:succeeded"),
+            End::Failed => Some("flow:failed"),
+            End::Dead => Some("flow:dead"),
+            End::Skipped | End::Cancelled => None,
+        }
+    }
+
+    /// Asks for the announcement of a run's end.
+    fn announce(&mut self, id: &RunId) {
+        let Some(run) = self.runs.get(id) else { return };
+        let Phase::Ended { end, why, .. } = &run.phase else { return };
+        let Some(kind) = Self::announcement(*end).filter(|_| !run.told) else { return };
+        let event = id.event.to_string();
+        let run_text = id.to_string();
+        let values =
+            [("flow", id.flow.as_str()), ("run", &run_text), ("event", &event), ("why", why)];
+        let notice = Notice {
+            kind: notice_kind(kind),
+            data: notice_data(&values),
+            lineage: run.lineage.clone(),
+            idempotency_key: format!("{}.{run_text}.{kind}.{}", self.identity, run.tries.len()),
+            run: Some(id.clone()),
+        };
+        self.effects.push(Effect::Announce(notice));
+    }
+}

@@ -1,0 +1,221 @@
+//! The one place where a record changes the state.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{Filling, HOUR_MS, MINUTE_MS, Machine};
+use crate::effect::lineage_after;
+use crate::record::{Created, Record, Then};
+use crate::run::Try;
+use crate::{End, Event, Phase, Report, Run, RunId};
+
+impl Machine {
+    /// Applies a record that stands at `place` of the journal, or 0 while it stands nowhere yet.
+    pub(crate) fn apply(&mut self, record: &Record, place: u64) {
+        match record {
+            Record::Journal { identity } => self.identity.clone_from(identity),
+            Record::Cursor { event } => {
+                self.cursor = self.cursor.max(*event);
+                self.recorded_cursor = self.cursor;
+            }
+            Record::Defined { hash, file, text } => {
+                self.texts.insert(hash.clone(), (file.clone(), text.clone()));
+            }
+            Record::Seen(event) => {
+                self.seen = Some((Arc::new(Event::from(event.clone())), place));
+            }
+            Record::Created(it) => self.created(it),
+            Record::Skipped { run, hash, kind, at_ms, why } => {
+                let phase = Phase::Ended { end: End::Skipped, why: why.clone(), at_ms: *at_ms };
+                let skipped = Run { phase, ..Run::new(run, hash, kind, *at_ms) };
+                self.runs.insert(run.clone(), skipped);
+            }
+            Record::Begun { run, step, attempt, at_ms } => {
+                if let Some(it) = self.runs.get_mut(run) {
+                    if it.step != *step {
+                        (it.step, it.failures) = (*step, 0);
+                    }
+                    it.attempt = *attempt;
+                }
+                self.set_phase(run, &Phase::Running { since_ms: *at_ms, leader: None });
+            }
+            Record::Spawned { run, leader: process } => {
+                if let Some(Phase::Running { leader, .. }) =
+                    self.runs.get_mut(run).map(|it| &mut it.phase)
+                {
+                    *leader = Some(process.clone());
+                }
+            }
+            Record::Tried { run, step, attempt, at_ms, report, then } => {
+                let done = (*step, *attempt, *at_ms);
+                self.tried(run, done, report, *then);
+            }
+            Record::Cancelling { run, why } => {
+                if let Some(it) = self.runs.get_mut(run) {
+                    it.cancelling = Some(why.clone());
+                }
+            }
+            Record::Ended { run, at_ms, end, why } => {
+                let phase = Phase::Ended { end: *end, why: why.clone(), at_ms: *at_ms };
+                self.set_phase(run, &phase);
+            }
+            Record::Retried { run } => self.retried(run),
+            Record::Told { run } => {
+                if let Some(it) = self.runs.get_mut(run) {
+                    it.told = true;
+                }
+            }
+            Record::Forgotten { runs } => {
+                for run in runs {
+                    self.runs.remove(run);
+                }
+            }
+            Record::Joined { .. }
+            | Record::Left { .. }
+            | Record::Filling { .. }
+            | Record::Filled { .. }
+            | Record::Opened { .. }
+            | Record::Closed { .. }
+            | Record::Paused { .. }
+            | Record::Resumed { .. } => self.apply_to_flow(record),
+        }
+    }
+
+    fn apply_to_flow(&mut self, record: &Record) {
+        match record {
+            Record::Joined { flow, from } => {
+                let state = self.flows.entry(flow.clone()).or_default();
+                state.from = *from;
+                state.left = None;
+            }
+            Record::Left { flow, at } => self.flow(flow).left = Some(*at),
+            Record::Filling { flow, replay, after, until } => {
+                let state = self.flow(flow);
+                state.replays = state.replays.max(*replay);
+                self.fillings.push(Filling {
+                    flow: flow.clone(),
+                    replay: *replay,
+                    through: *after,
+                    until: *until,
+                });
+            }
+            Record::Filled { flow, replay, through, until } => {
+                let is_it =
+                    |it: &Filling| (&it.flow, it.replay, it.until) == (flow, *replay, *until);
+                for filling in self.fillings.iter_mut().filter(|it| is_it(it)) {
+                    filling.through = *through;
+                }
+                self.fillings.retain(|it| it.through < it.until);
+            }
+            Record::Opened { flow, at_ms } => {
+                let state = self.flow(flow);
+                state.open = Some(*at_ms);
+                state.openings.push_back(*at_ms);
+                forget_before(&mut state.openings, at_ms.saturating_sub(HOUR_MS));
+                self.open.insert(flow.clone());
+                self.refresh_flow(flow);
+            }
+            Record::Closed { flow } => {
+                self.flow(flow).open = None;
+                self.open.remove(flow);
+                self.refresh_flow(flow);
+            }
+            Record::Paused { flow, why } => {
+                self.flow(flow).paused = Some(why.clone());
+                self.refresh_flow(flow);
+            }
+            Record::Resumed { flow } => {
+                let state = self.flow(flow);
+                state.paused = None;
+                state.openings.clear();
+                self.refresh_flow(flow);
+            }
+            // Of runs.
+            _ => {}
+        }
+    }
+
+    fn flow(&mut self, name: &crate::FlowName) -> &mut super::FlowState {
+        self.flows.entry(name.clone()).or_default()
+    }
+
+    fn created(&mut self, it: &Created) {
+        // The journal has the event right before its runs.
+        let Some((event, place)) = self.seen.clone().filter(|(seen, _)| seen.id == it.run.event)
+        else {
+            return;
+        };
+        let at_ms = it.at_ms;
+        let state = self.flow(&it.run.flow);
+        if it.counts {
+            state.recent.push_back(at_ms);
+            forget_before(&mut state.recent, at_ms.saturating_sub(MINUTE_MS));
+            state.last_created = at_ms;
+        }
+        if let Some(rate) = &it.rate {
+            let times = state.rates.entry(rate.key.clone()).or_default();
+            times.push_back(at_ms);
+            forget_before(times, at_ms.saturating_sub(rate.per_ms));
+        }
+        if let Some(quiet) = &it.quiet {
+            state.quiet.insert(quiet.key.clone(), it.run.clone());
+        }
+        let kind = event.kind.clone();
+        let run = Run {
+            lineage: lineage_after(&it.run, &event),
+            key: it.key.clone(),
+            quiet: it.quiet.clone(),
+            event: Some(event),
+            place,
+            ..Run::new(&it.run, &it.hash, &kind, at_ms)
+        };
+        self.runs.insert(it.run.clone(), run);
+        let phase = match &it.quiet {
+            Some(quiet) => Phase::Quiet { until_ms: quiet.until_ms },
+            None => Phase::Queued,
+        };
+        self.set_phase(&it.run, &phase);
+    }
+
+    fn tried(&mut self, id: &RunId, done: (u16, u32, u64), report: &Report, then: Then) {
+        let Some(run) = self.runs.get_mut(id) else { return };
+        let (step, attempt, at_ms) = done;
+        // Compaction drops what began it.
+        (run.step, run.attempt) = (step, attempt);
+        run.tries.push(Try { step, attempt, at_ms, report: report.clone() });
+        match then {
+            Then::Next => {
+                (run.step, run.attempt, run.failures) = (step + 1, 0, 0);
+                if let Phase::Running { leader, .. } = &mut run.phase {
+                    *leader = None;
+                }
+            }
+            Then::Retry(until_ms) => {
+                run.failures += 1;
+                self.set_phase(id, &Phase::Retrying { until_ms });
+            }
+            Then::Again => {
+                run.interruptions += 1;
+                self.set_phase(id, &Phase::Queued);
+            }
+            Then::End => {}
+        }
+    }
+
+    fn retried(&mut self, id: &RunId) {
+        let event = self.seen.clone().filter(|(seen, _)| seen.id == id.event);
+        let (Some(run), Some((event, _))) = (self.runs.get_mut(id), event) else { return };
+        run.event = Some(event);
+        run.told = false;
+        run.cancelling = None;
+        (run.failures, run.interruptions) = (0, 0);
+        self.set_phase(id, &Phase::Queued);
+    }
+}
+
+/// Drops the times up to and with `then`.
+fn forget_before(times: &mut VecDeque<u64>, then: u64) {
+    while times.front().is_some_and(|it| *it <= then) {
+        times.pop_front();
+    }
+}

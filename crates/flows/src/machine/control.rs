@@ -1,0 +1,110 @@
+//! What people ask for: cancel, retry, replay, pause, and what is forgotten in time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Machine;
+use crate::effect::Effect;
+use crate::record::{Record, StoredEvent};
+use crate::{AttemptId, End, Event, FlowName, Phase, RunId};
+
+impl Machine {
+    /// Ends a run, whatever it does or waits for. Whether there was anything to end.
+    pub(crate) fn cancel(&mut self, id: &RunId, why: &str, now_ms: u64) -> bool {
+        let Some(run) = self.runs.get(id) else { return false };
+        match run.phase {
+            Phase::Ended { .. } => return false,
+            Phase::Running { .. } => self.stop(id, why),
+            Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued => {
+                self.end(id, now_ms, End::Cancelled, why.to_owned());
+            }
+        }
+        self.schedule(now_ms);
+        true
+    }
+
+    /// Has the action that a run is at ended.
+    pub(super) fn stop(&mut self, id: &RunId, why: &str) {
+        let Some(run) = self.runs.get(id) else { return };
+        let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
+        self.record(Record::Cancelling { run: id.clone(), why: why.to_owned() });
+        self.effects.push(Effect::Stop(attempt));
+    }
+
+    /// Ends all runs of a flow that wait, and returns how many.
+    pub(crate) fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
+        let waits = |phase: &Phase| {
+            matches!(phase, Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued)
+        };
+        let of_flow = self.runs.values().filter(|it| it.id.flow == *flow && waits(&it.phase));
+        let waiting: Vec<RunId> = of_flow.map(|it| it.id.clone()).collect();
+        for run in &waiting {
+            self.end(run, now_ms, End::Cancelled, "purged".to_owned());
+        }
+        waiting.len()
+    }
+
+    /// Has a run that failed go on with the action that failed. `event` is the run's.
+    pub(crate) fn retry(&mut self, id: &RunId, event: &Event, now_ms: u64) {
+        let Some(run) = self.runs.get(id) else { return };
+        let Some(entry) = self.definition(&run.definition, id) else { return };
+        self.record(Record::Seen(StoredEvent::from(event)));
+        self.record(Record::Retried { run: id.clone() });
+        if let Some(run) = self.runs.get_mut(id) {
+            run.entry = Some(entry);
+        }
+        let group = (id.flow.clone(), self.runs.get(id).and_then(|it| it.key.clone()));
+        self.refresh(&group);
+        self.schedule(now_ms);
+    }
+
+    /// Decides events of the past once more for a flow, and returns the replay's number.
+    pub(crate) fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> u32 {
+        let replay = self.flows.get(flow).map_or(0, |it| it.replays) + 1;
+        self.record(Record::Filling { flow: flow.clone(), replay, after, until });
+        replay
+    }
+
+    pub(crate) fn pause(&mut self, flow: &FlowName, why: &str) {
+        self.record(Record::Paused { flow: flow.clone(), why: why.to_owned() });
+    }
+
+    pub(crate) fn resume(&mut self, flow: &FlowName, now_ms: u64) {
+        self.record(Record::Resumed { flow: flow.clone() });
+        self.schedule(now_ms);
+    }
+
+    pub(crate) fn told(&mut self, run: &RunId) {
+        if self.runs.get(run).is_some_and(|it| !it.told) {
+            self.record(Record::Told { run: run.clone() });
+        }
+    }
+
+    pub(crate) fn spawned(&mut self, id: &AttemptId, leader: crate::Leader) {
+        if self.runs.get(&id.run).is_some_and(|it| (it.step, it.attempt) == (id.step, id.attempt)) {
+            self.record(Record::Spawned { run: id.run.clone(), leader });
+        }
+    }
+
+    /// Forgets ended runs that are too old or too many.
+    pub(crate) fn forget(&mut self, now_ms: u64) {
+        let mut counts: BTreeMap<&FlowName, usize> = BTreeMap::new();
+        let mut runs = Vec::new();
+        // The newest first: those beyond the number are the oldest.
+        for run in self.runs.values().rev() {
+            let Phase::Ended { at_ms, .. } = run.phase else { continue };
+            let count = counts.entry(&run.id.flow).or_default();
+            *count += 1;
+            let is_old = at_ms.saturating_add(self.options.kept_ms) <= now_ms;
+            if is_old || *count > self.options.runs_kept {
+                runs.push(run.id.clone());
+            }
+        }
+        if runs.is_empty() {
+            return;
+        }
+        self.effects.extend(runs.iter().cloned().map(Effect::RemoveOutput));
+        self.record(Record::Forgotten { runs });
+        let used: BTreeSet<_> = self.runs.values().map(|it| it.definition.clone()).collect();
+        self.texts.retain(|hash, _| used.contains(hash));
+    }
+}

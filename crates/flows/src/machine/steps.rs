@@ -1,0 +1,205 @@
+//! How a run goes from action to action.
+
+use std::sync::Arc;
+
+use super::decide::millis;
+use super::{INTERRUPTIONS_MAX, Machine};
+use crate::effect::{Attempt, Effect, Orphan};
+use crate::record::{Record, Then};
+use crate::set::{FlowEntry, FlowFile, FlowSet};
+use crate::{
+    Action, AttemptId, ContentHash, End, Facts, Kind, OnInterrupt, Outcome, Phase, Report, Retry,
+    RetryOn, RunId, Truth,
+};
+
+impl Machine {
+    /// Begins what may begin.
+    pub(super) fn schedule(&mut self, now_ms: u64) {
+        while let Some(run) = self.next_to_begin() {
+            self.advance(&run, now_ms);
+        }
+    }
+
+    /// Begins a run's next action, or ends the run if there is none.
+    fn advance(&mut self, id: &RunId, now_ms: u64) {
+        let Some(run) = self.runs.get(id) else { return };
+        let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else { return };
+        let holds = |it: &Action| {
+            it.condition
+                .as_ref()
+                .is_none_or(|it| it.holds(&Facts::from(event.as_ref())) == Truth::True)
+        };
+        let actions = entry.flow.actions.iter().enumerate().skip(usize::from(run.step));
+        let Some((step, _)) = actions.into_iter().find(|(_, it)| holds(it)) else {
+            let (end, why) = (End::Succeeded, String::new());
+            self.end(id, now_ms, end, why);
+            return;
+        };
+        let step = step as u16;
+        let attempt = if step == run.step { run.attempt + 1 } else { 1 };
+        let lineage = run.lineage.clone();
+        self.record(Record::Begun { run: id.clone(), step, attempt, at_ms: now_ms });
+        self.effects.push(Effect::Start(Attempt {
+            id: AttemptId { run: id.clone(), step, attempt },
+            event,
+            lineage,
+            idempotency_key: self.idempotency_key(id, step),
+            entry,
+        }));
+    }
+
+    /// Says what came of a try. One that is not going on is none of ours.
+    pub(crate) fn ended(&mut self, id: &AttemptId, report: Report, now_ms: u64) {
+        let Some(run) = self.runs.get(&id.run) else { return };
+        let is_it = matches!(run.phase, Phase::Running { .. })
+            && (run.step, run.attempt) == (id.step, id.attempt);
+        let Some(entry) = run.entry.clone().filter(|_| is_it) else { return };
+        let Some(action) = entry.flow.actions.get(usize::from(id.step)) else { return };
+        let (then, end) = match (&run.cancelling, report.outcome) {
+            (Some(why), _) => (Then::End, Some((End::Cancelled, why.clone()))),
+            (None, Outcome::Succeeded) => (Then::Next, None),
+            (None, Outcome::Interrupted) => interrupted(action, run.interruptions + 1),
+            (None, _) => failed(action, id, &report, run.failures, now_ms),
+        };
+        let step = id.step;
+        let attempt = id.attempt;
+        let run = id.run.clone();
+        self.record(Record::Tried { run, step, attempt, at_ms: now_ms, report, then });
+        match (then, end) {
+            (Then::End, Some((end, why))) => self.end(&id.run, now_ms, end, why),
+            (Then::Next, _) => self.advance(&id.run, now_ms),
+            (Then::Retry(_) | Then::Again | Then::End, _) => {}
+        }
+        self.schedule(now_ms);
+    }
+
+    pub(super) fn end(&mut self, id: &RunId, at_ms: u64, end: End, why: String) {
+        self.record(Record::Ended { run: id.clone(), at_ms, end, why });
+        self.announce(id);
+    }
+
+    /// Takes up work after the journal was replayed: what an earlier process began is cut off.
+    pub(crate) fn recover(&mut self, identity: &str, now_ms: u64) {
+        self.live = true;
+        if self.identity.is_empty() {
+            self.record(Record::Journal { identity: identity.to_owned() });
+            self.cursor = self.options.head;
+            self.record(Record::Cursor { event: self.cursor });
+        }
+        let ids: Vec<RunId> = self.runs.keys().cloned().collect();
+        for id in &ids {
+            let Some(run) = self.runs.get(id) else { continue };
+            if matches!(run.phase, Phase::Ended { .. }) {
+                self.announce(id);
+                continue;
+            }
+            let entry = self.definition(&run.definition.clone(), id);
+            let Some(entry) = entry else {
+                let why = "its flow's definition cannot be read any more".to_owned();
+                self.end(id, now_ms, End::Dead, why);
+                continue;
+            };
+            self.runs.get_mut(id).expect("it is in the list").entry = Some(entry);
+            self.cut_off(id, now_ms);
+        }
+        let groups: Vec<_> = self.groups.keys().cloned().collect();
+        for group in groups {
+            self.refresh(&group);
+        }
+        self.schedule(now_ms);
+    }
+
+    /// What becomes of an action that was going on when the service went away.
+    fn cut_off(&mut self, id: &RunId, now_ms: u64) {
+        let Some(run) = self.runs.get(id) else { return };
+        let Phase::Running { leader, .. } = &run.phase else { return };
+        let action = run.entry.as_ref().and_then(|it| it.flow.actions.get(usize::from(run.step)));
+        let has_process =
+            action.is_some_and(|it| matches!(it.kind, Kind::Command(_) | Kind::Exec { .. }));
+        let is_gone = leader.as_ref().is_some_and(|it| it.boot != self.options.boot);
+        if has_process && !is_gone {
+            self.effects.push(Effect::EndOrphan(Orphan {
+                run: id.clone(),
+                leader: leader.clone(),
+                idempotency_key: self.idempotency_key(id, run.step),
+            }));
+        } else {
+            self.interrupt(id, now_ms);
+        }
+    }
+
+    /// Nothing is left of what an earlier process had begun for a run.
+    pub(crate) fn interrupt(&mut self, id: &RunId, now_ms: u64) {
+        let Some(run) = self.runs.get(id) else { return };
+        let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
+        let detail = "the service went away while it ran";
+        self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now_ms);
+    }
+
+    /// The flow of a run as it was when the run was created.
+    pub(super) fn definition(&self, hash: &ContentHash, id: &RunId) -> Option<Arc<FlowEntry>> {
+        if let Some(entry) = self.set.get(&id.flow).filter(|it| it.hash == *hash) {
+            return Some(Arc::clone(entry));
+        }
+        let (file, text) = self.texts.get(hash)?;
+        let file = FlowFile::new(file, text).ok()?;
+        FlowSet::new([&file]).get(&id.flow).map(Arc::clone)
+    }
+}
+
+type Next = (Then, Option<(End, String)>);
+
+fn interrupted(action: &Action, interruptions: u32) -> Next {
+    if action.on_interrupt == OnInterrupt::Fail {
+        let why = "interrupted, and on_interrupt is fail".to_owned();
+        return (Then::End, Some((End::Dead, why)));
+    }
+    if interruptions >= INTERRUPTIONS_MAX {
+        return (Then::End, Some((End::Dead, format!("interrupted {interruptions} times"))));
+    }
+    (Then::Again, None)
+}
+
+fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_ms: u64) -> Next {
+    let wanted = match report.outcome {
+        Outcome::Failed => Some(RetryOn::Failure),
+        Outcome::TimedOut => Some(RetryOn::Timeout),
+        Outcome::Succeeded | Outcome::Refused | Outcome::Cancelled | Outcome::Interrupted => None,
+    };
+    let may_retry = wanted.is_some_and(|it| action.retry.on.contains(&it));
+    if may_retry && failures < action.retry.max {
+        return (Then::Retry(now_ms.saturating_add(wait_ms(&action.retry, id, failures))), None);
+    }
+    if action.continue_on_error {
+        return (Then::Next, None);
+    }
+    let name = match &action.name {
+        Some(name) => format!("action {} ({name})", id.step + 1),
+        None => format!("action {}", id.step + 1),
+    };
+    let why = format!("{name}: {}", report.detail);
+    if may_retry && action.retry.max > 0 {
+        let tries = failures + 1;
+        return (Then::End, Some((End::Dead, format!("{why}, after {tries} tries"))));
+    }
+    (Then::End, Some((End::Failed, why)))
+}
+
+/// How long to wait before a try: anything up to the growing limit ("full jitter"; Brooker,
+/// "Exponential Backoff And Jitter", 2015), the same for the same try of the same run.
+fn wait_ms(retry: &Retry, id: &AttemptId, failures: u32) -> u64 {
+    let grown = millis(retry.initial) as f64 * retry.factor.powi(failures.min(1000) as i32);
+    let limit = grown.min(millis(retry.cap) as f64);
+    (limit * fraction(&format!("{}.{}.{}", id.run, id.step, id.attempt))) as u64
+}
+
+/// A number from 0 to 1 that looks random (FNV-1a, then the finaliser of SplitMix64).
+fn fraction(text: &str) -> f64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((hash ^ (hash >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}

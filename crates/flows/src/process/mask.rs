@@ -1,0 +1,139 @@
+//! Hiding secrets in what a program writes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::Captured;
+
+/// Shorter ones are in too many words to be hidden.
+const SECRET_BYTES_MIN: usize = 4;
+const HIDDEN: &[u8] = b"***";
+
+/// Replaces secrets by `***`, also where one is written in pieces.
+#[derive(Debug)]
+pub(super) struct Mask {
+    /// The longest first: one secret may be the beginning of another.
+    patterns: Vec<Vec<u8>>,
+    /// Whether some pattern begins with the byte.
+    begins: [bool; 256],
+    /// The end of what was written, while it may be the beginning of a secret.
+    held: Vec<u8>,
+}
+
+impl Mask {
+    pub(super) fn new(secrets: &[String]) -> Self {
+        let long = secrets.iter().filter(|it| it.len() >= SECRET_BYTES_MIN);
+        let mut patterns: Vec<Vec<u8>> = long
+            .flat_map(|it| {
+                [
+                    it.clone(),
+                    STANDARD.encode(it),
+                    STANDARD_NO_PAD.encode(it),
+                    URL_SAFE_NO_PAD.encode(it),
+                    percent_encoded(it, b"0123456789ABCDEF"),
+                    percent_encoded(it, b"0123456789abcdef"),
+                ]
+            })
+            .map(String::into_bytes)
+            .collect();
+        patterns.sort_unstable_by(|left, right| (right.len(), right).cmp(&(left.len(), left)));
+        patterns.dedup();
+        let mut begins = [false; 256];
+        for pattern in &patterns {
+            begins[usize::from(pattern[0])] = true;
+        }
+        Self { patterns, begins, held: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], captured: &mut Captured) {
+        if self.patterns.is_empty() {
+            captured.push(bytes);
+            return;
+        }
+        self.held.extend_from_slice(bytes);
+        self.release(captured, false);
+    }
+
+    pub(super) fn finish(&mut self, captured: &mut Captured) {
+        self.release(captured, true);
+    }
+
+    /// Passes on what cannot be part of a secret any more.
+    fn release(&mut self, captured: &mut Captured, is_end: bool) {
+        let longest = self.patterns.first().map_or(0, Vec::len);
+        let held = std::mem::take(&mut self.held);
+        let (mut at, mut passed) = (0, 0);
+        while at < held.len() {
+            let rest = &held[at..];
+            if !is_end && rest.len() < longest {
+                break;
+            }
+            let found = self.begins[usize::from(rest[0])]
+                .then(|| self.patterns.iter().find(|it| rest.starts_with(it)))
+                .flatten();
+            match found {
+                Some(pattern) => {
+                    captured.push(&held[passed..at]);
+                    captured.push(HIDDEN);
+                    at += pattern.len();
+                    passed = at;
+                }
+                None => at += 1,
+            }
+        }
+        captured.push(&held[passed..at]);
+        self.held = held[at..].to_vec();
+    }
+}
+
+/// As in a URL (RFC 3986, section 2.1): everything but unreserved characters is escaped.
+fn percent_encoded(text: &str, digits: &[u8; 16]) -> String {
+    let mut encoded = String::with_capacity(3 * text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let [high, low] = [byte >> 4, byte & 15].map(|it| digits[usize::from(it)]);
+            encoded.extend(['%', char::from(high), char::from(low)]);
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(secrets: &[&str], text: &str, step: usize) -> String {
+        let secrets: Vec<String> = secrets.iter().map(|it| (*it).to_owned()).collect();
+        let mut mask = Mask::new(&secrets);
+        let mut captured = Captured::default();
+        for part in text.as_bytes().chunks(step) {
+            mask.push(part, &mut captured);
+        }
+        mask.finish(&mut captured);
+        String::from_utf8(captured.to_bytes()).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_hidden_however_they_are_written() {
+        let secrets = ["hunter2", "hunter2/longer?", "abc"];
+        for (text, wanted) in [
+            ("", ""),
+            ("nothing", "nothing"),
+            ("a hunter2 b", "a *** b"),
+            ("hunter2hunter2", "******"),
+            ("hunter2/longer?", "***"),
+            ("hunter2/longer", "***/longer"),
+            ("aHVudGVyMg==.", "***."),
+            ("aHVudGVyMg", "***"),
+            ("hunter2%2Flonger%3F hunter2%2flonger%3f", "*** ***"),
+            ("hunter hunter", "hunter hunter"),
+            ("abc", "abc"),
+        ] {
+            for step in [1, 2, 5, 100] {
+                assert_eq!(masked(&secrets, text, step), wanted, "{text} by {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The journal's records: what has happened to flows and their runs, as it stands on disk.
+
+use serde::{Deserialize, Serialize};
+use waypost_events::{Data, EventType};
+
+use crate::run::{End, Report};
+use crate::{ContentHash, Event, FlowName, Leader, Lineage, RunId};
+
+/// The kind of every record in the log.
+const KIND: u8 = 1;
+/// The version of their payloads: JSON of [`Record`].
+const VERSION: u8 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum Record {
+    /// The first: what tells this journal's runs from another project's.
+    Journal {
+        identity: String,
+    },
+    /// Every event up to it has been decided.
+    Cursor {
+        event: u64,
+    },
+    /// The flow is in force and wants events after this one.
+    Joined {
+        flow: FlowName,
+        from: u64,
+    },
+    /// The flow is in force no more; events up to this one were decided for it.
+    Left {
+        flow: FlowName,
+        at: u64,
+    },
+    /// Past events are to be decided for the flow.
+    Filling {
+        flow: FlowName,
+        replay: u32,
+        after: u64,
+        until: u64,
+    },
+    /// They have been, up to this one.
+    Filled {
+        flow: FlowName,
+        replay: u32,
+        through: u64,
+        until: u64,
+    },
+    /// The text of a flow file that runs keep to.
+    Defined {
+        hash: ContentHash,
+        file: String,
+        text: String,
+    },
+    /// The event that the runs created or retried next are for.
+    Seen(StoredEvent),
+    Created(Created),
+    /// A run that is none: created and ended at once.
+    Skipped {
+        run: RunId,
+        hash: ContentHash,
+        kind: EventType,
+        at_ms: u64,
+        why: String,
+    },
+    Begun {
+        run: RunId,
+        step: u16,
+        attempt: u32,
+        at_ms: u64,
+    },
+    Spawned {
+        run: RunId,
+        leader: Leader,
+    },
+    Tried {
+        run: RunId,
+        step: u16,
+        attempt: u32,
+        at_ms: u64,
+        report: Report,
+        then: Then,
+    },
+    Cancelling {
+        run: RunId,
+        why: String,
+    },
+    Ended {
+        run: RunId,
+        at_ms: u64,
+        end: End,
+        why: String,
+    },
+    /// A person wants it tried again from the step that failed.
+    Retried {
+        run: RunId,
+    },
+    /// Its end was announced.
+    Told {
+        run: RunId,
+    },
+    Opened {
+        flow: FlowName,
+        at_ms: u64,
+    },
+    Closed {
+        flow: FlowName,
+    },
+    Paused {
+        flow: FlowName,
+        why: String,
+    },
+    Resumed {
+        flow: FlowName,
+    },
+    Forgotten {
+        runs: Vec<RunId>,
+    },
+}
+
+/// A run, when it is created.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Created {
+    pub(crate) run: RunId,
+    pub(crate) hash: ContentHash,
+    pub(crate) at_ms: u64,
+    /// The value of `concurrency.key`.
+    pub(crate) key: Option<String>,
+    /// The value of `rate_limit.key`, within its own option: whether the flow has a rate limit.
+    pub(crate) rate: Option<Keyed>,
+    pub(crate) quiet: Option<Quiet>,
+    /// Whether it counts for the breaker: runs for events of the past do not.
+    pub(crate) counts: bool,
+}
+
+/// Counted by the value of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Keyed {
+    pub(crate) key: Option<String>,
+    /// For how long, in milliseconds.
+    pub(crate) per_ms: u64,
+}
+
+/// What a run waits for that `debounce` holds back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Quiet {
+    pub(crate) key: Option<String>,
+    pub(crate) until_ms: u64,
+    pub(crate) deadline_ms: Option<u64>,
+}
+
+/// What comes after a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Then {
+    /// The next step, or the end if there is none.
+    Next,
+    /// The same step again, at this time; it counts as a failure.
+    Retry(u64),
+    /// The same step again as soon as there is room; it counts as an interruption.
+    Again,
+    /// The end, which is a record of its own.
+    End,
+}
+
+/// An event as it stands in the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoredEvent {
+    id: u64,
+    #[serde(rename = "type")]
+    kind: EventType,
+    data: Data,
+    time_ms: u64,
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(default)]
+    depth: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    flows: Vec<String>,
+}
+
+impl From<&Event> for StoredEvent {
+    fn from(event: &Event) -> Self {
+        Self {
+            id: event.id,
+            kind: event.kind.clone(),
+            data: event.data.clone(),
+            time_ms: event.time_ms,
+            source: event.source.clone(),
+            root: event.lineage.root,
+            cause: event.lineage.cause.clone(),
+            depth: event.lineage.depth,
+            flows: event.lineage.flows.clone(),
+        }
+    }
+}
+
+impl From<StoredEvent> for Event {
+    fn from(it: StoredEvent) -> Self {
+        Self {
+            id: it.id,
+            kind: it.kind,
+            data: it.data,
+            time_ms: it.time_ms,
+            source: it.source,
+            lineage: Lineage { root: it.root, cause: it.cause, depth: it.depth, flows: it.flows },
+        }
+    }
+}
+
+impl Record {
+    /// Whether nothing would be lost if a power cut took it: it can be made again, or it is of use
+    /// to this boot only.
+    pub(crate) fn can_wait(&self) -> bool {
+        matches!(
+            self,
+            Self::Cursor { .. } | Self::Filled { .. } | Self::Spawned { .. } | Self::Told { .. }
+        )
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("names, texts and numbers always become JSON")
+    }
+
+    pub(crate) fn entry(payload: &[u8]) -> waypost_log::Record<'_> {
+        waypost_log::Record { kind: KIND, version: VERSION, payload }
+    }
+
+    pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, String> {
+        if (entry.kind, entry.version) != (KIND, VERSION) {
+            let (kind, version) = (entry.kind, entry.version);
+            return Err(format!("kind {kind}, version {version} is of a newer release"));
+        }
+        serde_json::from_slice(&entry.payload).map_err(|it| it.to_string())
+    }
+}
+
+impl StoredEvent {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+}

@@ -1,0 +1,272 @@
+//! Runs: one flow, run once for one event.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use waypost_events::EventType;
+
+use crate::record::Quiet;
+use crate::scalar::from_text;
+use crate::set::FlowEntry;
+use crate::{ContentHash, Event, FlowName, Leader, Lineage};
+
+/// Names a run: a flow, the event that it runs for, and which replay of that event it is.
+///
+/// As a text it is `flow.event`, or `flow.event.replay` for a replay. It is created once.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "String")]
+pub struct RunId {
+    /// The flow.
+    pub flow: FlowName,
+    /// The event's id.
+    pub event: u64,
+    /// 0 for the event as it came, 1 and more for replays.
+    pub replay: u32,
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.flow, self.event)?;
+        if self.replay > 0 { write!(f, ".{}", self.replay) } else { Ok(()) }
+    }
+}
+
+impl From<RunId> for String {
+    fn from(id: RunId) -> Self {
+        id.to_string()
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let invalid = || format!("{text:?} is no run; a run is flow.event, such as auto-merge.12");
+        let mut parts = text.split('.');
+        let flow = parts.next().unwrap_or_default().parse().map_err(|_| invalid())?;
+        let event = parts.next().and_then(|it| it.parse().ok()).ok_or_else(invalid)?;
+        let replay = parts.next().map_or(Ok(0), str::parse).map_err(|_| invalid())?;
+        let id = Self { flow, event, replay };
+        // One text for each run: no leading zeros, no fourth part.
+        if id.to_string() == text { Ok(id) } else { Err(invalid()) }
+    }
+}
+
+from_text!(RunId: "a run, flow.event");
+
+/// Names one try of one action of a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId {
+    /// The run.
+    pub run: RunId,
+    /// The action, from 0.
+    pub step: u16,
+    /// Which try of it, from 1.
+    pub attempt: u32,
+}
+
+/// What a run is and has done.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// The file that its flow was read from, as it was then: a run keeps to it.
+    pub definition: ContentHash,
+    /// The type of its event.
+    pub kind: EventType,
+    /// When it was created, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// The value that its flow's `concurrency.key` had.
+    pub key: Option<String>,
+    /// Where it is.
+    pub phase: Phase,
+    /// What was tried, in order.
+    pub tries: Vec<Try>,
+    /// Why it is to be ended, if that was asked for while an action ran.
+    pub cancelling: Option<String>,
+    /// Where the chain of runs stands with it.
+    pub lineage: Lineage,
+    /// There until the run has ended.
+    pub(crate) event: Option<Arc<Event>>,
+    /// As its definition says it; there from when the engine is open until the run has ended.
+    pub(crate) entry: Option<Arc<FlowEntry>>,
+    /// What it waits for, if `debounce` holds it back.
+    pub(crate) quiet: Option<Quiet>,
+    pub(crate) step: u16,
+    /// Tries of the step so far.
+    pub(crate) attempt: u32,
+    pub(crate) failures: u32,
+    pub(crate) interruptions: u32,
+    /// Whether its end was announced.
+    pub(crate) told: bool,
+    /// The record of the journal that has its event.
+    pub(crate) place: u64,
+}
+
+impl Run {
+    pub(crate) fn new(
+        id: &RunId,
+        definition: &ContentHash,
+        kind: &EventType,
+        created_ms: u64,
+    ) -> Self {
+        Self {
+            id: id.clone(),
+            definition: definition.clone(),
+            kind: kind.clone(),
+            created_ms,
+            key: None,
+            phase: Phase::Queued,
+            tries: Vec::new(),
+            cancelling: None,
+            lineage: Lineage::default(),
+            event: None,
+            entry: None,
+            quiet: None,
+            step: 0,
+            attempt: 0,
+            failures: 0,
+            interruptions: 0,
+            told: false,
+            place: 0,
+        }
+    }
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// Waits for events to be quiet (`debounce`).
+    Quiet {
+        /// Until then, in milliseconds since 1970.
+        until_ms: u64,
+    },
+    /// Waits before an action is tried again.
+    Retrying {
+        /// Until then, in milliseconds since 1970.
+        until_ms: u64,
+    },
+    /// Waits for its turn.
+    Queued,
+    /// An action runs.
+    Running {
+        /// Since then, in milliseconds since 1970.
+        since_ms: u64,
+        /// Its process, once it is known.
+        leader: Option<Leader>,
+    },
+    /// It is over.
+    Ended {
+        /// How.
+        end: End,
+        /// Why.
+        why: String,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// Every action that had to succeed did.
+    Succeeded,
+    /// An action failed, and no other try was asked for.
+    Failed,
+    /// It was given up: the tries are used up, or it was cut off and may not be done again.
+    Dead,
+    /// It was never begun.
+    Skipped,
+    /// Somebody, or a newer run, ended it.
+    Cancelled,
+}
+
+/// One try of an action, after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Try {
+    /// The action, from 0.
+    pub step: u16,
+    /// Which try of it, from 1.
+    pub attempt: u32,
+    /// When it ended, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What came of it.
+    pub report: Report,
+}
+
+/// What came of a try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// In one word.
+    pub outcome: Outcome,
+    /// In a few: `exit status 3`, `ended by signal 9`, `the event has no data.pr`.
+    pub detail: String,
+    /// Whether processes that it left behind held its output, and were ended.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leaked: bool,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// Bytes that it wrote to standard output, kept or not.
+    #[serde(default)]
+    pub stdout_bytes: u64,
+    /// Bytes that it wrote to standard error, kept or not.
+    #[serde(default)]
+    pub stderr_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(it: &bool) -> bool {
+    !it
+}
+
+impl Report {
+    /// A report about something that wrote nothing and took no time worth telling.
+    pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            detail: detail.into(),
+            leaked: false,
+            took_ms: 0,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+        }
+    }
+}
+
+/// What came of a try, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It succeeded.
+    Succeeded,
+    /// It ran and ended with an error.
+    Failed,
+    /// It took too long and was ended.
+    TimedOut,
+    /// It could not be begun: trying again would change nothing.
+    Refused,
+    /// It was ended because its run is cancelled.
+    Cancelled,
+    /// The service went away while it ran.
+    Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_one_text() {
+        for text in ["a.1", "a-b_c.18446744073709551615", "a.1.1"] {
+            assert_eq!(text.parse::<RunId>().unwrap().to_string(), text);
+        }
+        for text in ["", "a", "a.", "a.01", "a.1.0", "a.1.1.1", ".1", "a.x", "a.-1", "a.1."] {
+            let error = text.parse::<RunId>().unwrap_err();
+            assert!(error.contains("flow.event"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The flows in force, found by the type of an event.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use waypost_events::EventType;
+
+use crate::{Flow, FlowName, InvalidFile, Kind, parse};
+
+/// SHA-256 of a flow file's text, in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ContentHash(String);
+
+impl ContentHash {
+    /// Of a text.
+    pub fn of(text: &str) -> Self {
+        use fmt::Write;
+
+        let mut hex = String::with_capacity(64);
+        for byte in Sha256::digest(text.as_bytes()) {
+            // Writing to a text cannot fail.
+            write!(hex, "{byte:02x}").unwrap_or_default();
+        }
+        Self(hex)
+    }
+
+    /// 64 hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A flow file that has been read.
+#[derive(Debug, Clone)]
+pub struct FlowFile {
+    /// Its name in the folder.
+    pub name: String,
+    /// As it was read.
+    pub text: Arc<str>,
+    /// Of the text.
+    pub hash: ContentHash,
+    flows: Vec<Arc<Flow>>,
+}
+
+impl FlowFile {
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub fn new(name: &str, text: &str) -> Result<Self, InvalidFile> {
+        let flows = parse(text)?.into_iter().map(Arc::new).collect();
+        let hash = ContentHash::of(text);
+        Ok(Self { name: name.to_owned(), text: text.into(), hash, flows })
+    }
+
+    /// Its flows, in the order written.
+    pub fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().map(AsRef::as_ref)
+    }
+}
+
+/// A flow and where it stands.
+#[derive(Debug, Clone)]
+pub struct FlowEntry {
+    /// The flow.
+    pub flow: Arc<Flow>,
+    /// The file's name.
+    pub file: String,
+    /// Of the file's text.
+    pub hash: ContentHash,
+    pub(crate) text: Arc<str>,
+}
+
+/// The flows in force. Finding those that want an event costs what it finds, not how many there
+/// are.
+#[derive(Debug, Clone, Default)]
+pub struct FlowSet {
+    entries: Vec<Arc<FlowEntry>>,
+    names: BTreeMap<FlowName, usize>,
+    exact: HashMap<String, Vec<usize>>,
+    prefixes: HashMap<String, Vec<usize>>,
+    /// The lengths of the prefixes, each once.
+    lengths: BTreeSet<usize>,
+}
+
+impl FlowSet {
+    /// The flows of some files. Where a name is there twice, the first one counts; see
+    /// [`FlowSet::get`].
+    pub fn new<'a>(files: impl IntoIterator<Item = &'a FlowFile>) -> Self {
+        let mut set = Self::default();
+        for file in files {
+            for flow in &file.flows {
+                set.add(FlowEntry {
+                    flow: Arc::clone(flow),
+                    file: file.name.clone(),
+                    hash: file.hash.clone(),
+                    text: Arc::clone(&file.text),
+                });
+            }
+        }
+        set
+    }
+
+    fn add(&mut self, entry: FlowEntry) {
+        let idx = self.entries.len();
+        if self.names.contains_key(&entry.flow.name) {
+            return;
+        }
+        self.names.insert(entry.flow.name.clone(), idx);
+        let pattern = &entry.flow.trigger.pattern;
+        let literal = pattern.literal().to_owned();
+        if pattern.is_exact() {
+            self.exact.entry(literal).or_default().push(idx);
+        } else {
+            self.lengths.insert(literal.len());
+            self.prefixes.entry(literal).or_default().push(idx);
+        }
+        self.entries.push(Arc::new(entry));
+    }
+
+    /// The flows whose pattern selects a type. Costs one look-up for each length of a prefix that
+    /// some flow has, and what it finds.
+    pub fn wanting<'a>(&'a self, kind: &'a EventType) -> impl Iterator<Item = &'a Arc<FlowEntry>> {
+        let text = kind.as_str();
+        let exact = self.exact.get(text).into_iter();
+        let prefixed = self
+            .lengths
+            .range(..=text.len())
+            .filter_map(move |it| text.get(..*it).and_then(|it| self.prefixes.get(it)));
+        exact.chain(prefixed).flatten().map(|it| &self.entries[*it])
+    }
+
+    /// The flow of this name.
+    pub fn get(&self, name: &FlowName) -> Option<&Arc<FlowEntry>> {
+        self.names.get(name).map(|it| &self.entries[*it])
+    }
+
+    /// All flows, in the order of the files.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<FlowEntry>> {
+        self.entries.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The rings of flows that can start each other by their own `emit` actions, as far as types
+    /// tell: each as the names on the way, the first one again at the end. Flows with
+    /// `allow_recursion` are meant to, and begin no ring. At most one ring for each flow.
+    pub fn rings(&self) -> Vec<Vec<FlowName>> {
+        let next: Vec<BTreeSet<usize>> = self
+            .entries
+            .iter()
+            .map(|entry| {
+                let emitted = entry.flow.actions.iter().filter_map(|it| match &it.kind {
+                    Kind::Emit { event, .. } => Some(event),
+                    Kind::Command(_)
+                    | Kind::Exec { .. }
+                    | Kind::Http { .. }
+                    | Kind::MemoryAdd { .. } => None,
+                });
+                emitted
+                    .flat_map(|it| self.wanting(it))
+                    .filter_map(|it| self.names.get(&it.flow.name))
+                    .copied()
+                    .collect()
+            })
+            .collect();
+        let mut rings = Vec::new();
+        for start in 0..self.entries.len() {
+            if self.entries[start].flow.allow_recursion > 0 {
+                continue;
+            }
+            if let Some(ring) = ring(&next, start) {
+                // A ring of several flows is told once, by its first.
+                if ring.iter().all(|it| *it >= start) {
+                    let names = ring.iter().chain([&start]);
+                    rings.push(names.map(|it| self.entries[*it].flow.name.clone()).collect());
+                }
+            }
+        }
+        rings
+    }
+}
+
+/// The shortest way from `start` to itself.
+fn ring(next: &[BTreeSet<usize>], start: usize) -> Option<Vec<usize>> {
+    let mut from: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut queue = std::collections::VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        for &to in &next[at] {
+            if to == start {
+                let mut ring = vec![at];
+                while let Some(&before) = from.get(ring.last()?) {
+                    ring.push(before);
+                }
+                ring.reverse();
+                return Some(ring);
+            }
+            if let std::collections::btree_map::Entry::Vacant(entry) = from.entry(to) {
+                entry.insert(at);
+                queue.push_back(to);
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,174 @@
+use waypost_flows::{End, Error, Outcome, Phase, RunFilter};
+
+use crate::world::{World, flow, id};
+
+#[test]
+fn a_run_is_cancelled_in_every_state() {
+    let mut world = World::new(&[
+        flow("a", "a:x", 1, ""),
+        flow("quiet", "a:x", 1, "    debounce: { quiet: 1h }\n"),
+    ]);
+    world.say("a:x", "{}");
+    world.say("a:x", "{}");
+    let now_ms = world.now_ms;
+    for run in ["a.2", "quiet.2", "a.1"] {
+        assert!(world.engine().cancel(&id(run), "not wanted", now_ms).unwrap());
+    }
+    world.commit();
+    for run in ["a.2", "quiet.2"] {
+        assert_eq!(world.end_of(run), (End::Cancelled, "not wanted".to_owned()));
+    }
+    assert_eq!(world.stopped[0].run.to_string(), "a.1");
+    // A crash before its process is gone does not bring it back.
+    world.open();
+    world.commit();
+    world.engine().orphan_ended(&id("a.1"), now_ms);
+    world.commit();
+    assert_eq!(world.end_of("a.1").0, End::Cancelled);
+    assert!(world.started.is_empty());
+    assert!(!world.engine().cancel(&id("a.1"), "again", now_ms).unwrap());
+    let unknown = world.engine().cancel(&id("a.9"), "", now_ms);
+    assert!(matches!(unknown, Err(Error::UnknownRun(_))));
+}
+
+#[test]
+fn a_failed_run_is_retried_from_where_it_failed_also_when_its_journal_was_compacted() {
+    let mut world = World::new(&[flow("a", "a:x", 3, "")]);
+    world.say("a:x", r#"{"k": "v"}"#);
+    world.finish(Outcome::Succeeded);
+    world.finish(Outcome::Failed);
+    let now_ms = world.now_ms;
+    world.engine().compact(now_ms).unwrap();
+    world.open();
+    // Its flow is another by now; the run keeps to its own.
+    world.install(&[flow("a", "z:z", 1, "")]);
+    world.commit();
+    world.engine().retry(&id("a.1"), now_ms).unwrap();
+    world.commit();
+    assert_eq!((world.started[0].id.step, world.started[0].id.attempt), (1, 2));
+    assert_eq!(world.started[0].event.data.get("k").unwrap().to_string(), "v");
+    world.finish_all();
+    assert_eq!(world.end_of("a.1").0, End::Succeeded);
+    let again = world.engine().retry(&id("a.1"), now_ms);
+    assert!(matches!(again, Err(Error::NotFailed(_))));
+    let keys: Vec<String> = world.notices.iter().map(|it| it.idempotency_key.clone()).collect();
+    assert_eq!(keys.len(), 2, "the failure, asked for again after the start, and the success");
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[test]
+fn a_replay_runs_past_events_again_under_a_number() {
+    let mut world = World::new(&[flow("a", "a:*", 1, "    breaker: 3\n")]);
+    for kind in ["a:x", "b:x", "a:y", "a:x"] {
+        world.say(kind, "{}");
+        world.finish_all();
+        world.later(60_000);
+    }
+    let flow = world.started.len();
+    assert_eq!(flow, 0);
+    let name = id("a.1").flow;
+    assert_eq!(world.engine().replay(&name, 1, 4).unwrap(), 1);
+    world.commit();
+    world.open();
+    world.fill_all();
+    world.commit();
+    assert_eq!(world.running(), ["a.3.1"]);
+    assert_eq!(world.finish_all(), ["a.3.1/0", "a.4.1/0"]);
+    assert_eq!(world.engine().replay(&name, 0, 1).unwrap(), 2);
+    world.fill_all();
+    world.commit();
+    assert_eq!(world.finish_all(), ["a.1.2/0"]);
+    assert!(matches!(world.engine().replay(&id("z.1").flow, 0, 1), Err(Error::UnknownFlow(_))));
+}
+
+#[test]
+fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
+    let mut world = World::new(&[]);
+    for _ in 0..3 {
+        world.say("a:x", "{}");
+    }
+    let flows = [
+        flow("new", "a:x", 1, ""),
+        flow("old", "a:x", 1, "    start: earliest\n"),
+        flow("some", "a:x", 1, "    start: after 2\n"),
+        flow("later", "a:x", 1, "    start: after 4\n"),
+    ];
+    world.install(&flows);
+    world.fill_all();
+    world.say("a:x", "{}");
+    let done = world.finish_all();
+    let mut done: Vec<&str> = done.iter().map(|it| it.trim_end_matches("/0")).collect();
+    done.sort_unstable();
+    assert_eq!(done, ["new.4", "old.1", "old.2", "old.3", "old.4", "some.3", "some.4"]);
+    // Away for two events, and back.
+    world.install(&flows[1..]);
+    world.say("a:x", "{}");
+    world.open();
+    world.say("a:x", "{}");
+    world.install(&flows[..1]);
+    world.fill_all();
+    world.commit();
+    let now_ms = world.now_ms;
+    for orphan in std::mem::take(&mut world.orphans) {
+        world.engine().orphan_ended(&orphan.run, now_ms);
+    }
+    world.commit();
+    world.finish_all();
+    let runs =
+        world.engine().runs(&RunFilter { flow: Some(id("new.1").flow), ..RunFilter::default() });
+    let mut runs: Vec<u64> = runs.iter().map(|it| it.id.event).collect();
+    runs.sort_unstable();
+    assert_eq!(runs, [4, 5, 6]);
+}
+
+#[test]
+fn a_flow_is_paused_purged_and_resumed() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "")]);
+    let name = id("a.1").flow;
+    world.engine().pause(&name, "by hand").unwrap();
+    for _ in 0..3 {
+        world.say("a:x", "{}");
+    }
+    world.open();
+    world.commit();
+    let status = world.engine().status().remove(0);
+    assert_eq!((status.paused.as_deref(), status.queued), (Some("by hand"), 3));
+    assert_eq!(status.oldest_waiting, Some(id("a.1")));
+    let now_ms = world.now_ms;
+    assert_eq!(world.engine().purge(&name, now_ms), 3);
+    world.say("a:x", "{}");
+    world.engine().resume(&name, now_ms).unwrap();
+    world.commit();
+    assert_eq!(world.running(), ["a.4"]);
+    let open = world.engine().runs(&RunFilter { is_open: true, ..RunFilter::default() });
+    assert!(matches!(open[..], [run] if matches!(run.phase, Phase::Running { .. })));
+}
+
+#[test]
+fn a_flow_that_is_off_decides_its_events_and_runs_none() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "    enabled: false\n")]);
+    world.say("a:x", "{}");
+    world.install(&[flow("a", "a:x", 1, "")]);
+    world.fill_all();
+    world.commit();
+    assert!(world.started.is_empty());
+    world.say("a:x", "{}");
+    assert_eq!(world.running(), ["a.2"]);
+}
+
+#[test]
+fn a_journal_begins_after_the_events_that_are_there() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "")]);
+    assert_eq!(world.engine().cursor(), 0);
+    world.say("a:x", "{}");
+    let folder = tempfile::tempdir().unwrap();
+    let options = waypost_flows::Options { head: 7, ..waypost_flows::Options::default() };
+    let mut engine = waypost_flows::Engine::open(folder.path(), options, 0).unwrap();
+    engine.install(crate::world::set(&crate::world::file(&[flow("a", "a:x", 1, "")])));
+    engine.commit().unwrap();
+    engine.offer(&world.events[0], 0);
+    assert!(engine.commit().unwrap().is_empty());
+    drop(engine);
+    let again = waypost_flows::Options { head: 99, ..waypost_flows::Options::default() };
+    assert_eq!(waypost_flows::Engine::open(folder.path(), again, 0).unwrap().cursor(), 7);
+}

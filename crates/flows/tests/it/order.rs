@@ -1,0 +1,180 @@
+use waypost_flows::{End, Outcome, Phase};
+
+use crate::world::{World, flow, id};
+
+#[test]
+fn runs_of_a_flow_begin_in_the_order_of_the_events() {
+    let mut world = World::new(&[flow("a", "a:x", 2, ""), flow("b", "a:x", 1, "")]);
+    for _ in 0..3 {
+        world.say("a:x", "{}");
+    }
+    assert_eq!(world.running(), ["a.1", "b.1"]);
+    let done = world.finish_all();
+    let of_a: Vec<&String> = done.iter().filter(|it| it.starts_with('a')).collect();
+    assert_eq!(of_a, ["a.1/0", "a.1/1", "a.2/0", "a.2/1", "a.3/0", "a.3/1"]);
+}
+
+#[test]
+fn a_key_has_an_order_of_its_own() {
+    let key = "    concurrency: { key: data.pr }\n";
+    let mut world = World::new(&[flow("a", "a:x", 1, key)]);
+    for pr in ["1", "2", "1", "\"1\"", "3"] {
+        world.say("a:x", &format!(r#"{{"pr": {pr}}}"#));
+    }
+    world.say("a:x", "{}");
+    assert_eq!(world.running(), ["a.1", "a.2", "a.5", "a.6"]);
+    world.finish(Outcome::Succeeded);
+    assert_eq!(world.running(), ["a.2", "a.5", "a.6", "a.3"]);
+}
+
+#[test]
+fn a_run_that_waits_for_its_next_try_holds_up_no_other_and_keeps_its_turn() {
+    let flow = "  - name: a\n    trigger: { pattern: \"a:x\" }\n    actions: [{ type: command, command: ls, retry: { max: 2, initial: 10s, on: [failure] } }]\n";
+    let mut world = World::new(&[flow.to_owned()]);
+    world.say("a:x", "{}");
+    world.say("a:x", "{}");
+    world.say("a:x", "{}");
+    world.finish(Outcome::Failed);
+    assert_eq!(world.running(), ["a.2"]);
+    let Phase::Retrying { until_ms } = world.engine().run(&id("a.1")).unwrap().phase else {
+        panic!("it waits for its next try");
+    };
+    assert!((1_000_000..=1_010_000).contains(&until_ms), "{until_ms}");
+    // A start of the service in between changes nothing of it.
+    world.open();
+    world.commit();
+    assert_eq!(world.engine().next_wake_ms(), Some(until_ms));
+    world.later(10_000);
+    let now_ms = world.now_ms;
+    world.engine().orphan_ended(&id("a.2"), now_ms);
+    world.commit();
+    assert_eq!(world.running(), ["a.1"]);
+    world.finish(Outcome::TimedOut);
+    let (end, why) = world.end_of("a.1");
+    assert_eq!((end, why.as_str()), (End::Failed, "action 1: said so"));
+    world.finish(Outcome::Failed);
+    world.later(20_000);
+    world.finish_all();
+    assert_eq!(world.end_of("a.2").0, End::Succeeded);
+}
+
+#[test]
+fn tries_are_counted_and_used_up() {
+    let flow = "  - name: a\n    trigger: { pattern: \"a:x\" }\n    actions: [{ type: command, command: ls, name: list, retry: { max: 2 } }]\n";
+    let mut world = World::new(&[flow.to_owned()]);
+    world.say("a:x", "{}");
+    for attempt in 1..=3 {
+        assert_eq!(world.finish(Outcome::Failed).id.attempt, attempt);
+        world.later(300_000);
+    }
+    let (end, why) = world.end_of("a.1");
+    assert_eq!((end, why.as_str()), (End::Dead, "action 1 (list): said so, after 3 tries"));
+    assert_eq!(world.notices[0].kind.as_str(), "flow:dead");
+    // What could not even begin is not tried again.
+    world.say("a:x", "{}");
+    world.finish(Outcome::Refused);
+    assert_eq!(world.end_of("a.2").0, End::Failed);
+}
+
+#[test]
+fn an_action_can_be_left_out_and_may_fail_where_the_flow_says_so() {
+    let flow = r#"  - name: a
+    trigger: { pattern: "a:x" }
+    actions:
+      - { type: command, command: ls, if: data.n > 1 }
+      - { type: command, command: ls, continue_on_error: true }
+      - { type: command, command: ls, if: data.n > 1 }
+"#;
+    let mut world = World::new(&[flow.to_owned()]);
+    world.say("a:x", r#"{"n": 1}"#);
+    assert_eq!(world.started[0].id.step, 1);
+    world.finish(Outcome::Failed);
+    assert_eq!(world.end_of("a.1").0, End::Succeeded);
+    world.say("a:x", r#"{"n": 2}"#);
+    assert_eq!(world.finish_all(), ["a.2/0", "a.2/1", "a.2/2"]);
+}
+
+#[test]
+fn what_finds_no_room_is_skipped_with_the_reason() {
+    let skip = "    concurrency: { mode: skip }\n";
+    let few = "    concurrency: { max_queued: 1 }\n";
+    let rare = "    rate_limit: { runs: 2, per: 1m, key: data.k }\n    concurrency: { limit: 9 }\n";
+    let mut world = World::new(&[
+        flow("skip", "a:x", 1, skip),
+        flow("few", "a:x", 1, few),
+        flow("rare", "a:x", 1, rare),
+    ]);
+    for _ in 0..3 {
+        world.say("a:x", r#"{"k": 1}"#);
+    }
+    world.say("a:x", r#"{"k": 2}"#);
+    for (run, said) in [
+        ("skip.2", "concurrency.mode is skip"),
+        ("few.3", "concurrency.max_queued: 1 runs wait"),
+        ("rare.3", "rate_limit: 2 runs in 1m are allowed"),
+    ] {
+        let (end, why) = world.end_of(run);
+        assert_eq!(end, End::Skipped);
+        assert!(why.contains(said), "{why}");
+    }
+    assert!(world.running().contains(&"rare.4".to_owned()));
+    world.finish_all();
+    // The windows are known after a start of the service, and end.
+    world.open();
+    world.say("a:x", r#"{"k": 1}"#);
+    assert_eq!(world.end_of("rare.5").0, End::Skipped);
+    world.later(60_000);
+    world.say("a:x", r#"{"k": 1}"#);
+    assert!(world.running().contains(&"rare.6".to_owned()));
+}
+
+#[test]
+fn with_restart_the_newest_takes_the_place_of_the_others() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "    concurrency: { mode: restart }\n")]);
+    world.say("a:x", "{}");
+    world.say("a:x", "{}");
+    assert_eq!(world.stopped.len(), 1);
+    world.say("a:x", "{}");
+    assert_eq!((world.stopped.len(), world.running()), (1, vec!["a.1".to_owned()]));
+    assert_eq!(world.end_of("a.2").0, End::Skipped);
+    world.finish(Outcome::Cancelled);
+    assert_eq!(world.end_of("a.1").0, End::Cancelled);
+    assert_eq!(world.running(), ["a.3"]);
+}
+
+#[test]
+fn debounce_waits_for_quiet_and_not_for_ever() {
+    let quiet = "    debounce: { quiet: 5s, max: 12s, key: data.k }\n";
+    let mut world = World::new(&[flow("a", "a:x", 1, quiet)]);
+    world.say("a:x", r#"{"k": 1}"#);
+    world.later(4000);
+    world.say("a:x", r#"{"k": 1}"#);
+    world.say("a:x", r#"{"k": 2}"#);
+    assert_eq!(world.end_of("a.1").1, "debounce: event 2 came after it");
+    // It is known after a start of the service.
+    world.open();
+    world.commit();
+    world.later(4999);
+    assert!(world.running().is_empty());
+    world.later(1);
+    assert_eq!(world.running(), ["a.2"]);
+    world.finish_all();
+    assert_eq!(world.end_of("a.3").0, End::Succeeded);
+    // Events that keep coming are waited for until the limit.
+    for _ in 0..4 {
+        world.say("a:x", r#"{"k": 1}"#);
+        world.later(3500);
+    }
+    assert_eq!(world.running(), ["a.7"]);
+}
+
+#[test]
+fn no_more_than_the_limit_goes_on_at_once_over_all_flows() {
+    let flows: Vec<String> = (0..70).map(|it| flow(&format!("f{it:02}"), "a:x", 1, "")).collect();
+    let mut world = World::new(&flows);
+    world.say("a:x", "{}");
+    assert_eq!(world.started.len(), 64);
+    world.finish(Outcome::Succeeded);
+    assert_eq!(world.started.len(), 64);
+    assert_eq!(world.finish_all().len(), 69);
+}
