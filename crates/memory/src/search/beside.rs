@@ -1,0 +1,165 @@
+//! What stands beside a candidate: its session, its links, and the memories that update it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use waypost_ranking::Slot;
+
+use super::candidates::{Candidates, Scoring};
+use crate::view::{Condition, Space, View};
+use crate::{LinkKind, MemoryId, SearchParams};
+
+/// A memory keeps this share of its score for each step that newer ones are ahead of it.
+const SUPERSEDED_SHARE: f64 = 0.75;
+/// Chains of updates are followed so far.
+const UPDATE_STEPS_MAX: u32 = 16;
+/// A memory is lent something by so many linked ones at most, those with the lowest ids.
+const LINKED_MAX: usize = 64;
+
+/// The spaces that a search looks into, and what it asks of their memories.
+pub(super) struct Scope<'a> {
+    pub(super) spaces: Vec<&'a Space>,
+    pub(super) condition: Condition,
+}
+
+impl Scope<'_> {
+    /// Where a memory is, if it is in scope.
+    pub(super) fn place(&self, view: &View, id: MemoryId) -> Option<(u32, Slot)> {
+        let (_, space, slot) = view.place(id)?;
+        let part = self.spaces.iter().position(|it| std::ptr::eq(*it, space))?;
+        self.condition.holds(space.fact(slot)?).then_some((part as u32, slot))
+    }
+}
+
+/// The memories around one in its session: those before, nearest first, and those after.
+fn around(space: &Space, slot: Slot, id: MemoryId, count: usize) -> [Vec<MemoryId>; 2] {
+    let members = space
+        .fact(slot)
+        .and_then(|fact| Some((space.sessions.get(&fact.session?)?, (fact.created_at, id))));
+    let Some((members, at)) = members else { return [Vec::new(), Vec::new()] };
+    let before = members.range(..at).rev().take(count).map(|(_, id)| *id).collect();
+    let after = members.range((Bound::Excluded(at), Bound::Unbounded));
+    [before, after.take(count).map(|(_, id)| *id).collect()]
+}
+
+/// Adds what may be lent something: neighbours in sessions, linked memories, and the memories that
+/// update a candidate.
+pub(super) fn add_beside(
+    view: &View,
+    scope: &Scope<'_>,
+    scoring: &Scoring<'_>,
+    candidates: &mut Candidates,
+) {
+    let mut beside = BTreeSet::new();
+    for (id, candidate) in &*candidates {
+        let space = scope.spaces[candidate.part as usize];
+        beside.extend(around(space, candidate.slot, *id, 2).concat());
+        for kind in [LinkKind::PartOf, LinkKind::RelatedTo] {
+            beside.extend(view.graph.linked_by(*id, kind).into_iter().take(LINKED_MAX));
+        }
+        let mut newest = *id;
+        for _ in 0..UPDATE_STEPS_MAX {
+            let Some(updater) = view.graph.superseded_by(newest) else { break };
+            if !beside.insert(updater) {
+                break;
+            }
+            newest = updater;
+        }
+    }
+    for id in beside {
+        if !candidates.contains_key(&id)
+            && let Some((part, slot)) = scope.place(view, id)
+        {
+            candidates.insert(id, scoring.candidate((part, slot), false, None, None));
+        }
+    }
+}
+
+/// Words lend, meaning does not: a text near in meaning says so itself, but the word that a question
+/// shares with a conversation often stands a turn before its answer or after it.
+pub(super) fn lend_in_sessions(
+    scope: &Scope<'_>,
+    scoring: &Scoring<'_>,
+    candidates: &mut Candidates,
+) {
+    let params = scoring.wishes.params;
+    let weights = params.neighbour_weights;
+    let words = |id: Option<&MemoryId>, all: &Candidates| {
+        id.and_then(|it| all.get(it)).map_or(0.0, |it| scoring.words(it.lexical))
+    };
+    let lent: Vec<(MemoryId, f64)> = candidates
+        .iter()
+        .map(|(id, candidate)| {
+            let space = scope.spaces[candidate.part as usize];
+            let [before, after] = around(space, candidate.slot, *id, weights.len());
+            let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
+                let pair = words(before.get(step), candidates) + words(after.get(step), candidates);
+                sum + weight * pair
+            });
+            let asked = before.first().filter(|it| candidates.get(it).is_some_and(|it| it.asks));
+            (*id, lent + params.answer_weight * words(asked, candidates))
+        })
+        .collect();
+    for (id, lent) in lent {
+        if let Some(candidate) = candidates.get_mut(&id) {
+            candidate.neighbours = lent;
+        }
+    }
+}
+
+pub(super) fn lend_over_links(view: &View, params: &SearchParams, candidates: &mut Candidates) {
+    let lent: Vec<(MemoryId, f64)> = candidates
+        .keys()
+        .map(|id| {
+            let linked = [LinkKind::PartOf, LinkKind::RelatedTo]
+                .into_iter()
+                .flat_map(|kind| view.graph.linked_by(*id, kind).into_iter().take(LINKED_MAX));
+            let best =
+                linked.filter_map(|it| candidates.get(&it)).map(|it| it.base).fold(0.0, f64::max);
+            (*id, params.link_weight * best)
+        })
+        .collect();
+    for (id, lent) in lent {
+        if let Some(candidate) = candidates.get_mut(&id) {
+            candidate.links = lent;
+        }
+    }
+}
+
+/// A memory that updates another takes over what that one has, and the other goes below it.
+pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
+    let updated: Vec<(MemoryId, MemoryId)> = candidates
+        .keys()
+        .flat_map(|id| view.graph.updaters(*id).map(|updater| (*id, updater)))
+        .filter(|(_, updater)| candidates.contains_key(updater))
+        // In a circle nothing is the newest: its members stay level with each other.
+        .filter(|(id, updater)| !view.graph.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
+        .collect();
+    let mut steps: BTreeMap<MemoryId, u32> = BTreeMap::new();
+    for _ in 0..UPDATE_STEPS_MAX {
+        let mut is_settled = true;
+        for (older, newer) in &updated {
+            let wanted = steps.get(newer).copied().unwrap_or(0) + 1;
+            let older_total = candidates.get(older).map_or(0.0, |it| it.total() + it.lifted);
+            if steps.get(older).copied().unwrap_or(0) < wanted {
+                steps.insert(*older, wanted);
+                is_settled = false;
+            }
+            if let Some(candidate) = candidates.get_mut(newer) {
+                let missing = older_total - candidate.total() - candidate.lifted;
+                if missing > 0.0 {
+                    candidate.lifted += missing;
+                    is_settled = false;
+                }
+            }
+        }
+        if is_settled {
+            break;
+        }
+    }
+    for (id, steps) in steps {
+        if let Some(candidate) = candidates.get_mut(&id) {
+            candidate.superseded = SUPERSEDED_SHARE.powi(steps.cast_signed());
+        }
+    }
+}
