@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Bytes read at once for one entry.
-const READ_BYTES: usize = 8 << 10;
+const READ_BYTES: usize = 2 << 10;
 
 /// An append-only log in a folder. All methods take `&self`; share it by reference or by `Arc`.
 ///

@@ -9,9 +9,9 @@ use crate::format::{FRAME_BYTES, FrameKind, HEADER_BYTES, Head, Place};
 use crate::scan::scan_file;
 use crate::{Damage, DamageKind, Entry, EntryRef, Error, Result};
 
-/// Every so many bytes the index remembers a record's offset: 16 bytes of memory for 4 KiB on disk,
+/// Every so many bytes the index remembers a record's offset: 16 bytes of memory for 1 KiB on disk,
 /// and a random read scans at most so much.
-const INDEX_STEP_BYTES: u64 = 4 << 10;
+const INDEX_STEP_BYTES: u64 = 1 << 10;
 
 /// Name of the file whose first sequence is `base`.
 pub(crate) fn file_name(base: u64) -> String {

@@ -81,12 +81,26 @@ impl Graph {
         false
     }
 
-    /// The memories at the other end of links of this kind, in either direction, sorted.
-    pub(crate) fn linked_by(&self, id: MemoryId, kind: LinkKind) -> Vec<MemoryId> {
-        let outgoing = self.outgoing.range((id, kind, FIRST)..=(id, kind, LAST));
-        let incoming = self.incoming.range((id, kind, FIRST)..=(id, kind, LAST));
-        let ends = outgoing.map(|((_, _, to), _)| *to).chain(incoming.map(|(_, _, from)| *from));
-        ends.collect::<BTreeSet<_>>().into_iter().collect()
+    /// Whether any link starts or ends at a memory.
+    pub(crate) fn has_links(&self, id: MemoryId) -> bool {
+        let least = (id, LinkKind::ALL[0], FIRST);
+        let starts = || self.outgoing.range(least..).next().is_some_and(|((it, ..), _)| *it == id);
+        let ends = || self.incoming.range(least..).next().is_some_and(|(it, ..)| *it == id);
+        !self.outgoing.is_empty() && (starts() || ends())
+    }
+
+    /// The memories at the other end of links of this kind, in either direction, each once, in
+    /// order of their ids.
+    pub(crate) fn linked_by(&self, id: MemoryId, kind: LinkKind) -> impl Iterator<Item = MemoryId> {
+        let range = (id, kind, FIRST)..=(id, kind, LAST);
+        let mut outgoing = self.outgoing.range(range.clone()).map(|((_, _, to), _)| *to).peekable();
+        let mut incoming = self.incoming.range(range).map(|(_, _, from)| *from).peekable();
+        std::iter::from_fn(move || match (outgoing.peek(), incoming.peek()) {
+            (Some(to), Some(from)) if to == from => incoming.next().and(outgoing.next()),
+            (Some(to), Some(from)) if from < to => incoming.next(),
+            (Some(_), _) => outgoing.next(),
+            (None, _) => incoming.next(),
+        })
     }
 
     /// Every link up to `depth` steps around a memory, breadth first, each once.

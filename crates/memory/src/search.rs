@@ -4,8 +4,6 @@ mod beside;
 mod candidates;
 mod finish;
 
-use std::collections::BTreeMap;
-
 use waypost_ranking::{
     Bm25, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, asks_for_time,
 };
@@ -158,6 +156,7 @@ impl Store {
         let (lexical_weight, semantic_weight) =
             weights(params, !lexical.is_empty(), !semantic.is_empty());
         let scoring = Scoring {
+            view,
             spaces: &scope.spaces,
             wishes: Wishes { params, given: &first, time: asks_for_time(query) },
             text: &text,
@@ -166,17 +165,17 @@ impl Store {
             semantic_range: semantic_range(least, &semantic),
             lexical_weight,
             semantic_weight,
-            lexical_ranks: ranks(&lexical),
-            semantic_ranks: ranks(&semantic),
+            lexical: &lexical,
+            semantic: &semantic,
         };
-        let mut candidates = scoring.candidates(&lexical, &semantic);
+        let mut candidates = scoring.candidates();
         add_beside(view, &scope, &scoring, &mut candidates);
         lend_in_sessions(&scope, &scoring, &mut candidates);
         lend_over_links(view, params, &mut candidates);
         if !options.include_superseded {
             demote_superseded(view, &mut candidates);
         }
-        finish(view, &first, &scoring, candidates, options)
+        finish(view, &first, &scoring, &candidates, options)
     }
 }
 
@@ -192,10 +191,6 @@ fn weights(params: &SearchParams, lexical: bool, semantic: bool) -> (f64, f64) {
         (true, false) => (1.0, 0.0),
         (false, _) => (0.0, 1.0),
     }
-}
-
-fn ranks(hits: &[waypost_ranking::Hit]) -> BTreeMap<u64, u32> {
-    hits.iter().enumerate().map(|(at, hit)| (hit.id, at as u32 + 1)).collect()
 }
 
 fn check_options(options: &SearchOptions) -> Result<()> {

@@ -1,5 +1,4 @@
-use std::collections::HashMap;
-
+use crate::index::TermStrength;
 use crate::{Hit, Query, TextSearch, VectorSearch};
 
 /// Pseudo-relevance feedback: the terms that set the first results apart are added to the query.
@@ -28,22 +27,43 @@ impl Feedback {
     /// A document counts in proportion to its score.
     pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
         let query = search.query();
-        let mut strengths: HashMap<String, f64> = HashMap::new();
+        let mut added: Vec<TermStrength<'_>> = Vec::new();
         for hit in hits.iter().take(self.documents) {
-            for (term, strength) in search.term_strengths(hit.part, hit.slot) {
-                *strengths.entry(term).or_default() += strength * f64::from(hit.score);
-            }
+            let score = f64::from(hit.score);
+            let terms = search.term_strengths(hit.part, hit.slot);
+            added.extend(terms.map(|it| TermStrength { strength: it.strength * score, ..it }));
         }
-        let mut added: Vec<(String, f64)> = strengths.into_iter().collect();
-        added.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        added.truncate(self.terms);
-        let best = added.first().map_or(1.0, |(_, strength)| *strength);
+        // What several documents have is brought together; it stays in the order of the hits, so that
+        // its sum is always the same.
+        let is_same = if search.has_one_numbering() {
+            added.sort_by_key(|it| it.id);
+            |a: &TermStrength<'_>, b: &TermStrength<'_>| a.id == b.id
+        } else {
+            added.sort_by(|a, b| a.term.cmp(b.term));
+            |a: &TermStrength<'_>, b: &TermStrength<'_>| a.term == b.term
+        };
+        added.dedup_by(|other, kept| {
+            let is_same = is_same(other, kept);
+            if is_same {
+                kept.strength += other.strength;
+            }
+            is_same
+        });
+        let by_rank = |a: &TermStrength<'_>, b: &TermStrength<'_>| {
+            b.strength.total_cmp(&a.strength).then_with(|| a.term.cmp(b.term))
+        };
+        if self.terms < added.len() {
+            added.select_nth_unstable_by(self.terms, by_rank);
+            added.truncate(self.terms);
+        }
+        added.sort_unstable_by(by_rank);
+        let best = added.first().map_or(1.0, |it| it.strength);
         let given = query.terms().iter().map(|term| (term.term.clone(), term.weight));
         Query::new(
             given.chain(
                 added
                     .into_iter()
-                    .map(|(term, strength)| (term, self.weight * (strength / best) as f32)),
+                    .map(|it| (it.term.to_owned(), self.weight * (it.strength / best) as f32)),
             ),
         )
     }

@@ -12,6 +12,7 @@ mod window;
 use std::collections::HashMap;
 
 pub use self::merge::{Merge, Merged};
+pub(crate) use self::search::TermStrength;
 pub use self::search::{TextPart, TextSearch, TitleMatch};
 
 use self::forward::Forward;
@@ -21,7 +22,7 @@ use crate::bm25::Collection;
 use crate::{Document, Slot};
 
 /// A term's number inside one index.
-type TermId = u32;
+pub(crate) type TermId = u32;
 
 /// The part of an index that a document's current postings are in. Parts that it was in before still
 /// have its old ones; whoever reads a posting of a sealed part compares.
@@ -40,6 +41,8 @@ pub struct TextIndex {
     forward: Vec<Option<Forward>>,
     lengths: Vec<u32>,
     homes: Vec<Home>,
+    /// Whether a document's title has terms of its own.
+    titled: Vec<bool>,
     collection: Collection,
     tail: Tail,
     tail_home: Home,
@@ -68,6 +71,7 @@ impl Default for TextIndex {
             forward: Vec::new(),
             lengths: Vec::new(),
             homes: Vec::new(),
+            titled: Vec::new(),
             collection: Collection::default(),
             tail: Tail::default(),
             tail_home: NOWHERE + 1,
@@ -94,6 +98,7 @@ impl TextIndex {
             self.forward.resize_with(slot as usize + 1, || None);
             self.lengths.resize(slot as usize + 1, 0);
             self.homes.resize(slot as usize + 1, NOWHERE);
+            self.titled.resize(slot as usize + 1, false);
         }
         let mut postings: Vec<(TermId, u32, bool)> = document
             .terms
@@ -104,6 +109,7 @@ impl TextIndex {
         self.tail.insert(slot, &postings, document.length);
         self.lengths[slot as usize] = document.length;
         self.homes[slot as usize] = self.tail_home;
+        self.titled[slot as usize] = postings.iter().any(|&(_, _, in_title)| in_title);
         self.collection.documents += 1;
         self.collection.length_total += u64::from(document.length);
         self.forward[slot as usize] = Some(Forward::new(&postings));
@@ -153,7 +159,7 @@ impl TextIndex {
         let forward: usize = self.forward.iter().flatten().map(|it| it.as_bytes().len() + 16).sum();
         let names: usize = self.dictionary.names.iter().map(|name| 2 * name.len() + 72).sum();
         let sealed: usize = self.sealed.iter().map(|part| part.postings.memory()).sum();
-        forward + names + sealed + self.tail.memory() + self.forward.len() * 24
+        forward + names + sealed + self.tail.memory() + self.forward.len() * 25
     }
 
     fn forward(&self, slot: Slot) -> Option<&Forward> {

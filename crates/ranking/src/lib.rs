@@ -80,6 +80,7 @@ mod text;
 
 mod index;
 
+mod numbers;
 mod simd;
 mod vector;
 

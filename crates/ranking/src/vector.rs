@@ -4,12 +4,11 @@ mod scan;
 mod search;
 mod snapshot;
 
-use std::collections::HashMap;
-
 use half::f16;
 
 use self::rows::Rows;
 pub use self::search::{Nearest, VectorPart, VectorSearch, Work};
+use crate::numbers::NumberMap;
 use crate::simd::Kernel;
 use crate::{Error, Slot};
 
@@ -25,7 +24,7 @@ const DIMENSIONS_MAX: usize = 16_384;
 pub struct VectorIndex {
     kernel: Kernel,
     /// By slot: its row. Rows have no gaps; the last one moves to where one is removed.
-    places: HashMap<Slot, u32>,
+    places: NumberMap<Slot, u32>,
     slots: Vec<Slot>,
     rows: Rows,
 }
@@ -44,7 +43,7 @@ impl VectorIndex {
         }
         Ok(Self {
             kernel: Kernel::detect(),
-            places: HashMap::new(),
+            places: NumberMap::default(),
             slots: Vec::new(),
             rows: Rows::new(dimensions),
         })
@@ -102,13 +101,18 @@ impl VectorIndex {
 
     /// Whether a slot has a vector.
     pub fn contains(&self, slot: Slot) -> bool {
-        self.places.contains_key(&slot)
+        self.row(slot).is_some()
     }
 
     /// The vector in a slot, of length 1.
     pub fn vector(&self, slot: Slot) -> Option<Vec<f32>> {
-        let row = *self.places.get(&slot)? as usize;
+        let row = self.row(slot)?;
         Some(self.rows.halves(row).iter().map(|half| half.to_f32_const()).collect())
+    }
+
+    /// The row of a slot's vector.
+    fn row(&self, slot: Slot) -> Option<usize> {
+        self.places.get(&slot).map(|&row| row as usize)
     }
 
     /// Adds a vector of length 1 in a slot that has none.

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use waypost_ranking::Slot;
 
-use super::candidates::{Candidates, Scoring};
+use super::candidates::{Candidate, Candidates, Scored, Scoring};
 use crate::view::{Condition, Space, View};
 use crate::{LinkKind, MemoryId, SearchParams};
 
@@ -31,15 +31,26 @@ impl Scope<'_> {
     }
 }
 
+/// How many neighbours lend to each side.
+const AROUND: usize = 2;
+
 /// The memories around one in its session: those before, nearest first, and those after.
-fn around(space: &Space, slot: Slot, id: MemoryId, count: usize) -> [Vec<MemoryId>; 2] {
-    let members = space
-        .fact(slot)
-        .and_then(|fact| Some((space.sessions.get(&fact.session?)?, (fact.created_at, id))));
-    let Some((members, at)) = members else { return [Vec::new(), Vec::new()] };
-    let before = members.range(..at).rev().take(count).map(|(_, id)| *id).collect();
+fn around(space: &Space, slot: Slot, id: MemoryId) -> Option<[[Option<MemoryId>; AROUND]; 2]> {
+    let fact = space.fact(slot)?;
+    let members = space.sessions.get(&fact.session?)?;
+    let at = (fact.created_at, id);
+    let mut before = members.range(..at).rev().map(|(_, id)| *id);
     let after = members.range((Bound::Excluded(at), Bound::Unbounded));
-    [before, after.take(count).map(|(_, id)| *id).collect()]
+    let mut after = after.map(|(_, id)| *id);
+    Some([std::array::from_fn(|_| before.next()), std::array::from_fn(|_| after.next())])
+}
+
+/// The kinds of links that lend.
+const LENDING: [LinkKind; 2] = [LinkKind::PartOf, LinkKind::RelatedTo];
+
+/// The memories that may lend to one or be lent something by it, over links.
+fn linked(view: &View, id: MemoryId) -> impl Iterator<Item = MemoryId> + '_ {
+    LENDING.into_iter().flat_map(move |kind| view.graph.linked_by(id, kind).take(LINKED_MAX))
 }
 
 /// Adds what may be lent something: neighbours in sessions, linked memories, and the memories that
@@ -51,13 +62,15 @@ pub(super) fn add_beside(
     candidates: &mut Candidates,
 ) {
     let mut beside = BTreeSet::new();
-    for (id, candidate) in &*candidates {
+    for candidate in candidates.iter() {
         let space = scope.spaces[candidate.part as usize];
-        beside.extend(around(space, candidate.slot, *id, 2).concat());
-        for kind in [LinkKind::PartOf, LinkKind::RelatedTo] {
-            beside.extend(view.graph.linked_by(*id, kind).into_iter().take(LINKED_MAX));
+        let around = around(space, candidate.slot, candidate.id);
+        beside.extend(around.into_iter().flatten().flatten().flatten());
+        if !candidate.is_linked {
+            continue;
         }
-        let mut newest = *id;
+        beside.extend(linked(view, candidate.id));
+        let mut newest = candidate.id;
         for _ in 0..UPDATE_STEPS_MAX {
             let Some(updater) = view.graph.superseded_by(newest) else { break };
             if !beside.insert(updater) {
@@ -66,13 +79,12 @@ pub(super) fn add_beside(
             newest = updater;
         }
     }
-    for id in beside {
-        if !candidates.contains_key(&id)
-            && let Some((part, slot)) = scope.place(view, id)
-        {
-            candidates.insert(id, scoring.candidate((part, slot), false, None, None));
-        }
-    }
+    let new = beside
+        .into_iter()
+        .filter(|id| candidates.get(*id).is_none())
+        .filter_map(|id| Some(scoring.candidate(&Scored::not(id, scope.place(view, id)?), false)));
+    let new: Vec<Candidate> = new.collect();
+    candidates.add(new);
 }
 
 /// Words lend, meaning does not: a text near in meaning says so itself, but the word that a question
@@ -83,25 +95,25 @@ pub(super) fn lend_in_sessions(
     candidates: &mut Candidates,
 ) {
     let params = scoring.wishes.params;
-    let weights = params.neighbour_weights;
-    let words = |id: Option<&MemoryId>, all: &Candidates| {
+    let weights: [f64; AROUND] = params.neighbour_weights;
+    let words = |id: Option<MemoryId>, all: &Candidates| {
         id.and_then(|it| all.get(it)).map_or(0.0, |it| scoring.words(it.lexical))
     };
     let lent: Vec<(MemoryId, f64)> = candidates
         .iter()
-        .map(|(id, candidate)| {
+        .filter_map(|candidate| {
             let space = scope.spaces[candidate.part as usize];
-            let [before, after] = around(space, candidate.slot, *id, weights.len());
+            let [before, after] = around(space, candidate.slot, candidate.id)?;
             let lent = weights.iter().enumerate().fold(0.0, |sum, (step, weight)| {
-                let pair = words(before.get(step), candidates) + words(after.get(step), candidates);
+                let pair = words(before[step], candidates) + words(after[step], candidates);
                 sum + weight * pair
             });
-            let asked = before.first().filter(|it| candidates.get(it).is_some_and(|it| it.asks));
-            (*id, lent + params.answer_weight * words(asked, candidates))
+            let asked = before[0].filter(|it| candidates.get(*it).is_some_and(|it| it.asks));
+            Some((candidate.id, lent + params.answer_weight * words(asked, candidates)))
         })
         .collect();
     for (id, lent) in lent {
-        if let Some(candidate) = candidates.get_mut(&id) {
+        if let Some(candidate) = candidates.get_mut(id) {
             candidate.neighbours = lent;
         }
     }
@@ -109,18 +121,16 @@ pub(super) fn lend_in_sessions(
 
 pub(super) fn lend_over_links(view: &View, params: &SearchParams, candidates: &mut Candidates) {
     let lent: Vec<(MemoryId, f64)> = candidates
-        .keys()
-        .map(|id| {
-            let linked = [LinkKind::PartOf, LinkKind::RelatedTo]
-                .into_iter()
-                .flat_map(|kind| view.graph.linked_by(*id, kind).into_iter().take(LINKED_MAX));
-            let best =
-                linked.filter_map(|it| candidates.get(&it)).map(|it| it.base).fold(0.0, f64::max);
-            (*id, params.link_weight * best)
+        .iter()
+        .filter(|candidate| candidate.is_linked)
+        .map(|candidate| {
+            let lenders = linked(view, candidate.id).filter_map(|it| candidates.get(it));
+            let best = lenders.map(|it| it.base).fold(0.0, f64::max);
+            (candidate.id, params.link_weight * best)
         })
         .collect();
     for (id, lent) in lent {
-        if let Some(candidate) = candidates.get_mut(&id) {
+        if let Some(candidate) = candidates.get_mut(id) {
             candidate.links = lent;
         }
     }
@@ -129,9 +139,10 @@ pub(super) fn lend_over_links(view: &View, params: &SearchParams, candidates: &m
 /// A memory that updates another takes over what that one has, and the other goes below it.
 pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
     let updated: Vec<(MemoryId, MemoryId)> = candidates
-        .keys()
-        .flat_map(|id| view.graph.updaters(*id).map(|updater| (*id, updater)))
-        .filter(|(_, updater)| candidates.contains_key(updater))
+        .iter()
+        .filter(|candidate| candidate.is_linked)
+        .flat_map(|it| view.graph.updaters(it.id).map(|updater| (it.id, updater)))
+        .filter(|(_, updater)| candidates.get(*updater).is_some())
         // In a circle nothing is the newest: its members stay level with each other.
         .filter(|(id, updater)| !view.graph.updates_transitively(*id, *updater, UPDATE_STEPS_MAX))
         .collect();
@@ -140,12 +151,12 @@ pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
         let mut is_settled = true;
         for (older, newer) in &updated {
             let wanted = steps.get(newer).copied().unwrap_or(0) + 1;
-            let older_total = candidates.get(older).map_or(0.0, |it| it.total() + it.lifted);
+            let older_total = candidates.get(*older).map_or(0.0, |it| it.total() + it.lifted);
             if steps.get(older).copied().unwrap_or(0) < wanted {
                 steps.insert(*older, wanted);
                 is_settled = false;
             }
-            if let Some(candidate) = candidates.get_mut(newer) {
+            if let Some(candidate) = candidates.get_mut(*newer) {
                 let missing = older_total - candidate.total() - candidate.lifted;
                 if missing > 0.0 {
                     candidate.lifted += missing;
@@ -158,7 +169,7 @@ pub(super) fn demote_superseded(view: &View, candidates: &mut Candidates) {
         }
     }
     for (id, steps) in steps {
-        if let Some(candidate) = candidates.get_mut(&id) {
+        if let Some(candidate) = candidates.get_mut(id) {
             candidate.superseded = SUPERSEDED_SHARE.powi(steps.cast_signed());
         }
     }

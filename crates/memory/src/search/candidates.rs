@@ -1,15 +1,14 @@
 //! What may become a hit, and what words, meaning and wording give it.
 
-use std::collections::{BTreeMap, HashMap};
+use waypost_ranking::{Cues, Hit, Range, Slot, TextSearch, VectorSearch, substance};
 
-use waypost_ranking::{Cues, Range, Slot, TextSearch, VectorSearch, substance};
-
-use crate::view::Space;
+use crate::view::{Space, View};
 use crate::{MemoryId, SearchParams};
 
 /// What is known of a memory that may become a hit.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
+    pub(super) id: MemoryId,
     pub(super) part: u32,
     pub(super) slot: Slot,
     pub(super) lexical: f32,
@@ -20,6 +19,8 @@ pub(super) struct Candidate {
     pub(super) cues: f64,
     /// Whether it is a question.
     pub(super) asks: bool,
+    /// Whether it has links.
+    pub(super) is_linked: bool,
     pub(super) neighbours: f64,
     pub(super) links: f64,
     /// The factor that newer memories leave it.
@@ -36,6 +37,37 @@ impl Candidate {
     }
 }
 
+/// Candidates, in order of their ids.
+#[derive(Debug, Default)]
+pub(super) struct Candidates(Vec<Candidate>);
+
+impl Candidates {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Candidate> {
+        self.0.iter()
+    }
+
+    pub(super) fn get(&self, id: MemoryId) -> Option<&Candidate> {
+        self.place(id).map(|at| &self.0[at])
+    }
+
+    pub(super) fn get_mut(&mut self, id: MemoryId) -> Option<&mut Candidate> {
+        self.place(id).map(|at| &mut self.0[at])
+    }
+
+    /// Adds some that are not there.
+    pub(super) fn add(&mut self, more: impl IntoIterator<Item = Candidate>) {
+        let before = self.0.len();
+        self.0.extend(more);
+        if self.0.len() > before {
+            self.0.sort_unstable_by_key(|it| it.id);
+        }
+    }
+
+    fn place(&self, id: MemoryId) -> Option<usize> {
+        self.0.binary_search_by_key(&id, |it| it.id).ok()
+    }
+}
+
 /// What a query wants of a text beside its words.
 pub(super) struct Wishes<'a> {
     pub(super) params: &'a SearchParams,
@@ -45,18 +77,36 @@ pub(super) struct Wishes<'a> {
 }
 
 impl Wishes<'_> {
-    pub(super) fn granted(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
+    fn granted(&self, part: u32, slot: Slot, cues: Cues, length: u32) -> f64 {
         let params = self.params;
         let has = |it: bool, weight: f64| if it { weight } else { 0.0 };
         params.substance_weight * f64::from(substance(length))
-            + has(self.given.title_match(part, slot).of_query > 0.0, params.title_weight)
+            + has(self.given.is_in_title(part, slot), params.title_weight)
             + has(!cues.asks, params.telling_weight)
             + has(self.time && cues.tells_time, params.time_weight)
     }
 }
 
+/// A memory, where it is, and the scores that a search has given it already.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scored {
+    id: MemoryId,
+    part: u32,
+    slot: Slot,
+    lexical: Option<f32>,
+    semantic: Option<f32>,
+}
+
+impl Scored {
+    /// One that no search has given a score.
+    pub(super) fn not(id: MemoryId, (part, slot): (u32, Slot)) -> Self {
+        Self { id, part, slot, lexical: None, semantic: None }
+    }
+}
+
 /// The two searches and how their scores become shares.
 pub(super) struct Scoring<'a> {
+    pub(super) view: &'a View,
     pub(super) spaces: &'a [&'a Space],
     pub(super) wishes: Wishes<'a>,
     pub(super) text: &'a TextSearch<'a>,
@@ -65,59 +115,66 @@ pub(super) struct Scoring<'a> {
     pub(super) semantic_range: Range,
     pub(super) lexical_weight: f64,
     pub(super) semantic_weight: f64,
-    pub(super) lexical_ranks: BTreeMap<u64, u32>,
-    pub(super) semantic_ranks: BTreeMap<u64, u32>,
+    /// What words and meaning found, best first.
+    pub(super) lexical: &'a [Hit],
+    pub(super) semantic: &'a [Hit],
 }
 
 impl Scoring<'_> {
-    /// `lexical`, `semantic`: the scores, where a search has given them already.
-    pub(super) fn candidate(
-        &self,
-        (part, slot): (u32, Slot),
-        found: bool,
-        lexical: Option<f32>,
-        semantic: Option<f32>,
-    ) -> Candidate {
+    pub(super) fn candidate(&self, scored: &Scored, found: bool) -> Candidate {
+        let Scored { id, part, slot, .. } = *scored;
         let lexical = if self.lexical_weight > 0.0 {
-            lexical.unwrap_or_else(|| self.text.score(part, slot))
+            scored.lexical.unwrap_or_else(|| self.text.score(part, slot))
         } else {
             0.0
         };
-        let semantic = semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
-        let mut candidate =
-            Candidate { part, slot, lexical, semantic, found, ..Candidate::default() };
-        candidate.superseded = 1.0;
-        candidate.base = self.lexical_share(lexical) + self.semantic_share(semantic);
-        if let Some(fact) = self.spaces.get(part as usize).and_then(|it| it.fact(slot)) {
-            candidate.cues = self.wishes.granted(part, slot, fact.cues, fact.length);
-            candidate.asks = fact.cues.asks;
+        let semantic = scored.semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
+        let fact = self.spaces.get(part as usize).and_then(|it| it.fact(slot));
+        Candidate {
+            id,
+            part,
+            slot,
+            lexical,
+            semantic,
+            base: self.lexical_share(lexical) + self.semantic_share(semantic),
+            cues: fact.map_or(0.0, |it| self.wishes.granted(part, slot, it.cues, it.length)),
+            asks: fact.is_some_and(|it| it.cues.asks),
+            is_linked: self.view.graph.has_links(id),
+            neighbours: 0.0,
+            links: 0.0,
+            superseded: 1.0,
+            lifted: 0.0,
+            found,
         }
-        candidate
     }
 
     /// What words or meaning found; their scores are not computed again.
-    pub(super) fn candidates(
-        &self,
-        lexical: &[waypost_ranking::Hit],
-        semantic: &[waypost_ranking::Hit],
-    ) -> Candidates {
-        let mut candidates = Candidates::new();
-        let near: HashMap<u64, f32> = semantic.iter().map(|hit| (hit.id, hit.score)).collect();
-        for hit in lexical {
-            if let Some(id) = MemoryId::new(hit.id) {
-                let (place, semantic) = ((hit.part, hit.slot), near.get(&hit.id).copied());
-                let candidate = self.candidate(place, true, Some(hit.score), semantic);
-                candidates.insert(id, candidate);
+    pub(super) fn candidates(&self) -> Candidates {
+        let scored = |hit: &Hit| {
+            let id = MemoryId::new(hit.id)?;
+            Some(Scored::not(id, (hit.part, hit.slot)))
+        };
+        let mut all: Vec<Scored> = Vec::with_capacity(self.lexical.len() + self.semantic.len());
+        all.extend(
+            self.lexical
+                .iter()
+                .filter_map(|hit| Some(Scored { lexical: Some(hit.score), ..scored(hit)? })),
+        );
+        all.extend(
+            self.semantic
+                .iter()
+                .filter_map(|hit| Some(Scored { semantic: Some(hit.score), ..scored(hit)? })),
+        );
+        all.sort_unstable_by_key(|it| it.id);
+        all.dedup_by(|other, kept| {
+            let is_same = other.id == kept.id;
+            if is_same {
+                kept.lexical = kept.lexical.or(other.lexical);
+                kept.semantic = kept.semantic.or(other.semantic);
             }
-        }
-        for hit in semantic {
-            if let Some(id) = MemoryId::new(hit.id) {
-                let place = (hit.part, hit.slot);
-                let candidate = || self.candidate(place, true, None, Some(hit.score));
-                candidates.entry(id).or_insert_with(candidate);
-            }
-        }
-        candidates
+            is_same
+        });
+        Candidates(all.iter().map(|it| self.candidate(it, true)).collect())
     }
 
     pub(super) fn lexical_share(&self, score: f32) -> f64 {
@@ -134,5 +191,3 @@ impl Scoring<'_> {
         score.map_or(0.0, |it| self.semantic_weight * f64::from(self.semantic_range.apply(it)))
     }
 }
-
-pub(super) type Candidates = BTreeMap<MemoryId, Candidate>;

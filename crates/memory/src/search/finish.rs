@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use waypost_ranking::TextSearch;
+use waypost_ranking::{Hit, TextSearch};
 
 use super::candidates::{Candidate, Candidates, Scoring};
 use crate::view::View;
@@ -27,29 +27,33 @@ pub(super) fn finish(
     view: &View,
     text: &TextSearch<'_>,
     scoring: &Scoring<'_>,
-    candidates: Candidates,
+    candidates: &Candidates,
     options: &SearchOptions,
 ) -> Vec<Ranked> {
-    let best = candidates.values().map(|it| it.total() + it.lifted).fold(1.0, f64::max);
-    let mut scored: Vec<(MemoryId, f64, Candidate)> = candidates
-        .into_iter()
-        .map(|(id, it)| (id, ((it.total() + it.lifted) * it.superseded / best).clamp(0.0, 1.0), it))
-        .filter(|(_, _, it)| it.found || it.total() + it.lifted > it.cues)
-        .filter(|(_, score, _)| options.min_score.is_none_or(|least| *score >= least))
+    let best = candidates.iter().map(|it| it.total() + it.lifted).fold(1.0, f64::max);
+    let mut scored: Vec<(f64, &Candidate)> = candidates
+        .iter()
+        .filter(|it| it.found || it.total() + it.lifted > it.cues)
+        .map(|it| (((it.total() + it.lifted) * it.superseded / best).clamp(0.0, 1.0), it))
+        .filter(|(score, _)| options.min_score.is_none_or(|least| *score >= least))
         .collect();
-    scored.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    scored.truncate(options.limit);
+    let by_rank = |a: &(f64, &Candidate), b: &(f64, &Candidate)| {
+        b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id))
+    };
+    if options.limit < scored.len() {
+        scored.select_nth_unstable_by(options.limit, by_rank);
+        scored.truncate(options.limit);
+    }
+    scored.sort_unstable_by(by_rank);
     scored
         .into_iter()
-        .map(|(id, score, candidate)| Ranked {
-            id,
+        .map(|(score, candidate)| Ranked {
+            id: candidate.id,
             score,
-            embedded: view.fact(id).is_some_and(|it| it.embedded),
-            superseded_by: view.graph.superseded_by(id),
-            contradicts: view.graph.linked_by(id, LinkKind::Contradicts),
-            explanation: options
-                .explain
-                .then(|| explain(view, text, scoring, id, &candidate, best)),
+            embedded: view.fact(candidate.id).is_some_and(|it| it.embedded),
+            superseded_by: view.graph.superseded_by(candidate.id),
+            contradicts: view.graph.linked_by(candidate.id, LinkKind::Contradicts).collect(),
+            explanation: options.explain.then(|| explain(view, text, scoring, candidate, best)),
         })
         .collect()
 }
@@ -58,7 +62,6 @@ fn explain(
     view: &View,
     text: &TextSearch<'_>,
     scoring: &Scoring<'_>,
-    id: MemoryId,
     candidate: &Candidate,
     best: f64,
 ) -> HitExplanation {
@@ -67,7 +70,7 @@ fn explain(
         signals.push(Signal {
             name: "bm25",
             value: f64::from(candidate.lexical),
-            rank: scoring.lexical_ranks.get(&id.get()).copied(),
+            rank: rank_of(candidate.id, scoring.lexical),
             weight: scoring.lexical_weight,
             contribution: scoring.lexical_share(candidate.lexical) / best,
         });
@@ -76,7 +79,7 @@ fn explain(
         signals.push(Signal {
             name: "semantic",
             value: f64::from(semantic),
-            rank: scoring.semantic_ranks.get(&id.get()).copied(),
+            rank: rank_of(candidate.id, scoring.semantic),
             weight: scoring.semantic_weight,
             contribution: scoring.semantic_share(candidate.semantic) / best,
         });
@@ -103,6 +106,11 @@ fn explain(
     }
     let matched = text.matched_terms(candidate.part, candidate.slot);
     let matched_terms: BTreeSet<String> = matched.into_iter().map(str::to_owned).collect();
-    let links: Vec<Link> = view.graph.around(id).take(LINKS_EXPLAINED_MAX).collect();
+    let links: Vec<Link> = view.graph.around(candidate.id).take(LINKS_EXPLAINED_MAX).collect();
     HitExplanation { signals, matched_terms: matched_terms.into_iter().collect(), links }
+}
+
+/// The place of a memory among some hits, from 1.
+fn rank_of(id: MemoryId, hits: &[Hit]) -> Option<u32> {
+    hits.iter().position(|hit| hit.id == id.get()).map(|at| at as u32 + 1)
 }

@@ -63,6 +63,23 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Goes to another list.
+    pub(super) fn begin(&mut self, term: usize, postings: Postings<'a>, most: u32) {
+        self.term = term;
+        self.blocks = postings.blocks();
+        self.postings = postings;
+        self.most = most;
+        self.block = 0;
+        self.unpacked_block = usize::MAX;
+        // What is unpacked is left as it is: clearing it would cost as much as a short list.
+        self.unpacked.len = 0;
+        self.at = 0;
+        self.slot = 0;
+        self.probed_block = usize::MAX;
+        self.asked_block = usize::MAX;
+        self.table = None;
+    }
+
     /// How many postings it has, and over how many slots they are spread.
     pub(super) fn extent(&self) -> (u64, u64) {
         match self.blocks {

@@ -18,14 +18,8 @@ impl Forward {
         Self(bytes.into())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (TermId, u32, bool)> + '_ {
-        let mut rest = &*self.0;
-        let mut last = 0;
-        std::iter::from_fn(move || {
-            last += pull(&mut rest)? as TermId;
-            let count = pull(&mut rest)?;
-            Some((last, (count >> 1) as u32, count & 1 == 1))
-        })
+    pub(super) fn iter(&self) -> Terms<'_> {
+        Terms { rest: &self.0, last: 0 }
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
@@ -33,6 +27,26 @@ impl Forward {
     }
 }
 
+/// A document's terms: number, count, whether the title has it.
+#[derive(Debug)]
+pub(super) struct Terms<'a> {
+    rest: &'a [u8],
+    last: TermId,
+}
+
+impl Iterator for Terms<'_> {
+    type Item = (TermId, u32, bool);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.last += pull_step(&mut self.rest)? as TermId;
+        let count = pull(&mut self.rest)?;
+        Some((self.last, (count >> 1) as u32, count & 1 == 1))
+    }
+}
+
+/// A number of which most have one byte.
+#[inline]
 fn pull(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -44,4 +58,48 @@ fn pull(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     Some(value)
+}
+
+/// A number below 2^28, of one to four bytes as it comes: how many cannot be foreseen, so it is read
+/// without asking.
+#[inline]
+fn pull_step(bytes: &mut &[u8]) -> Option<u64> {
+    if let Some(word) = bytes.first_chunk().map(|it| u32::from_le_bytes(*it)) {
+        let ends = !word & 0x8080_8080;
+        if ends != 0 {
+            // All bits up to and with the one that ends the number.
+            let word = word & (ends ^ (ends - 1));
+            let pairs = (word & 0x007f_007f) | (word & 0x7f00_7f00) >> 1;
+            *bytes = &bytes[ends.trailing_zeros() as usize / 8 + 1..];
+            return Some(u64::from((pairs & 0x3fff) | pairs >> 16 << 14));
+        }
+    }
+    pull(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn terms_come_back(
+            steps in prop::collection::vec((0u32..40).prop_flat_map(|bits| {
+                (1..=(1u64 << bits.min(29)) as u32, any::<u32>(), any::<bool>())
+            }), 0..7),
+        ) {
+            let mut last = 0;
+            let postings: Vec<(TermId, u32, bool)> = steps
+                .into_iter()
+                .map(|(step, count, in_title)| {
+                    last += step;
+                    (last, count, in_title)
+                })
+                .collect();
+            let read: Vec<_> = Forward::new(&postings).iter().collect();
+            prop_assert_eq!(read, postings);
+        }
+    }
 }

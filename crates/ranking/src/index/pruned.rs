@@ -10,11 +10,11 @@
 //! Scores and bounds are whole units (see `bm25`), so that the order of summing does not matter and a
 //! bound that is below by one unit is below.
 
-use super::Home;
 use super::cursor::{Cursor, END};
 use super::search::TextSearch;
 use super::segment::Postings;
 use super::window::Window;
+use super::{Home, TermId};
 use crate::Slot;
 use crate::top::Top;
 
@@ -43,6 +43,15 @@ pub(super) fn optional(bounds: impl Iterator<Item = u32>, least: u32) -> (usize,
     (count, sum)
 }
 
+/// What is used again for one list of lists after the other.
+#[derive(Default)]
+struct Scratch<'a> {
+    /// The most that a list adds, its term, the list.
+    lists: Vec<(u32, usize, Postings<'a>)>,
+    cursors: Vec<Cursor<'a>>,
+    window: Option<Window>,
+}
+
 impl TextSearch<'_> {
     /// The `k` best documents that have at least one of the terms, best first, ties by id. Every
     /// document gets the score that it would get without pruning, and the same ones are found.
@@ -51,34 +60,46 @@ impl TextSearch<'_> {
             return Vec::new();
         }
         let mut top = Top::new(k);
-        let mut window = None;
+        let mut scratch = Scratch::default();
         for part in 0..self.parts.len() {
             let index = self.parts[part].index;
             for sealed in &index.sealed {
-                let lists = self.lists(part, |term| sealed.postings.list(term));
                 let place = Place { part, home: Some(sealed.home) };
-                self.search_lists(place, lists, &mut top, &mut window);
+                let list = |term| sealed.postings.list(term);
+                self.search_lists(place, list, &mut top, &mut scratch);
             }
-            let lists = self.lists(part, |term| index.tail.list(term).map(Postings::Open));
-            self.search_lists(Place { part, home: None }, lists, &mut top, &mut window);
+            let list = |term| index.tail.list(term).map(Postings::Open);
+            self.search_lists(Place { part, home: None }, list, &mut top, &mut scratch);
         }
         top.into_hits(|units| self.scorer.score(units))
     }
 
-    fn search_lists<'a>(
+    fn search_lists<'b>(
         &self,
         place: Place,
-        mut lists: Vec<(usize, Postings<'a>)>,
+        list: impl Fn(TermId) -> Option<Postings<'b>>,
         top: &mut Top,
-        window: &mut Option<Window>,
+        scratch: &mut Scratch<'b>,
     ) {
-        let bound = |(term, postings): &(usize, Postings<'_>)| {
+        let Scratch { lists, cursors, window } = scratch;
+        lists.clear();
+        for (term, id) in self.ids[place.part].iter().enumerate() {
+            let Some(postings) = id.and_then(&list) else { continue };
             let (count_max, length_min) = postings.list_bounds();
-            self.scorer.units_max(*term, count_max, length_min)
-        };
-        lists.sort_by_cached_key(bound);
-        let cursor = |list: (usize, Postings<'a>)| Cursor::new(list.0, list.1, bound(&list));
-        let mut cursors: Vec<Cursor<'a>> = lists.into_iter().map(cursor).collect();
+            lists.push((self.scorer.units_max(term, count_max, length_min), term, postings));
+        }
+        let all: u32 = lists.iter().map(|it| it.0).sum();
+        if lists.is_empty() || all < top.key_min() {
+            return;
+        }
+        lists.sort_by_key(|it| it.0);
+        for (at, &(most, term, postings)) in lists.iter().enumerate() {
+            match cursors.get_mut(at) {
+                Some(cursor) => cursor.begin(term, postings, most),
+                None => cursors.push(Cursor::new(term, postings, most)),
+            }
+        }
+        let cursors = &mut cursors[..lists.len()];
         let mut start = 0;
         loop {
             let (count, _) = optional(cursors.iter().map(|it| it.most), top.key_min());
@@ -87,12 +108,12 @@ impl TextSearch<'_> {
             let (postings, spread) =
                 extents.fold((0, 0), |all, it| (all.0 + it.0, it.1.max(all.1)));
             if postings * SPARSE < spread {
-                return self.search_documents(place, start, &mut cursors, top);
+                return self.search_documents(place, start, cursors, top);
             }
             let next = required.iter().filter_map(|it| it.next_slot(start)).min();
             let Some(base) = next else { return };
             let window = window.get_or_insert_default();
-            let last = self.search_window(place, base, &mut cursors, top, window);
+            let last = self.search_window(place, base, cursors, top, window);
             let Some(next) = last.checked_add(1) else { return };
             start = next;
         }

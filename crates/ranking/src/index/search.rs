@@ -1,8 +1,7 @@
-use std::collections::HashMap;
-
 use super::segment::Postings;
 use super::{Home, TermId, TextIndex};
 use crate::bm25::{Collection, Scorer};
+use crate::numbers::NumberMap;
 use crate::{Bm25, Filter, Hit, Query, Slot, Slots};
 
 /// One space of a text search.
@@ -119,7 +118,7 @@ impl<'a> TextSearch<'a> {
         hits: &mut Vec<Hit>,
     ) {
         let part = &self.parts[at];
-        let mut sums: HashMap<Slot, u32> = HashMap::new();
+        let mut sums: NumberMap<Slot, u32> = NumberMap::default();
         for (term, postings) in lists {
             postings.for_each(|slot, count| {
                 let length = part.index.lengths[slot as usize];
@@ -163,19 +162,33 @@ impl<'a> TextSearch<'a> {
         self.scorer.score(units)
     }
 
+    /// Whether the document's title has a term of the query.
+    pub fn is_in_title(&self, part: u32, slot: Slot) -> bool {
+        let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
+            return false;
+        };
+        // Most have no title of their own, and are not looked at.
+        if !index.titled.get(slot as usize).is_some_and(|it| *it) {
+            return false;
+        }
+        let wanted = &self.by_id[part as usize];
+        let Some(forward) = index.forward(slot) else { return false };
+        let mut titles = forward.iter().filter(|&(_, _, in_title)| in_title);
+        titles.any(|(id, _, _)| wanted.binary_search_by_key(&id, |&(id, _)| id).is_ok())
+    }
+
     /// How much of the query the document's title has, and how much of the title the query has.
     pub fn title_match(&self, part: u32, slot: Slot) -> TitleMatch {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return TitleMatch::default();
         };
         let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
-        let wanted = &self.by_id[part as usize];
-        let titles = || forward.iter().filter(|&(_, _, in_title)| in_title);
-        if !titles().any(|(id, _, _)| wanted.binary_search_by_key(&id, |&(id, _)| id).is_ok()) {
+        if !self.is_in_title(part, slot) {
             return TitleMatch::default();
         }
+        let wanted = &self.by_id[part as usize];
         let (mut matched_query, mut matched_title, mut title) = (0.0, 0.0, 0.0);
-        for (id, _, _) in titles() {
+        for (id, _, _) in forward.iter().filter(|&(_, _, in_title)| in_title) {
             match wanted.binary_search_by_key(&id, |&(id, _)| id) {
                 Ok(found) => {
                     let at = wanted[found].1;
@@ -198,18 +211,20 @@ impl<'a> TextSearch<'a> {
         TitleMatch { of_query: share(matched_query, query), of_title: share(matched_title, title) }
     }
 
-    /// A document's terms, each with its BM25 contribution (for a query weight of 1).
-    pub(crate) fn term_strengths(&self, part: u32, slot: Slot) -> Vec<(String, f64)> {
-        let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
-            return Vec::new();
-        };
-        let Some(forward) = index.forward(slot) else { return Vec::new() };
+    /// A document's terms, by number, each with its BM25 contribution (for a query weight of 1).
+    pub(crate) fn term_strengths(
+        &self,
+        part: u32,
+        slot: Slot,
+    ) -> impl Iterator<Item = TermStrength<'a>> + '_ {
+        let index = self.parts.get(part as usize).map(|part| part.index);
+        let found = index.and_then(|index| Some((index, index.forward(slot)?)));
         let (k1, b) = self.bm25.checked();
-        let length = f64::from(index.lengths[slot as usize]);
-        let norm = k1 * (1.0 - b + b * length / self.collection.length_average().max(1.0));
-        forward
-            .iter()
-            .map(|(id, count, _)| {
+        let average = self.collection.length_average().max(1.0);
+        found.into_iter().flat_map(move |(index, forward)| {
+            let length = f64::from(index.lengths[slot as usize]);
+            let norm = k1 * (1.0 - b + b * length / average);
+            forward.iter().map(move |(id, count, _)| {
                 let term = &*index.dictionary.names[id as usize];
                 // The statistics are all parts', which may number the term otherwise.
                 let with = match self.parts {
@@ -218,9 +233,14 @@ impl<'a> TextSearch<'a> {
                 };
                 let idf = self.collection.idf(with);
                 let count = f64::from(count);
-                (term.to_owned(), idf * count * (k1 + 1.0) / (count + norm))
+                TermStrength { id, term, strength: idf * count * (k1 + 1.0) / (count + norm) }
             })
-            .collect()
+        })
+    }
+
+    /// Whether a term has one number throughout the collection.
+    pub(crate) fn has_one_numbering(&self) -> bool {
+        self.parts.len() == 1
     }
 
     /// How many documents of the collection have a term.
@@ -253,6 +273,15 @@ impl<'a> TextSearch<'a> {
         matches.sort_unstable_by_key(|matched| matched.term);
         matches
     }
+}
+
+/// A document's term, and what it adds to the document's score if a query has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TermStrength<'a> {
+    /// Its number in its part.
+    pub(crate) id: TermId,
+    pub(crate) term: &'a str,
+    pub(crate) strength: f64,
 }
 
 /// A query term that a document has.

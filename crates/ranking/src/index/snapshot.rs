@@ -50,7 +50,7 @@ impl TextIndex {
         let mut postings = Vec::new();
         let mut base = 0;
         for slot in 0..slots {
-            let mut length = 0;
+            let (mut length, mut titled) = (0, false);
             // No document, or one more than the number of its terms.
             if reader.0.first() == Some(&0) {
                 reader.take(1)?;
@@ -60,10 +60,12 @@ impl TextIndex {
                 let count = count.ok_or(damaged("a number is not in its shortest form"))?;
                 read_document(&mut reader, count, index.dictionary.names.len(), &mut postings)?;
                 length = index.count_decoded(&postings)?;
+                titled = postings.iter().any(|&(_, _, in_title)| in_title);
                 index.forward.push(Some(Forward::new(&postings)));
             }
             index.lengths.push(length);
             index.homes.push(NOWHERE);
+            index.titled.push(titled);
             if slot + 1 - base == SEGMENT_SLOTS || slot + 1 == slots {
                 index.seal_decoded(base);
                 base = slot + 1;

@@ -1,12 +1,11 @@
-use std::collections::HashMap;
-
 use super::TermId;
 use crate::Slot;
+use crate::numbers::NumberMap;
 
 /// The newest documents' postings, open to change.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
-    lists: HashMap<TermId, List>,
+    lists: NumberMap<TermId, List>,
     /// Documents in it.
     pub(super) live: usize,
 }

@@ -126,7 +126,7 @@ impl<'a> VectorSearch<'a> {
     /// The score of one document, the same as a search gives it; none if it has no vector.
     pub fn score(&self, part: u32, slot: Slot) -> Option<f32> {
         let index = self.parts.get(part as usize)?.index;
-        let row = *index.places.get(&slot)? as usize;
+        let row = index.row(slot)?;
         Some(index.kernel.dot_halves(index.rows.halves(row), &self.query))
     }
 
