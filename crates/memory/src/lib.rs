@@ -68,6 +68,7 @@ mod graph;
 mod snapshot;
 mod vectors;
 mod view;
+mod watched;
 
 mod add;
 mod commit;

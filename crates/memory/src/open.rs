@@ -18,12 +18,14 @@ use crate::keys;
 use crate::layout::check_format;
 use crate::rebuild::Lacking;
 use crate::record::Record;
+use crate::search::Answers;
 use crate::snapshot::Snapshot;
 use crate::state::{State, damaged};
 use crate::store::{Changes, Store};
 use crate::txn::{Txn, apply, link_digest};
 use crate::vectors::{VectorLog, log_error};
 use crate::view::View;
+use crate::watched::Watched;
 use crate::{
     Error, IndexProgress, MemoryId, OpenPhase, OpenProgress, OpenReport, Result, StoreOptions,
 };
@@ -111,7 +113,8 @@ impl Store {
             options,
             log,
             state,
-            view: RwLock::new(View::new(None)),
+            view: Watched::new(View::new(None)),
+            answers: Answers::default(),
             analyzer: Analyzer::english(),
             vectors,
             queue: Mutex::new(VecDeque::new()),
@@ -130,7 +133,7 @@ impl Store {
         let (mut view, lacking) = store.load_view(snapshot, &mut report)?;
         view.graph = load_graph(&store.state)?;
         report.memories = view.len() + lacking.len() as u64;
-        store.view = RwLock::new(view);
+        store.view = Watched::new(view);
         let is_little = lacking.len() <= INDEXED_AT_OPENING;
         store.lacking = Mutex::new(Lacking::new(lacking));
         if is_little || !store.options.index_later {

@@ -1,5 +1,6 @@
 //! Finding memories: words and meaning, then what stands beside them, then links.
 
+mod answers;
 mod beside;
 mod candidates;
 mod finish;
@@ -8,6 +9,8 @@ use waypost_ranking::{
     Bm25, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, asks_for_time,
 };
 
+pub(crate) use self::answers::Answers;
+use self::answers::Question;
 use self::beside::{Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links};
 use self::candidates::{Scoring, Wishes};
 use self::finish::{Ranked, finish};
@@ -28,7 +31,13 @@ impl Store {
         check::query(query)?;
         check_options(options)?;
         let (mode, embedded) = self.embed_for(query, options.mode)?;
+        let model = embedded.as_ref().map(|(hash, _)| *hash);
+        let question = Question { query, options, model };
+        if let Some(known) = self.answers.find(question, self.view.changes()) {
+            return Ok(known);
+        }
         let view = self.view.read();
+        let changes = self.view.changes();
         let embedded = embedded.filter(|(hash, _)| view.model == Some(*hash));
         let (mode, vector) = match &embedded {
             Some((_, vector)) => (mode, Some(vector.as_slice())),
@@ -52,7 +61,9 @@ impl Store {
                 explanation: ranked.explanation,
             });
         }
-        Ok(SearchResult { hits, mode })
+        let result = SearchResult { hits, mode };
+        self.answers.keep(question, changes, &result);
+        Ok(result)
     }
 
     /// The mode that is possible and the query's vector with its model's hash.

@@ -19,10 +19,12 @@ use crate::open::live_ids;
 use crate::queue::Queued;
 use crate::rebuild::Lacking;
 use crate::record::{Body, Edge};
+use crate::search::Answers;
 use crate::state::{State, damaged};
 use crate::txn::Touched;
 use crate::vectors::{VectorLog, log_error};
 use crate::view::{Condition, Prepared, View};
+use crate::watched::Watched;
 use crate::{
     Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Result, Status, StoreOptions,
     Timestamp, Version,
@@ -37,7 +39,8 @@ pub struct Store {
     pub(crate) options: StoreOptions,
     pub(crate) log: Log,
     pub(crate) state: State,
-    pub(crate) view: RwLock<View>,
+    pub(crate) view: Watched<View>,
+    pub(crate) answers: Answers,
     pub(crate) analyzer: Analyzer,
     pub(crate) vectors: VectorLog,
     pub(crate) queue: Mutex<VecDeque<Queued>>,

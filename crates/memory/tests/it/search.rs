@@ -1,10 +1,11 @@
 //! What searches find and how they rank.
 
 use waypost_memory::{
-    Draft, ErrorKind, Filter, LinkKind, MemoryId, SearchMode, SearchOptions, SearchResult,
+    Draft, ErrorKind, Filter, LinkKind, MemoryId, Patch, Reindex, SearchMode, SearchOptions,
+    SearchResult,
 };
 
-use crate::world::{World, at};
+use crate::world::{World, at, embedder};
 
 fn search(world: &World, query: &str, options: &SearchOptions) -> SearchResult {
     world.store().search(query, options).expect("a valid search")
@@ -204,14 +205,14 @@ fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
     let before = ask(&world);
     assert_eq!(ask(&world), before);
     world.reopen();
-    world.store().set_embedder(Some(crate::world::embedder("test-model"))).expect("a model");
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
     assert_eq!(ask(&world), before, "after reopening");
     world.close();
     for derived in ["state", "index"] {
         std::fs::remove_dir_all(world.folder(derived)).expect("it goes");
     }
     world.reopen();
-    world.store().set_embedder(Some(crate::world::embedder("test-model"))).expect("a model");
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
     assert_eq!(ask(&world), before, "after a rebuild");
 }
 
@@ -235,4 +236,48 @@ fn the_only_vector_of_a_space_is_a_full_hit() {
             assert!(result.hits[0].score > 0.999, "{query}: {}", result.hits[0].score);
         }
     }
+}
+
+#[test]
+fn a_question_that_was_asked_before_sees_every_change() {
+    let mut world = World::with_model();
+    let first = world.add("The cat sleeps on the roof");
+    let second = world.add("The cat sleeps in the garden");
+    world.embed_all();
+    let mut asked = 0;
+    let mut before = None;
+    let mut check = |world: &World, what: &str, changes: bool| {
+        let remembered = search(world, "cat roof", &SearchOptions::default());
+        asked += 1;
+        // Nobody asked exactly this, so it is searched for.
+        let least = Some(f64::MIN_POSITIVE * f64::from(asked));
+        let options = SearchOptions { min_score: least, ..SearchOptions::default() };
+        assert_eq!(remembered, search(world, "cat roof", &options), "after {what}");
+        let again = search(world, "cat roof", &SearchOptions::default());
+        assert_eq!(remembered, again, "after {what}, asked again");
+        assert_eq!(before.as_ref() != Some(&remembered), changes, "{what}");
+        before = Some(remembered);
+    };
+    check(&world, "adding", true);
+    check(&world, "nothing", false);
+    let third = world.add("A cat again, on another roof");
+    check(&world, "another add", true);
+    world.embed_all();
+    check(&world, "embedding", true);
+    let now = world.now();
+    let retitled = Patch { title: Some("Roof".to_owned()), ..Patch::default() };
+    world.store().update(second, retitled, now).expect("a valid patch");
+    check(&world, "an update", true);
+    world.store().link(first, third, LinkKind::Updates, now).expect("both are there");
+    check(&world, "a link", true);
+    world.store().unlink(first, third, LinkKind::Updates, now).expect("it is there");
+    check(&world, "unlinking", true);
+    world.store().set_embedder(None).expect("no model is a valid one");
+    check(&world, "the model went", true);
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a valid model");
+    check(&world, "the model came back", true);
+    world.store().delete(third, now).expect("it is there");
+    check(&world, "a delete", true);
+    world.store().reindex(Reindex::default(), now, &mut |_| {}).expect("a reindex");
+    check(&world, "a reindex", false);
 }

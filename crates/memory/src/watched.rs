@@ -1,0 +1,60 @@
+//! A value behind a lock, and how often it was changed.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// A lock that counts: what was derived from the value is still right while the count is the same.
+#[derive(Debug, Default)]
+pub(crate) struct Watched<T> {
+    value: RwLock<T>,
+    changes: AtomicU64,
+}
+
+/// Access for a change; it counts when it is given up.
+#[derive(Debug)]
+pub(crate) struct Changing<'a, T> {
+    value: RwLockWriteGuard<'a, T>,
+    changes: &'a AtomicU64,
+}
+
+impl<T> Watched<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value: RwLock::new(value), changes: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.value.read()
+    }
+
+    pub(crate) fn write(&self) -> Changing<'_, T> {
+        Changing { value: self.value.write(), changes: &self.changes }
+    }
+
+    /// How often it was changed. It stays the same as long as a reader holds the lock.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+}
+
+impl<T> Deref for Changing<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Changing<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T> Drop for Changing<'_, T> {
+    fn drop(&mut self) {
+        // Before the lock is given up, so that who reads the change reads the count as well.
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
