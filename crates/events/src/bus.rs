@@ -4,15 +4,16 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_log::{FolderLock, Log, OnDamage};
+use waypost_derived::files::sync_dir;
+use waypost_log::{FolderLock, Log, OnDamage, Verify};
 
 use crate::codec::{Malformed, Stored};
 use crate::floor;
-use crate::index::Index;
+use crate::index::{Index, Kept, Shelf};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
 use crate::queue::Queue;
@@ -25,13 +26,19 @@ pub struct Bus {
     pub(crate) options: Options,
     pub(crate) log: Log,
     pub(crate) index: RwLock<Index>,
+    pub(crate) shelf: Shelf,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     pub(crate) live: Arc<Live>,
     /// The first event that is kept.
     pub(crate) first: AtomicU64,
-    /// Held by whoever drops events.
+    /// Held by whoever drops events. Locked before `settling`.
     pub(crate) upkeep: Mutex<()>,
+    /// Held by whoever writes to the shelf.
+    pub(crate) settling: Mutex<()>,
+    /// Whether a block was finished that is not on the shelf.
+    pub(crate) to_settle: AtomicBool,
+    pub(crate) is_closed: AtomicBool,
     pub(crate) fault: Mutex<Option<String>>,
     _lock: FolderLock,
 }
@@ -40,6 +47,16 @@ pub struct Bus {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) keys: Window,
+    /// Keys that are not on the shelf, with their events' ids and times.
+    pub(crate) unsaved: Vec<(Keyed, u64, u64)>,
+}
+
+impl Writer {
+    /// Takes the event `id` in, whose place is behind all others.
+    pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
+        self.keys.push(id, time_ms, keyed);
+        self.unsaved.extend(keyed.map(|it| (it, id, time_ms)));
+    }
 }
 
 impl fmt::Debug for Bus {
@@ -65,6 +82,7 @@ impl Bus {
             segment_bytes: options.segment_bytes,
             free_bytes_min: options.free_bytes_min,
             on_damage: OnDamage::Refuse,
+            verify: Verify::Unsealed,
             ..waypost_log::Options::default()
         };
         let log_dir = dir.join("log");
@@ -72,50 +90,70 @@ impl Bus {
             Log::open(&log_dir, &log_options).map_err(|it| Error::of_log(&it, &log_dir))?;
         let last = log.last_sequence();
         let first = floor::read(dir)?.max(log.first_sequence());
+        let (shelf, kept, index_rebuilt) =
+            Shelf::open(&dir.join("state"), log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),
             truncated_bytes: recovery.truncated_bytes,
+            index_rebuilt,
             ..Opened::default()
         };
-        let mut bus = Self {
+        let bus = Self {
             dir: dir.to_path_buf(),
             options: options.clone(),
             log,
             index: RwLock::default(),
+            shelf,
             writer: Mutex::default(),
             queue: Queue::default(),
             live: Arc::new(Live::starting_at(last)),
             first: AtomicU64::new(first),
             upkeep: Mutex::default(),
+            settling: Mutex::default(),
+            to_settle: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             fault: Mutex::default(),
             _lock: lock,
         };
-        bus.replay(&mut opened)?;
+        bus.replay(kept, &mut opened)?;
+        sync_dir(dir)?;
         Ok((bus, opened))
     }
 
-    /// Takes what the log has into the index.
-    fn replay(&mut self, opened: &mut Opened) -> Result<()> {
-        let mut index = Index::starting_at(self.log.first_sequence());
-        let mut keys = Window::default();
-        for entry in self.log.entries_after(0) {
-            let entry = entry.map_err(|it| self.log_error(&it))?;
-            let malformed = |it| malformed(entry.sequence, it);
-            let stored =
-                Stored::read(entry.kind, entry.version, &entry.payload).map_err(malformed)?;
-            index.push(entry.sequence, stored.kind, stored.time_ms);
-            let keyed = match stored.idempotency_key().map_err(malformed)? {
-                None => None,
-                Some(key) => {
-                    let event = stored.event(entry.sequence).map_err(malformed)?;
-                    Some(Keyed::new(&key, &event.kind, &event.data))
-                }
-            };
-            keys.push(entry.sequence, stored.time_ms, keyed);
-            opened.replayed += 1;
+    /// Takes over what the shelf has, and reads of the log what it does not.
+    fn replay(&self, kept: Kept, opened: &mut Opened) -> Result<()> {
+        let keys_to = kept.keys_to;
+        let mut writer = self.writer.lock();
+        for (key, it) in kept.keys {
+            writer.keys.push(it.id, it.time_ms, Some(Keyed { key, body: it.body }));
         }
-        self.index = RwLock::new(index);
-        self.writer = Mutex::new(Writer { keys });
+        let index = Index::new(kept.first_block, kept.blocks, self.log.first_sequence());
+        let indexed_to = index.shelved_to();
+        *self.index.write() = index;
+        let mut entries = self.log.entries_after(indexed_to.min(keys_to));
+        while let Some(entry) = entries.next_ref() {
+            let entry = entry.map_err(|it| self.log_error(&it))?;
+            let (id, malformed) = (entry.sequence, |it| malformed(entry.sequence, it));
+            let stored =
+                Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
+            opened.replayed += 1;
+            if id > keys_to {
+                let keyed = match stored.idempotency_key().map_err(malformed)? {
+                    None => None,
+                    Some(key) => {
+                        let event = stored.event(id).map_err(malformed)?;
+                        Some(Keyed::new(&key, &event.kind, &event.data))
+                    }
+                };
+                writer.push(id, stored.time_ms, keyed);
+            }
+            if id > indexed_to && self.index.write().push(id, stored.kind, stored.time_ms) {
+                // Not all of a log that is indexed anew is to be in memory at once.
+                drop(writer);
+                self.settle();
+                writer = self.writer.lock();
+            }
+        }
         Ok(())
     }
 

@@ -174,6 +174,10 @@ impl<'a> Input<'a> {
         Ok(self.take(1)?[0])
     }
 
+    pub(crate) fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
+        Ok(self.take(N)?.try_into().expect("as many bytes were taken"))
+    }
+
     pub(crate) fn number(&mut self) -> Read<u64> {
         let mut number = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -195,7 +199,7 @@ impl<'a> Input<'a> {
         Err(Malformed("a number is too large"))
     }
 
-    fn text(&mut self, len_max: usize) -> Read<&'a str> {
+    pub(crate) fn text(&mut self, len_max: usize) -> Read<&'a str> {
         let len = self.number()?;
         if len > len_max as u64 {
             return Err(Malformed("a text is too long"));
@@ -241,12 +245,9 @@ impl<'a> Input<'a> {
                     let size = size.map_err(|_| Malformed("a number is too small"))?;
                     Number::from(-1 - size).into()
                 }
-                FLOAT => {
-                    let bits = self.take(8)?.try_into().expect("eight bytes were taken");
-                    Number::from_float(f64::from_bits(u64::from_le_bytes(bits)))
-                        .ok_or(Malformed("a number is not finite"))?
-                        .into()
-                }
+                FLOAT => Number::from_float(f64::from_bits(u64::from_le_bytes(self.array()?)))
+                    .ok_or(Malformed("a number is not finite"))?
+                    .into(),
                 _ => return Err(Malformed("a value has an unknown form")),
             };
             data.insert(key, value).map_err(|_| Malformed("the data is none"))?;

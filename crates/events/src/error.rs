@@ -126,6 +126,15 @@ impl Error {
     }
 }
 
+impl From<waypost_derived::Error> for Error {
+    fn from(error: waypost_derived::Error) -> Self {
+        match error {
+            waypost_derived::Error::Io { path, source } => Self::io(path, source),
+            other => Self::Damaged(format!("the index of events: {other}")),
+        }
+    }
+}
+
 /// Why one draft of a batch was not published, while others were.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,8 +1,9 @@
 //! The first event that is kept, where retention has moved it.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
+
+use waypost_derived::files::{sync_dir, write_synced};
 
 use crate::{Error, Result};
 
@@ -28,12 +29,7 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
 pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
     let path = dir.join(NAME);
     let unfinished = dir.join("first.new");
-    let write = || {
-        let mut file = File::create(&unfinished)?;
-        writeln!(file, "{first}")?;
-        file.sync_all()?;
-        fs::rename(&unfinished, &path)?;
-        File::open(dir)?.sync_all()
-    };
-    write().map_err(|it| Error::io(&path, it))
+    write_synced(&unfinished, format!("{first}\n").as_bytes())?;
+    fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
+    Ok(sync_dir(dir)?)
 }

@@ -7,13 +7,15 @@
 
 mod block;
 mod filter;
+mod shelf;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::block::Summary;
-pub(crate) use self::block::{Block, Found};
+pub(crate) use self::block::{Block, Summary};
+pub(crate) use self::shelf::{Kept, Shelf};
 use crate::Pattern;
 
 /// Events in a block.
@@ -44,8 +46,11 @@ pub(crate) struct Index {
 
 #[derive(Debug)]
 struct Finished {
-    summary: Summary,
-    block: Arc<Block>,
+    summary: Arc<Summary>,
+    /// `None` when it is on the shelf.
+    block: Option<Arc<Block>>,
+    /// Whether what is on the shelf was found to be whole.
+    is_checked: AtomicBool,
 }
 
 /// What one block says about a pattern and a time.
@@ -57,6 +62,17 @@ pub(crate) enum Look {
     Ids(Vec<u64>),
     /// Every one, or too many types to tell: read the events themselves.
     All,
+    /// The shelf knows. The summary comes along until the block on it was found to be whole.
+    Shelved(Option<Arc<Summary>>),
+}
+
+impl Look {
+    fn of(base: u64, offsets: Vec<u16>) -> Self {
+        if offsets.is_empty() {
+            return Self::Nothing;
+        }
+        Self::Ids(offsets.into_iter().map(|it| base + u64::from(it)).collect())
+    }
 }
 
 /// What is looked for in a block.
@@ -72,19 +88,66 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Index {
-    /// An index whose first event will be `first`.
-    pub(crate) fn starting_at(first: u64) -> Self {
-        Self { number: block_of(first), ..Self::default() }
+    /// An index that goes on behind what is on the shelf; if nothing is, at the event `first`.
+    pub(crate) fn new(first_block: u64, shelved: Vec<Summary>, first: u64) -> Self {
+        if shelved.is_empty() {
+            return Self { number: block_of(first), ..Self::default() };
+        }
+        let number = first_block + shelved.len() as u64;
+        let finished = shelved.into_iter().map(|it| Finished {
+            summary: Arc::new(it),
+            block: None,
+            is_checked: AtomicBool::new(false),
+        });
+        Self { finished: finished.collect(), number, ..Self::default() }
     }
 
-    /// Takes the event `id` in, whose place is behind all others.
-    pub(crate) fn push(&mut self, id: u64, kind: &str, time_ms: u64) {
+    /// The first finished block that is not on the shelf.
+    pub(crate) fn first_unshelved(&self) -> Option<(u64, Arc<Block>, Arc<Summary>)> {
+        let first = self.number - self.finished.len() as u64;
+        (first..).zip(&self.finished).find_map(|(number, it)| {
+            Some((number, Arc::clone(it.block.as_ref()?), Arc::clone(&it.summary)))
+        })
+    }
+
+    /// The block is on the shelf now.
+    pub(crate) fn shelved(&mut self, number: u64) {
+        if let Some(at) = self.position(number) {
+            self.finished[at].block = None;
+            // It was written from memory just now.
+            self.finished[at].is_checked = AtomicBool::new(true);
+        }
+    }
+
+    /// The block on the shelf was found to be whole.
+    pub(crate) fn checked(&self, number: u64) {
+        if let Some(at) = self.position(number) {
+            self.finished[at].is_checked.store(true, Ordering::Release);
+        }
+    }
+
+    /// The last event of the blocks on the shelf, 0 for none.
+    pub(crate) fn shelved_to(&self) -> u64 {
+        let first = self.number - self.finished.len() as u64;
+        let count = self.finished.iter().take_while(|it| it.block.is_none()).count() as u64;
+        if count == 0 { 0 } else { *ids_of(first + count - 1).end() }
+    }
+
+    /// Takes the event `id` in, whose place is behind all others. Tells whether a block was
+    /// finished by that.
+    pub(crate) fn push(&mut self, id: u64, kind: &str, time_ms: u64) -> bool {
+        let is_next = block_of(id) > self.number;
         while block_of(id) > self.number {
-            let block = Arc::new(std::mem::take(&mut self.current));
-            self.finished.push_back(Finished { summary: block.summary(), block });
+            let block = std::mem::take(&mut self.current);
+            self.finished.push_back(Finished {
+                summary: Arc::new(block.summary()),
+                block: Some(Arc::new(block)),
+                is_checked: AtomicBool::new(true),
+            });
             self.number += 1;
         }
         self.current.push((id - 1) % BLOCK_EVENTS, kind, time_ms);
+        is_next
     }
 
     /// What the block `number` says. Bounded work, whatever it holds.
@@ -98,17 +161,17 @@ impl Index {
         let range = from - base..=to - base;
         let block = match self.finished_block(number) {
             Some(it) if !it.summary.filter.may_have(pattern) => return Look::Nothing,
-            Some(it) => &*it.block,
+            Some(Finished { block: Some(block), .. }) => block,
+            Some(it) => {
+                let is_checked = it.is_checked.load(Ordering::Acquire)
+                    || it.summary.kinds as usize > block::TYPES_MAX;
+                return Look::Shelved((!is_checked).then(|| Arc::clone(&it.summary)));
+            }
             None if number == self.number => &self.current,
             None => return Look::Nothing,
         };
-        match block.find(pattern, &range, wanted.count, wanted.newest) {
-            Found::TooManyTypes => Look::All,
-            Found::Offsets(offsets) if offsets.is_empty() => Look::Nothing,
-            Found::Offsets(offsets) => {
-                Look::Ids(offsets.into_iter().map(|it| base + u64::from(it)).collect())
-            }
-        }
+        let found = block.find(pattern, &range, wanted.count, wanted.newest);
+        found.map_or(Look::All, |offsets| Look::of(base, offsets))
     }
 
     /// Whether an event from the same span as `id` may be as late as `since_ms`.
@@ -124,8 +187,13 @@ impl Index {
     }
 
     fn finished_block(&self, number: u64) -> Option<&Finished> {
+        self.finished.get(self.position(number)?)
+    }
+
+    fn position(&self, number: u64) -> Option<usize> {
         let first = self.number - self.finished.len() as u64;
-        self.finished.get(usize::try_from(number.checked_sub(first)?).ok()?)
+        let at = usize::try_from(number.checked_sub(first)?).ok()?;
+        (at < self.finished.len()).then_some(at)
     }
 
     /// Forgets the blocks that end before the event `first`.
@@ -140,7 +208,7 @@ impl Index {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut others = 0;
         let current = self.current.summary();
-        for summary in self.finished.iter().map(|it| &it.summary).chain([&current]) {
+        for summary in self.finished.iter().map(|it| &*it.summary).chain([&current]) {
             for (kind, count) in &summary.counts {
                 match counts.get_mut(&**kind) {
                     Some(it) => *it += u64::from(*count),

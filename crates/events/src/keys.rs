@@ -87,6 +87,11 @@ impl Window {
         }
     }
 
+    /// Keys of events before this one are forgotten.
+    pub(crate) fn first(&self) -> u64 {
+        self.generations.front().map_or(0, |it| it.number * GENERATION_EVENTS)
+    }
+
     /// How many keys there are.
     pub(crate) fn len(&self) -> usize {
         self.generations.iter().map(|it| it.uses.len()).sum()

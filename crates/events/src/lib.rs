@@ -56,6 +56,7 @@ mod pattern;
 mod publish;
 mod queue;
 mod read;
+mod settle;
 mod tail;
 mod upkeep;
 mod wire;

@@ -1,10 +1,11 @@
 //! Publishing: the log first, then the index, then everybody may know.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 use waypost_log::Record;
 
-use crate::bus::Bus;
+use crate::bus::{Bus, Writer};
 use crate::codec::{EVENT_KIND, EVENT_VERSION, encode};
 use crate::keys::Keyed;
 use crate::queue::{Ready, Reply, Request};
@@ -104,7 +105,12 @@ impl Bus {
     }
 
     fn submit(&self, drafts: Vec<Ready>) -> crate::queue::Answers {
-        self.queue.submit(drafts, &|group| self.serve(group))
+        let answers = self.queue.submit(drafts, &|group| self.serve(group));
+        if self.to_settle.load(Ordering::Acquire) {
+            // Others publish meanwhile.
+            self.settle();
+        }
+        answers
     }
 
     /// Publishes a group of requests. Only one thread at a time is here.
@@ -136,7 +142,7 @@ impl Bus {
         }
         let first = self.append(&records);
         if let Ok(first) = first {
-            self.index_new(first, &records, &mut writer.keys);
+            self.index_new(first, &records, &mut writer);
         }
         let last = first.as_ref().map_or(0, |it| it + records.len() as u64 - 1);
         let is_news = !records.is_empty();
@@ -183,16 +189,13 @@ impl Bus {
         Ok(range.start)
     }
 
-    fn index_new(
-        &self,
-        first: u64,
-        records: &[(&Ready, Option<Keyed>)],
-        keys: &mut crate::keys::Window,
-    ) {
+    fn index_new(&self, first: u64, records: &[(&Ready, Option<Keyed>)], writer: &mut Writer) {
         let mut index = self.index.write();
         for (id, (ready, keyed)) in (first..).zip(records) {
-            index.push(id, ready.event.kind.as_str(), ready.event.time_ms);
-            keys.push(id, ready.event.time_ms, *keyed);
+            if index.push(id, ready.event.kind.as_str(), ready.event.time_ms) {
+                self.to_settle.store(true, Ordering::Release);
+            }
+            writer.push(id, ready.event.time_ms, *keyed);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reading: by a cursor, by pattern, by time.
 
-use crate::bus::{Bus, decode};
+use crate::bus::{Bus, malformed};
 use crate::codec::Stored;
 use crate::index::{Look, Wanted, block_of, ids_of};
 use crate::{Error, Event, Pattern, Result};
@@ -130,8 +130,7 @@ impl Bus {
                 count: search.limit - found.len(),
                 newest: search.newest,
             };
-            let look = self.index.read().look(number, &wanted);
-            let (examined_low, examined_high) = match look {
+            let (examined_low, examined_high) = match self.look(number, &wanted) {
                 Look::Nothing => (low, high),
                 Look::Ids(ids) => {
                     let reached = ids.last().copied().filter(|_| ids.len() == wanted.count);
@@ -144,7 +143,7 @@ impl Bus {
                         (Some(id), false) => (low, id),
                     }
                 }
-                Look::All => self.take_run(low, high, search, &mut found)?,
+                Look::All | Look::Shelved(_) => self.take_run(low, high, search, &mut found)?,
             };
             if search.newest {
                 to = examined_low - 1;
@@ -194,17 +193,19 @@ impl Bus {
         }
         drop(index);
         let mut run = Vec::new();
-        for entry in self.log.entries_after(low - 1) {
+        let mut entries = self.log.entries_after(low - 1);
+        while let Some(entry) = entries.next_ref() {
             let entry = entry.map_err(|it| self.log_error(&it))?;
             if entry.sequence > high {
                 break;
             }
             let id = entry.sequence;
-            let stored = Stored::read(entry.kind, entry.version, &entry.payload)
-                .map_err(|it| crate::bus::malformed(id, it))?;
+            let malformed = |it| malformed(id, it);
+            let stored =
+                Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
             let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
             if is_wanted && stored.time_ms >= since {
-                run.push(decode(id, entry.kind, entry.version, &entry.payload)?);
+                run.push(stored.event(id).map_err(malformed)?);
             }
             if !search.newest && found.len() + run.len() == search.limit {
                 found.append(&mut run);

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use waypost_log::Keep;
 
-use crate::bus::{Bus, malformed};
+use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
 use crate::floor;
-use crate::index::SPAN_EVENTS;
+use crate::index::{SPAN_EVENTS, block_of};
 use crate::{Error, Result, Status};
 
 /// What [`Bus::compact`] did.
@@ -24,15 +24,19 @@ pub struct Compacted {
 
 impl Bus {
     /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
-    /// `now_ms`, and returns the first event that is kept. Call it now and then; it also forgets
-    /// idempotency keys that are out of their window.
+    /// `now_ms`, and returns the first event that is kept. Call it now and then, every few seconds:
+    /// it also forgets idempotency keys that are out of their window, and syncs the index.
     ///
     /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
     /// last ones with [`compact`](Self::compact).
     pub fn retain(&self, now_ms: u64) -> Result<u64> {
         let _one_at_a_time = self.upkeep.lock();
         let last = self.last();
-        self.writer.lock().keys.forget(now_ms, last);
+        let keys_from = {
+            let mut writer = self.writer.lock();
+            writer.keys.forget(now_ms, last);
+            writer.keys.first()
+        };
         let mut first = self.first();
         if let Some(events) = self.options.retention.events {
             first = first.max((last + 1).saturating_sub(events));
@@ -46,9 +50,18 @@ impl Bus {
         if first > self.first() {
             floor::write(&self.dir, first)?;
             self.first.store(first, Ordering::Release);
-            self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
             self.index.write().forget_before(first);
         }
+        self.settle();
+        let _writes_alone = self.settling.lock();
+        if first > self.log.first_sequence() {
+            // The keys outlive the events that they were used for.
+            self.save_keys()?;
+            self.shelf.sync()?;
+            self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
+        }
+        self.shelf.forget_before(block_of(first), keys_from)?;
+        self.shelf.sync()?;
         Ok(first)
     }
 
@@ -58,9 +71,10 @@ impl Bus {
             first = ((first - 1) / SPAN_EVENTS + 1) * SPAN_EVENTS + 1;
         }
         let first = first.min(last + 1);
-        for entry in self.log.entries_after(first - 1) {
+        let mut entries = self.log.entries_after(first - 1);
+        while let Some(entry) = entries.next_ref() {
             let entry = entry.map_err(|it| self.log_error(&it))?;
-            let stored = Stored::read(entry.kind, entry.version, &entry.payload)
+            let stored = Stored::read(entry.kind, entry.version, entry.payload)
                 .map_err(|it| malformed(entry.sequence, it))?;
             if stored.time_ms >= oldest_ms {
                 return Ok(entry.sequence);
@@ -91,11 +105,15 @@ impl Bus {
     /// Removes dropped events from the files for good, and gives room back.
     pub fn compact(&self) -> Result<Compacted> {
         let _one_at_a_time = self.upkeep.lock();
+        let _writes_alone = self.settling.lock();
         let first = self.first();
+        self.save_keys()?;
+        self.shelf.sync()?;
         let compacted = self
             .log
             .compact(&mut |it| if it.sequence < first { Keep::No } else { Keep::Yes })
             .map_err(|it| self.log_error(&it))?;
+        self.shelf.rewrite()?;
         Ok(Compacted {
             bytes_before: compacted.bytes_before,
             bytes_after: compacted.bytes_after,
@@ -110,13 +128,13 @@ impl Bus {
         let failed = |it| Error::io("the export", it);
         let (first, last) = (self.first(), self.last());
         let mut count = 0;
-        for entry in self.log.entries_after(from.max(first).saturating_sub(1)) {
+        let mut entries = self.log.entries_after(from.max(first).saturating_sub(1));
+        while let Some(entry) = entries.next_ref() {
             let entry = entry.map_err(|it| self.log_error(&it))?;
             if entry.sequence > last {
                 break;
             }
-            let event =
-                crate::bus::decode(entry.sequence, entry.kind, entry.version, &entry.payload)?;
+            let event = decode(entry.sequence, entry.kind, entry.version, entry.payload)?;
             let line = crate::wire::line(&event);
             serde_json::to_writer(&mut *out, &line).map_err(|it| failed(it.into()))?;
             out.write_all(b"\n").map_err(failed)?;
@@ -140,7 +158,7 @@ impl Bus {
             segments: self.log.segments(),
             kinds,
             other_kinds,
-            indexed: 0,
+            indexed: self.index.read().shelved_to(),
             keys: self.writer.lock().keys.len(),
             fault: self.fault.lock().clone(),
         }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
 
-use super::SPAN_EVENTS;
-use super::filter::Filter;
+use super::filter::{Filter, WORDS};
+use super::{BLOCK_EVENTS, SPAN_EVENTS};
 use crate::Pattern;
+use crate::codec::{Input, Malformed, put_number};
 
 /// A pattern that selects more types than these within a block selects so many of its events that
 /// they are read one after another: that is bounded by the block.
-const TYPES_MAX: usize = 1024;
+pub(crate) const TYPES_MAX: usize = 1024;
 /// A summary counts so many types at most.
 const COUNTED_TYPES_MAX: usize = 64;
 
@@ -30,14 +31,45 @@ pub(crate) struct Summary {
     pub(crate) counts: Vec<(Box<str>, u32)>,
     /// Events of all other types.
     pub(crate) others: u32,
+    /// Events of the block: all 65,536, unless the log lacks some.
+    pub(crate) events: u32,
+    /// How many types there are.
+    pub(crate) kinds: u32,
 }
 
-/// The events that a pattern selects.
+/// The first or the last of some offsets.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// In the order asked for, as many as asked for if there are.
-    Offsets(Vec<u16>),
-    TooManyTypes,
+pub(crate) struct Pick<'a> {
+    range: &'a RangeInclusive<u64>,
+    count: usize,
+    newest: bool,
+    found: Vec<u16>,
+}
+
+impl<'a> Pick<'a> {
+    pub(crate) fn new(range: &'a RangeInclusive<u64>, count: usize, newest: bool) -> Self {
+        Self { range, count, newest, found: Vec::new() }
+    }
+
+    /// Looks through the offsets of one type, which are in order.
+    pub(crate) fn add(&mut self, offsets: &[u16]) {
+        let start = offsets.partition_point(|it| u64::from(*it) < *self.range.start());
+        let end = offsets.partition_point(|it| u64::from(*it) <= *self.range.end());
+        let within = offsets.get(start..end).unwrap_or_default();
+        let some = self.count.min(within.len());
+        let at_end = within.len() - some;
+        self.found.extend_from_slice(if self.newest { &within[at_end..] } else { &within[..some] });
+    }
+
+    /// Those picked, in the order asked for.
+    pub(crate) fn finish(mut self) -> Vec<u16> {
+        self.found.sort_unstable();
+        if self.newest {
+            self.found.reverse();
+        }
+        self.found.truncate(self.count);
+        self.found
+    }
 }
 
 impl Block {
@@ -70,41 +102,35 @@ impl Block {
             .map(|(_, offsets)| offsets.as_slice())
     }
 
-    /// The first or the last `count` events within `range` that a pattern selects.
+    /// The first or the last `count` events within `range` that a pattern selects; `None` if it
+    /// selects too many types.
     pub(crate) fn find(
         &self,
         pattern: &Pattern,
         range: &RangeInclusive<u64>,
         count: usize,
         newest: bool,
-    ) -> Found {
-        let mut found = Vec::new();
+    ) -> Option<Vec<u16>> {
+        let mut pick = Pick::new(range, count, newest);
         for (at, offsets) in self.selected(pattern).enumerate() {
             if at == TYPES_MAX {
-                return Found::TooManyTypes;
+                return None;
             }
-            let start = offsets.partition_point(|it| u64::from(*it) < *range.start());
-            let end = offsets.partition_point(|it| u64::from(*it) <= *range.end());
-            let within = offsets.get(start..end).unwrap_or_default();
-            let some = count.min(within.len());
-            found.extend_from_slice(if newest {
-                &within[within.len() - some..]
-            } else {
-                &within[..some]
-            });
+            pick.add(offsets);
         }
-        found.sort_unstable();
-        if newest {
-            found.reverse();
-        }
-        found.truncate(count);
-        Found::Offsets(found)
+        Some(pick.finish())
+    }
+
+    /// The types and their events, in order.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&str, &[u16])> {
+        self.kinds.iter().map(|(kind, offsets)| (&**kind, offsets.as_slice()))
     }
 
     pub(crate) fn summary(&self) -> Summary {
         let mut counts: Vec<(&str, u32)> =
             self.kinds.iter().map(|(kind, offsets)| (&**kind, offsets.len() as u32)).collect();
         counts.sort_unstable_by_key(|it| std::cmp::Reverse(it.1));
+        let (events, kinds) = (counts.iter().map(|it| it.1).sum(), counts.len() as u32);
         let others = counts.iter().skip(COUNTED_TYPES_MAX).map(|it| it.1).sum();
         counts.truncate(COUNTED_TYPES_MAX);
         Summary {
@@ -112,6 +138,57 @@ impl Block {
             times: self.times.clone(),
             counts: counts.into_iter().map(|(kind, count)| (kind.into(), count)).collect(),
             others,
+            events,
+            kinds,
         }
     }
+}
+
+impl Summary {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(2048);
+        self.filter.words().iter().for_each(|it| out.extend_from_slice(&it.to_le_bytes()));
+        put_number(&mut out, self.times.len() as u64);
+        self.times.iter().for_each(|it| put_number(&mut out, *it));
+        put_number(&mut out, self.counts.len() as u64);
+        for (kind, count) in &self.counts {
+            put_number(&mut out, kind.len() as u64);
+            out.extend_from_slice(kind.as_bytes());
+            put_number(&mut out, u64::from(*count));
+        }
+        for number in [self.others, self.events, self.kinds] {
+            put_number(&mut out, u64::from(number));
+        }
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Input(bytes);
+        let mut words = Box::new([0; WORDS]);
+        for word in words.iter_mut() {
+            *word = u64::from_le_bytes(input.array()?);
+        }
+        let spans = input.number()?;
+        if spans > BLOCK_EVENTS / SPAN_EVENTS {
+            return Err(Malformed("there are too many spans"));
+        }
+        let times = (0..spans).map(|_| input.number()).collect::<Result<_, _>>()?;
+        let counted = input.number()?;
+        if counted > COUNTED_TYPES_MAX as u64 {
+            return Err(Malformed("there are too many types"));
+        }
+        let mut counts = Vec::with_capacity(counted as usize);
+        for _ in 0..counted {
+            let kind = input.text(2 * crate::NAME_BYTES_MAX + 1)?;
+            counts.push((kind.into(), small(input.number()?)?));
+        }
+        let filter = Filter::from_words(words);
+        let (others, events, kinds) =
+            (small(input.number()?)?, small(input.number()?)?, small(input.number()?)?);
+        Ok(Self { filter, times, counts, others, events, kinds })
+    }
+}
+
+fn small(number: u64) -> Result<u32, Malformed> {
+    u32::try_from(number).map_err(|_| Malformed("a count is too large"))
 }

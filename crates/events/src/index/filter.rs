@@ -2,7 +2,7 @@
 
 use crate::Pattern;
 
-const WORDS: usize = 64;
+pub(crate) const WORDS: usize = 64;
 /// Beyond so many entries nearly every bit would be set: the filter then lets everything through.
 const ENTRIES_MAX: usize = 1024;
 
@@ -39,6 +39,14 @@ impl Filter {
             // A beginning of a namespace is in no filter.
             !literal.contains(':') || self.has(namespace(literal))
         }
+    }
+
+    pub(crate) fn words(&self) -> &[u64; WORDS] {
+        &self.words
+    }
+
+    pub(crate) fn from_words(words: Box<[u64; WORDS]>) -> Self {
+        Self { words }
     }
 
     fn insert(&mut self, entry: &str) {

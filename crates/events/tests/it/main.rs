@@ -1,6 +1,7 @@
 //! The bus's behaviour through its public interface.
 
 mod concurrency;
+mod index;
 mod keys;
 mod lifecycle;
 mod model;

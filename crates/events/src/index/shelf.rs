@@ -1,0 +1,380 @@
+//! Finished blocks and idempotency keys on disk, derived from the log.
+//!
+//! | key | value |
+//! |---|---|
+//! | `b`, block, type, 0, part | the offsets of a type's events in a block |
+//! | `h`, block | what stays in memory of a block; written after all of its offsets |
+//! | `k`, last id | keys, up to 1,000 |
+//! | `p` | up to which event keys are here |
+//!
+//! Numbers in keys are big-endian, so that they are in order.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use waypost_derived::files::dir_bytes;
+use waypost_derived::{Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside};
+
+use super::block::{Block, Pick, Summary, TYPES_MAX};
+use super::{Look, Wanted, ids_of};
+use crate::codec::{Input, Malformed, put_number};
+use crate::keys::{Keyed, Use};
+use crate::{Error, Result};
+
+const VALUE_VERSION: u8 = 1;
+const CACHE_BYTES: u64 = 16 << 20;
+/// Offsets in one row: less than 40 KiB.
+const OFFSETS_AT_ONCE: usize = 32_768;
+/// Keys in one row: less than 50 KiB.
+const KEYS_AT_ONCE: usize = 1000;
+/// Rows given to the tree at once …
+const ROWS_AT_ONCE: usize = 100;
+/// … or bytes.
+const BYTES_AT_ONCE: usize = 64 << 10;
+/// A tree that takes more than eight times its log's bytes is built anew, unless it is smaller than
+/// this.
+const OUTGROWN_BYTES_MIN: u64 = 256 << 20;
+/// A tree smaller than this is not rewritten to give room back.
+const REWRITE_BYTES_MIN: u64 = 32 << 20;
+
+const POSITION: &[u8] = b"p";
+
+/// The tree.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    dir: PathBuf,
+    tree: Tree,
+}
+
+/// What is on the shelf at opening.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// The number of the first block, and the blocks' summaries in order.
+    pub(crate) first_block: u64,
+    pub(crate) blocks: Vec<Summary>,
+    /// Every key, in order of its event.
+    pub(crate) keys: Vec<(u128, Use)>,
+    /// Keys of events up to this one are here.
+    pub(crate) keys_to: u64,
+}
+
+impl Shelf {
+    /// Opens the tree beside a log of so many bytes that has the events `first` to `last`. One that cannot
+    /// be used is set aside, and why is told; the new one is empty.
+    pub(crate) fn open(
+        dir: &Path,
+        log_bytes: u64,
+        (first, last): (u64, u64),
+    ) -> Result<(Self, Kept, Option<String>)> {
+        remove_leftovers(dir)?;
+        if !dir.exists() && last < first {
+            let (shelf, kept) = Self::open_here(dir, first, last)?.map_err(broken)?;
+            return Ok((shelf, kept, None));
+        }
+        let why = if !dir.exists() {
+            "it was not there".to_owned()
+        } else if dir_bytes(dir) > OUTGROWN_BYTES_MIN.max(8 * log_bytes) {
+            "it takes too much room".to_owned()
+        } else {
+            match Self::open_here(dir, first, last)? {
+                Ok((shelf, kept)) => return Ok((shelf, kept, None)),
+                Err(Unusable(why)) => why,
+            }
+        };
+        if dir.exists() {
+            set_aside(dir)?;
+        }
+        let (shelf, kept) = Self::open_here(dir, first, last)?.map_err(broken)?;
+        Ok((shelf, kept, Some(why)))
+    }
+
+    fn open_here(
+        dir: &Path,
+        first: u64,
+        last: u64,
+    ) -> Result<std::result::Result<(Self, Kept), Unusable>> {
+        if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(|it| Error::io(parent, it))?;
+        }
+        let options = Options { cache_bytes: CACHE_BYTES, value_version: VALUE_VERSION };
+        let tree = match Tree::open(dir, &options, &boot_id())? {
+            Ok(tree) => tree,
+            Err(unusable) => return Ok(Err(unusable)),
+        };
+        let shelf = Self { dir: dir.to_path_buf(), tree };
+        let kept = shelf.load().map_err(|it| Unusable(it.to_string()));
+        Ok(kept.and_then(|it| it.check(first, last).map(|()| it)).map(|it| (shelf, it)))
+    }
+
+    fn load(&self) -> Result<Kept> {
+        let mut kept = Kept::default();
+        let mut next = None;
+        self.tree.scan(b"h", &mut |key, value| {
+            let number = number_of(key)?;
+            if next.is_some_and(|next| next != number) {
+                return Err(damaged(Malformed("a block is missing")));
+            }
+            if next.is_none() {
+                kept.first_block = number;
+            }
+            next = Some(number + 1);
+            kept.blocks.push(Summary::decode(value).map_err(damaged)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        self.tree.scan(b"k", &mut |_, value| {
+            decode_keys(value, &mut kept.keys).map_err(damaged)?;
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        if let Some(value) = self.tree.get(POSITION)? {
+            kept.keys_to = Input(&value).number().map_err(damaged)?;
+        }
+        Ok(kept)
+    }
+
+    /// Puts a finished block here.
+    pub(crate) fn put(&self, number: u64, block: &Block, summary: &Summary) -> Result<()> {
+        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        for (kind, offsets) in block.kinds() {
+            for (part, some) in offsets.chunks(OFFSETS_AT_ONCE).enumerate() {
+                let key = [&block_prefix(number)[..], kind.as_bytes(), &[0, part as u8]].concat();
+                rows.push(key, Some(encode_offsets(some)))?;
+            }
+        }
+        rows.push([b"h", &number.to_be_bytes()[..]].concat(), Some(summary.encode()))?;
+        rows.write()
+    }
+
+    /// What a block that is here says.
+    pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Result<Look> {
+        let Some(pattern) = wanted.pattern else { return Ok(Look::All) };
+        let (base, end) = ids_of(number).into_inner();
+        let range = wanted.from.saturating_sub(base)..=wanted.to.min(end).saturating_sub(base);
+        let mut prefix = [&block_prefix(number)[..], pattern.literal().as_bytes()].concat();
+        if pattern.is_exact() {
+            prefix.push(0);
+        }
+        let mut pick = Pick::new(&range, wanted.count, wanted.newest);
+        let (mut kinds, mut last, mut offsets) = (0, Vec::new(), Vec::new());
+        self.tree.scan(&prefix, &mut |key, value| {
+            let kind = key.get(9..key.len().saturating_sub(2)).unwrap_or_default();
+            if kinds == 0 || kind != last.as_slice() {
+                pick.add(&offsets);
+                offsets.clear();
+                last = kind.to_vec();
+                kinds += 1;
+                if kinds > TYPES_MAX {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            decode_offsets(value, &mut offsets).map_err(damaged)?;
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        if kinds > TYPES_MAX {
+            return Ok(Look::All);
+        }
+        pick.add(&offsets);
+        Ok(Look::of(base, pick.finish()))
+    }
+
+    /// Whether all of a block's events are here: a row may have been lost without a trace.
+    pub(crate) fn is_whole(&self, number: u64, summary: &Summary) -> Result<bool> {
+        let mut count = 0;
+        self.tree.scan(&block_prefix(number), &mut |_, value| {
+            let mut offsets = Vec::new();
+            decode_offsets(value, &mut offsets).map_err(damaged)?;
+            count += offsets.len();
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        Ok(count == summary.events as usize)
+    }
+
+    /// Puts keys here, in order of their events: all up to the event `to`.
+    pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, u64)], to: u64) -> Result<()> {
+        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        for some in keys.chunks(KEYS_AT_ONCE) {
+            let last = some.last().map_or(to, |it| it.1);
+            rows.push([b"k", &last.to_be_bytes()[..]].concat(), Some(encode_keys(some)))?;
+        }
+        let mut position = Vec::new();
+        put_number(&mut position, to);
+        rows.push(POSITION.to_vec(), Some(position))?;
+        rows.write()
+    }
+
+    /// Removes the blocks before `block`, and the keys of events before `key_id`.
+    pub(crate) fn forget_before(&self, block: u64, key_id: u64) -> Result<()> {
+        let mut gone: Vec<(u64, Vec<u8>)> = Vec::new();
+        self.tree.scan(b"h", &mut |key, _| {
+            let number = number_of(key)?;
+            if number >= block {
+                return Ok(ControlFlow::Break(()));
+            }
+            gone.push((number, key.to_vec()));
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        for (number, head) in gone {
+            self.remove(&block_prefix(number), &|_| Ok(true))?;
+            self.tree.write(vec![(head, None)])?;
+        }
+        self.remove(b"k", &|key| Ok(number_of(key)? < key_id))
+    }
+
+    /// Removes the keys with a prefix, in order, as long as `is_gone` says so.
+    fn remove(&self, prefix: &[u8], is_gone: &dyn Fn(&[u8]) -> Result<bool>) -> Result<()> {
+        let mut keys = Vec::new();
+        self.tree.scan(prefix, &mut |key, _| {
+            if !is_gone(key)? {
+                return Ok(ControlFlow::Break(()));
+            }
+            keys.push(key.to_vec());
+            Ok::<_, Error>(ControlFlow::Continue(()))
+        })?;
+        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        keys.into_iter().try_for_each(|it| rows.push(it, None))?;
+        rows.write()
+    }
+
+    /// Opens the tree again if a write failed. Tells whether it takes writes.
+    pub(crate) fn recover(&self) -> bool {
+        if !self.tree.is_broken(POSITION) {
+            return true;
+        }
+        self.tree.release();
+        let options = Options { cache_bytes: CACHE_BYTES, value_version: VALUE_VERSION };
+        match Tree::open(&self.dir, &options, &boot_id()) {
+            Ok(Ok(fresh)) => {
+                self.tree.adopt(&fresh);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Has everything built anew at the next opening.
+    pub(crate) fn distrust(&self) {
+        self.tree.rebuild_at_next_open();
+    }
+
+    pub(crate) fn sync(&self) -> Result<()> {
+        Ok(self.tree.sync()?)
+    }
+
+    pub(crate) fn close(&self) -> Result<()> {
+        Ok(self.tree.close()?)
+    }
+
+    /// Gives room back, if there is much. Nothing may be written meanwhile.
+    pub(crate) fn rewrite(&self) -> Result<()> {
+        if dir_bytes(&self.dir) > REWRITE_BYTES_MIN { Ok(self.tree.rewrite()?) } else { Ok(()) }
+    }
+}
+
+impl Kept {
+    /// The first event that no block here has.
+    pub(crate) fn next_block(&self) -> u64 {
+        self.first_block + self.blocks.len() as u64
+    }
+
+    fn check(&self, first: u64, last: u64) -> std::result::Result<(), Unusable> {
+        let indexed = if self.blocks.is_empty() { 0 } else { *ids_of(self.next_block() - 1).end() };
+        if indexed > last || self.keys_to > last {
+            return Err(Unusable("it is ahead of the log".to_owned()));
+        }
+        if !self.blocks.is_empty() && self.first_block > super::block_of(first) {
+            return Err(Unusable("it begins behind the log".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Rows on their way to the tree.
+struct Rows<'a> {
+    shelf: &'a Shelf,
+    waiting: Vec<Write>,
+    bytes: usize,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
+        let bytes = key.len() + value.as_ref().map_or(0, Vec::len);
+        if self.waiting.len() >= ROWS_AT_ONCE || self.bytes + bytes > BYTES_AT_ONCE {
+            self.flush()?;
+        }
+        self.bytes += bytes;
+        self.waiting.push((key, value));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.bytes = 0;
+        Ok(self.shelf.tree.write(std::mem::take(&mut self.waiting))?)
+    }
+
+    fn write(mut self) -> Result<()> {
+        self.flush()
+    }
+}
+
+fn block_prefix(number: u64) -> [u8; 9] {
+    let mut prefix = [b'b'; 9];
+    prefix[1..].copy_from_slice(&number.to_be_bytes());
+    prefix
+}
+
+fn number_of(key: &[u8]) -> Result<u64> {
+    let bytes = key.get(1..).and_then(|it| it.first_chunk());
+    let bytes = bytes.ok_or_else(|| damaged(Malformed("a key is short")))?;
+    Ok(u64::from_be_bytes(*bytes))
+}
+
+fn encode_offsets(offsets: &[u16]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(offsets.len() + 16);
+    let mut last = 0;
+    for offset in offsets {
+        put_number(&mut out, u64::from(offset - last));
+        last = *offset;
+    }
+    out
+}
+
+/// Adds the offsets of a row; those of a type's second part go on from its first.
+fn decode_offsets(value: &[u8], offsets: &mut Vec<u16>) -> std::result::Result<(), Malformed> {
+    let mut input = Input(value);
+    let mut last = 0_u64;
+    while !input.0.is_empty() {
+        last = last.saturating_add(input.number()?);
+        let offset = u16::try_from(last).map_err(|_| Malformed("an offset is out of its block"))?;
+        offsets.push(offset);
+    }
+    Ok(())
+}
+
+fn encode_keys(keys: &[(Keyed, u64, u64)]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(keys.len() * 40);
+    for (keyed, id, time_ms) in keys {
+        out.extend_from_slice(&keyed.key.to_le_bytes());
+        out.extend_from_slice(&keyed.body.to_le_bytes());
+        put_number(&mut out, *id);
+        put_number(&mut out, *time_ms);
+    }
+    out
+}
+
+fn decode_keys(value: &[u8], keys: &mut Vec<(u128, Use)>) -> std::result::Result<(), Malformed> {
+    let mut input = Input(value);
+    while !input.0.is_empty() {
+        let key = u128::from_le_bytes(input.array()?);
+        let body = u64::from_le_bytes(input.array()?);
+        keys.push((key, Use { id: input.number()?, body, time_ms: input.number()? }));
+    }
+    Ok(())
+}
+
+fn damaged(malformed: Malformed) -> Error {
+    Error::Damaged(format!("a record of the index of events is damaged: {malformed}"))
+}
+
+fn broken(Unusable(why): Unusable) -> Error {
+    Error::Damaged(format!("a new index of events fails: {why}"))
+}

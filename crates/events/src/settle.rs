@@ -1,0 +1,84 @@
+//! Bringing to the index on disk what the log has: later, in bulk, and never in anybody's way.
+
+use std::sync::atomic::Ordering;
+
+use crate::Result;
+use crate::bus::Bus;
+use crate::index::{Look, Wanted};
+
+impl Bus {
+    /// Gives the shelf the blocks that are finished, and the keys up to now. What cannot be written
+    /// stays in memory, and is tried again when the next block is finished or events are dropped.
+    pub(crate) fn settle(&self) {
+        let Some(_one_at_a_time) = self.settling.try_lock() else { return };
+        self.to_settle.store(false, Ordering::Release);
+        if !self.shelf.recover() {
+            return;
+        }
+        loop {
+            let unshelved = self.index.read().first_unshelved();
+            let Some((number, block, summary)) = unshelved else { return };
+            let settled =
+                self.save_keys().is_ok() && self.shelf.put(number, &block, &summary).is_ok();
+            if !settled {
+                return;
+            }
+            self.index.write().shelved(number);
+        }
+    }
+
+    /// Gives the shelf the keys up to now. Only for whoever holds `settling`.
+    pub(crate) fn save_keys(&self) -> Result<()> {
+        let (unsaved, last) = {
+            let mut writer = self.writer.lock();
+            (std::mem::take(&mut writer.unsaved), self.log.last_sequence())
+        };
+        let saved = self.shelf.put_keys(&unsaved, last);
+        if saved.is_err() {
+            let mut writer = self.writer.lock();
+            let newer = std::mem::replace(&mut writer.unsaved, unsaved);
+            writer.unsaved.extend(newer);
+        }
+        saved
+    }
+
+    /// What the block `number` says. If its index cannot be read, its events are.
+    pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Look {
+        let look = self.index.read().look(number, wanted);
+        let Look::Shelved(unchecked) = look else { return look };
+        if let Some(summary) = unchecked {
+            match self.shelf.is_whole(number, &summary) {
+                Ok(true) => self.index.read().checked(number),
+                Ok(false) => {
+                    self.shelf.distrust();
+                    return Look::All;
+                }
+                Err(_) => return Look::All,
+            }
+        }
+        self.shelf.look(number, wanted).unwrap_or(Look::All)
+    }
+
+    /// Writes what makes the next opening fast, and gives the bus up. Dropping it does the same and
+    /// tells no errors. Nothing that was published depends on it.
+    pub fn close(self) -> Result<()> {
+        self.shut()
+    }
+
+    fn shut(&self) -> Result<()> {
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.settle();
+        let _one_at_a_time = self.settling.lock();
+        self.save_keys()?;
+        self.shelf.close()
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        // Whatever cannot be written now is made again from the log when the bus is next opened.
+        drop(self.shut());
+    }
+}

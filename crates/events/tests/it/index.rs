@@ -1,0 +1,227 @@
+//! The index on disk: what it answers, and what happens when it is gone, behind or wrong.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use waypost_derived::{Options as TreeOptions, Tree, boot_id};
+use waypost_events::{Bus, Opened, Pattern, Query, Retention};
+
+use crate::world::{NOW, draft, folder, ids, keyed, options, page, publish};
+
+/// Two finished blocks of 65,536 events, and a part of the third.
+const COUNT: u64 = 2 * 65_536 + 10_000;
+
+fn kind(id: u64) -> String {
+    match id {
+        _ if id % 30_000 == 7 => "rare:x".to_owned(),
+        _ if id % 30_000 == 8 => format!("rare:y{}", id / 30_000),
+        _ if id > 65_536 && id <= 2 * 65_536 && id.is_multiple_of(2) => format!("many:k{id}"),
+        _ => format!("often:k{}", id % 5),
+    }
+}
+
+fn fill(bus: &Bus, to: u64) {
+    while bus.last() < to {
+        let next = bus.last() + 1;
+        let drafts = (next..=to.min(next + 4_999)).map(|id| draft(&kind(id))).collect();
+        let time = NOW + bus.last() / 5_000;
+        assert!(bus.publish_batch(drafts, time).expect("it works").iter().all(Result::is_ok));
+    }
+}
+
+/// A filled bus that was closed, made once.
+fn filled() -> &'static Path {
+    static FILLED: OnceLock<tempfile::TempDir> = OnceLock::new();
+    FILLED
+        .get_or_init(|| {
+            let dir = folder();
+            let bus = Bus::open(dir.path(), &wide()).expect("it works").0;
+            fill(&bus, COUNT);
+            bus.close().expect("it works");
+            dir
+        })
+        .path()
+}
+
+fn wide() -> waypost_events::Options {
+    waypost_events::Options { segment_bytes: 1 << 20, ..options() }
+}
+
+/// A copy that may be changed.
+fn copy() -> tempfile::TempDir {
+    fn copy_to(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).expect("it works");
+        for entry in std::fs::read_dir(from).expect("it works") {
+            let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("it works");
+            if path.is_dir() {
+                copy_to(&path, &to.join(name));
+            } else {
+                std::fs::copy(&path, to.join(name)).expect("it works");
+            }
+        }
+    }
+    let dir = folder();
+    copy_to(filled(), dir.path());
+    dir
+}
+
+fn open(dir: &Path) -> (Bus, Opened) {
+    Bus::open(dir, &wide()).expect("it works")
+}
+
+/// Asks for many patterns in many places, and compares with what was published.
+fn check(bus: &Bus) {
+    for text in
+        ["rare:*", "rare:x", "rare:y3", "r*", "many:k65538", "many:k13*", "often:k4", "none:*"]
+    {
+        let pattern: Pattern = text.parse().expect("it works");
+        let all: Vec<u64> = (bus.first()..=bus.last())
+            .filter(|id| pattern.matches(&kind(*id).parse().expect("it works")))
+            .collect();
+        let query = Query { pattern: Some(pattern), limit: 20, ..Query::default() };
+        let newest: Vec<u64> = all.iter().rev().take(20).rev().copied().collect();
+        assert_eq!(ids(&page(bus, &query)), newest, "{text}");
+        for after in [bus.first() - 1, 65_500, 65_536, 100_000, 131_072, COUNT - 1] {
+            if after + 1 < bus.first() {
+                continue;
+            }
+            let next: Vec<u64> = all.iter().filter(|it| **it > after).take(20).copied().collect();
+            let query = Query { after: Some(after), ..query.clone() };
+            assert_eq!(ids(&page(bus, &query)), next, "{text} after {after}");
+            let earlier = &all[..all.partition_point(|it| *it < after)];
+            let before = &earlier[earlier.len().saturating_sub(20)..];
+            let query = Query { after: None, before: Some(after), ..query };
+            assert_eq!(ids(&page(bus, &query)), before, "{text} before {after}");
+        }
+    }
+    let since = Query {
+        since_ms: Some(NOW + 25),
+        limit: 1,
+        after: Some(bus.first() - 1),
+        ..Query::default()
+    };
+    assert_eq!(ids(&page(bus, &since)), [25 * 5_000 + 1]);
+}
+
+#[test]
+fn finished_blocks_are_on_disk_and_the_rest_is_read_again() {
+    let dir = copy();
+    let (bus, opened) = open(dir.path());
+    assert_eq!((opened.events, opened.replayed, opened.index_rebuilt), (COUNT, 10_000, None));
+    assert_eq!(bus.status().indexed, 2 * 65_536);
+    check(&bus);
+    check(&bus);
+    let status = bus.status();
+    let often: u64 =
+        status.kinds.iter().filter(|it| it.0.starts_with("often:")).map(|it| it.1).sum();
+    assert_eq!(often, (1..=COUNT).filter(|it| kind(*it).starts_with("often:")).count() as u64);
+    assert_eq!(status.kinds.iter().map(|it| it.1).sum::<u64>() + status.other_kinds, COUNT);
+}
+
+#[test]
+fn what_was_just_published_answers_the_same() {
+    let dir = folder();
+    let bus = open(dir.path()).0;
+    fill(&bus, COUNT);
+    assert_eq!(bus.status().indexed, 2 * 65_536);
+    check(&bus);
+}
+
+#[test]
+fn an_index_that_is_gone_is_built_anew() {
+    let dir = copy();
+    std::fs::remove_dir_all(dir.path().join("state")).unwrap();
+    let (bus, opened) = open(dir.path());
+    assert_eq!(opened.index_rebuilt.as_deref(), Some("it was not there"));
+    assert_eq!(opened.replayed, COUNT);
+    check(&bus);
+    drop(bus);
+    assert_eq!(open(dir.path()).1.index_rebuilt, None);
+}
+
+#[test]
+fn an_index_with_flipped_bits_is_noticed_or_harmless() {
+    for at in [40, 5_000, 100_000, 400_000] {
+        let dir = copy();
+        let path = dir.path().join("state").join("db");
+        let mut bytes = std::fs::read(&path).unwrap();
+        for byte in bytes.iter_mut().skip(at).step_by(7).take(64) {
+            *byte ^= 0x10;
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let (bus, _) = open(dir.path());
+        check(&bus);
+        drop(bus);
+        check(&open(dir.path()).0);
+    }
+}
+
+#[test]
+fn a_row_that_vanished_is_noticed_and_the_log_is_asked() {
+    let dir = copy();
+    let state = dir.path().join("state");
+    let tree_options = TreeOptions { cache_bytes: 8 << 20, value_version: 1 };
+    let tree = Tree::open(&state, &tree_options, &boot_id()).unwrap().unwrap();
+    let key = [b"b", &0_u64.to_be_bytes()[..], b"rare:x", &[0, 0]].concat();
+    assert!(tree.get(&key).unwrap().is_some());
+    tree.write(vec![(key, None)]).unwrap();
+    tree.close().unwrap();
+    drop(tree);
+    let (bus, opened) = open(dir.path());
+    assert_eq!(opened.index_rebuilt, None);
+    check(&bus);
+    drop(bus);
+    let (bus, opened) = open(dir.path());
+    assert!(opened.index_rebuilt.is_some_and(|it| it.contains("rebuilt")));
+    check(&bus);
+}
+
+#[test]
+fn an_index_ahead_of_its_log_is_built_anew() {
+    let dir = copy();
+    std::fs::remove_dir_all(dir.path().join("log")).unwrap();
+    let (bus, opened) = open(dir.path());
+    assert_eq!(opened.index_rebuilt.as_deref(), Some("it is ahead of the log"));
+    assert_eq!(publish(&bus, "a:b").id, 1);
+}
+
+#[test]
+fn retention_goes_through_finished_blocks() {
+    let dir = copy();
+    let retention = Retention { events: Some(COUNT - 70_000), ..Retention::default() };
+    let retaining = waypost_events::Options { retention, ..wide() };
+    let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
+    assert_eq!(bus.retain(NOW).unwrap(), 70_001);
+    check(&bus);
+    drop(bus);
+    let (bus, opened) = Bus::open(dir.path(), &retaining).unwrap();
+    assert_eq!((opened.index_rebuilt, opened.replayed), (None, 10_000));
+    assert_eq!(bus.first(), 70_001);
+    check(&bus);
+    fill(&bus, COUNT + 140_000);
+    assert_eq!(bus.retain(NOW).unwrap(), 210_001);
+    assert!(bus.compact().unwrap().removed > 0);
+    drop(bus);
+    let (bus, opened) = Bus::open(dir.path(), &retaining).unwrap();
+    assert_eq!((opened.index_rebuilt, bus.first()), (None, 210_001));
+    assert_eq!(ids(&page(&bus, &Query { limit: 1, ..Query::default() })), [COUNT + 140_000]);
+}
+
+#[test]
+fn keys_outlive_their_events_also_when_opened_again() {
+    let dir = folder();
+    let retention = Retention { events: Some(10), ..Retention::default() };
+    let retaining = waypost_events::Options { retention, ..options() };
+    let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
+    let used = bus.publish(keyed("a:b", "mine"), NOW).unwrap().event;
+    fill(&bus, 3_000);
+    bus.retain(NOW).unwrap();
+    assert_eq!(bus.get(used.id).unwrap(), None);
+    drop(bus);
+    let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
+    let again = bus.publish(keyed("a:b", "mine"), NOW + 1).unwrap();
+    assert_eq!((again.event, again.duplicate), (used, true));
+    assert_eq!(bus.status().keys, 1);
+    bus.retain(NOW + 2 * waypost_events::KEY_WINDOW_MS).unwrap();
+    assert_eq!(bus.status().keys, 1, "fewer than 100,000 events came after it");
+}
