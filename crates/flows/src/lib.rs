@@ -29,7 +29,10 @@ mod command;
 mod condition;
 mod definition;
 mod effect;
+mod encode;
 mod engine;
+mod explain;
+mod loader;
 mod machine;
 mod process;
 mod record;
@@ -37,7 +40,9 @@ mod run;
 mod scalar;
 mod set;
 mod span;
+mod task;
 mod template;
+mod webhook;
 
 pub use command::Command;
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
@@ -48,6 +53,8 @@ pub use definition::{
 };
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan};
 pub use engine::{Engine, Error, FlowStatus, RunFilter};
+pub use explain::{Plan, PlannedStep, Why, plan};
+pub use loader::{ApprovalError, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch};
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX, Options};
 pub use process::{
     Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,
@@ -56,5 +63,9 @@ pub use process::{
 pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
+pub use task::{
+    INHERITED, NewMemory, Surroundings, Task, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
+};
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};
+pub use webhook::{Post, is_public};

@@ -14,6 +14,7 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+pub(crate) use self::decide::guarded;
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, notice_data, notice_kind};
 use crate::record::Record;

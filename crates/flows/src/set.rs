@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use waypost_events::EventType;
 
+use crate::encode::hex;
 use crate::{Flow, FlowName, InvalidFile, Kind, parse};
 
 /// SHA-256 of a flow file's text, in hexadecimal.
@@ -17,14 +18,7 @@ pub struct ContentHash(String);
 impl ContentHash {
     /// Of a text.
     pub fn of(text: &str) -> Self {
-        use fmt::Write;
-
-        let mut hex = String::with_capacity(64);
-        for byte in Sha256::digest(text.as_bytes()) {
-            // Writing to a text cannot fail.
-            write!(hex, "{byte:02x}").unwrap_or_default();
-        }
-        Self(hex)
+        Self(hex(&Sha256::digest(text.as_bytes())))
     }
 
     /// 64 hexadecimal digits.

@@ -85,11 +85,21 @@ impl Template {
     /// # Errors
     /// If the event lacks a name that has no default.
     pub fn render(&self, data: &Data) -> Result<String, MissingKey> {
+        self.render_with(data, |it| it)
+    }
+
+    /// The text with what `write` makes of the values in it. Errors as for
+    /// [`render`](Self::render).
+    pub(crate) fn render_with(
+        &self,
+        data: &Data,
+        write: impl Fn(String) -> String,
+    ) -> Result<String, MissingKey> {
         let mut text = String::with_capacity(self.source.len());
         let mut at = 0;
         for placeholder in &self.placeholders {
             text.push_str(&self.source[at..placeholder.span.start]);
-            text.push_str(&placeholder.reference.value(data)?);
+            text.push_str(&write(placeholder.reference.value(data)?));
             at = placeholder.span.end;
         }
         text.push_str(&self.source[at..]);

@@ -7,8 +7,8 @@ use crate::effect::{Backfill, Effect, Notice, notice_data, notice_kind};
 use crate::record::{Created, Keyed, Quiet, Record, StoredEvent};
 use crate::set::FlowEntry;
 use crate::{
-    Concurrency, DataKey, End, Event, Facts, FlowName, FlowSet, Mode, Phase, RunId, Span, Start,
-    Truth,
+    Concurrency, DataKey, End, Event, Facts, Flow, FlowName, FlowSet, Mode, Phase, RunId, Span,
+    Start, Truth,
 };
 
 /// A backfill waits while so many runs of its flow do.
@@ -125,7 +125,7 @@ impl Machine {
             .rate_limit
             .as_ref()
             .map(|it| Keyed { key: value_of(it.key.as_ref(), case.event), per_ms: millis(it.per) });
-        let why = guarded(case)
+        let why = guarded(flow, case.event)
             .or_else(|| self.over_rate(case, rate.as_ref()))
             .or_else(|| self.no_room(&flow.concurrency, &run, key.as_ref()));
         if let Some(why) = why {
@@ -307,9 +307,8 @@ fn wants(entry: &FlowEntry, event: &Event) -> bool {
 }
 
 /// Why the chain of runs that led to an event may not go on here.
-fn guarded(case: &Case<'_>) -> Option<String> {
-    let lineage = &case.event.lineage;
-    let flow = &case.entry.flow;
+pub(crate) fn guarded(flow: &Flow, event: &Event) -> Option<String> {
+    let lineage = &event.lineage;
     let chain = || format!("{} > {}", lineage.flows.join(" > "), flow.name);
     if lineage.depth > DEPTH_MAX {
         return Some(format!(

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 use super::Captured;
+use crate::encode::{LOWER, UPPER, percent_encoded};
 
 /// Shorter ones are in too many words to be hidden.
 const SECRET_BYTES_MIN: usize = 4;
@@ -30,8 +31,8 @@ impl Mask {
                     STANDARD.encode(it),
                     STANDARD_NO_PAD.encode(it),
                     URL_SAFE_NO_PAD.encode(it),
-                    percent_encoded(it, b"0123456789ABCDEF"),
-                    percent_encoded(it, b"0123456789abcdef"),
+                    percent_encoded(it, UPPER),
+                    percent_encoded(it, LOWER),
                 ]
             })
             .map(String::into_bytes)
@@ -84,20 +85,6 @@ impl Mask {
         captured.push(&held[passed..at]);
         self.held = held[at..].to_vec();
     }
-}
-
-/// As in a URL (RFC 3986, section 2.1): everything but unreserved characters is escaped.
-fn percent_encoded(text: &str, digits: &[u8; 16]) -> String {
-    let mut encoded = String::with_capacity(3 * text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let [high, low] = [byte >> 4, byte & 15].map(|it| digits[usize::from(it)]);
-            encoded.extend(['%', char::from(high), char::from(low)]);
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Behaviour of the engine through its public interface.
 
-#![expect(clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod control;
 mod crash;
+mod files;
 mod guards;
 mod order;
+mod programs;
 mod world;

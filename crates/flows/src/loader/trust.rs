@@ -1,0 +1,72 @@
+//! Reading files that nobody else can have written.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Why a file is not read.
+pub(super) enum Distrust {
+    Untrusted(String),
+    Unreadable(String),
+}
+
+/// The text of a file of `folder`. The file and the folders above it, up to the project's own, belong
+/// to this user (or the system), nobody else can write to them, and the file is in the folder
+/// itself, not behind a link that leads out.
+pub(super) fn read_trusted(
+    folder: &Path,
+    name: &str,
+    bytes_max: usize,
+) -> Result<String, Distrust> {
+    let unreadable = |it: std::io::Error| Distrust::Unreadable(format!("{name}: {it}"));
+    let folder = folder.canonicalize().map_err(unreadable)?;
+    let path = folder.join(name).canonicalize().map_err(unreadable)?;
+    if path.parent() != Some(&folder) {
+        let why =
+            format!("{name} is a link that leads out of the folder; put the file itself there");
+        return Err(Distrust::Untrusted(why));
+    }
+    // The folder of flows, the project's hidden folder, and the project.
+    for above in folder.ancestors().take(3) {
+        let metadata = fs::metadata(above).map_err(unreadable)?;
+        check(&metadata, &format!("a folder above {name}"))?;
+    }
+    let file = File::open(&path).map_err(unreadable)?;
+    // Of the file that is open, whatever has become of the name meanwhile.
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(Distrust::Unreadable(format!("{name} is no file")));
+    }
+    check(&metadata, name)?;
+    let mut bytes = Vec::new();
+    let limit = bytes_max as u64 + 1;
+    file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > bytes_max {
+        let why = format!("{name} has more than {bytes_max} bytes");
+        return Err(Distrust::Unreadable(why));
+    }
+    String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is no UTF-8")))
+}
+
+fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust> {
+    const WRITABLE_BY_ALL: u32 = 0o002;
+    const WRITABLE_BY_GROUP: u32 = 0o020;
+    const STICKY: u32 = 0o1000;
+
+    let own = rustix::process::geteuid().as_raw();
+    if metadata.uid() != own && metadata.uid() != 0 {
+        let why = format!("{what} belongs to user {}, not to this one", metadata.uid());
+        return Err(Distrust::Untrusted(why));
+    }
+    // In a sticky folder such as /tmp, others cannot replace what is not theirs.
+    // A group with the user's own number is the user's alone: there, files are made so.
+    let is_private = metadata.gid() == metadata.uid();
+    let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
+    let is_open = metadata.mode() & others != 0;
+    if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
+        let why = format!("{what} can be written by others; take that away: chmod go-w");
+        return Err(Distrust::Untrusted(why));
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! Noticing that a folder has changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+
+/// How often the folder is looked at although nothing was told: not every file system tells.
+const LOOK: Duration = Duration::from_secs(2);
+/// Changes that come within this belong together: an editor writes, renames and removes.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Tells that a folder has changed. The system's own notifications come by a thread that this
+/// starts; the waiting is done by the caller's.
+#[derive(Debug)]
+pub struct Watch {
+    folder: PathBuf,
+    /// Nothing while the folder is not there, or where the system has no notifications.
+    watcher: Option<RecommendedWatcher>,
+    told: Receiver<()>,
+    tell: std::sync::mpsc::Sender<()>,
+    seen: Vec<Seen>,
+}
+
+/// What tells one state of a file from another without reading it.
+type Seen = (std::ffi::OsString, u64, Option<std::time::SystemTime>);
+
+impl Watch {
+    /// Of a folder that need not be there yet.
+    pub fn new(folder: &Path) -> Self {
+        let (tell, told) = channel();
+        let mut watch =
+            Self { folder: folder.to_path_buf(), watcher: None, told, tell, seen: Vec::new() };
+        watch.seen = watch.look();
+        watch.listen();
+        watch
+    }
+
+    /// Waits until the folder has changed, two seconds at most, and says whether it has. Reading it
+    /// once too often does no harm: call [`Loader::load`](crate::Loader::load) whenever this is
+    /// true.
+    pub fn wait(&mut self) -> bool {
+        let mut changed = match self.told.recv_timeout(LOOK) {
+            Ok(()) => {
+                // Until it is quiet, or for a second if it never is.
+                let mut settling = 0..20;
+                while settling.next().is_some() && self.told.recv_timeout(SETTLE).is_ok() {}
+                true
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => false,
+        };
+        let seen = self.look();
+        changed |= seen != self.seen;
+        self.seen = seen;
+        if self.watcher.is_none() || !self.folder.is_dir() {
+            self.listen();
+        }
+        changed
+    }
+
+    fn listen(&mut self) {
+        let tell = self.tell.clone();
+        let on_event = move |_: notify::Result<notify::Event>| {
+            // Nobody waits any more.
+            tell.send(()).unwrap_or_default();
+        };
+        self.watcher = notify::recommended_watcher(on_event).ok().and_then(|mut watcher| {
+            watcher.watch(&self.folder, RecursiveMode::NonRecursive).ok().map(|()| watcher)
+        });
+    }
+
+    fn look(&self) -> Vec<Seen> {
+        let Ok(folder) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let files = folder.filter_map(|it| {
+            let it = it.ok()?;
+            let metadata = fs::metadata(it.path()).ok()?;
+            Some((it.file_name(), metadata.len(), metadata.modified().ok()))
+        });
+        let mut seen: Vec<Seen> = files.collect();
+        seen.sort_unstable();
+        seen
+    }
+}

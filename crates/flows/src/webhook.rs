@@ -1,0 +1,181 @@
+//! Posting to web hooks, by Standard Webhooks. The one who posts is the caller.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// Something to post. Follow no redirect, and post to [public](is_public) addresses only, looked at
+/// after the name was resolved; the answer's status decides: 2xx is success.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Post {
+    /// Where to. Values of the event in it are escaped.
+    pub url: String,
+    /// The same for every try.
+    pub id: String,
+    /// JSON.
+    pub body: String,
+    /// What signs it; see [`headers`](Self::headers).
+    pub secret: Option<String>,
+    /// The longest it may take.
+    pub timeout: Duration,
+}
+
+impl Post {
+    /// The headers to send: `content-type`, `webhook-id`, `webhook-timestamp` (the time of this try,
+    /// in seconds since 1970: receivers refuse one that is more than a few minutes old) and, with a
+    /// secret, `webhook-signature`.
+    ///
+    /// The signature is `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (Standard
+    /// Webhooks, 2023, "Signature scheme"). The key is what follows `whsec_`, decoded from base64,
+    /// or the secret itself.
+    pub fn headers(&self, now_s: u64) -> Vec<(&'static str, String)> {
+        let mut headers = vec![
+            ("content-type", "application/json".to_owned()),
+            ("webhook-id", self.id.clone()),
+            ("webhook-timestamp", now_s.to_string()),
+        ];
+        if let Some(secret) = &self.secret {
+            let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
+            let decoded = STANDARD.decode(encoded).ok().filter(|_| encoded != secret);
+            let key = decoded.unwrap_or_else(|| secret.clone().into_bytes());
+            let text = format!("{}.{now_s}.{}", self.id, self.body);
+            let signature = STANDARD.encode(hmac_sha256(&key, text.as_bytes()));
+            headers.push(("webhook-signature", format!("v1,{signature}")));
+        }
+        headers
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104).
+fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
+    let mut block = [0; 64];
+    if key.len() > block.len() {
+        block[..32].copy_from_slice(&Sha256::digest(key));
+    } else {
+        block[..key.len()].copy_from_slice(key);
+    }
+    let inner = Sha256::new().chain_update(block.map(|it| it ^ 0x36)).chain_update(text).finalize();
+    Sha256::new().chain_update(block.map(|it| it ^ 0x5c)).chain_update(inner).finalize().into()
+}
+
+/// Whether an address is one of the public network's: not of this machine, a private network, the
+/// link, a group or a range kept for other purposes (the registries of RFC 6890), however it is
+/// written. Posting to others would let a flow file reach what only this machine can.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(it) => is_public_v4(it),
+        IpAddr::V6(it) => is_public_v6(it),
+    }
+}
+
+fn is_public_v4(it: Ipv4Addr) -> bool {
+    let [a, b, c, _] = it.octets();
+    let shared = a == 100 && (64..128).contains(&b);
+    let benchmarking = a == 198 && (b == 18 || b == 19);
+    let protocols = (a, b, c) == (192, 0, 0);
+    !(a == 0
+        || a >= 224
+        || shared
+        || benchmarking
+        || protocols
+        || it.is_private()
+        || it.is_loopback()
+        || it.is_link_local()
+        || it.is_documentation())
+}
+
+fn is_public_v6(it: Ipv6Addr) -> bool {
+    let parts = it.segments();
+    let v4 = |high: u16, low: u16| {
+        let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match parts {
+        // Mapped, translated (RFC 6052) and 6to4 (RFC 3056): the address is within.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
+        [0x2002, high, low, ..] => v4(high, low),
+        [0x2001, 0xdb8 | 0..0x200, ..] => false,
+        // Global unicast is 2000::/3, and nothing else.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_post_is_signed_as_the_standard_s_own_example() {
+        let post = Post {
+            url: String::new(),
+            id: "msg_p5jXN8AQM9LWM0D4loKWxJek".to_owned(),
+            body: r#"{"test": 2432232314}"#.to_owned(),
+            secret: Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
+            timeout: Duration::from_secs(1),
+        };
+        let headers = post.headers(1_614_265_330);
+        let wanted = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        assert_eq!(headers[3], ("webhook-signature", wanted.to_owned()));
+        let unsigned = Post { secret: None, ..post };
+        assert_eq!(unsigned.headers(1).len(), 3);
+    }
+
+    #[test]
+    fn hmac_is_the_rfc_s() {
+        // RFC 4231, test cases 2 and 6.
+        let long = [0xaa; 131];
+        for (key, text, wanted) in [
+            (
+                &b"Jefe"[..],
+                "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+            ),
+            (
+                &long[..],
+                "Test Using Larger Than Block-Size Key - Hash Key First",
+                "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+            ),
+        ] {
+            assert_eq!(crate::encode::hex(&hmac_sha256(key, text.as_bytes())), wanted);
+        }
+    }
+
+    #[test]
+    fn only_public_addresses_are_public() {
+        for text in ["1.1.1.1", "100.128.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"] {
+            assert!(is_public(text.parse().unwrap()), "{text}");
+        }
+        for text in [
+            "127.0.0.1",
+            "0.0.0.0",
+            "10.1.2.3",
+            "172.16.0.1",
+            "192.168.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "192.0.2.1",
+            "192.0.0.8",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::1",
+            "::",
+            "fe80::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "ff02::1",
+            "2001:db8::1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "::127.0.0.1",
+            "2001::1",
+        ] {
+            assert!(!is_public(text.parse().unwrap()), "{text}");
+        }
+    }
+}
