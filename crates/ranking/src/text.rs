@@ -63,19 +63,28 @@ impl Analyzer {
     /// Analyses a document. Title and content are one field; the title is remembered for
     /// [`TextSearch::title_match`](crate::TextSearch::title_match).
     pub fn document(&self, title: &str, content: &str) -> Document {
-        let mut document = Document::default();
-        let mut places = HashMap::new();
-        for (text, in_title) in [(title, true), (content, false)] {
-            for term in self.terms(text) {
-                document.length += 1;
-                let place = *places.entry(term).or_insert_with_key(|term: &String| {
-                    document.terms.push(DocumentTerm { term: term.clone(), count: 0, in_title });
-                    document.terms.len() - 1
-                });
-                document.terms[place].count += 1;
+        let mut terms = self.terms(title);
+        let titled = terms.len();
+        terms.extend(self.terms(content));
+        // Where each distinct term is first, and how often it is there.
+        let mut distinct: Vec<(usize, u32)> = Vec::with_capacity(terms.len());
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
+        for (at, term) in terms.iter().enumerate() {
+            let place = *places.entry(term).or_insert(distinct.len());
+            match distinct.get_mut(place) {
+                Some((_, count)) => *count += 1,
+                None => distinct.push((at, 1)),
             }
         }
-        document
+        drop(places);
+        let length = terms.len() as u32;
+        let mut term = |(at, count): (usize, u32)| DocumentTerm {
+            term: std::mem::take(&mut terms[at]),
+            count,
+            in_title: at < titled,
+        };
+        let distinct = distinct.into_iter().map(&mut term).collect();
+        Document { terms: distinct, length }
     }
 
     /// Analyses a query. A repeated term counts as often as it is there.

@@ -5,12 +5,40 @@ use std::sync::{Mutex, PoisonError};
 
 /// Longer words are seldom seen twice.
 const WORD_BYTES_MAX: usize = 24;
-/// A memo begins anew when it has so many words: about 2 MB.
-const WORDS_MAX: usize = 16_384;
+/// What a word takes in most texts, with the space behind it.
+const WORD_BYTES_USUAL: usize = 6;
+/// When a memo has met so many words anew, it forgets those that it has not met since it last did:
+/// twice as many are kept at most, about 2 MB.
+const WORDS_MAX: usize = 8_192;
 /// So many memos are kept, one for each thread that analyses at the same time.
 const MEMOS_MAX: usize = 8;
 
-type Memo = HashMap<Box<str>, Box<[Box<str>]>>;
+/// Words, and what was made of them.
+type Words = HashMap<Box<str>, Box<[Box<str>]>>;
+
+#[derive(Default)]
+struct Memo {
+    recent: Words,
+    /// What was met before that.
+    older: Words,
+}
+
+impl Memo {
+    fn find(&mut self, word: &str) -> Option<&[Box<str>]> {
+        if !self.recent.contains_key(word) {
+            let (word, made) = self.older.remove_entry(word)?;
+            self.keep(word, made);
+        }
+        self.recent.get(word).map(|it| &**it)
+    }
+
+    fn keep(&mut self, word: Box<str>, made: Box<[Box<str>]>) {
+        if self.recent.len() >= WORDS_MAX {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        self.recent.insert(word, made);
+    }
+}
 
 /// The memos that nobody uses just now.
 #[derive(Default)]
@@ -25,18 +53,15 @@ impl Memos {
             return tokenize(text);
         }
         let mut memo = self.lock().pop().unwrap_or_default();
-        let mut terms = Vec::new();
+        let mut terms = Vec::with_capacity(text.len() / WORD_BYTES_USUAL + 1);
         for word in text.split_ascii_whitespace() {
-            if let Some(known) = memo.get(word) {
+            if let Some(known) = memo.find(word) {
                 terms.extend(known.iter().map(|it| String::from(&**it)));
                 continue;
             }
             let made = tokenize(word);
             if word.len() <= WORD_BYTES_MAX {
-                if memo.len() >= WORDS_MAX {
-                    memo.clear();
-                }
-                memo.insert(word.into(), made.iter().map(|it| it.as_str().into()).collect());
+                memo.keep(word.into(), made.iter().map(|it| it.as_str().into()).collect());
             }
             terms.extend(made);
         }
@@ -76,13 +101,18 @@ mod tests {
     }
 
     #[test]
-    fn a_full_memo_begins_anew() {
+    fn a_full_memo_forgets_what_it_has_not_met_for_long() {
         let memos = Memos::default();
-        let words: Vec<String> = (0..2 * WORDS_MAX).map(|it| format!("w{it}")).collect();
+        let words: Vec<String> = (0..5 * WORDS_MAX / 2).map(|it| format!("w{it}")).collect();
         let text = words.join(" ");
         let split =
             |it: &str| it.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect();
-        assert_eq!(memos.terms(&text, &split).len(), 2 * WORDS_MAX);
-        assert!(memos.lock().iter().all(|it| it.len() <= WORDS_MAX));
+        assert_eq!(memos.terms(&text, &split).len(), words.len());
+        let mut memos = memos.lock();
+        let memo = memos.first_mut().expect("it was given back");
+        assert_eq!((memo.recent.len(), memo.older.len()), (WORDS_MAX / 2, WORDS_MAX));
+        assert!(memo.find("w0").is_none());
+        assert!(memo.find(&format!("w{}", 2 * WORDS_MAX - 1)).is_some());
+        assert_eq!((memo.recent.len(), memo.older.len()), (WORDS_MAX / 2 + 1, WORDS_MAX - 1));
     }
 }

@@ -96,6 +96,24 @@ fn push_grams(run: &str, purpose: Purpose, grams: &mut Vec<String>) {
 
 /// A run without spaces: words, identifiers and the signs between them.
 fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
+    if is_plain(chunk.as_bytes()) {
+        scanned.words.push_str(chunk);
+    } else {
+        split_chunk(chunk, scanned);
+    }
+}
+
+/// Whether a run is one everyday word, perhaps with signs before and behind it: all in ASCII, no
+/// capital after the first letter, no digit. Most are, and there is nothing to split in them.
+fn is_plain(chunk: &[u8]) -> bool {
+    let Some(start) = chunk.iter().position(u8::is_ascii_alphabetic) else { return false };
+    let (before, word) = chunk.split_at(start);
+    let small = word.iter().skip(1).take_while(|it| it.is_ascii_lowercase()).count();
+    let is_sign = |it: &u8| it.is_ascii() && !it.is_ascii_alphanumeric();
+    before.iter().all(is_sign) && word.iter().skip(1 + small).all(is_sign)
+}
+
+fn split_chunk(chunk: &str, scanned: &mut Scanned) {
     let mut rest = chunk;
     while !rest.is_empty() {
         let start = rest.find(char::is_alphanumeric).unwrap_or(rest.len());
@@ -205,4 +223,35 @@ fn humps(atom: &str) -> Vec<&str> {
     }
     parts.extend(atom.get(start..));
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_plain_has_nothing_to_split(
+            chunk in "[-_.:'(\"#,]{0,3}[a-zA-Zé]{0,2}[a-z]{0,4}[-_.:'’)?,]{0,3}[a-zA-Z0-9é]{0,1}[_.:]{0,1}",
+        ) {
+            if is_plain(chunk.as_bytes()) {
+                let mut scanned = Scanned::default();
+                split_chunk(&chunk, &mut scanned);
+                prop_assert_eq!(scanned.words, chunk);
+            }
+        }
+    }
+
+    #[test]
+    fn everyday_words_are_plain_and_names_are_not() {
+        assert!(
+            ["word", "Word,", "(a", "I", "\"quoted\"", "_it_"]
+                .iter()
+                .all(|it| is_plain(it.as_bytes()))
+        );
+        let others = ["don't", "fooBar", "URL", "a1", "a.b", "caf\u{e9}", "\u{e9}a", "--", "x_y"];
+        assert!(!others.iter().any(|it| is_plain(it.as_bytes())));
+    }
 }
