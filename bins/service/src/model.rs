@@ -8,6 +8,8 @@ use waypost_api::{ModelState, ModelStatus};
 pub(crate) struct ModelBoard {
     present: Mutex<ModelStatus>,
     remedy: Mutex<Option<String>>,
+    /// Why it gave a text no vector, the last time that it did not.
+    failure: Mutex<Option<String>>,
 }
 
 impl ModelBoard {
@@ -21,6 +23,7 @@ impl ModelBoard {
                 total_bytes: None,
             }),
             remedy: Mutex::new(None),
+            failure: Mutex::new(None),
         };
         if state == ModelState::Off {
             *board.remedy.lock() = Some(
@@ -39,11 +42,18 @@ impl ModelBoard {
         self.present.lock().clone()
     }
 
-    /// What to do about search being by words alone; `None` when it is not.
-    pub(crate) fn remedy(&self) -> Option<String> {
+    /// What to do about search being by words alone, for all memories or for so many that have no
+    /// vector; `None` when it is not.
+    pub(crate) fn remedy(&self, without_vector: u64) -> Option<String> {
         let state = self.present.lock().state;
         match state {
-            ModelState::Ready => None,
+            ModelState::Ready if without_vector == 0 => None,
+            ModelState::Ready => self.failure.lock().as_ref().map(|error| {
+                format!(
+                    "some memories may be found by their words alone, because the embedding model \
+                     failed: {error}; `ctl reindex --backfill` gives them to it again"
+                )
+            }),
             ModelState::Fetching | ModelState::Loading => Some(
                 "the embedding model is on its way: until then search is by words alone".to_owned(),
             ),
@@ -64,6 +74,11 @@ impl ModelBoard {
 
     pub(crate) fn ready(&self, dimensions: usize) {
         self.set(ModelState::Ready, Some(dimensions as u64));
+    }
+
+    /// It gave some text no vector.
+    pub(crate) fn failed(&self, why: &str) {
+        *self.failure.lock() = Some(why.to_owned());
     }
 
     pub(crate) fn missing(&self, remedy: &str) {

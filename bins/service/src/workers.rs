@@ -237,11 +237,17 @@ fn write(app: &App) {
 /// Brings what the index lacks into it. Every core does a piece at a time.
 fn build_index(app: &App) {
     while !app.wake.is_stopping() {
-        match app.store.build_index() {
-            Ok(Some(_)) => {}
-            Ok(None) => return,
-            Err(error) => {
+        match catch_unwind(AssertUnwindSafe(|| app.store.build_index())) {
+            Ok(Ok(Some(_))) => {}
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => {
                 tracing::warn!(error = chain(&error), "building the index failed");
+                if !app.wake.rest(FAILED_REST) {
+                    return;
+                }
+            }
+            Err(_) => {
+                tracing::error!("building the index panicked");
                 if !app.wake.rest(FAILED_REST) {
                     return;
                 }
@@ -260,6 +266,7 @@ fn embed_all(app: &App, priority: &Priority, batch: usize) {
             Ok(done) => {
                 app.metrics.embeddings(done.embedded, done.failed);
                 if let Some(error) = &done.last_error {
+                    app.model.failed(error);
                     tracing::warn!(failed = done.failed, error, "texts could not be embedded");
                 }
                 if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {

@@ -35,6 +35,34 @@ impl Lacking {
     }
 }
 
+/// Memories that a thread is bringing in. What is still in `ids` when this is dropped, by an error
+/// or a panic, is lacking again.
+struct Taken<'a> {
+    store: &'a Store,
+    ids: Vec<MemoryId>,
+    /// How many of those in flight are these.
+    count: usize,
+}
+
+impl Taken<'_> {
+    /// How far the index is then, and whether nothing more is lacking.
+    fn give_back(&mut self) -> Option<(IndexProgress, bool)> {
+        let mut lacking = self.store.lacking.lock();
+        let left = lacking.as_mut()?;
+        left.in_flight -= std::mem::take(&mut self.count);
+        left.ids.extend(self.ids.drain(..).rev());
+        Some((left.progress(), left.in_flight == 0 && left.ids.is_empty()))
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if self.count > 0 {
+            self.give_back();
+        }
+    }
+}
+
 impl Store {
     /// How far the index is, if it is being built anew. What is not in it yet can be read and
     /// changed, and is not found.
@@ -45,18 +73,11 @@ impl Store {
     /// Brings a bounded piece of what the index lacks into it; `None` when there is no more to do.
     /// Several threads may call it at once, and each does its own piece.
     pub fn build_index(&self) -> Result<Option<IndexProgress>> {
-        let Some(ids) = self.take_lacking() else { return Ok(None) };
-        let brought = self.bring_in(&ids);
-        let mut lacking = self.lacking.lock();
-        let Some(left) = lacking.as_mut() else { return Ok(None) };
-        left.in_flight -= ids.len();
-        if brought.is_err() {
-            left.ids.extend(ids.into_iter().rev());
-        }
-        let progress = left.progress();
-        let is_last = left.in_flight == 0 && left.ids.is_empty();
-        drop(lacking);
-        brought?;
+        let Some(mut taken) = self.take_lacking() else { return Ok(None) };
+        self.bring_in(&taken.ids)?;
+        taken.ids.clear();
+        let Some((progress, is_last)) = taken.give_back() else { return Ok(None) };
+        drop(taken);
         self.keep_up_text();
         if is_last {
             self.complete_index();
@@ -64,13 +85,13 @@ impl Store {
         Ok(Some(progress))
     }
 
-    fn take_lacking(&self) -> Option<Vec<MemoryId>> {
+    fn take_lacking(&self) -> Option<Taken<'_>> {
         let mut lacking = self.lacking.lock();
         let left = lacking.as_mut().filter(|it| !it.ids.is_empty())?;
         let from = left.ids.len().saturating_sub(AT_ONCE);
         let ids: Vec<MemoryId> = left.ids.drain(from..).rev().collect();
         left.in_flight += ids.len();
-        Some(ids)
+        Some(Taken { store: self, count: ids.len(), ids })
     }
 
     fn bring_in(&self, ids: &[MemoryId]) -> Result<()> {

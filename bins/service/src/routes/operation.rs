@@ -46,7 +46,7 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
             "the index is being built anew and lacks {lacking} memories, which searches do not find yet: wait until it is complete"
         ))
     } else {
-        app.model.remedy()
+        app.model.remedy(of_store.memories.saturating_sub(of_store.embedded))
     };
     api::Status {
         status: if remedy.is_some() { api::StatusKind::Degraded } else { api::StatusKind::Ok },

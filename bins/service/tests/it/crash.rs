@@ -129,6 +129,35 @@ fn a_kill_during_a_reindex_loses_nothing() {
 }
 
 #[test]
+fn a_kill_while_state_and_index_are_built_anew_loses_nothing() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let lines: String = batch(3000, |it| format!("memory {it}"));
+    let mut kept = Answered::new();
+    for (number, it) in
+        program.send("POST", "/api/memory/batch", lines.as_bytes()).lines().iter().enumerate()
+    {
+        kept.insert(it["id"].as_u64().expect("an id"), format!("memory {number}"));
+    }
+    drop(program);
+    let data = folder.path().join(".waypost/data/memory");
+    for round in 0..10 {
+        for derived in ["state", "index"] {
+            std::fs::remove_dir_all(data.join(derived)).expect("it goes");
+        }
+        let mut child = command(folder.path())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .expect("it can be run");
+        // From before the state's first file to when searches are answered from a part of it.
+        std::thread::sleep(std::time::Duration::from_millis(10 + 25 * round));
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ended");
+        check(&Program::start(folder.path()), &kept);
+    }
+}
+
+#[test]
 fn a_kill_during_an_import_leaves_a_store_that_takes_it_again() {
     let source = TempDir::new().expect("a temporary folder");
     let program = Program::start(source.path());

@@ -59,6 +59,33 @@ fn a_memory_is_embedded_in_the_background_and_then_found_by_meaning() {
 }
 
 #[test]
+fn a_model_that_fails_on_a_text_is_named_in_the_status() {
+    let model = model(1);
+    let file = model.path().join("model.safetensors");
+    let mut weights = std::fs::read(&file).expect("weights");
+    let header = u64::from_le_bytes(*weights.first_chunk().expect("a length")) as usize;
+    // The first number of the first tensor's row for the letter z.
+    let z = 8 + header + (5 + 2 * 25) * tiny::DIMENSIONS * 4;
+    weights[z..z + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&file, weights).expect("weights");
+    let service = Service::start_with(with(&model));
+    service.add("a lighthouse keeper");
+    let id = service.add("z");
+    let status = loop {
+        let status = service.get("/api/memory/status").json();
+        if status.get("remedy").is_some_and(|it| it.as_str().expect("text").contains("backfill")) {
+            break status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert_eq!(status["status"], "degraded");
+    assert_eq!(service.get(&format!("/api/memory/{id}")).json()["embedded"], false);
+    // Once every memory has its vector, nothing is wrong any more.
+    service.send("DELETE", &format!("/api/memory/{id}"), &service.token, b"");
+    assert_eq!(embedded(&service)["status"], "ok");
+}
+
+#[test]
 fn what_was_added_without_a_model_or_under_another_is_embedded_later() {
     let service = Service::start();
     let lines = batch(40, |it| format!("memory number {it}"));
