@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use memory::{
-    AddArgs, BatchArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs, LinksArgs,
-    ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
+    AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs,
+    LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
 };
 pub(crate) use other::{
     BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs, ModelCommand,
@@ -84,11 +84,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Import(ImportArgs),
     Backup(BackupArgs),
-    /// Remove from disk what was deleted
-    ///
-    /// A deleted memory is kept in the store's log until the log is rewritten; this rewrites it at once.
-    #[command(after_help = "Example:\n  ctl delete 12 && ctl compact")]
-    Compact,
+    Compact(CompactArgs),
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

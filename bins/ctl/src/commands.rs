@@ -34,7 +34,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Links(args) => link::links(program, &args, output),
         Command::Reindex(args) => operate::reindex(program, &args, output),
         Command::Status => operate::status(program, output),
-        Command::Compact => operate::compact(program, output),
+        Command::Compact(args) => operate::compact(program, &args, output),
         Command::Export(args) => transfer::export(program, &args, output),
         Command::Import(args) => transfer::import(program, &args, output),
         Command::Backup(args) => transfer::backup(program, &args, output),

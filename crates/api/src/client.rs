@@ -32,10 +32,10 @@ use ureq::{Agent, Body, SendBody};
 pub use self::answer::{Found, Page, Stored};
 pub use self::error::Error;
 use crate::{
-    AddRequest, BatchResult, CompactResult, EVENT_STREAM, Hit, ImportResult, IndexProgress,
-    IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON, NewTokenRequest,
-    PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status, TokenCreated,
-    TokenInfo, Version,
+    AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
+    NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status,
+    TokenCreated, TokenInfo, Version,
 };
 
 /// How long a connection may take to come about.
@@ -222,9 +222,10 @@ impl Client {
     }
 
     /// `POST /api/memory/compact`.
-    pub fn compact(&self) -> Result<CompactResult> {
+    pub fn compact(&self, asked: &CompactRequest) -> Result<CompactResult> {
+        let body = encoded(asked)?;
         let request = self.request("POST", "/api/memory/compact");
-        let response = self.run(request, b"", None)?;
+        let response = self.run(request, &body, None)?;
         self.read(response)
     }
 

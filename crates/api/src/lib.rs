@@ -22,10 +22,10 @@ mod wire;
 
 pub use limits::{Check, Faults};
 pub use memory::{
-    AddRequest, BatchResult, CompactResult, Explanation, Hit, ImportResult, IndexProgress,
-    IndexRequest, IndexResult, LineProblem, Link, LinkKind, LinkRequest, LinksRequest, ListRequest,
-    Memory, PatchRequest, Scalar, Scores, SearchMode, SearchRequest, SignalScore, Version,
-    VersionChange,
+    AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, LineProblem, Link, LinkKind, LinkRequest,
+    LinksRequest, ListRequest, Memory, PatchRequest, Scalar, Scores, SearchMode, SearchRequest,
+    SignalScore, Version, VersionChange,
 };
 pub use parse::{parse_body, parse_id, parse_optional_body, parse_query};
 pub use problem::{FieldError, Problem};

@@ -1,8 +1,8 @@
 //! The limits of the contract, and the one place that checks requests against them.
 
 use crate::{
-    AddRequest, FieldError, IndexRequest, LinkRequest, LinksRequest, ListRequest, NewTokenRequest,
-    PatchRequest, Scalar, SearchRequest,
+    AddRequest, CompactRequest, FieldError, IndexRequest, LinkRequest, LinksRequest, ListRequest,
+    NewTokenRequest, PatchRequest, Scalar, SearchRequest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -303,6 +303,14 @@ impl Check for LinkRequest {
 
 impl Check for IndexRequest {
     fn check(&self, _faults: &mut Faults) {}
+}
+
+impl Check for CompactRequest {
+    fn check(&self, faults: &mut Faults) {
+        if self.versions == Some(0) {
+            faults.add("versions", "is 0; the newest version always stays, so 1 is the least");
+        }
+    }
 }
 
 impl Check for NewTokenRequest {

@@ -497,6 +497,18 @@ pub struct LineProblem {
     pub message: String,
 }
 
+/// Body of `POST /api/memory/compact`; it may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CompactRequest {
+    /// Also remove the content of all but so many newest versions of each memory; by default all
+    /// versions stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub versions: Option<u32>,
+}
+
 /// Answer of `POST /api/memory/compact`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -6,16 +6,17 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
-    AddRequest, BatchResult, CompactResult, Health, Hit, ImportResult, IndexProgress, IndexRequest,
-    IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory, NDJSON, NewTokenRequest,
-    PROBLEM_JSON, PatchRequest, Problem, Readiness, SEARCH_MODE_HEADER, SearchRequest, Status,
-    TokenCreated, TokenInfo, Version,
+    AddRequest, BatchResult, CompactRequest, CompactResult, Health, Hit, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
+    NDJSON, NewTokenRequest, PROBLEM_JSON, PatchRequest, Problem, Readiness, SEARCH_MODE_HEADER,
+    SearchRequest, Status, TokenCreated, TokenInfo, Version,
 };
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     AddRequest,
     BatchResult,
+    CompactRequest,
     CompactResult,
     Health,
     Hit,

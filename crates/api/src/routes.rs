@@ -166,8 +166,9 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/memory/compact",
         operation: "compactMemories",
-        summary: "Remove from disk what was deleted",
+        summary: "Remove from disk what was deleted, and with `versions` old versions",
         access: ADMIN,
+        body: Payload::OptionalJson("CompactRequest"),
         answers: &[answer(200, "It is done", Payload::Json("CompactResult"))],
         problems: &[409],
         ..BASE

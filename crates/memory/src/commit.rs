@@ -50,6 +50,9 @@ pub(crate) enum Command {
     Purge {
         ids: Vec<MemoryId>,
     },
+    Forget {
+        below: Vec<(MemoryId, u32)>,
+    },
 }
 
 /// What became of a [`Command`].
@@ -59,9 +62,13 @@ pub(crate) enum Outcome {
     Existing(Memory),
     Updated(Memory),
     Deleted,
-    Linked { is_new: bool, at: Timestamp },
+    Linked {
+        is_new: bool,
+        at: Timestamp,
+    },
     Unlinked(bool),
     Imported(ImportDone),
+    /// Also for what was forgotten.
     Purged,
 }
 
@@ -103,7 +110,10 @@ impl Batch<'_> {
             Record::Delete { id, .. } => {
                 self.bodies.remove(id);
             }
-            Record::Link { .. } | Record::Unlink { .. } | Record::Purge { .. } => {}
+            Record::Link { .. }
+            | Record::Unlink { .. }
+            | Record::Purge { .. }
+            | Record::Forget { .. } => {}
         }
         Ok(())
     }
@@ -163,6 +173,10 @@ impl Batch<'_> {
             Command::Import(units) => import::decide(units, self).map(Outcome::Imported),
             Command::Purge { ids } => {
                 self.push(&Record::Purge { ids })?;
+                Ok(Outcome::Purged)
+            }
+            Command::Forget { below } => {
+                self.push(&Record::Forget { below })?;
                 Ok(Outcome::Purged)
             }
         }

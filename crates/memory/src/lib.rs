@@ -98,8 +98,8 @@ pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, StoreOpti
 pub use params::SearchParams;
 pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};
 pub use status::{
-    Compacted, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase, ReindexProgress,
-    Reindexed, Status,
+    Compacted, Compaction, IndexProgress, IndexStatus, Maintained, Reindex, ReindexPhase,
+    ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;
 pub use time::Timestamp;

@@ -8,6 +8,7 @@
 //! | 4 | link | from u64, to u64, kind u8, at i64 |
 //! | 5 | unlink | from u64, to u64, kind u8, at i64 |
 //! | 6 | purge | count u32, ids u64 |
+//! | 7 | forget | count u32, id u64 and version u32 each: the texts below this version |
 //!
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
@@ -51,12 +52,36 @@ pub(crate) struct Edge {
 /// A change of the state.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Record<'a> {
-    Add { id: MemoryId, at: Timestamp, body: Cow<'a, Body> },
-    Update { id: MemoryId, version: u32, at: Timestamp, body: Cow<'a, Body> },
-    Delete { id: MemoryId, at: Timestamp },
-    Link { edge: Edge, at: Timestamp },
-    Unlink { edge: Edge, at: Timestamp },
-    Purge { ids: Vec<MemoryId> },
+    Add {
+        id: MemoryId,
+        at: Timestamp,
+        body: Cow<'a, Body>,
+    },
+    Update {
+        id: MemoryId,
+        version: u32,
+        at: Timestamp,
+        body: Cow<'a, Body>,
+    },
+    Delete {
+        id: MemoryId,
+        at: Timestamp,
+    },
+    Link {
+        edge: Edge,
+        at: Timestamp,
+    },
+    Unlink {
+        edge: Edge,
+        at: Timestamp,
+    },
+    Purge {
+        ids: Vec<MemoryId>,
+    },
+    /// Of each memory the texts of the versions below one.
+    Forget {
+        below: Vec<(MemoryId, u32)>,
+    },
 }
 
 impl Record<'_> {
@@ -68,6 +93,7 @@ impl Record<'_> {
             Self::Link { .. } => 4,
             Self::Unlink { .. } => 5,
             Self::Purge { .. } => 6,
+            Self::Forget { .. } => 7,
         }
     }
 
@@ -101,6 +127,13 @@ impl Record<'_> {
                     out.u64(id.get());
                 }
             }
+            Self::Forget { below } => {
+                out.u32(u32::try_from(below.len()).expect("it names a bounded number of ids"));
+                for (id, version) in below {
+                    out.u64(id.get());
+                    out.u32(*version);
+                }
+            }
         }
         out.into_bytes()
     }
@@ -126,6 +159,12 @@ impl Record<'_> {
                 let count = input.u32()?;
                 let ids = (0..count).map(|_| read_id(&mut input)).collect::<Result<_, _>>()?;
                 Self::Purge { ids }
+            }
+            7 => {
+                let count = input.u32()?;
+                let each = |_| Ok((read_id(&mut input)?, input.u32()?));
+                let below = (0..count).map(each).collect::<Result<_, Malformed>>()?;
+                Self::Forget { below }
             }
             _ => return Err(Malformed("it has a kind that this program does not know")),
         };
@@ -266,6 +305,8 @@ mod tests {
             (edge(), time()).prop_map(|(edge, at)| Record::Link { edge, at }),
             (edge(), time()).prop_map(|(edge, at)| Record::Unlink { edge, at }),
             prop::collection::vec(id(), 0..9).prop_map(|ids| Record::Purge { ids }),
+            prop::collection::vec((id(), any::<u32>()), 0..9)
+                .prop_map(|below| Record::Forget { below }),
         ]
     }
 

@@ -1,6 +1,7 @@
 //! What the store tells about itself.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use crate::{ModelInfo, Timestamp};
 
@@ -102,6 +103,15 @@ pub struct Maintained {
     pub synced: bool,
     /// The vectors' files were compacted.
     pub vectors_compacted: bool,
+}
+
+/// Which texts [`Store::compact`](crate::Store::compact) removes for good. By default none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Compaction {
+    /// Those of deleted memories, all versions.
+    pub purge: bool,
+    /// Of memories that are there, those of all but so many newest versions.
+    pub versions: Option<NonZeroU32>,
 }
 
 /// What [`Store::compact`](crate::Store::compact) did.

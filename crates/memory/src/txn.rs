@@ -176,6 +176,11 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
                 purge(txn, *id)?;
             }
         }
+        Record::Forget { below } => {
+            for (id, version) in below {
+                forget(txn, *id, *version)?;
+            }
+        }
     }
     txn.applied(sequence);
     Ok(())
@@ -281,13 +286,24 @@ fn remove_link(txn: &mut Txn<'_>, edge: Edge) -> Result<()> {
 
 fn purge(txn: &mut Txn<'_>, id: MemoryId) -> Result<()> {
     let Some(head) = txn.head(id)?.filter(|it| it.deleted_at.is_some()) else { return Ok(()) };
+    forget_texts(txn, id, u32::MAX)?;
+    let head = Head { text_hash: 0, digest: 0, duplicate: [0; 16], ..head };
+    txn.put(keys::head(id), Some(head.encode()));
+    Ok(())
+}
+
+fn forget(txn: &mut Txn<'_>, id: MemoryId, below: u32) -> Result<()> {
+    let Some(head) = txn.head(id)? else { return Ok(()) };
+    forget_texts(txn, id, below.min(head.version))
+}
+
+/// Of the versions below one only spaces and times stay.
+fn forget_texts(txn: &mut Txn<'_>, id: MemoryId, below: u32) -> Result<()> {
     for number in txn.version_numbers(id)? {
-        let Some(stored) = txn.version(id, number)? else { continue };
+        let Some(stored) = txn.version(id, number)?.filter(|_| number < below) else { continue };
         let purged = StoredVersion { sequence: None, ..stored };
         txn.put(keys::version(id, number), Some(purged.encode()));
     }
-    let head = Head { text_hash: 0, digest: 0, duplicate: [0; 16], ..head };
-    txn.put(keys::head(id), Some(head.encode()));
     Ok(())
 }
 

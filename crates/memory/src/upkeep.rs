@@ -9,17 +9,18 @@ use waypost_log::Keep;
 
 use crate::codec::Writer;
 use crate::commit::{Command, Outcome};
-use crate::keys;
+use crate::keys::{self, StoredVersion};
 use crate::open::Folders;
 use crate::record::{Body, Record};
 use crate::snapshot;
+use crate::state::damaged;
 use crate::store::Store;
 use crate::txn::Touched;
 use crate::vectors::{log_error, stored_bytes};
 use crate::view::View;
 use crate::{
-    Compacted, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress, Reindexed,
-    Result, Timestamp,
+    Compacted, Compaction, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress,
+    Reindexed, Result, Timestamp,
 };
 
 /// A snapshot is written after so many changes, or after a tenth of the memories changed if that
@@ -29,8 +30,8 @@ const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
 /// A compaction rewrites a state that takes more than this.
 const STATE_REWRITE_BYTES_MIN: u64 = 16 * 1024 * 1024;
-/// One purge record names so many memories.
-const PURGE_AT_ONCE: usize = 10_000;
+/// One record that drops texts names so many memories.
+const DROPPED_AT_ONCE: usize = 10_000;
 /// A backfill embeds so many memories between two reports of progress.
 const BACKFILL_AT_ONCE: usize = 64;
 /// A reindex reports its progress after so many memories.
@@ -230,27 +231,10 @@ impl Store {
     /// Rewrites the log without what it need not keep.
     ///
     /// Kept for good: every memory that is there with all of its versions, every deletion, every
-    /// link that is there. Dropped: links that are gone. With `purge` also the texts of deleted
-    /// memories, all versions: of those only ids, spaces and times stay, so that no id is given
-    /// out twice.
-    pub fn compact(&self, purge: bool) -> Result<Compacted> {
-        let mut purged_versions = 0;
-        if purge {
-            let mut ids = Vec::new();
-            self.state.heads(&mut |id, head| {
-                if head.deleted_at.is_some() && head.duplicate != [0; 16] {
-                    ids.push(id);
-                    purged_versions += u64::from(head.version);
-                }
-                Ok(())
-            })?;
-            for some in ids.chunks(PURGE_AT_ONCE) {
-                match self.submit_one(Command::Purge { ids: some.to_vec() })? {
-                    Outcome::Purged => {}
-                    _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
-                }
-            }
-        }
+    /// link that is there. Dropped: links that are gone, and the texts that `what` names; of the
+    /// versions that had them, ids, spaces and times stay, so that no id is given out twice.
+    pub fn compact(&self, what: Compaction) -> Result<Compacted> {
+        let purged_versions = self.drop_texts(what)?;
         let writer = self.writer.lock();
         let mut failed = None;
         let compacted = self.log.compact(&mut |entry| {
@@ -281,31 +265,70 @@ impl Store {
         }
     }
 
+    /// Records which texts go, and returns how many versions had them.
+    fn drop_texts(&self, what: Compaction) -> Result<u64> {
+        let (mut purged, mut below, mut versions) = (Vec::new(), Vec::new(), 0);
+        self.state.heads(&mut |id, head| {
+            if head.deleted_at.is_some() {
+                if what.purge && head.duplicate != [0; 16] {
+                    purged.push(id);
+                    versions += u64::from(head.version);
+                }
+                return Ok(());
+            }
+            let Some(kept) = what.versions.filter(|it| it.get() < head.version) else {
+                return Ok(());
+            };
+            let first = head.version - kept.get() + 1;
+            let has_text =
+                |(number, it): &(u32, StoredVersion)| *number < first && it.sequence.is_some();
+            let forgotten = self.stored_versions(id)?.iter().filter(|it| has_text(it)).count();
+            if forgotten > 0 {
+                below.push((id, first));
+                versions += forgotten as u64;
+            }
+            Ok(())
+        })?;
+        let purges = purged.chunks(DROPPED_AT_ONCE).map(|it| Command::Purge { ids: it.to_vec() });
+        let forgets =
+            below.chunks(DROPPED_AT_ONCE).map(|it| Command::Forget { below: it.to_vec() });
+        for command in purges.chain(forgets) {
+            match self.submit_one(command)? {
+                Outcome::Purged => {}
+                _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
+            }
+        }
+        Ok(versions)
+    }
+
     fn keep(&self, entry: &waypost_log::Entry) -> Result<Keep> {
         let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
             return Ok(Keep::Yes);
         };
-        let without_text = |id: MemoryId, body: &Body| -> Result<Option<Body>> {
-            let purged =
-                self.head(id)?.is_some_and(|it| it.deleted_at.is_some() && it.duplicate == [0; 16]);
-            Ok((purged && body.text.is_some()).then(|| body.purged()))
+        let without_text = |id: MemoryId, version: u32, body: &Body| -> Result<Option<Body>> {
+            let stored = self.state.get(&keys::version(id, version))?;
+            let stored =
+                stored.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()?;
+            let is_purged = stored.is_some_and(|it| it.sequence.is_none());
+            Ok((is_purged && body.text.is_some()).then(|| body.purged()))
         };
         match record {
-            Record::Add { id, at, body } => Ok(without_text(id, &body)?.map_or(Keep::Yes, |it| {
-                let body = Cow::Owned(it);
-                Keep::Replace(Record::Add { id, at, body }.encode())
-            })),
-            Record::Update { id, version, at, body } => {
-                Ok(without_text(id, &body)?.map_or(Keep::Yes, |it| {
+            Record::Add { id, at, body } => {
+                Ok(without_text(id, 1, &body)?.map_or(Keep::Yes, |it| {
                     let body = Cow::Owned(it);
-                    Keep::Replace(Record::Update { id, version, at, body }.encode())
+                    Keep::Replace(Record::Add { id, at, body }.encode())
                 }))
             }
+            Record::Update { id, version, at, body } => Ok(without_text(id, version, &body)?
+                .map_or(Keep::Yes, |it| {
+                    let body = Cow::Owned(it);
+                    Keep::Replace(Record::Update { id, version, at, body }.encode())
+                })),
             Record::Link { edge, .. } | Record::Unlink { edge, .. } => {
                 let is_there = self.state.get(&keys::link(edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
             }
-            Record::Delete { .. } | Record::Purge { .. } => Ok(Keep::Yes),
+            Record::Delete { .. } | Record::Purge { .. } | Record::Forget { .. } => Ok(Keep::Yes),
         }
     }
 

@@ -264,6 +264,17 @@ pub(crate) struct ReindexArgs {
     pub(crate) backfill: bool,
 }
 
+/// Remove from disk what was deleted
+///
+/// Deleted memories and earlier versions are kept in the store's log until it is rewritten; this rewrites it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ctl delete 12 && ctl compact\n  ctl compact --versions 3")]
+pub(crate) struct CompactArgs {
+    /// Keep the content of so many newest versions of each memory, instead of all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) versions: Option<u32>,
+}
+
 /// An id on the command line; `#12` is as good as `12`, because the output shows ids so.
 fn id(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);

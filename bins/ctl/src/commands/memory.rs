@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use waypost_api::client::Stored;
-use waypost_api::{AddRequest, ListRequest, PatchRequest, Scalar, VersionChange};
+use waypost_api::{AddRequest, CompactRequest, ListRequest, PatchRequest, Scalar, VersionChange};
 
 use super::{show, text_or_stdin};
 use crate::cli::{AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, ListArgs, UpdateArgs};
@@ -164,7 +164,8 @@ pub(super) fn delete(program: &Program, args: &DeleteArgs, output: &mut Output) 
             output.styled(&[(Look::Plain, "deleted"), (Look::Name, &format!(" #{id}"))])?;
         }
     }
-    let compacted = if args.purge { Some(client.compact()?) } else { None };
+    let compacted =
+        if args.purge { Some(client.compact(&CompactRequest::default())?) } else { None };
     if output.is_json() {
         output.document(&json!({ "deleted": args.ids, "compacted": compacted }))?;
     } else if let Some(compacted) = compacted {

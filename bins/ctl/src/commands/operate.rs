@@ -1,10 +1,10 @@
 //! `status`, `reindex`, `compact`.
 
 use indicatif::HumanBytes;
-use waypost_api::{IndexRequest, ModelState, Status, StatusKind};
+use waypost_api::{CompactRequest, IndexRequest, ModelState, Status, StatusKind};
 
 use super::show;
-use crate::cli::ReindexArgs;
+use crate::cli::{CompactArgs, ReindexArgs};
 use crate::failure::Result;
 use crate::output::{Look, Output, Unit};
 use crate::program::Program;
@@ -102,8 +102,8 @@ pub(super) fn reindex(program: &Program, args: &ReindexArgs, output: &mut Output
     Ok(())
 }
 
-pub(super) fn compact(program: &Program, output: &mut Output) -> Result<()> {
-    let done = program.client()?.compact()?;
+pub(super) fn compact(program: &Program, args: &CompactArgs, output: &mut Output) -> Result<()> {
+    let done = program.client()?.compact(&CompactRequest { versions: args.versions })?;
     if output.is_json() {
         output.document(&done)?;
         return Ok(());

@@ -1,5 +1,6 @@
 //! Rebuilding the index, and rewriting the log.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::{Reindex, ReindexProgress, Store};
+use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
 
 use super::whole;
 use crate::answer::{encode, json};
@@ -116,12 +117,16 @@ fn event(it: News) -> Bytes {
 pub(super) async fn compact(
     State(app): State<Arc<App>>,
     caller: Caller,
+    request: Request,
 ) -> Result<Response, Failure> {
     caller.require(Scope::Admin)?;
+    let body = whole(&app, request).await?;
+    let asked: api::CompactRequest = api::parse_optional_body(&body.bytes)?;
+    let what = Compaction { purge: true, versions: asked.versions.and_then(NonZeroU32::new) };
     let slot = app.streams.slot().await?;
     let store = Arc::clone(&app.store);
     let compacting = tokio::task::spawn_blocking(move || {
-        let done = store.compact(true);
+        let done = store.compact(what);
         drop(slot);
         done
     });

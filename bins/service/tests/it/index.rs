@@ -59,11 +59,32 @@ fn compaction_takes_deleted_contents_off_the_disk() {
     let service = Service::start();
     let id = service.add("the launch code is 0451");
     service.delete(&format!("/api/memory/{id}"));
-    let result = service.post("/api/memory/compact", &Value::Null);
+    let result = service.send("POST", "/api/memory/compact", &service.token, b"");
     assert_eq!(result.status, 200, "{}", result.text());
     assert!(result.json()["bytesBefore"].as_u64() >= result.json()["bytesAfter"].as_u64());
     let history = service.get(&format!("/api/memory/{id}/history")).text();
     assert!(!history.contains("0451"), "{history}");
+}
+
+#[test]
+fn compaction_keeps_as_many_versions_as_it_is_told() {
+    let service = Service::start();
+    let path = format!("/api/memory/{}", service.add("the first code is 0451"));
+    for code in ["0452", "0453"] {
+        let body = json!({"content": format!("the code is {code}")}).to_string();
+        service.send("PATCH", &path, &service.token, body.as_bytes());
+    }
+    let refused = service.post("/api/memory/compact", &json!({"versions": 0}));
+    assert_eq!(
+        (refused.status, &refused.json()["errors"][0]["pointer"]),
+        (422, &json!("/versions"))
+    );
+    let result = service.post("/api/memory/compact", &json!({"versions": 2}));
+    assert_eq!(result.json()["purgedVersions"], 1, "{}", result.text());
+    let history = service.get(&format!("{path}/history")).json();
+    let content = |version: usize| &history[version]["memory"]["content"];
+    assert!(content(0).is_null(), "{history}");
+    assert_eq!((content(1), content(2)), (&json!("the code is 0452"), &json!("the code is 0453")));
 }
 
 #[test]

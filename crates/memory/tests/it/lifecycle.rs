@@ -1,11 +1,13 @@
 //! Adding, changing, deleting, history, reopening.
 
+use std::num::NonZeroU32;
+
 use waypost_memory::{
-    Draft, Error, ErrorKind, Filter, MetadataValue, Patch, Reindex, SearchOptions, Store,
-    StoreOptions,
+    Compaction, Draft, Error, ErrorKind, Filter, LinkKind, MetadataValue, Patch, Reindex,
+    SearchOptions, Store, StoreOptions,
 };
 
-use crate::world::{World, at, id, open, options};
+use crate::world::{PURGE, World, at, id, open, options};
 
 #[test]
 fn a_memory_comes_back_as_it_was_given() {
@@ -92,7 +94,7 @@ fn ids_are_dense_and_never_given_out_twice() {
     assert_eq!(world.add("two").get(), 2);
     let now = world.now();
     world.store().delete(id(2), now).expect("a deletion");
-    world.store().compact(true).expect("a compaction");
+    world.store().compact(PURGE).expect("a compaction");
     world.close();
     std::fs::remove_dir_all(world.folder("index")).expect("the index goes");
     std::fs::remove_dir_all(world.folder("state")).expect("the state goes");
@@ -175,7 +177,7 @@ fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     world.store().delete(long, now).expect("a deletion");
     let before = world.export();
     assert!(before.contains("zanzibar") && before.contains("quagmire"));
-    let compacted = world.store().compact(true).expect("a compaction");
+    let compacted = world.store().compact(PURGE).expect("a compaction");
     assert_eq!(compacted.purged_versions, 2);
     let history = world.store().history(secret).expect("its ids and times stay");
     assert_eq!(history[0].content, None);
@@ -187,6 +189,46 @@ fn a_purge_removes_the_text_of_deleted_memories_from_every_file() {
     assert_eq!(world.export(), purged);
     assert_eq!(files_with(world.dir.path(), &words), Vec::<std::path::PathBuf>::new());
     assert_eq!(world.store().get(kept).expect("it is there").content, "something else");
+}
+
+#[test]
+fn a_compaction_that_keeps_some_versions_removes_the_texts_of_the_others() {
+    let mut world = World::new();
+    let (memory, other) = (world.add("zanzibar"), world.add("another"));
+    let full = world.export();
+    let now = world.now();
+    world.store().link(memory, other, LinkKind::RelatedTo, now).expect("a link");
+    for text in ["quagmire", "second to last", "the last"] {
+        let now = world.now();
+        let patch = Patch { content: Some(text.to_owned()), ..Patch::default() };
+        world.store().update(memory, patch, now).expect("a change");
+    }
+    let two = Compaction { purge: false, versions: NonZeroU32::new(2) };
+    assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 2);
+    assert_eq!(world.store().compact(two).expect("a compaction").purged_versions, 0);
+    let history = world.store().history(memory).expect("a history");
+    let contents: Vec<_> = history.iter().map(|it| it.content.as_deref()).collect();
+    assert_eq!(contents, [None, None, Some("second to last"), Some("the last")]);
+    let words = ["zanzibar", "quagmire"];
+    assert_eq!(files_with(world.dir.path(), &words), Vec::<std::path::PathBuf>::new());
+
+    let exported = world.export();
+    world.close();
+    for derived in ["index", "state"] {
+        std::fs::remove_dir_all(world.folder(derived)).expect("it goes");
+    }
+    world.reopen();
+    assert_eq!(world.export(), exported, "a replay gives the same");
+    assert_eq!(world.store().links(memory, 1).expect("links").len(), 1);
+
+    let mut older = World::new();
+    for lines in [full, exported.clone()] {
+        let now = older.now();
+        let imported = older.store().import(&mut lines.as_bytes(), now).expect("an import");
+        assert_eq!(imported.problems, [], "what has lost texts goes on from what has them");
+    }
+    let history = older.store().history(memory).expect("a history");
+    assert_eq!(history[0].content.as_deref(), Some("zanzibar"));
 }
 
 /// The files below a folder that hold one of the words.

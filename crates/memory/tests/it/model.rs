@@ -1,9 +1,10 @@
 //! Random operations against a plain map, with reopenings and rebuilds in between.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
 use proptest::prelude::*;
-use waypost_memory::{Added, Draft, Error, Filter, LinkKind, MemoryId, Patch};
+use waypost_memory::{Added, Compaction, Draft, Error, Filter, LinkKind, MemoryId, Patch};
 
 use crate::world::{World, id};
 
@@ -16,7 +17,7 @@ enum Operation {
     Unlink { from: u64, to: u64, kind: usize },
     Reopen,
     Rebuild,
-    Compact { purge: bool },
+    Compact(Compaction),
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -31,7 +32,9 @@ fn operation() -> impl Strategy<Value = Operation> {
             .prop_map(|(from, to, kind)| Operation::Unlink { from, to, kind }),
         1 => Just(Operation::Reopen),
         1 => Just(Operation::Rebuild),
-        1 => any::<bool>().prop_map(|purge| Operation::Compact { purge }),
+        1 => (any::<bool>(), 0..4_u32).prop_map(|(purge, versions)| {
+            Operation::Compact(Compaction { purge, versions: NonZeroU32::new(versions) })
+        }),
     ]
 }
 
@@ -118,8 +121,15 @@ impl Model {
                 world.reopen();
                 assert_eq!(world.export(), before, "a replay gives the same state");
             }
-            Operation::Compact { purge } => {
-                store.compact(*purge).expect("a compaction");
+            Operation::Compact(what) => {
+                store.compact(*what).expect("a compaction");
+                for number in self.memories.keys() {
+                    let mut history = store.history(id(*number)).expect("a history");
+                    assert!(history.pop().is_some_and(|it| it.content.is_some()));
+                    let Some(versions) = what.versions else { continue };
+                    let kept = history.iter().filter(|it| it.content.is_some()).count();
+                    assert!(kept < versions.get() as usize, "{kept} beside the newest");
+                }
             }
         }
     }

@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use waypost_memory::{
-    Draft, ErrorKind, Filter, MemoryId, Patch, Reindex, SearchOptions, Store, StoreOptions,
+    Compaction, Draft, ErrorKind, Filter, MemoryId, Patch, Reindex, SearchOptions, Store,
+    StoreOptions,
 };
 
-use crate::world::{World, at, embedder, id, options};
+use crate::world::{PURGE, World, at, embedder, id, options};
 
 /// More than what opening indexes at once.
 const MANY: u64 = 3_000;
@@ -163,10 +164,10 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
         }
     });
     let (grown, export) = (bytes(world.dir.path()), world.export());
-    let links = world.store().compact(false).expect("a compaction");
+    let links = world.store().compact(Compaction::default()).expect("a compaction");
     assert!(links.bytes_after <= links.bytes_before);
     assert_eq!(world.export(), export);
-    world.store().compact(true).expect("a compaction");
+    world.store().compact(PURGE).expect("a compaction");
     world.store().maintain().expect("upkeep");
     let shrunk = bytes(world.dir.path());
     assert!(shrunk < grown / 2 && shrunk < full + 16 * 1024 * 1024, "{full} {grown} {shrunk}");

@@ -2,7 +2,7 @@
 
 use waypost_memory::{Draft, ErrorKind, LinkKind, MetadataValue, Patch};
 
-use crate::world::{World, at, id};
+use crate::world::{PURGE, World, at, id};
 
 fn filled() -> World {
     let mut world = World::new();
@@ -32,7 +32,7 @@ fn filled() -> World {
     }
     let now = world.now();
     world.store().delete(purged, now).expect("a deletion");
-    world.store().compact(true).expect("a purge");
+    world.store().compact(PURGE).expect("a purge");
     world.store().delete(gone, now).expect("a deletion");
     world.store().link(a.id, b, LinkKind::CausedBy, now).expect("a link");
     world.store().link(long, a.id, LinkKind::Contradicts, now).expect("a link");

@@ -6,8 +6,12 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use waypost_memory::{
-    Added, Draft, Embedder, Memory, MemoryId, ModelInfo, OpenReport, Store, StoreOptions, Timestamp,
+    Added, Compaction, Draft, Embedder, Memory, MemoryId, ModelInfo, OpenReport, Store,
+    StoreOptions, Timestamp,
 };
+
+/// Removes the texts of deleted memories.
+pub(crate) const PURGE: Compaction = Compaction { purge: true, versions: None };
 
 pub(crate) const DIMENSIONS: usize = 32;
 
