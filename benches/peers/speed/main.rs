@@ -9,6 +9,7 @@
 mod corpus;
 mod embedding;
 mod hybrid;
+mod process;
 mod rig;
 mod service;
 mod store;

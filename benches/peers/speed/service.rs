@@ -3,7 +3,6 @@
 //! Needs the program `service` of a release build, and `redis-server` for the peer.
 
 mod load;
-pub mod process;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +12,9 @@ use anyhow::{Context, Result};
 use waypost_memory::{Draft, Embedder, ModelInfo, Store, StoreOptions, Timestamp};
 
 use self::load::{Load, Outcome, Protocol, Requests};
-use self::process::{Program, Service, redis, service_binary};
 use crate::Options;
 use crate::corpus::{Zipf, question, text};
+use crate::process::{Program, Service, redis, service_binary};
 use crate::rig::{Random, Report, Samples, Verdict, count, duration, progress, wall_seconds};
 
 const TEXT_BYTES: usize = 500;
@@ -151,7 +150,7 @@ fn adds(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
         sent = own.requests.sent();
         let ratio = peer.as_ref().map(|(_, it)| own.rate() / it.rate());
         report.row(
-            &format!("durable add, {clients} clients"),
+            &format!("durable add, {clients} client{}", if clients == 1 { "" } else { "s" }),
             &format!("≥ {}/s, ≥ 0.5 × Redis Streams with appendfsync always", count(reach)),
             &own.shown(),
             &peer.map_or_else(|| "redis-server is missing".to_owned(), |(_, it)| it.shown()),
@@ -174,18 +173,16 @@ fn bulk(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
     let mut seconds = [0.0; 2];
     for round in 0..ROUNDS {
         let source = Service::start(binary, &folder.join(format!("batch-{round}")), "none")?;
-        let request = source.request("POST", "/api/memory/batch", &lines);
         let (wall, server) = (wall_seconds(), source.program.seconds());
-        let answer = source.send(&request)?;
+        let answer = source.send("POST", "/api/memory/batch", &lines)?;
         batches.add(BATCH_LINES as f64 / (wall_seconds() - wall));
         seconds[0] += source.program.seconds() - server;
         anyhow::ensure!(answer.matches("\"status\":201").count() == BATCH_LINES, "some failed");
-        let answer = source.send(&source.request("GET", "/api/memory/export", ""))?;
+        let answer = source.send("GET", "/api/memory/export", "")?;
         let export = dechunked(&answer)?;
         let target = Service::start(binary, &folder.join(format!("import-{round}")), "none")?;
-        let request = target.request("POST", "/api/memory/import", &export);
         let (wall, server) = (wall_seconds(), target.program.seconds());
-        let answer = target.send(&request)?;
+        let answer = target.send("POST", "/api/memory/import", &export)?;
         imports.add(BATCH_LINES as f64 / (wall_seconds() - wall));
         seconds[1] += target.program.seconds() - server;
         let wanted = format!("\"memories\":{BATCH_LINES}");
@@ -210,8 +207,7 @@ fn bulk(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
 }
 
 /// The body of a chunked answer.
-fn dechunked(answer: &str) -> Result<String> {
-    let mut rest = answer.split_once("\r\n\r\n").context("no head")?.1;
+fn dechunked(mut rest: &str) -> Result<String> {
     let mut body = String::new();
     loop {
         let (size, after) = rest.split_once("\r\n").context("no chunk")?;
@@ -313,7 +309,7 @@ fn searches(binary: &Path, folder: &Path, report: &mut Report) -> Result<()> {
 
 /// How many texts the service has embedded.
 fn embedded(service: &Service) -> Result<f64> {
-    let metrics = service.send(&service.request("GET", "/metrics", ""))?;
+    let metrics = service.send("GET", "/metrics", "")?;
     let line = metrics.lines().find_map(|it| it.strip_prefix("waypost_embeddings_total "));
     Ok(line.context("no such metric")?.parse()?)
 }

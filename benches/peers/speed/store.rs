@@ -1,24 +1,25 @@
 //! Starting, rebuilding, and what a store takes of memory and disk.
 
 mod fill;
-mod program;
 
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use anyhow::Result;
 use waypost_embedding::Model;
-use waypost_memory::ModelInfo;
+use waypost_memory::{Compaction, ModelInfo};
 
-use self::program::Service;
 use crate::Options;
 use crate::corpus::{self, Zipf};
+use crate::process::{Service, service_binary};
 use crate::rig::{self, Report, Samples, Verdict, count, duration};
-use crate::service::process::service_binary;
 
 const MANY: usize = 100_000;
 const MILLION: usize = 1_000_000;
 const OVERWRITES: usize = 10;
+/// Memories that the store on disk has and its index snapshot may lack.
+const ADDS_BEFORE_KILL: usize = 1_000;
 
 pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     report.table(
@@ -41,11 +42,11 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
         }
         let project = tempfile::tempdir()?;
         filled(project.path(), memories, &model)?;
-        opening(&program, project.path(), memories, seconds, report)?;
-        rebuilding(&program, project.path(), memories, report)?;
+        let there = opening(&program, project.path(), memories, seconds, report)?;
+        rebuilding(&program, project.path(), there, memories == MILLION, report)?;
         if memories == MANY {
-            memory(&program, project.path(), memories, real, report)?;
-            disk(project.path(), memories, &model, report)?;
+            memory(&program, project.path(), there, real, report)?;
+            disk(&model, report)?;
         }
     }
     report.close("");
@@ -83,18 +84,31 @@ fn opening(
     memories: usize,
     seconds: f64,
     report: &mut Report,
-) -> Result<()> {
+) -> Result<usize> {
     let zipf = Zipf::new();
-    for (how, clean) in [("after a clean stop", true), ("after kill -9", false)] {
+    let mut there = memories;
+    for (how, clean) in [
+        ("after a clean stop".to_owned(), true),
+        (format!("after {} adds and kill -9", count(ADDS_BEFORE_KILL as f64)), false),
+    ] {
         let (mut samples, mut cpu) = (Samples::default(), Samples::default());
-        for _ in 0..3 {
+        for round in 0..=3 {
             let service = Service::start(program, project, "none")?;
-            service.ready(memories)?;
+            service.ready(there)?;
             let found = service.search(&fill::content(&zipf, memories / 2, 0))?;
-            samples.add(service.age());
-            cpu.add(service.cpu());
+            // The first start of a kind is after the end of another.
+            if round > 0 {
+                samples.add(service.program.age());
+                cpu.add(service.program.seconds());
+            }
             anyhow::ensure!(found.first() == Some(&(memories as u64 / 2 + 1)), "found {found:?}");
-            if clean { service.stop()? } else { service.kill()? }
+            if clean {
+                continue;
+            }
+            let added = there..there + ADDS_BEFORE_KILL;
+            service.send("POST", "/api/memory/batch", &fill::lines(&zipf, added))?;
+            there += ADDS_BEFORE_KILL;
+            service.program.kill()?;
         }
         report.row(
             &format!("{} memories: ready and searched, {how}", count(memories as f64)),
@@ -105,16 +119,22 @@ fn opening(
             samples.p50() <= seconds,
         );
     }
-    Ok(())
+    Ok(there)
 }
 
-fn rebuilding(program: &Path, project: &Path, memories: usize, report: &mut Report) -> Result<()> {
+fn rebuilding(
+    program: &Path,
+    project: &Path,
+    memories: usize,
+    million: bool,
+    report: &mut Report,
+) -> Result<()> {
     for derived in ["state", "index"] {
         fs::remove_dir_all(fill::data(project).join("memory").join(derived))?;
     }
     let zipf = Zipf::new();
     let service = Service::start(program, project, "none")?;
-    let (served, served_cpu) = (service.age(), service.cpu());
+    let (served, served_cpu) = (service.program.age(), service.program.seconds());
     let mut searches = Samples::default();
     let mut random = rig::Random(1);
     loop {
@@ -131,21 +151,20 @@ fn rebuilding(program: &Path, project: &Path, memories: usize, report: &mut Repo
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     let whole = service.ready(memories)?;
-    let million = memories == MILLION;
     report.row(
         &format!("{} memories: state and index from the log", count(memories as f64)),
         if million { "≤ 60 s" } else { "" },
         &duration(whole),
         &format!(
             "processor time {}; the state is there and searches are served from {} (processor time {}), each {searches}",
-            duration(service.cpu()),
+            duration(service.program.seconds()),
             duration(served),
             duration(served_cpu),
         ),
         None,
         if million { Verdict::from(whole <= 60.0) } else { Verdict::Open },
     );
-    service.stop()
+    Ok(())
 }
 
 fn memory(
@@ -156,7 +175,7 @@ fn memory(
     report: &mut Report,
 ) -> Result<()> {
     let megabytes = |service: &Service| {
-        rig::resident_bytes(service.pid()).map_or(f64::NAN, |it| it as f64 / 1e6)
+        rig::resident_bytes(service.program.pid()).map_or(f64::NAN, |it| it as f64 / 1e6)
     };
     let mut row = |what: &str, limit: f64, reached: f64| {
         let (limit_text, text) = (format!("≤ {limit} MB"), format!("{reached:.0} MB"));
@@ -165,20 +184,16 @@ fn memory(
     let service = Service::start(program, project, "none")?;
     service.ready(memories)?;
     row("100,000 memories: resident after a start, without the model", 300.0, megabytes(&service));
-    service.stop()?;
+    drop(service);
     let empty = tempfile::tempdir()?;
     let service = Service::start(program, empty.path(), "none")?;
     let zipf = Zipf::new();
-    for from in (0..memories).step_by(5_000) {
-        let lines: String = (from..from + 5_000)
-            .map(|id| format!("{{\"content\":\"{}\"}}\n", fill::content(&zipf, id, 0)))
-            .collect();
-        let (status, _) = service.send("POST", "/api/memory/batch", lines.as_bytes())?;
-        anyhow::ensure!(status == 200, "batch: {status}");
+    for from in (0..MANY).step_by(5_000) {
+        service.send("POST", "/api/memory/batch", &fill::lines(&zipf, from..from + 5_000))?;
     }
-    service.ready(memories)?;
+    service.ready(MANY)?;
     row("the same after filling it by HTTP", 300.0, megabytes(&service));
-    service.stop()?;
+    drop(service);
     if !real {
         report.row(
             "the same with the model",
@@ -194,36 +209,40 @@ fn memory(
     service.embedded(memories)?;
     service.search("what the model makes of a question")?;
     row("with the model and all vectors", 450.0, megabytes(&service));
-    service.stop()
+    Ok(())
 }
 
-fn disk(project: &Path, memories: usize, model: &ModelInfo, report: &mut Report) -> Result<()> {
+/// What a store takes when each memory was overwritten, with all versions and with the newest.
+fn disk(model: &ModelInfo, report: &mut Report) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let project = folder.path();
+    filled(project, MANY, model)?;
     let store = fill::open(project)?;
     let from = rig::wall_seconds();
-    fill::overwrite(&store, memories, OVERWRITES)?;
+    fill::overwrite(&store, MANY, OVERWRITES)?;
     fill::embed(&store, model)?;
     rig::progress(format_args!("overwritten: {:.1} s", rig::wall_seconds() - from));
     rig::progress(format_args!("{}", parts(project)));
-    let from = rig::wall_seconds();
-    store.compact(false)?;
-    store.maintain()?;
-    rig::progress(format_args!("compacted: {:.1} s", rig::wall_seconds() - from));
-    let running = parts(project);
-    store.close()?;
-    rig::progress(format_args!("{running}\n{}", parts(project)));
-    let used = bytes(&fill::data(project)) as f64;
-    let vectors = (memories * model.dimensions * 4) as f64;
-    let texts = (memories * 500) as f64;
-    for (what, live) in [
-        ("newest versions", texts + vectors),
-        ("all versions, which compaction keeps", texts * (OVERWRITES + 1) as f64 + vectors),
-    ] {
+    let vectors = (MANY * model.dimensions * 4) as f64;
+    let mut store = Some(store);
+    for (what, versions) in [("all versions kept", OVERWRITES + 1), ("the newest version kept", 1)]
+    {
+        let open = match store.take() {
+            Some(it) => it,
+            None => fill::open(project)?,
+        };
+        let from = rig::wall_seconds();
+        let versions_kept = NonZeroU32::new(versions as u32);
+        open.compact(Compaction { purge: false, versions: versions_kept })?;
+        open.maintain()?;
+        open.close()?;
+        rig::progress(format_args!("compacted: {:.1} s", rig::wall_seconds() - from));
+        let used = bytes(&fill::data(project)) as f64;
+        let live = (MANY * fill::CONTENT_BYTES * versions) as f64 + vectors;
         report.row(
-            &format!(
-                "disk after {OVERWRITES} overwrites of each and compaction; live text: {what}"
-            ),
-            "≤ 3 × live text and vectors",
-            &format!("{:.0} MB", used / 1e6),
+            &format!("disk after {OVERWRITES} overwrites of each and compaction, {what}"),
+            "≤ 3 × kept text and vectors",
+            &format!("{:.0} MB ({})", used / 1e6, parts(project)),
             &format!("{:.0} MB", live / 1e6),
             Some(used / live),
             used <= 3.0 * live,

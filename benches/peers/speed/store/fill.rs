@@ -1,5 +1,6 @@
 //! Fills a store through the crate, with vectors that a model's fingerprint stands on.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use crate::corpus::{self, Zipf};
 use crate::rig::Random;
 
 /// Bytes of a memory's content.
-const CONTENT_BYTES: usize = 500;
+pub const CONTENT_BYTES: usize = 500;
 /// Memories added at once.
 const BATCH: usize = 1_000;
 /// Memories that are given vectors at once.
@@ -32,6 +33,11 @@ pub fn content(zipf: &Zipf, id: usize, version: usize) -> String {
     }
     text.truncate(CONTENT_BYTES);
     text
+}
+
+/// Memories as a batch over HTTP takes them.
+pub fn lines(zipf: &Zipf, ids: Range<usize>) -> String {
+    ids.map(|id| format!("{{\"content\":\"{}\"}}\n", content(zipf, id, 0))).collect()
 }
 
 /// The folder where the service of a project keeps its data.

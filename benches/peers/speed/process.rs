@@ -9,49 +9,72 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
-/// How long a program may take until it answers.
-const START_SECONDS: u32 = 120;
+use crate::rig::wall_seconds;
 
-/// A program that is told to stop, and waited for, when this is dropped.
+/// How long a program may take until it is what is waited for.
+const START_SECONDS_MAX: f64 = 300.0;
+
+/// A program that is ended in order, and waited for, when this is dropped.
 pub struct Program {
     child: Child,
     pub address: SocketAddr,
+    started: f64,
 }
 
 impl Program {
     fn start(command: &mut Command, address: SocketAddr) -> Result<Self> {
         let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let started = wall_seconds();
         let child = silent.spawn().with_context(|| format!("starting {command:?}"))?;
-        let mut program = Self { child, address };
-        for _ in 0..START_SECONDS * 20 {
+        let mut program = Self { child, address, started };
+        while program.age() < START_SECONDS_MAX {
             if TcpStream::connect(address).is_ok() {
                 return Ok(program);
             }
             if let Some(status) = program.child.try_wait()? {
                 bail!("{command:?} ended with {status}");
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(5));
         }
         bail!("{command:?} does not listen on {address}")
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Seconds since it was started.
+    pub fn age(&self) -> f64 {
+        wall_seconds() - self.started
+    }
+
     /// Processor time that it has used, all its threads together.
     pub fn seconds(&self) -> f64 {
+        // Linux tells times to programs in hundredths, whatever its own clock does.
         const TICKS_A_SECOND: f64 = 100.0;
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid()));
         let stat = stat.unwrap_or_default();
         // The name may hold blanks; user and system time are the 12th and 13th field after it.
         let fields = stat.rsplit_once(')').map_or("", |it| it.1);
         let ticks = fields.split_whitespace().skip(11).take(2);
         ticks.filter_map(|it| it.parse::<f64>().ok()).sum::<f64>() / TICKS_A_SECOND
     }
+
+    /// Ends it at once.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
         let process = Pid::from_child(&self.child);
-        if kill_process(process, Signal::TERM).is_ok() {
+        if matches!(self.child.try_wait(), Ok(None)) && kill_process(process, Signal::TERM).is_ok()
+        {
             drop(self.child.wait());
         }
     }
@@ -105,18 +128,6 @@ impl Service {
         Ok(Self { program, token })
     }
 
-    /// Waits until the model is in use.
-    pub fn wait_for_model(&self) -> Result<()> {
-        for _ in 0..START_SECONDS * 20 {
-            let metrics = self.send(&self.request("GET", "/metrics", ""))?;
-            if metrics.contains("\nwaypost_model_ready 1") {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        bail!("the model is not taken into use")
-    }
-
     pub fn request(&self, method: &str, path: &str, body: &str) -> Vec<u8> {
         let Self { program: Program { address, .. }, token } = self;
         let length = body.len();
@@ -127,18 +138,71 @@ impl Service {
         .into_bytes()
     }
 
-    /// The whole answer to a request on a connection of its own.
-    pub fn send(&self, request: &[u8]) -> Result<String> {
+    /// The status and the body of the answer to a request on a connection of its own.
+    pub fn answer(&self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
         let mut stream = TcpStream::connect(self.program.address)?;
+        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        let request = self.request(method, path, body);
         let end = request.windows(4).position(|it| it == b"\r\n\r\n").context("no head")?;
         stream.write_all(&request[..end])?;
         stream.write_all(b"\r\nconnection: close")?;
         stream.write_all(&request[end..])?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
-        if !answer.starts_with("HTTP/1.1 2") {
-            bail!("the service answered {answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").context("a whole head")?;
+        let status = head.split(' ').nth(1).context("a status")?.parse()?;
+        Ok((status, body.to_owned()))
+    }
+
+    /// The body of an answer that must be a success.
+    pub fn send(&self, method: &str, path: &str, body: &str) -> Result<String> {
+        let (status, body) = self.answer(method, path, body)?;
+        anyhow::ensure!((200..300).contains(&status), "{method} {path}: {status} {body}");
+        Ok(body)
+    }
+
+    pub fn status(&self) -> Result<Value> {
+        Ok(serde_json::from_str(&self.send("GET", "/api/memory/status", "")?)?)
+    }
+
+    /// The ids that a search finds.
+    pub fn search(&self, query: &str) -> Result<Vec<u64>> {
+        let body = serde_json::json!({ "query": query }).to_string();
+        let hits: Vec<Value> =
+            serde_json::from_str(&self.send("POST", "/api/memory/search", &body)?)?;
+        Ok(hits.iter().filter_map(|it| it["id"].as_u64()).collect())
+    }
+
+    /// Waits until it is ready and the index has so many memories: seconds since the start.
+    pub fn ready(&self, count: usize) -> Result<f64> {
+        self.wait("it did not become ready", 10, || {
+            let (status, _) = self.answer("GET", "/readyz", "")?;
+            Ok(status == 200 && self.status()?["index"]["documents"].as_u64() == Some(count as u64))
+        })
+    }
+
+    /// Waits until the model is in use.
+    pub fn wait_for_model(&self) -> Result<()> {
+        let is_ready = || Ok(self.send("GET", "/metrics", "")?.contains("\nwaypost_model_ready 1"));
+        self.wait("the model is not taken into use", 50, is_ready).map(drop)
+    }
+
+    /// Waits until every memory has its vector.
+    pub fn embedded(&self, count: usize) -> Result<()> {
+        let has_all = || Ok(self.status()?["embedded"].as_u64() == Some(count as u64));
+        self.wait("vectors are missing", 50, has_all).map(drop)
+    }
+
+    fn wait(
+        &self,
+        failure: &str,
+        milliseconds: u64,
+        is_done: impl Fn() -> Result<bool>,
+    ) -> Result<f64> {
+        while !is_done()? {
+            anyhow::ensure!(self.program.age() < START_SECONDS_MAX, "{failure}");
+            std::thread::sleep(Duration::from_millis(milliseconds));
         }
-        Ok(answer)
+        Ok(self.program.age())
     }
 }
