@@ -24,17 +24,24 @@ struct Memo {
 }
 
 impl Memo {
-    fn find(&mut self, word: &str) -> Option<&[Box<str>]> {
-        if !self.recent.contains_key(word) {
-            let (word, made) = self.older.remove_entry(word)?;
-            self.keep(word, made);
+    /// Adds what was made of a word; false if it is not known.
+    fn recall(&mut self, word: &str, terms: &mut Vec<String>) -> bool {
+        let mut recall =
+            |made: &[Box<str>]| terms.extend(made.iter().map(|it| String::from(&**it)));
+        if let Some(made) = self.recent.get(word) {
+            recall(made);
+            return true;
         }
-        self.recent.get(word).map(|it| &**it)
+        let Some((word, made)) = self.older.remove_entry(word) else { return false };
+        recall(&made);
+        self.keep(word, made);
+        true
     }
 
     fn keep(&mut self, word: Box<str>, made: Box<[Box<str>]>) {
         if self.recent.len() >= WORDS_MAX {
-            self.older = std::mem::take(&mut self.recent);
+            std::mem::swap(&mut self.recent, &mut self.older);
+            self.recent.clear();
         }
         self.recent.insert(word, made);
     }
@@ -55,8 +62,7 @@ impl Memos {
         let mut memo = self.lock().pop().unwrap_or_default();
         let mut terms = Vec::with_capacity(text.len() / WORD_BYTES_USUAL + 1);
         for word in text.split_ascii_whitespace() {
-            if let Some(known) = memo.find(word) {
-                terms.extend(known.iter().map(|it| String::from(&**it)));
+            if memo.recall(word, &mut terms) {
                 continue;
             }
             let made = tokenize(word);
@@ -111,8 +117,11 @@ mod tests {
         let mut memos = memos.lock();
         let memo = memos.first_mut().expect("it was given back");
         assert_eq!((memo.recent.len(), memo.older.len()), (WORDS_MAX / 2, WORDS_MAX));
-        assert!(memo.find("w0").is_none());
-        assert!(memo.find(&format!("w{}", 2 * WORDS_MAX - 1)).is_some());
+        let mut terms = Vec::new();
+        assert!(!memo.recall("w0", &mut terms));
+        let known = format!("w{}", 2 * WORDS_MAX - 1);
+        assert!(memo.recall(&known, &mut terms));
+        assert_eq!(terms, [known]);
         assert_eq!((memo.recent.len(), memo.older.len()), (WORDS_MAX / 2 + 1, WORDS_MAX - 1));
     }
 }
