@@ -11,6 +11,9 @@ use crate::floor;
 use crate::index::{SPAN_EVENTS, block_of};
 use crate::{Error, Result, Status};
 
+/// One call of [`Bus::retain`] checks so many files of the log, about 20 ms each.
+const SEGMENTS_CHECKED: usize = 8;
+
 /// What [`Bus::compact`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
@@ -25,7 +28,8 @@ pub struct Compacted {
 impl Bus {
     /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
     /// `now_ms`, and returns the first event that is kept. Call it now and then, every few seconds:
-    /// it also forgets idempotency keys that are out of their window, and syncs the index.
+    /// it also forgets idempotency keys that are out of their window, syncs the index, and checks
+    /// some of the log's files that opening only glanced at.
     ///
     /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
     /// last ones with [`compact`](Self::compact).
@@ -62,6 +66,11 @@ impl Bus {
         }
         self.shelf.forget_before(block_of(first), keys_from)?;
         self.shelf.sync()?;
+        for _ in 0..SEGMENTS_CHECKED {
+            if !self.log.check_next().map_err(|it| self.log_error(&it))? {
+                break;
+            }
+        }
         Ok(first)
     }
 

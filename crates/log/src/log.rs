@@ -78,6 +78,16 @@ impl Log {
         Survey::of(dir, Verify::All).map(|it| it.report())
     }
 
+    /// Checks one sealed segment that opening only glanced at, and tells whether there was one:
+    /// damage is found without waiting for a reader, and no reader has to wait for the check.
+    pub fn check_next(&self) -> Result<bool> {
+        let unchecked = |it: &&Arc<Segment>| it.view.read().is_unchecked;
+        let Some(segment) = self.shared.list().iter().find(unchecked).map(Arc::clone) else {
+            return Ok(false);
+        };
+        segment.ensure_checked().map(|()| true)
+    }
+
     /// Appends a record and returns its sequence. It is on disk when this returns; threads that
     /// append at the same time share one sync.
     ///

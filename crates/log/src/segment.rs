@@ -56,16 +56,16 @@ impl Segment {
 
     /// From where to look for `sequence`, after the whole segment has been checked once.
     fn offset_before(&self, sequence: u64) -> Result<u64> {
-        let view = self.view.read();
-        if !view.is_unchecked {
-            return Ok(view.offset_before(sequence));
-        }
-        drop(view);
-        let _one_at_a_time = self.checking.lock();
         if self.view.read().is_unchecked {
-            self.check()?;
+            self.ensure_checked()?;
         }
         Ok(self.view.read().offset_before(sequence))
+    }
+
+    /// Checks the whole segment, unless that has been done.
+    pub(crate) fn ensure_checked(&self) -> Result<()> {
+        let _one_at_a_time = self.checking.lock();
+        if self.view.read().is_unchecked { self.check() } else { Ok(()) }
     }
 
     /// Reads the whole of a sealed segment and makes its sparse index.

@@ -1,0 +1,64 @@
+//! Publishes events to a durable bus, follows them by a pattern, and reads them back.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, ensure};
+use waypost_events::{Bus, Data, Draft, Error, Options, Query, Tail};
+
+fn main() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bus = Arc::new(Bus::open(folder.path(), &Options::default())?.0);
+
+    // A follower has a cursor of its own. It reads when it is asked, and waits without the bus.
+    let mut tail = Tail::new(Arc::clone(&bus), Some("eval:*".parse()?), bus.last());
+    let follower = {
+        let bus = Arc::clone(&bus);
+        std::thread::spawn(move || -> Result<Vec<String>> {
+            let mut heard = Vec::new();
+            while heard.len() < 2 {
+                bus.wait_beyond(tail.cursor(), Duration::from_secs(10));
+                let batch = tail.next_batch(100)?;
+                heard.extend(batch.events.into_iter().map(|it| format!("{} {}", it.id, it.kind)));
+            }
+            Ok(heard)
+        })
+    };
+
+    let mut data = Data::default();
+    data.insert("agent", "scout")?;
+    data.insert("score", 93_u64.to_string())?;
+    for kind in ["eval:started", "kanban:moved", "eval:scored"] {
+        // On disk, and visible to everybody, when it returns.
+        let published = bus.publish(Draft::new(kind.parse()?, data.clone(), "example"), now()?)?;
+        writeln!(std::io::stdout(), "published {} as {}", kind, published.event.id)?;
+    }
+    let heard = follower.join().map_err(|_| anyhow::anyhow!("the follower panicked"))??;
+    ensure!(heard == ["1 eval:started", "3 eval:scored"]);
+
+    // With a key it is safe to publish again when an answer was lost.
+    let draft = Draft {
+        key: Some("merge-7".parse()?),
+        ..Draft::new("pr:merged".parse()?, data.clone(), "example")
+    };
+    let first = bus.publish(draft.clone(), now()?)?;
+    let again = bus.publish(draft.clone(), now()?)?;
+    ensure!(again.duplicate && again.event == first.event);
+    let other = Draft { data: Data::default(), ..draft };
+    ensure!(matches!(bus.publish(other, now()?), Err(Error::KeyReused { id: 4 })));
+
+    // The next two after event 1, whatever their type.
+    let page = bus.read(&Query { after: Some(1), limit: 2, ..Query::default() })?;
+    ensure!(page.events.iter().map(|it| it.id).eq([2, 3]) && page.next_after == 3);
+    Ok(())
+}
+
+fn now() -> Result<u64> {
+    Ok(u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
+}
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}
