@@ -1,15 +1,17 @@
 //! The engine: the core, and its journal on disk.
 
-use std::collections::BTreeSet;
+mod view;
+
 use std::path::{Path, PathBuf};
 
 use waypost_log::{Keep, Log};
 
+pub use self::view::{FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect};
 use crate::machine::{Decided, Machine, Options};
-use crate::record::{Record, StoredEvent};
+use crate::record::Record;
 use crate::set::FlowSet;
-use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, Run, RunId};
+use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
 
 /// Segments of the journal, in bytes: small, so that compaction gives room back soon.
 const SEGMENT_BYTES: u64 = 8 << 20;
@@ -30,6 +32,7 @@ pub struct Engine {
     log: Log,
     dir: PathBuf,
     pending: Decided,
+    clock: Clock,
     /// Records that were kept when the journal was last compacted, or read when it was opened.
     kept: u64,
     /// The journal's last record then.
@@ -64,40 +67,6 @@ pub enum Error {
     NotFailed(RunId),
 }
 
-/// Which runs to list.
-#[derive(Debug, Clone, Default)]
-pub struct RunFilter {
-    /// Of this flow only.
-    pub flow: Option<FlowName>,
-    /// That ended so only.
-    pub end: Option<End>,
-    /// That have not ended only.
-    pub is_open: bool,
-    /// At most so many, the newest first; 0 for all.
-    pub limit: usize,
-}
-
-/// How a flow in force is doing.
-#[derive(Debug, Clone)]
-pub struct FlowStatus {
-    /// Its name.
-    pub name: FlowName,
-    /// Why nothing of it begins, if it is paused.
-    pub paused: Option<String>,
-    /// Since when its breaker is open, in milliseconds since 1970.
-    pub throttled_since_ms: Option<u64>,
-    /// Runs that wait for their turn.
-    pub queued: usize,
-    /// Runs that wait for quiet or for their next try.
-    pub waiting: usize,
-    /// Runs with an action going on.
-    pub running: usize,
-    /// The run that waits longest.
-    pub oldest_waiting: Option<RunId>,
-    /// Past events that it has yet to decide.
-    pub backfills: Vec<Backfill>,
-}
-
 impl Engine {
     /// Opens the journal in `dir`, making it if need be, and takes up what an earlier process left.
     /// `dir` is the engine's own: the journal is in `log`, output in `output`.
@@ -121,10 +90,11 @@ impl Engine {
             machine.apply(&decoded(&entry)?, entry.sequence);
             kept += 1;
         }
-        machine.recover(&identity, now_ms);
+        let mut clock = Clock { latest_ms: machine.latest_ms, ahead_ms: 0 };
+        machine.recover(&identity, clock.read(now_ms));
         let compacted_at = log.last_sequence();
         let dir = dir.to_path_buf();
-        Ok(Self { machine, log, dir, pending: Decided::default(), kept, compacted_at })
+        Ok(Self { machine, log, dir, pending: Decided::default(), clock, kept, compacted_at })
     }
 
     /// Puts flows in force in place of the ones before. Runs that exist keep to the definition that
@@ -149,7 +119,7 @@ impl Engine {
     ///
     /// Costs what the flows cost that want events of this type, not how many flows there are.
     pub fn offer(&mut self, event: &Event, now_ms: u64) {
-        self.machine.offer(event, now_ms);
+        self.machine.offer(event, self.clock.read(now_ms));
     }
 
     /// Events of the past to read for a flow: one that is new and begins early, was away for a
@@ -161,17 +131,17 @@ impl Engine {
     /// Decides events of the past. `through` is the last event that was looked at, `until` if there
     /// are no more.
     pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now_ms: u64) {
-        self.machine.fill(backfill, events, through, now_ms);
+        self.machine.fill(backfill, events, through, self.clock.read(now_ms));
     }
 
     /// When [`wake`](Self::wake) is to be called next, in milliseconds since 1970.
     pub fn next_wake_ms(&self) -> Option<u64> {
-        self.machine.next_wake_ms()
+        self.machine.next_wake_ms().map(|it| it.saturating_sub(self.clock.ahead_ms))
     }
 
     /// Does what time brings: quiet that has come, tries that are due, breakers that close.
     pub fn wake(&mut self, now_ms: u64) {
-        self.machine.wake(now_ms);
+        self.machine.wake(self.clock.read(now_ms));
     }
 
     /// Records an action's process, so that it can be ended if this process is not there to do so.
@@ -181,12 +151,12 @@ impl Engine {
 
     /// Says what came of an action. What is not going on any more is left alone.
     pub fn ended(&mut self, attempt: &AttemptId, report: Report, now_ms: u64) {
-        self.machine.ended(attempt, report, now_ms);
+        self.machine.ended(attempt, report, self.clock.read(now_ms));
     }
 
     /// Says that nothing is left of what an earlier process began for a run.
     pub fn orphan_ended(&mut self, run: &RunId, now_ms: u64) {
-        self.machine.interrupt(run, now_ms);
+        self.machine.interrupt(run, self.clock.read(now_ms));
     }
 
     /// Says that a run's end was published.
@@ -200,12 +170,12 @@ impl Engine {
     /// [`Error::UnknownRun`].
     pub fn cancel(&mut self, run: &RunId, why: &str, now_ms: u64) -> Result<bool, Error> {
         self.run(run)?;
-        Ok(self.machine.cancel(run, why, now_ms))
+        Ok(self.machine.cancel(run, why, self.clock.read(now_ms)))
     }
 
     /// Ends all runs of a flow that wait, whatever they wait for, and returns how many.
     pub fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
-        self.machine.purge(flow, now_ms)
+        self.machine.purge(flow, self.clock.read(now_ms))
     }
 
     /// Begins nothing of a flow until it is resumed. Its runs are created and wait.
@@ -224,7 +194,7 @@ impl Engine {
     /// [`Error::UnknownFlow`].
     pub fn resume(&mut self, flow: &FlowName, now_ms: u64) -> Result<(), Error> {
         self.known(flow)?;
-        self.machine.resume(flow, now_ms);
+        self.machine.resume(flow, self.clock.read(now_ms));
         Ok(())
     }
 
@@ -239,7 +209,7 @@ impl Engine {
             return Err(Error::NotFailed(run.clone()));
         };
         let event = self.event_of(run)?;
-        self.machine.retry(run, &event, now_ms);
+        self.machine.retry(run, &event, self.clock.read(now_ms));
         Ok(())
     }
 
@@ -285,7 +255,7 @@ impl Engine {
     pub fn maintain(&mut self, now_ms: u64) -> Result<(), Error> {
         const WORTH_IT: u64 = 4096;
 
-        self.machine.forget(now_ms);
+        self.machine.forget(self.clock.read(now_ms));
         let added = self.log.last_sequence() - self.compacted_at;
         if added < self.kept + WORTH_IT {
             return Ok(());
@@ -310,96 +280,6 @@ impl Engine {
         Ok(())
     }
 
-    /// A run.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRun`].
-    pub fn run(&self, id: &RunId) -> Result<&Run, Error> {
-        self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
-    }
-
-    /// Runs, the newest first.
-    pub fn runs(&self, filter: &RunFilter) -> Vec<&Run> {
-        let mut runs: Vec<&Run> = self
-            .machine
-            .runs
-            .values()
-            .filter(|it| filter.flow.as_ref().is_none_or(|flow| it.id.flow == *flow))
-            .filter(|it| match &it.phase {
-                Phase::Ended { end, .. } => {
-                    !filter.is_open && filter.end.is_none_or(|it| it == *end)
-                }
-                _ => filter.end.is_none(),
-            })
-            .collect();
-        runs.sort_unstable_by(|left, right| {
-            (right.created_ms, &right.id).cmp(&(left.created_ms, &left.id))
-        });
-        if filter.limit > 0 {
-            runs.truncate(filter.limit);
-        }
-        runs
-    }
-
-    /// The event that a run is for.
-    ///
-    /// # Errors
-    /// [`Error::UnknownRun`], also for a run that was skipped before it was created, and
-    /// [`Error::Log`].
-    pub fn event_of(&self, id: &RunId) -> Result<Event, Error> {
-        let run = self.run(id)?;
-        if let Some(event) = &run.event {
-            return Ok(Event::clone(event));
-        }
-        let unknown = || Error::UnknownRun(id.clone());
-        let entry = self.log.read(run.place)?.ok_or_else(unknown)?;
-        match decoded(&entry)? {
-            Record::Seen(event) => Ok(StoredEvent::into(event)),
-            _ => Err(unknown()),
-        }
-    }
-
-    /// How each flow in force is doing, in the order of the files.
-    pub fn status(&self) -> Vec<FlowStatus> {
-        let machine = &self.machine;
-        let flows = machine.set.iter().map(|entry| {
-            let name = entry.flow.name.clone();
-            let state = machine.flows.get(&name);
-            let open = machine.runs.values().filter(|it| it.id.flow == name);
-            let open: Vec<&Run> =
-                open.filter(|it| !matches!(it.phase, Phase::Ended { .. })).collect();
-            let running =
-                open.iter().filter(|it| matches!(it.phase, Phase::Running { .. })).count();
-            let queued = machine.queued(&name);
-            let oldest = open.iter().find(|it| !matches!(it.phase, Phase::Running { .. }));
-            FlowStatus {
-                paused: state.and_then(|it| it.paused.clone()),
-                throttled_since_ms: state.and_then(|it| it.open),
-                queued,
-                waiting: open.len() - running - queued,
-                running,
-                oldest_waiting: oldest.map(|it| it.id.clone()),
-                backfills: machine
-                    .fillings
-                    .iter()
-                    .filter(|it| it.flow == name)
-                    .map(Into::into)
-                    .collect(),
-                name,
-            }
-        });
-        flows.collect()
-    }
-
-    /// Runs that have an action going on: what a stopping service ends before it goes.
-    pub fn running(&self) -> BTreeSet<RunId> {
-        let running = self.machine.runs.values();
-        running
-            .filter(|it| matches!(it.phase, Phase::Running { .. }))
-            .map(|it| it.id.clone())
-            .collect()
-    }
-
     /// Where the output of a run is.
     pub fn output_dir(&self, run: &RunId) -> PathBuf {
         self.dir.join("output").join(run.to_string())
@@ -410,6 +290,22 @@ impl Engine {
             Some(_) => Ok(()),
             None => Err(Error::UnknownFlow(flow.clone())),
         }
+    }
+}
+
+/// Time that never goes back: where the system's clock was set back, it goes on from where it was, so
+/// that waits and windows stay as long as they are.
+#[derive(Debug)]
+struct Clock {
+    latest_ms: u64,
+    ahead_ms: u64,
+}
+
+impl Clock {
+    fn read(&mut self, now_ms: u64) -> u64 {
+        self.ahead_ms = self.ahead_ms.max(self.latest_ms.saturating_sub(now_ms));
+        self.latest_ms = now_ms.saturating_add(self.ahead_ms);
+        self.latest_ms
     }
 }
 

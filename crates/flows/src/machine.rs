@@ -8,6 +8,8 @@ mod apply;
 mod control;
 mod decide;
 mod needed;
+mod pace;
+mod room;
 mod slots;
 mod steps;
 
@@ -126,6 +128,8 @@ pub(crate) struct Machine {
     /// When runs that wait for a time are due.
     timers: BTreeSet<(u64, RunId)>,
     running: usize,
+    /// The latest time of any record.
+    pub(crate) latest_ms: u64,
     /// Definitions by file that runs keep to, with the file's name.
     texts: HashMap<ContentHash, (String, String)>,
     pub(crate) fillings: Vec<Filling>,
@@ -159,6 +163,7 @@ impl Machine {
             hungry: BTreeSet::new(),
             timers: BTreeSet::new(),
             running: 0,
+            latest_ms: 0,
             texts: HashMap::new(),
             fillings: Vec::new(),
             seen: None,
@@ -195,6 +200,13 @@ impl Machine {
                 _ => {}
             }
         }
+    }
+
+    /// The runs of a flow, in the order of the events.
+    pub(crate) fn runs_of(&self, flow: &FlowName) -> impl Iterator<Item = &Run> + use<'_> {
+        let flow = flow.clone();
+        let first = RunId { flow: flow.clone(), event: 0, replay: 0 };
+        self.runs.range(first..).take_while(move |(id, _)| id.flow == flow).map(|(_, run)| run)
     }
 
     fn record(&mut self, record: Record) {

@@ -31,6 +31,8 @@ pub const GRACE: Duration = Duration::from_secs(10);
 pub const DRAIN: Duration = Duration::from_secs(2);
 /// How often a system without pid descriptors is asked whether the program has ended.
 const ASK: Duration = Duration::from_millis(20);
+/// Longer than the kernel needs to end a process that was killed.
+const LONG: Duration = Duration::from_secs(3600);
 /// Read at once.
 const READ_BYTES: usize = 64 << 10;
 /// Reads of one output in a row.
@@ -216,7 +218,7 @@ impl<'a> Watch<'a> {
                 self.killed = true;
                 kill_group(&self.child, Signal::KILL);
                 // The kernel needs a moment; the descriptor tells when it is done.
-                self.ending = self.ending.map(|(why, at)| (why, at + GRACE));
+                self.ending = self.ending.map(|(why, at)| (why, at + LONG));
             }
         }
         if leaked || self.ending.is_some() {

@@ -223,6 +223,19 @@ impl Record {
         )
     }
 
+    /// When it was made, where it says so.
+    pub(crate) fn at_ms(&self) -> Option<u64> {
+        match self {
+            Self::Created(it) => Some(it.at_ms),
+            Self::Skipped { at_ms, .. }
+            | Self::Begun { at_ms, .. }
+            | Self::Tried { at_ms, .. }
+            | Self::Ended { at_ms, .. }
+            | Self::Opened { at_ms, .. } => Some(*at_ms),
+            _ => None,
+        }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("names, texts and numbers always become JSON")
     }

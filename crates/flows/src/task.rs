@@ -10,7 +10,9 @@ use waypost_events::{Data, Event, EventType, InvalidData, Value};
 use self::folder::{executable, folder_within};
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
 use crate::webhook::Post;
-use crate::{Action, Attempt, EmitValue, Flow, Kind, MissingKey, Program, Template, Values};
+use crate::{
+    Action, Attempt, EmitValue, Flow, Kind, MissingKey, Outcome, Program, Report, Template, Values,
+};
 
 /// What processes get of their parent's environment, if it is there.
 pub const INHERITED: [&str; 8] =
@@ -126,6 +128,12 @@ pub enum Unready {
     /// An event would not be one.
     #[error("data of the event to publish: {0}")]
     Data(#[from] InvalidData),
+}
+
+impl From<Unready> for Report {
+    fn from(why: Unready) -> Self {
+        Self::new(Outcome::Refused, why.to_string())
+    }
 }
 
 impl Attempt {

@@ -12,6 +12,7 @@ use crate::{End, Event, Phase, Report, Run, RunId};
 impl Machine {
     /// Applies a record that stands at `place` of the journal, or 0 while it stands nowhere yet.
     pub(crate) fn apply(&mut self, record: &Record, place: u64) {
+        self.latest_ms = self.latest_ms.max(record.at_ms().unwrap_or(0));
         match record {
             Record::Journal { identity } => self.identity.clone_from(identity),
             Record::Cursor { event } => {

@@ -35,8 +35,8 @@ impl Machine {
         let waits = |phase: &Phase| {
             matches!(phase, Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued)
         };
-        let of_flow = self.runs.values().filter(|it| it.id.flow == *flow && waits(&it.phase));
-        let waiting: Vec<RunId> = of_flow.map(|it| it.id.clone()).collect();
+        let waiting = self.runs_of(flow).filter(|it| waits(&it.phase));
+        let waiting: Vec<RunId> = waiting.map(|it| it.id.clone()).collect();
         for run in &waiting {
             self.end(run, now_ms, End::Cancelled, "purged".to_owned());
         }

@@ -7,5 +7,6 @@ mod crash;
 mod files;
 mod guards;
 mod order;
+mod pages;
 mod programs;
 mod world;

@@ -143,6 +143,47 @@ fn with_restart_the_newest_takes_the_place_of_the_others() {
 }
 
 #[test]
+fn with_restart_a_next_try_gives_way_to_what_is_newer() {
+    let flow = "  - name: a\n    trigger: { pattern: \"a:x\" }\n    concurrency: { mode: restart }\n    actions: [{ type: command, command: ls, retry: { max: 5 } }]\n";
+    let mut world = World::new(&[flow.to_owned()]);
+    world.say("a:x", "{}");
+    world.finish(Outcome::Failed);
+    world.say("a:x", "{}");
+    assert_eq!(world.end_of("a.1").0, End::Skipped);
+    world.later(600_000);
+    assert_eq!((world.running(), world.stopped.len()), (vec!["a.2".to_owned()], 0));
+}
+
+#[test]
+fn a_clock_that_is_set_back_makes_no_wait_longer_and_no_window_wider() {
+    const HOUR_MS: u64 = 3_600_000;
+    let rare = "    rate_limit: { runs: 1, per: 1m }\n";
+    let quiet = "    debounce: { quiet: 5s }\n";
+    let mut world = World::new(&[flow("rare", "a:x", 1, rare), flow("quiet", "b:x", 1, quiet)]);
+    world.now_ms += HOUR_MS;
+    world.say("a:x", "{}");
+    world.say("b:x", "{}");
+    world.finish_all();
+    for starts_again in [false, true] {
+        world.now_ms -= HOUR_MS / 4;
+        if starts_again {
+            world.open();
+            world.commit();
+        }
+        world.later(0);
+        let wake = world.engine().next_wake_ms();
+        assert!(wake.is_none_or(|it| it <= world.now_ms + 5000), "{wake:?}");
+        world.later(5000);
+        assert_eq!(world.finish_all().len(), usize::from(!starts_again));
+    }
+    world.say("a:x", "{}");
+    assert_eq!(world.end_of("rare.3").0, End::Skipped);
+    world.later(60_000);
+    world.say("a:x", "{}");
+    assert_eq!(world.running(), ["rare.4"]);
+}
+
+#[test]
 fn debounce_waits_for_quiet_and_not_for_ever() {
     let quiet = "    debounce: { quiet: 5s, max: 12s, key: data.k }\n";
     let mut world = World::new(&[flow("a", "a:x", 1, quiet)]);

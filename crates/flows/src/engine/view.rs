@@ -1,0 +1,133 @@
+//! What the engine knows, to be shown.
+
+use std::collections::BTreeSet;
+
+use super::{Engine, Error, decoded};
+use crate::record::{Record, StoredEvent};
+use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId};
+
+/// Which runs to list.
+#[derive(Debug, Clone, Default)]
+pub struct RunFilter {
+    /// Of this flow only.
+    pub flow: Option<FlowName>,
+    /// That ended so only.
+    pub end: Option<End>,
+    /// That have not ended only.
+    pub is_open: bool,
+    /// At most so many, the newest first; 0 for all.
+    pub limit: usize,
+}
+
+/// How a flow in force is doing.
+#[derive(Debug, Clone)]
+pub struct FlowStatus {
+    /// Its name.
+    pub name: FlowName,
+    /// Why nothing of it begins, if it is paused.
+    pub paused: Option<String>,
+    /// Since when its breaker is open, in milliseconds since 1970.
+    pub throttled_since_ms: Option<u64>,
+    /// Runs that wait for their turn.
+    pub queued: usize,
+    /// Runs that wait for quiet or for their next try.
+    pub waiting: usize,
+    /// Runs with an action going on.
+    pub running: usize,
+    /// The run that waits longest.
+    pub oldest_waiting: Option<RunId>,
+    /// Past events that it has yet to decide.
+    pub backfills: Vec<Backfill>,
+}
+
+impl Engine {
+    /// A run.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`].
+    pub fn run(&self, id: &RunId) -> Result<&Run, Error> {
+        self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
+    }
+
+    /// Runs, the newest first.
+    pub fn runs(&self, filter: &RunFilter) -> Vec<&Run> {
+        let all: Box<dyn Iterator<Item = &Run>> = match &filter.flow {
+            Some(flow) => Box::new(self.machine.runs_of(flow)),
+            None => Box::new(self.machine.runs.values()),
+        };
+        let mut runs: Vec<&Run> = all
+            .filter(|it| match &it.phase {
+                Phase::Ended { end, .. } => {
+                    !filter.is_open && filter.end.is_none_or(|it| it == *end)
+                }
+                _ => filter.end.is_none(),
+            })
+            .collect();
+        runs.sort_unstable_by(|left, right| {
+            (right.created_ms, &right.id).cmp(&(left.created_ms, &left.id))
+        });
+        if filter.limit > 0 {
+            runs.truncate(filter.limit);
+        }
+        runs
+    }
+
+    /// The event that a run is for.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRun`], also for a run that was skipped before it was created, and
+    /// [`Error::Log`].
+    pub fn event_of(&self, id: &RunId) -> Result<Event, Error> {
+        let run = self.run(id)?;
+        if let Some(event) = &run.event {
+            return Ok(Event::clone(event));
+        }
+        let unknown = || Error::UnknownRun(id.clone());
+        let entry = self.log.read(run.place)?.ok_or_else(unknown)?;
+        match decoded(&entry)? {
+            Record::Seen(event) => Ok(StoredEvent::into(event)),
+            _ => Err(unknown()),
+        }
+    }
+
+    /// How each flow in force is doing, in the order of the files.
+    pub fn status(&self) -> Vec<FlowStatus> {
+        let machine = &self.machine;
+        let flows = machine.set.iter().map(|entry| {
+            let name = entry.flow.name.clone();
+            let state = machine.flows.get(&name);
+            let open = machine.runs_of(&name);
+            let open: Vec<&Run> =
+                open.filter(|it| !matches!(it.phase, Phase::Ended { .. })).collect();
+            let running =
+                open.iter().filter(|it| matches!(it.phase, Phase::Running { .. })).count();
+            let queued = machine.queued(&name);
+            let oldest = open.iter().find(|it| !matches!(it.phase, Phase::Running { .. }));
+            FlowStatus {
+                paused: state.and_then(|it| it.paused.clone()),
+                throttled_since_ms: state.and_then(|it| it.open),
+                queued,
+                waiting: open.len() - running - queued,
+                running,
+                oldest_waiting: oldest.map(|it| it.id.clone()),
+                backfills: machine
+                    .fillings
+                    .iter()
+                    .filter(|it| it.flow == name)
+                    .map(Into::into)
+                    .collect(),
+                name,
+            }
+        });
+        flows.collect()
+    }
+
+    /// Runs that have an action going on: what a stopping service ends before it goes.
+    pub fn running(&self) -> BTreeSet<RunId> {
+        let running = self.machine.runs.values();
+        running
+            .filter(|it| matches!(it.phase, Phase::Running { .. }))
+            .map(|it| it.id.clone())
+            .collect()
+    }
+}

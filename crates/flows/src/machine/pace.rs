@@ -1,0 +1,73 @@
+//! What time brings: waits that are over, and the breaker of flows that run too often.
+
+use super::decide::Case;
+use super::{MINUTE_MS, Machine, OPENINGS_MAX};
+use crate::effect::{Effect, Notice, lineage_after, notice_data, notice_kind};
+use crate::record::Record;
+use crate::{FlowName, Phase, RunId};
+
+impl Machine {
+    /// When [`wake`](Self::wake) has something to do next.
+    pub(crate) fn next_wake_ms(&self) -> Option<u64> {
+        let breakers = self.open.iter().filter_map(|it| self.flows.get(it));
+        let closing = breakers.map(|it| it.last_created.saturating_add(MINUTE_MS)).min();
+        let timer = self.timers.first().map(|(at, _)| *at);
+        timer.into_iter().chain(closing).min()
+    }
+
+    /// Does what time brings: quiet that has come, tries that are due, breakers that close.
+    pub(crate) fn wake(&mut self, now_ms: u64) {
+        while let Some((_, run)) = self.timers.first().filter(|(at, _)| *at <= now_ms).cloned() {
+            // No record: that its time has come follows from the time, also after a crash.
+            let is_new = self.runs.get(&run).is_some_and(|it| it.quiet.is_some());
+            self.set_phase(&run, &Phase::Queued);
+            if is_new {
+                self.make_room(&run, now_ms);
+            }
+        }
+        let is_quiet = |flow: &&FlowName| {
+            self.flows.get(*flow).is_some_and(|it| it.last_created + MINUTE_MS <= now_ms)
+        };
+        let quiet: Vec<FlowName> = self.open.iter().filter(is_quiet).cloned().collect();
+        for flow in quiet {
+            self.record(Record::Closed { flow });
+        }
+        self.schedule(now_ms);
+    }
+
+    /// Opens the breaker of a flow that runs too often, and pauses it if that happens too often.
+    pub(super) fn watch_breaker(&mut self, case: &Case<'_>) {
+        let flow = &case.entry.flow;
+        let Some(state) = self.flows.get(&flow.name) else { return };
+        if flow.breaker == 0 || state.open.is_some() || state.recent.len() <= flow.breaker as usize
+        {
+            return;
+        }
+        self.record(Record::Opened { flow: flow.name.clone(), at_ms: case.now_ms });
+        let mut chain = case.event.lineage.flows.clone();
+        chain.push(flow.name.as_str().to_owned());
+        let why =
+            format!("more than {} runs in a minute; chain: {}", flow.breaker, chain.join(" > "));
+        self.throttled(case, "opened", &why);
+        let often = self.flows.get(&flow.name).is_some_and(|it| it.openings.len() >= OPENINGS_MAX);
+        if often {
+            let why = format!("its breaker opened {OPENINGS_MAX} times within an hour");
+            self.record(Record::Paused { flow: flow.name.clone(), why: why.clone() });
+            self.throttled(case, "paused", &why);
+        }
+    }
+
+    fn throttled(&mut self, case: &Case<'_>, what: &str, why: &str) {
+        let flow = &case.entry.flow.name;
+        let event = case.event.id.to_string();
+        let kind = "flow:throttled";
+        let id = RunId { flow: flow.clone(), event: case.event.id, replay: 0 };
+        self.effects.push(Effect::Announce(Notice {
+            kind: notice_kind(kind),
+            data: notice_data(&[("flow", flow.as_str()), ("event", &event), ("why", why)]),
+            lineage: lineage_after(&id, case.event),
+            idempotency_key: format!("{}.{flow}.{event}.{what}", self.identity),
+            run: None,
+        }));
+    }
+}
