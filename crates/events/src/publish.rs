@@ -8,7 +8,7 @@ use waypost_log::Record;
 use crate::bus::{Bus, Writer};
 use crate::codec::{EVENT_KIND, EVENT_VERSION, encode};
 use crate::keys::Keyed;
-use crate::queue::{Ready, Reply, Request};
+use crate::queue::{Ready, Reply, Request, lost};
 use crate::{Draft, Error, Event, Published, Refused, Result};
 
 /// The most drafts of one batch.
@@ -163,7 +163,7 @@ impl Bus {
                 Err(error) => refusals(drafts, verdicts.collect(), self, error),
             };
             match reply {
-                Reply::Slot(slot) => slot.answer(answers),
+                Reply::Slot(waiter) => waiter.answer(answers),
                 Reply::Then(then) => {
                     let answer = answers.and_then(|mut it| it.pop().ok_or_else(lost));
                     then(answer.and_then(|it| it.map_err(Error::from)));
@@ -252,8 +252,4 @@ fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
     let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage };
     let payload = encode(&event, key.as_ref());
     Ok(Ready { event, payload, keyed })
-}
-
-fn lost() -> Error {
-    Error::Unavailable("the thread that was publishing stopped".to_owned())
 }

@@ -6,12 +6,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use parking_lot::Mutex;
 
 use crate::keys::Keyed;
-use crate::{Event, Published, Refused, Result};
+use crate::{Error, Event, Published, Refused, Result};
 
 /// Drafts published at once, at most, unless one batch has more …
 const GROUP_DRAFTS_MAX: usize = 4096;
@@ -35,7 +36,7 @@ pub(crate) type Then = Box<dyn FnOnce(Result<Published>) + Send>;
 /// Where the answers to a request go.
 pub(crate) enum Reply {
     /// To a thread that waits.
-    Slot(Arc<Slot>),
+    Slot(Waiter),
     /// To a callback, for a request of one draft.
     Then(Then),
 }
@@ -58,8 +59,29 @@ struct Waiting {
     is_led: bool,
 }
 
+/// A thread that waits. It is answered, whatever happens: also when the one who publishes for it
+/// goes down.
+pub(crate) struct Waiter(Arc<Slot>);
+
+impl Waiter {
+    pub(crate) fn answer(self, answers: Answers) {
+        self.0.give(Turn::Done(answers));
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        let mut turn = self.0.turn.lock();
+        if !self.0.is_answered.swap(true, Ordering::AcqRel) {
+            *turn = Turn::Done(Err(lost()));
+            self.0.thread.unpark();
+        }
+    }
+}
+
 /// Where a waiting thread finds its answers.
 pub(crate) struct Slot {
+    is_answered: AtomicBool,
     turn: Mutex<Turn>,
     thread: Thread,
 }
@@ -72,12 +94,11 @@ enum Turn {
 
 impl Slot {
     fn give(&self, turn: Turn) {
+        if matches!(turn, Turn::Done(_)) {
+            self.is_answered.store(true, Ordering::Release);
+        }
         *self.turn.lock() = turn;
         self.thread.unpark();
-    }
-
-    pub(crate) fn answer(&self, answers: Answers) {
-        self.give(Turn::Done(answers));
     }
 
     fn wait(&self) -> Turn {
@@ -100,11 +121,14 @@ impl Queue {
 
     /// Queues drafts and waits for their answers; leads by `serve` when it is its turn.
     pub(crate) fn submit(&self, drafts: Vec<Ready>, serve: &dyn Fn(Vec<Request>)) -> Answers {
-        let turn = Mutex::new(Turn::Wait);
-        let slot = Arc::new(Slot { turn, thread: std::thread::current() });
+        let slot = Arc::new(Slot {
+            is_answered: AtomicBool::new(false),
+            turn: Mutex::new(Turn::Wait),
+            thread: std::thread::current(),
+        });
         let mut leads = {
             let mut waiting = self.waiting.lock();
-            let reply = Reply::Slot(Arc::clone(&slot));
+            let reply = Reply::Slot(Waiter(Arc::clone(&slot)));
             waiting.requests.push_back(Request { drafts, reply });
             !std::mem::replace(&mut waiting.is_led, true)
         };
@@ -152,12 +176,37 @@ impl Drop for Lead<'_> {
     fn drop(&mut self) {
         let mut waiting = self.queue.waiting.lock();
         let next = waiting.requests.iter().find_map(|it| match &it.reply {
-            Reply::Slot(slot) => Some(Arc::clone(slot)),
+            Reply::Slot(waiter) => Some(Arc::clone(&waiter.0)),
             Reply::Then(_) => None,
         });
         match next {
             Some(slot) => slot.give(Turn::Lead),
             None => waiting.is_led = false,
         }
+    }
+}
+
+pub(crate) fn lost() -> Error {
+    Error::Unavailable("the thread that was publishing stopped".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_is_answered_when_its_request_is_dropped() {
+        let queue = Queue::default();
+        let answers = queue.submit(Vec::new(), &|group| drop(group));
+        assert!(matches!(answers, Err(Error::Unavailable(_))));
+        let answers = queue.submit(Vec::new(), &|group| {
+            for request in group {
+                if let Reply::Slot(waiter) = request.reply {
+                    waiter.answer(Ok(Vec::new()));
+                }
+            }
+        });
+        assert!(answers.is_ok_and(|it| it.is_empty()));
+        assert!(queue.is_empty());
     }
 }

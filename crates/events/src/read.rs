@@ -1,6 +1,6 @@
 //! Reading: by a cursor, by pattern, by time.
 
-use crate::bus::{Bus, malformed};
+use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
 use crate::index::{Look, Wanted, block_of, ids_of};
 use crate::{Error, Event, Pattern, Result};
@@ -134,9 +134,7 @@ impl Bus {
                 Look::Nothing => (low, high),
                 Look::Ids(ids) => {
                     let reached = ids.last().copied().filter(|_| ids.len() == wanted.count);
-                    for id in ids {
-                        self.take(id, search, &mut found)?;
-                    }
+                    self.take_ids(ids, search, &mut found)?;
                     match (reached, search.newest) {
                         (None, _) => (low, high),
                         (Some(id), true) => (id, high),
@@ -157,13 +155,45 @@ impl Bus {
         Ok(found)
     }
 
-    /// Takes one event if it is wanted.
-    fn take(&self, id: u64, search: &Search<'_>, found: &mut Vec<Event>) -> Result<()> {
+    /// Takes some events that a pattern selects, in the order of the search.
+    fn take_ids(
+        &self,
+        mut ids: Vec<u64>,
+        search: &Search<'_>,
+        found: &mut Vec<Event>,
+    ) -> Result<()> {
+        /// Events closer than so many, on average, are read in passing.
+        const NEAR: u64 = 64;
         let since = search.since_ms.unwrap_or(0);
-        if since > 0 && !self.index.read().may_be_since(id, since) {
-            return Ok(());
+        if search.newest {
+            ids.reverse();
         }
-        found.extend(self.get(id)?.filter(|it| it.time_ms >= since));
+        if since > 0 {
+            let index = self.index.read();
+            ids.retain(|id| index.may_be_since(*id, since));
+        }
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
+        let mut taken = Vec::with_capacity(ids.len());
+        if last - first <= NEAR * ids.len() as u64 {
+            let mut entries = self.log.entries_after(first - 1);
+            for id in &ids {
+                entries.skip_to(*id);
+                let Some(entry) = entries.next_ref() else { break };
+                let entry = entry.map_err(|it| self.log_error(&it))?;
+                if entry.sequence == *id {
+                    taken.push(decode(*id, entry.kind, entry.version, entry.payload)?);
+                }
+            }
+        } else {
+            for id in &ids {
+                taken.extend(self.get(*id)?);
+            }
+        }
+        taken.retain(|it| it.time_ms >= since);
+        if search.newest {
+            taken.reverse();
+        }
+        found.append(&mut taken);
         Ok(())
     }
 

@@ -118,3 +118,18 @@ fn queued_drafts_are_published_by_whoever_leads() {
     let bad = Draft { source: "\n".to_owned(), ..draft("a:b") };
     assert!(bus.queue(bad, NOW, Box::new(|_| panic!("it is not called"))).is_err());
 }
+
+#[test]
+fn a_callback_that_panics_takes_down_the_one_who_publishes_and_nobody_else() {
+    let dir = folder();
+    let bus = open(dir.path());
+    let (tell, told) = mpsc::channel();
+    bus.queue(draft("a:b"), NOW, Box::new(|_| panic!("this callback is broken"))).unwrap();
+    bus.queue(draft("a:b"), NOW, Box::new(move |it| tell.send(it).unwrap())).unwrap();
+    // It leads for all three requests, and goes down with the first callback.
+    let leader = std::thread::scope(|scope| scope.spawn(|| bus.publish(draft("a:b"), NOW)).join());
+    assert!(leader.is_err());
+    assert!(told.recv().is_err(), "the other callback went with it");
+    assert_eq!(publish(&bus, "a:b").id, 4, "and the next one leads");
+    assert_eq!(all(&bus).len(), 4, "what was written is there");
+}
