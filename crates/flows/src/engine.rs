@@ -230,21 +230,29 @@ impl Engine {
     /// [`Error::Log`]. When the disk is full, nothing is forgotten: make room and commit again.
     /// After any other error open the engine anew.
     pub fn commit(&mut self) -> Result<Vec<Effect>, Error> {
+        self.flush()?;
+        Ok(std::mem::take(&mut self.pending.effects))
+    }
+
+    /// Brings what was decided to disk; what is to be done waits for a commit.
+    fn flush(&mut self) -> Result<(), Error> {
         let decided = self.machine.take();
         self.pending.records.extend(decided.records);
         self.pending.effects.extend(decided.effects);
-        if !self.pending.records.is_empty() {
-            let payloads: Vec<Vec<u8>> = self.pending.records.iter().map(Record::encode).collect();
-            let batch: Vec<_> = payloads.iter().map(|it| Record::entry(it)).collect();
-            let range = if self.pending.records.iter().all(Record::can_wait) {
-                self.log.append_batch_unsynced(&batch)?
-            } else {
-                self.log.append_batch(&batch)?
-            };
-            self.machine.placed(&self.pending.records, range.start);
-            self.pending.records.clear();
+        let records = &self.pending.records;
+        if records.is_empty() {
+            return Ok(());
         }
-        Ok(std::mem::take(&mut self.pending.effects))
+        let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
+        let batch: Vec<_> = payloads.iter().map(|it| Record::entry(it)).collect();
+        let range = if records.iter().all(Record::can_wait) {
+            self.log.append_batch_unsynced(&batch)?
+        } else {
+            self.log.append_batch(&batch)?
+        };
+        self.machine.placed(records, range.start);
+        self.pending.records.clear();
+        Ok(())
     }
 
     /// Forgets ended runs that are too old or too many, and drops their records when that halves the
@@ -268,6 +276,8 @@ impl Engine {
     /// # Errors
     /// [`Error::Log`].
     pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
+        // What is not on disk yet must not decide what goes.
+        self.flush()?;
         let needed = self.machine.needed(now_ms);
         let mut kept = 0;
         self.log.compact(&mut |entry| {

@@ -24,6 +24,80 @@
 //!
 //! A value of an event never becomes code: in a [`Command`] each `{{data.key}}` is a reference to a
 //! variable of the environment, and where no such reference is safe the file is refused.
+//!
+//! # Running flows
+//!
+//! [`Engine`] decides, and whoever embeds it does what was decided. It belongs to one thread, which
+//! gives it events ([`Engine::offer`]) and what came of actions ([`Engine::ended`]), calls
+//! [`Engine::commit`], and hands each [`Effect`] on. Programs are run by [`run_program`] on threads
+//! of the caller's, one for each that goes on, [`Options::running_max`] at most; publishing, posting
+//! and adding memories are the caller's as well. A [`Stop`] may be asked for before its program is
+//! begun: keep one for each attempt from the moment that it was given out.
+//!
+//! ```
+//! use waypost_events::{Event, Lineage};
+//! use waypost_flows::{
+//!     Effect, End, Engine, FlowFile, FlowSet, GRACE, Options, Phase, Stop, Surroundings, Task,
+//!     run_program,
+//! };
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let folder = folder.path();
+//! let file = FlowFile::new("hello.yaml", r#"
+//! flows:
+//!   - name: greet
+//!     trigger: { pattern: "greeting:*" }
+//!     actions: [{ type: command, command: "test {{data.who}} = world" }]
+//! "#)?;
+//! let mut engine = Engine::open(&folder.join("flows"), Options::default(), 0)?;
+//! engine.install(FlowSet::new([&file]));
+//!
+//! let event = Event {
+//!     id: 1,
+//!     kind: "greeting:sent".parse()?,
+//!     data: serde_json::from_str(r#"{"who": "world"}"#)?,
+//!     time_ms: 0,
+//!     source: "example".to_owned(),
+//!     lineage: Lineage::default(),
+//! };
+//! engine.offer(&event, 0);
+//! let around = Surroundings {
+//!     project: folder,
+//!     programs: folder,
+//!     inherited: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+//!     url: "http://127.0.0.1:4747",
+//!     token: "of this run",
+//!     secret: &|_| None,
+//!     grace: GRACE,
+//! };
+//! let mut effects = engine.commit()?;
+//! while let Some(effect) = effects.pop() {
+//!     match effect {
+//!         Effect::Start(attempt) => {
+//!             let report = match attempt.task(&around) {
+//!                 Ok(Task::Run(program)) => {
+//!                     let spawned = |leader| engine.spawned(&attempt.id, leader);
+//!                     run_program(&program, "this boot", &Stop::new()?, spawned).report
+//!                 }
+//!                 Ok(other) => unimplemented!("{other:?} is not in the flow"),
+//!                 Err(unready) => unready.into(),
+//!             };
+//!             engine.ended(&attempt.id, report, 0);
+//!         }
+//!         Effect::Announce(notice) => assert_eq!(notice.kind.as_str(), "flow:succeeded"),
+//!         other => unimplemented!("{other:?} does not come of one event"),
+//!     }
+//!     effects.extend(engine.commit()?);
+//! }
+//! let run = engine.run(&"greet.1".parse()?)?;
+//! assert!(matches!(run.phase, Phase::Ended { end: End::Succeeded, .. }));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Loader`] reads the folder of flow files and says which flows are in force; [`Watch`] says when
+//! to ask it. [`Engine::why`] and [`plan`] explain, and do nothing.
 
 mod command;
 mod condition;

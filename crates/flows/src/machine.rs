@@ -48,6 +48,9 @@ pub struct Options {
     pub running_max: usize,
     /// Ended runs that are kept for each flow.
     pub runs_kept: usize,
+    /// Ended runs that are kept over all flows: they are read when the engine is opened, a hundred
+    /// thousand of them in about a second.
+    pub runs_kept_max: usize,
     /// How long they are kept, in milliseconds.
     pub kept_ms: u64,
 }
@@ -60,6 +63,7 @@ impl Default for Options {
             boot: String::new(),
             running_max: 64,
             runs_kept: 1000,
+            runs_kept_max: 100_000,
             kept_ms: 30 * 24 * HOUR_MS,
         }
     }

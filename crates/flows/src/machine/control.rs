@@ -88,8 +88,8 @@ impl Machine {
     /// Forgets ended runs that are too old or too many.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         let mut counts: BTreeMap<&FlowName, usize> = BTreeMap::new();
-        let mut runs = Vec::new();
-        // The newest first: those beyond the number are the oldest.
+        let (mut runs, mut kept) = (Vec::new(), Vec::new());
+        // The newest of a flow first: those beyond the number are the oldest.
         for run in self.runs.values().rev() {
             let Phase::Ended { at_ms, .. } = run.phase else { continue };
             let count = counts.entry(&run.id.flow).or_default();
@@ -97,7 +97,13 @@ impl Machine {
             let is_old = at_ms.saturating_add(self.options.kept_ms) <= now_ms;
             if is_old || *count > self.options.runs_kept {
                 runs.push(run.id.clone());
+            } else {
+                kept.push((at_ms, &run.id));
             }
+        }
+        if let Some(too_many) = kept.len().checked_sub(self.options.runs_kept_max + 1) {
+            kept.select_nth_unstable(too_many);
+            runs.extend(kept[..=too_many].iter().map(|(_, it)| RunId::clone(it)));
         }
         if runs.is_empty() {
             return;

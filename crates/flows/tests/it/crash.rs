@@ -1,9 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use waypost_flows::{End, Outcome, Phase, RunFilter};
+use waypost_flows::{Effect, End, Engine, Options, Outcome, Phase, Report, RunFilter};
 
-use crate::world::{World, event, flow, set};
+use crate::world::{World, event, file, flow, set};
 
 /// A sequence of choices from a seed.
 struct Choices(u64);
@@ -53,10 +53,17 @@ proptest! {
                     world.report(&done, Outcome::Succeeded);
                     recorded.insert((done.id.run.to_string(), done.id.step));
                 }
-                7 if choices.below(4) == 0 => {
-                    crashes += 1;
-                    world.open();
-                }
+                7 => match choices.below(8) {
+                    0..2 => {
+                        crashes += 1;
+                        world.open();
+                    }
+                    2 => {
+                        let now_ms = world.now_ms;
+                        world.engine().compact(now_ms).unwrap();
+                    }
+                    _ => world.later(choices.below(20_000)),
+                },
                 _ => world.later(choices.below(20_000)),
             }
             for attempt in &world.started {
@@ -195,6 +202,34 @@ fn an_end_is_announced_until_somebody_has_published_it() {
     world.open();
     world.commit();
     assert!(world.notices.is_empty());
+}
+
+#[test]
+fn history_is_as_long_as_the_options_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { runs_kept: 5, runs_kept_max: 8, ..Options::default() };
+    let mut engine = Engine::open(folder.path(), options(), 0).unwrap();
+    let flows = ["a", "b"].map(|it| flow(it, "a:x", 1, "    concurrency: { limit: 99 }\n"));
+    engine.install(set(&file(&flows)));
+    for id in 1..=7 {
+        engine.offer(&event(id, "a:x", "{}"), id);
+        for effect in engine.commit().unwrap() {
+            if let Effect::Start(attempt) = effect {
+                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, ""), id);
+            }
+        }
+    }
+    engine.maintain(100).unwrap();
+    engine.commit().unwrap();
+    let ids = |engine: &Engine| -> Vec<String> {
+        engine.runs(&RunFilter::default()).iter().map(|it| it.id.to_string()).collect()
+    };
+    // The newest of each flow, and of these the newest of all.
+    let wanted = ["b.7", "a.7", "b.6", "a.6", "b.5", "a.5", "b.4", "a.4"];
+    assert_eq!(ids(&engine), wanted);
+    engine.compact(100).unwrap();
+    drop(engine);
+    assert_eq!(ids(&Engine::open(folder.path(), options(), 100).unwrap()), wanted);
 }
 
 #[test]
