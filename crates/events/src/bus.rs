@@ -76,7 +76,7 @@ impl Bus {
     /// [`Error::Damaged`] if the log itself is damaged. What is derived from the log is built anew
     /// if it is missing or damaged.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
-        fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+        create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
         let log_options = waypost_log::Options {
             segment_bytes: options.segment_bytes,
@@ -198,6 +198,19 @@ impl Bus {
         }
         error
     }
+}
+
+/// Makes a folder, and sees to it that it is there after a power cut, also when a crash kept an
+/// earlier opening from that.
+fn create_folder(dir: &Path) -> Result<()> {
+    let missing = dir.ancestors().skip(1).take_while(|it| !it.as_os_str().is_empty());
+    let missing = missing.take_while(|it| !it.exists()).count();
+    fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+    for folder in dir.ancestors().take(missing + 1) {
+        let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+        sync_dir(parent.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn decode(id: u64, kind: u8, version: u8, payload: &[u8]) -> Result<Event> {

@@ -162,8 +162,10 @@ impl Bus {
         search: &Search<'_>,
         found: &mut Vec<Event>,
     ) -> Result<()> {
-        /// Events closer than so many, on average, are read in passing.
+        /// Events closer than so many, on average, are read in passing, if they are not few: a
+        /// pass reads the file in larger pieces.
         const NEAR: u64 = 64;
+        const FEW: usize = 16;
         let since = search.since_ms.unwrap_or(0);
         if search.newest {
             ids.reverse();
@@ -174,7 +176,7 @@ impl Bus {
         }
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
         let mut taken = Vec::with_capacity(ids.len());
-        if last - first <= NEAR * ids.len() as u64 {
+        if ids.len() > FEW && last - first <= NEAR * ids.len() as u64 {
             let mut entries = self.log.entries_after(first - 1);
             for id in &ids {
                 entries.skip_to(*id);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use waypost_derived::{Options as TreeOptions, Tree, boot_id};
-use waypost_events::{Bus, Opened, Pattern, Query, Retention};
+use waypost_events::{Bus, ErrorKind, Opened, Pattern, Query, Retention};
 
 use crate::world::{NOW, draft, folder, ids, keyed, options, page, publish};
 
@@ -224,4 +224,23 @@ fn keys_outlive_their_events_also_when_opened_again() {
     assert_eq!(bus.status().keys, 1);
     bus.retain(NOW + 2 * waypost_events::KEY_WINDOW_MS).unwrap();
     assert_eq!(bus.status().keys, 1, "fewer than 100,000 events came after it");
+}
+
+#[test]
+fn damage_that_opening_did_not_look_at_is_told_by_whoever_finds_it() {
+    let dir = copy();
+    let path = dir.path().join("log").join(format!("{:020}.log", 1));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[5_000] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let (bus, opened) = open(dir.path());
+    assert_eq!((opened.events, opened.index_rebuilt), (COUNT, None));
+    let newest = Query { limit: 3, ..Query::default() };
+    assert_eq!(ids(&page(&bus, &newest)), [COUNT - 2, COUNT - 1, COUNT]);
+    let damaged = ErrorKind::Damaged;
+    assert_eq!(bus.get(2).unwrap_err().kind(), damaged);
+    let oldest = Query { after: Some(0), ..Query::default() };
+    assert_eq!(bus.read(&oldest).unwrap_err().kind(), damaged);
+    assert_eq!(bus.retain(NOW).unwrap_err().kind(), damaged, "the background finds it, too");
+    assert_eq!(publish(&bus, "a:b").id, COUNT + 1);
 }

@@ -20,6 +20,29 @@ fn everything_is_there_after_opening_again() {
 }
 
 #[test]
+fn folders_on_the_way_are_made() {
+    let dir = folder();
+    let deep = dir.path().join("a").join("b").join("events");
+    assert_eq!(publish(&open(&deep), "a:b").id, 1);
+    assert_eq!(all(&open(&deep)).len(), 1);
+}
+
+#[test]
+fn a_first_event_that_is_no_number_is_refused_with_what_to_do() {
+    let dir = folder();
+    let bus = open(dir.path());
+    publish(&bus, "a:b");
+    drop(bus);
+    for text in ["", "x", "0", "-1"] {
+        std::fs::write(dir.path().join("first"), text).unwrap();
+        let error = Bus::open(dir.path(), &options()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Damaged && error.to_string().contains("remove it"));
+    }
+    std::fs::remove_file(dir.path().join("first")).unwrap();
+    assert_eq!(all(&open(dir.path())).len(), 1);
+}
+
+#[test]
 fn a_second_opening_is_refused_with_the_pid() {
     let dir = folder();
     let bus = open(dir.path());
