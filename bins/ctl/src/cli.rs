@@ -1,5 +1,6 @@
 //! The command line as clap sees it, and nothing else.
 
+mod events;
 mod memory;
 mod other;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs,
     LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
@@ -85,6 +87,10 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Backup(BackupArgs),
     Compact(CompactArgs),
+    Emit(EmitArgs),
+    /// List and follow events
+    #[command(subcommand)]
+    Events(EventsCommand),
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod doctor;
+mod events;
 mod link;
 mod memory;
 mod model;
@@ -38,6 +39,8 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Export(args) => transfer::export(program, &args, output),
         Command::Import(args) => transfer::import(program, &args, output),
         Command::Backup(args) => transfer::backup(program, &args, output),
+        Command::Emit(args) => events::emit(program, &args, output),
+        Command::Events(command) => events::events(program, command, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
         Command::Config(command) => config::run(program, &command, output),

@@ -5,6 +5,7 @@ mod commands;
 pub mod exit;
 mod failure;
 mod output;
+mod pairs;
 mod program;
 mod reference;
 mod span;

@@ -134,6 +134,11 @@ impl Output {
         writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))
     }
 
+    /// Shows what was written so far, for output that comes bit by bit.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Bytes as they are, for output that is a file's content, such as an export.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         &mut self.out

@@ -77,8 +77,17 @@ impl Program {
     /// still answers, and of the others the service says what is missing.
     pub(crate) fn client(&self) -> Result<Client> {
         let settings = self.settings()?;
-        let token = read_token(&settings.token_file)?;
+        let token = match self.environment_token() {
+            Some(token) => Some(token),
+            None => read_token(&settings.token_file)?,
+        };
         Ok(Client::new(&settings.url, token.as_deref())?)
+    }
+
+    /// The token that a flow's run is given; a token file that is named goes before it.
+    fn environment_token(&self) -> Option<String> {
+        let is_named = self.flags.iter().any(|it| it.key == "token_file");
+        std::env::var("WAYPOST_TOKEN").ok().filter(|it| !is_named && !it.is_empty())
     }
 }
 

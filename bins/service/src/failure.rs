@@ -26,6 +26,14 @@ impl Failure {
         )
     }
 
+    /// 503 for a part of the service that a fault has stopped.
+    fn unavailable() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the service cannot do this now; its log has the cause under this answer's X-Request-Id",
+        )
+    }
+
     /// 503 with a hint to try again.
     pub(crate) fn busy(reason: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}; try again in a second"))
@@ -92,15 +100,35 @@ impl From<waypost_memory::Error> for Failure {
             ErrorKind::Unavailable => {
                 if !matches!(error, waypost_memory::Error::NoModel { .. }) {
                     tracing::error!(error = chain(&error), "the store is not available");
-                    return Self::new(
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        "the service cannot do this now; its log has the cause under this answer's X-Request-Id",
-                    );
+                    return Self::unavailable();
                 }
                 StatusCode::SERVICE_UNAVAILABLE
             }
             ErrorKind::Locked | ErrorKind::Damaged | ErrorKind::Io => {
                 tracing::error!(error = chain(&error), "the store failed");
+                return Self::internal();
+            }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<waypost_events::Error> for Failure {
+    fn from(error: waypost_events::Error) -> Self {
+        use waypost_events::{Error, ErrorKind};
+        let status = match (error.kind(), &error) {
+            (ErrorKind::Invalid, Error::Invalid { field, reason }) => {
+                return Problem::field(format!("/{field}"), reason.clone()).into();
+            }
+            (ErrorKind::Conflict, _) => StatusCode::CONFLICT,
+            (ErrorKind::Gone, _) => StatusCode::GONE,
+            (ErrorKind::Full, _) => return full(),
+            (ErrorKind::Unavailable, _) => {
+                tracing::error!(error = chain(&error), "the bus is not available");
+                return Self::unavailable();
+            }
+            _ => {
+                tracing::error!(error = chain(&error), "the bus failed");
                 return Self::internal();
             }
         };

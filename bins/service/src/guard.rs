@@ -126,6 +126,11 @@ impl Caller {
         Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str())))
     }
 
+    /// Who it is, as the source of an event.
+    pub(crate) fn source(&self) -> String {
+        format!("token:{}", self.verified.id)
+    }
+
     /// The only space that the token may touch.
     pub(crate) fn space(&self) -> Option<&str> {
         self.verified.space.as_deref()

@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod failure;
+mod feed;
 mod guard;
 mod loader;
 mod metrics;

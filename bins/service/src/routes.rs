@@ -1,10 +1,12 @@
 //! Every path of the service and what answers it.
 
 mod batch;
+mod events;
 mod index;
 mod memory;
 mod operation;
 mod search;
+mod stream;
 mod token;
 mod transfer;
 
@@ -43,6 +45,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/memory/{id}", get(memory::get).patch(memory::update).delete(memory::delete))
         .route("/api/memory/{id}/history", get(memory::history))
         .route("/api/memory/{id}/links", get(memory::links))
+        .route("/api/events", get(events::list).post(events::publish))
+        .route("/api/events/stream", get(stream::stream))
+        .route("/api/events/{id}", get(events::get))
         .route("/api/tokens", get(token::list).post(token::create))
         .route("/api/tokens/{id}", delete(token::revoke))
         .route("/healthz", get(operation::healthz))

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
-use waypost_project::{LimitSettings, Model, Project, Settings};
+use waypost_project::{EventSettings, LimitSettings, Model, Project, Settings};
 
 use crate::loader::ModelOptions;
 
@@ -27,6 +27,8 @@ pub struct Options {
     pub origins: Vec<String>,
     /// The embedding model.
     pub model: ModelOptions,
+    /// How long events are kept.
+    pub events: EventSettings,
     /// What is accepted, and how much of it.
     pub limits: LimitSettings,
 }
@@ -51,6 +53,7 @@ impl Options {
                 },
                 batch: settings.embedding.batch.max(1),
             },
+            events: settings.events,
             limits: settings.limits.clone(),
         }
     }
@@ -75,6 +78,7 @@ impl Options {
                 sources: fetch::Options { offline: true, ..fetch::Options::default() },
                 batch: 32,
             },
+            events: EventSettings::default(),
             limits: LimitSettings::default(),
             project,
         })

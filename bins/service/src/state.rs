@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::Semaphore;
 use waypost_auth::TokenStore;
+use waypost_events::Bus;
 use waypost_memory::{Store, Timestamp};
 use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
+use crate::feed::Feed;
 use crate::guard::Gate;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
@@ -20,6 +23,9 @@ pub(crate) struct App {
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: TokenStore,
+    pub(crate) events: Arc<Bus>,
+    pub(crate) feed: Feed,
+    pub(crate) listeners: Arc<Semaphore>,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: Bodies,
@@ -48,6 +54,11 @@ impl App {
 /// The time of day, for the store.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_millis(now_ms())
+}
+
+/// The time of day in milliseconds since the epoch, for events.
+pub(crate) fn event_time() -> u64 {
+    u64::try_from(now_ms()).unwrap_or(0)
 }
 
 /// The time of day in milliseconds since the epoch, for tokens.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use waypost_api as api;
 use waypost_auth as auth;
+use waypost_events as events;
 use waypost_memory as memory;
 
 use crate::failure::Failure;
@@ -322,5 +323,58 @@ fn scope(it: api::Scope) -> auth::Scope {
         api::Scope::FlowsRead => auth::Scope::FlowsRead,
         api::Scope::FlowsRun => auth::Scope::FlowsRun,
         api::Scope::Admin => auth::Scope::Admin,
+    }
+}
+
+/// What is wrong with an event is told with a pointer to it.
+pub(crate) fn event_draft(
+    it: api::PublishRequest,
+    source: String,
+) -> Result<events::Draft, Failure> {
+    let refused = |pointer: String, why: String| Failure::from(api::Problem::field(pointer, why));
+    let kind: events::EventType = it
+        .kind
+        .parse()
+        .map_err(|why: events::InvalidType| refused("/type".to_owned(), why.to_string()))?;
+    if kind.is_reserved() {
+        let why = format!("the namespace {} is the service's own; take another", kind.namespace());
+        return Err(refused("/type".to_owned(), why));
+    }
+    let mut data = events::Data::default();
+    for (key, value) in it.data.0 {
+        let value = match value {
+            api::Scalar::String(text) => events::Value::Text(text),
+            api::Scalar::Bool(value) => events::Value::Text(value.to_string()),
+            api::Scalar::Number(number) => event_number(&number).into(),
+        };
+        data.insert(&key, value)
+            .map_err(|it| refused(format!("/data/{}", api::escape_pointer(&it.key)), it.what))?;
+    }
+    Ok(events::Draft::new(kind, data, source))
+}
+
+fn event_number(number: &serde_json::Number) -> events::Number {
+    let whole = number.as_u64().map(events::Number::from);
+    whole
+        .or_else(|| number.as_i64().map(events::Number::from))
+        // A JSON number that serde_json holds is finite.
+        .or_else(|| number.as_f64().and_then(events::Number::from_float))
+        .unwrap_or_else(|| 0_u64.into())
+}
+
+pub(crate) fn event(it: events::Event) -> api::Event {
+    let value = |value: &events::Value| match value {
+        events::Value::Text(text) => api::Scalar::String(text.clone()),
+        events::Value::Number(number) => api::Scalar::Number(number.to_json()),
+    };
+    let data = it.data.iter().map(|(key, it)| (key.to_owned(), value(it))).collect();
+    api::Event {
+        id: it.id,
+        kind: it.kind.as_str().to_owned(),
+        data: api::EventData(data),
+        time: api::Time(i64::try_from(it.time_ms).unwrap_or(i64::MAX)),
+        source: it.source,
+        root: it.lineage.root,
+        cause: it.lineage.cause,
     }
 }

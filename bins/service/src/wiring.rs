@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use waypost_api::ModelState;
 use waypost_auth::{AdminToken, TokenStore};
+use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 
 use crate::body::Bodies;
+use crate::feed::Feed;
 use crate::guard::Gate;
 use crate::loader;
 use crate::metrics::Metrics;
@@ -62,6 +64,7 @@ impl Running {
             return Ok(());
         };
         app.stopping.store(true, Ordering::Relaxed);
+        app.feed.stop();
         self.stop.send_replace(true);
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");
@@ -106,6 +109,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     })?;
     let (store, report) = open_store(&options.data_dir)?;
     tell(&report);
+    let events = Arc::new(open_events(options)?);
     let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
         .context("the tokens could not be read")?;
     let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
@@ -127,6 +131,9 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let app = Arc::new(App {
         store: Arc::new(store),
         tokens,
+        feed: Feed::new(&events),
+        listeners: Arc::new(Semaphore::new(limits.listeners_max)),
+        events,
         gate: Gate::new(address, &options.hosts, &options.origins),
         metrics: Metrics::default(),
         bodies: Bodies::new(&limits),
@@ -146,6 +153,8 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         loader::start(Arc::clone(&app), options.model.clone(), priority)
             .context("no threads for the service")?;
     }
+    let fed = Arc::clone(&app);
+    runtime.spawn(async move { fed.feed.run(&fed.events).await });
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(Arc::clone(&app));
     let serving = runtime.spawn(server::serve(listener, Arc::clone(&app), router, stopped));
@@ -202,6 +211,31 @@ fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
         ..StoreOptions::default()
     };
     Store::open(dir, options).context("the store could not be opened")
+}
+
+fn open_events(options: &Options) -> anyhow::Result<Bus> {
+    let keep = options.events;
+    let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+    let retention = Retention {
+        age_ms: keep.keep_time.map(millis),
+        events: keep.keep_count,
+        bytes: keep.keep_bytes,
+    };
+    let bus_options = waypost_events::Options { retention, ..waypost_events::Options::default() };
+    let dir = options.data_dir.join("events");
+    let (bus, opened) = Bus::open(&dir, &bus_options).context("the events could not be opened")?;
+    if opened.truncated_bytes > 0 {
+        let bytes = opened.truncated_bytes;
+        tracing::warn!(
+            bytes,
+            "an unfinished write at the end of the events was cut: it was never answered"
+        );
+    }
+    if let Some(why) = &opened.index_rebuilt {
+        tracing::warn!(why, "rebuilt from the log: the index of events");
+    }
+    tracing::info!(events = opened.events, "the bus is open");
+    Ok(bus)
 }
 
 /// What to try where the address cannot be had.

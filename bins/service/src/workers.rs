@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::failure::chain;
-use crate::state::App;
+use crate::state::{App, event_time};
 
 /// Memories embedded between two looks at whether a search waits, when there are searches.
 const BATCH_BUSY: usize = 4;
@@ -35,6 +35,7 @@ pub(crate) struct Wake {
     to_embed: Condvar,
     stopping: Condvar,
     writer: OnceLock<Thread>,
+    publisher: OnceLock<Thread>,
 }
 
 #[derive(Debug, Default)]
@@ -59,11 +60,19 @@ impl Wake {
         }
     }
 
+    /// An event was queued to be published.
+    pub(crate) fn publishing(&self) {
+        if let Some(publisher) = self.publisher.get() {
+            publisher.unpark();
+        }
+    }
+
     pub(crate) fn stop(&self) {
         self.state.lock().stopping = true;
         self.to_embed.notify_all();
         self.stopping.notify_all();
         self.writing();
+        self.publishing();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -182,6 +191,9 @@ impl Workers {
         let writer = std::thread::Builder::new().name("writer".to_owned());
         threads.push(writer.spawn(move || write(&shared))?);
         let shared = Arc::clone(app);
+        let publisher = std::thread::Builder::new().name("publisher".to_owned());
+        threads.push(publisher.spawn(move || publish(&shared))?);
+        let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
             while shared.wake.rest(UPKEEP_EVERY) {
@@ -226,6 +238,21 @@ fn write(app: &App) {
         // Whose adds were lost by a panic is answered with an error; the next ones are written.
         if catch_unwind(AssertUnwindSafe(|| app.store.write_queued())).is_err() {
             tracing::error!("writing panicked");
+        }
+        if is_last {
+            return;
+        }
+        std::thread::park();
+    }
+}
+
+/// Publishes what requests queue, and at the end what is left.
+fn publish(app: &App) {
+    drop(app.wake.publisher.set(std::thread::current()));
+    loop {
+        let is_last = app.wake.is_stopping();
+        if catch_unwind(AssertUnwindSafe(|| app.events.write_queued())).is_err() {
+            tracing::error!("publishing panicked");
         }
         if is_last {
             return;
@@ -287,6 +314,10 @@ fn keep_up(app: &App) {
     match app.store.maintain() {
         Ok(done) => tracing::trace!(?done, "upkeep"),
         Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
+    }
+    match app.events.retain(event_time()) {
+        Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
+        Err(error) => tracing::warn!(error = chain(&error), "old events could not be dropped"),
     }
     if let Err(error) = app.tokens.flush() {
         tracing::warn!(error = chain(&error), "the last use of tokens was not written");

@@ -15,6 +15,7 @@
 //! ```
 
 mod answer;
+mod bus;
 mod error;
 mod events;
 
@@ -30,6 +31,7 @@ use ureq::http::{Request, Response, Uri};
 use ureq::{Agent, Body, SendBody};
 
 pub use self::answer::{Found, Page, Stored};
+pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use crate::{
     AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportResult,
@@ -315,6 +317,11 @@ impl Client {
     fn send_json(&self, method: &str, path: &str, body: &impl Serialize) -> Result<Response<Body>> {
         let request = self.request(method, path).header(CONTENT_TYPE, "application/json");
         let request = request.body(encoded(body)?).map_err(|error| self.not_sent(&error))?;
+        self.run_in_time(request)
+    }
+
+    /// Sends what is answered soon.
+    fn run_in_time(&self, request: Request<Vec<u8>>) -> Result<Response<Body>> {
         let request =
             self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+mod events;
 pub mod limits;
 mod memory;
 #[cfg(feature = "openapi")]
@@ -20,7 +21,8 @@ mod time;
 mod tokens;
 mod wire;
 
-pub use limits::{Check, Faults};
+pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
+pub use limits::{Check, Faults, escape_pointer};
 pub use memory::{
     AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportResult,
     IndexProgress, IndexRequest, IndexResult, LineProblem, Link, LinkKind, LinkRequest,
@@ -41,5 +43,9 @@ pub const NDJSON: &str = "application/x-ndjson";
 pub const EVENT_STREAM: &str = "text/event-stream";
 /// The header that tells how a search was answered: `hybrid`, `lexical` or `semantic`.
 pub const SEARCH_MODE_HEADER: &str = "Waypost-Search-Mode";
+/// The header that names the last event that a page of events examined: read on after it.
+pub const NEXT_AFTER_HEADER: &str = "waypost-next-after";
+/// The header that makes it safe to publish an event again.
+pub const IDEMPOTENCY_KEY_HEADER: &str = "idempotency-key";
 /// The header that carries a request's id, taken from the caller or made by the service.
 pub const REQUEST_ID_HEADER: &str = "X-Request-Id";

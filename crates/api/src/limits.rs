@@ -1,8 +1,9 @@
 //! The limits of the contract, and the one place that checks requests against them.
 
 use crate::{
-    AddRequest, CompactRequest, FieldError, IndexRequest, LinkRequest, LinksRequest, ListRequest,
-    NewTokenRequest, PatchRequest, Scalar, SearchRequest,
+    AddRequest, CompactRequest, EventsRequest, FieldError, IndexRequest, LinkRequest, LinksRequest,
+    ListRequest, NewTokenRequest, PatchRequest, PublishRequest, Scalar, SearchRequest,
+    StreamRequest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,7 +199,7 @@ impl Faults {
 }
 
 /// Escapes a key for a JSON pointer.
-pub(crate) fn escape_pointer(key: &str) -> String {
+pub fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
@@ -311,6 +312,21 @@ impl Check for CompactRequest {
             faults.add("versions", "is 0; the newest version always stays, so 1 is the least");
         }
     }
+}
+
+impl Check for PublishRequest {
+    // What an event may be is the bus's business.
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+impl Check for EventsRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("limit", self.limit, LIMIT_MAX);
+    }
+}
+
+impl Check for StreamRequest {
+    fn check(&self, _faults: &mut Faults) {}
 }
 
 impl Check for NewTokenRequest {

@@ -6,10 +6,11 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, Health, Hit, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
-    NDJSON, NewTokenRequest, PROBLEM_JSON, PatchRequest, Problem, Readiness, SEARCH_MODE_HEADER,
-    SearchRequest, Status, TokenCreated, TokenInfo, Version,
+    AddRequest, BatchResult, CompactRequest, CompactResult, Event, EventsRequest, Health, Hit,
+    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
+    ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest,
+    Problem, PublishRequest, Published, Readiness, SEARCH_MODE_HEADER, SearchRequest, Status,
+    StreamRequest, TokenCreated, TokenInfo, Version,
 };
 
 #[derive(OpenApi)]
@@ -18,6 +19,7 @@ use crate::{
     BatchResult,
     CompactRequest,
     CompactResult,
+    Event,
     Health,
     Hit,
     ImportResult,
@@ -30,6 +32,8 @@ use crate::{
     NewTokenRequest,
     PatchRequest,
     Problem,
+    PublishRequest,
+    Published,
     Readiness,
     SearchRequest,
     Status,
@@ -63,7 +67,7 @@ pub fn document() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Waypost",
-            "description": "A local memory that is searched by words and by meaning.",
+            "description": "A local memory that is searched by words and by meaning, and a durable bus of events.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "MIT OR Apache-2.0" },
         },
@@ -104,6 +108,7 @@ fn operation(route: &Route) -> Value {
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(2) {
         Some("memory") => "memory",
+        Some("events") => "events",
         Some("tokens") => "tokens",
         _ => "operation",
     }
@@ -124,6 +129,8 @@ fn parameters(route: &Route) -> Vec<Value> {
         Some("ListRequest") => ListRequest::into_params(|| None),
         Some("LinksRequest") => LinksRequest::into_params(|| None),
         Some("LinkRequest") => LinkRequest::into_params(|| None),
+        Some("EventsRequest") => EventsRequest::into_params(|| None),
+        Some("StreamRequest") => StreamRequest::into_params(|| None),
         _ => Vec::new(),
     };
     parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));
@@ -146,7 +153,13 @@ fn responses(route: &Route) -> Value {
                 "schema": { "type": "string", "enum": ["hybrid", "lexical", "semantic"] },
             });
         }
-        if route.operation == "listMemories" {
+        if route.operation == "listEvents" {
+            response["headers"][NEXT_AFTER_HEADER] = json!({
+                "description": "The last event that was examined: reading after it misses nothing",
+                "schema": { "type": "integer" },
+            });
+        }
+        if matches!(route.operation, "listMemories" | "listEvents") {
             response["headers"]["Link"] =
                 json!({ "description": "The next page", "schema": { "type": "string" } });
         }

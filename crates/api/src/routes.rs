@@ -88,6 +88,8 @@ const BASE: Route = Route {
 };
 
 const WRITE: Access = Access::Scope(Scope::MemoryWrite);
+const READ_EVENTS: Access = Access::Scope(Scope::EventsRead);
+const PUBLISH: Access = Access::Scope(Scope::EventsPublish);
 const ADMIN: Access = Access::Scope(Scope::Admin);
 
 /// Every route.
@@ -259,6 +261,56 @@ pub const ROUTES: &[Route] = &[
         summary: "List the edges around a memory, both ways, breadth first",
         query: Some("LinksRequest"),
         answers: &[answer(200, "The edges", Payload::Array("Link"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/events",
+        operation: "publishEvent",
+        summary: "Publish an event; with `Idempotency-Key` a retry publishes nothing twice",
+        access: PUBLISH,
+        body: Payload::Json("PublishRequest"),
+        answers: &[
+            answer(201, "It was published and is on disk", Payload::Json("Published")),
+            answer(200, "It had been published with this key before", Payload::Json("Published")),
+        ],
+        problems: &[409, 507],
+        ..BASE
+    },
+    Route {
+        path: "/api/events",
+        operation: "listEvents",
+        summary: "List events in order: after a cursor, or the newest",
+        access: READ_EVENTS,
+        query: Some("EventsRequest"),
+        answers: &[answer(
+            200,
+            "A page, the oldest event first; `Link: <...>; rel=\"next\"` leads to the next",
+            Payload::Array("Event"),
+        )],
+        problems: &[410],
+        ..BASE
+    },
+    Route {
+        path: "/api/events/stream",
+        operation: "followEvents",
+        summary: "Follow events as they come; resumed by `Last-Event-ID`",
+        access: READ_EVENTS,
+        query: Some("StreamRequest"),
+        answers: &[answer(
+            200,
+            "One message for each event (Event); `reset` where some are not kept any more, `end` before it ends",
+            Payload::Events,
+        )],
+        ..BASE
+    },
+    Route {
+        path: "/api/events/{id}",
+        operation: "getEvent",
+        summary: "Get an event",
+        access: READ_EVENTS,
+        answers: &[answer(200, "The event", Payload::Json("Event"))],
         problems: &[404],
         ..BASE
     },

@@ -39,6 +39,17 @@ impl Number {
         }
     }
 
+    /// The same number in JSON.
+    pub fn to_json(self) -> serde_json::Number {
+        match self.0 {
+            Kind::Whole(it) => match u64::try_from(it) {
+                Ok(it) => it.into(),
+                Err(_) => (it as i64).into(),
+            },
+            Kind::Float(it) => serde_json::Number::from_f64(it).unwrap_or_else(|| 0.into()),
+        }
+    }
+
     pub(crate) fn whole(self) -> Option<i128> {
         match self.0 {
             Kind::Whole(it) => Some(it),

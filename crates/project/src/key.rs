@@ -125,6 +125,24 @@ pub(crate) const KEYS: &[Key] = &[
         "Memories that are embedded at once in the background.",
     ),
     key(
+        "events.keep_time",
+        time(0, 3_153_600_000),
+        "0s",
+        "Events older than this are dropped; `0s` keeps them for ever.",
+    ),
+    key(
+        "events.keep_count",
+        count(0, 1 << 53),
+        "0",
+        "So many events are kept, the newest; `0` keeps all.",
+    ),
+    key(
+        "events.keep_bytes",
+        bytes(0, 1024 * 1024 * GIB),
+        "0B",
+        "The oldest events are dropped when all take more than this; `0B` keeps all.",
+    ),
+    key(
         "log.level",
         Kind::LogLevel,
         "info",
@@ -134,7 +152,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "limits.connections_max",
         count(1, 65_536),
-        "1024",
+        "2048",
         "Open connections; one more is answered with 503.",
     ),
     key(
@@ -188,6 +206,12 @@ pub(crate) const KEYS: &[Key] = &[
         count(1, 256),
         "8",
         "Batches, exports, imports and reindexes that run at once.",
+    ),
+    key(
+        "limits.listeners_max",
+        count(1, 65_536),
+        "1000",
+        "Streams of events that are open at once; each is a connection.",
     ),
     key(
         "limits.queue_max",

@@ -131,6 +131,17 @@ pub struct EmbeddingSettings {
     pub batch: usize,
 }
 
+/// How long events are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EventSettings {
+    /// Older ones are dropped.
+    pub keep_time: Option<Duration>,
+    /// So many are kept.
+    pub keep_count: Option<u64>,
+    /// All take at most so many bytes.
+    pub keep_bytes: Option<u64>,
+}
+
 /// What the service accepts, for how long it waits, and how much it does at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/settings.md describes each key from the same table")]
@@ -148,6 +159,7 @@ pub struct LimitSettings {
     pub reads_max: usize,
     pub writes_max: usize,
     pub streams_max: usize,
+    pub listeners_max: usize,
     pub queue_max: usize,
     pub store_time: Duration,
     pub shutdown_grace: Duration,
@@ -174,6 +186,8 @@ pub struct Settings {
     pub model: ModelSettings,
     /// How embedding is done.
     pub embedding: EmbeddingSettings,
+    /// How long events are kept.
+    pub events: EventSettings,
     /// What is logged.
     pub log: LogSettings,
     /// The service's limits.
@@ -204,6 +218,11 @@ impl Settings {
                 cache_dir: resolved.path("model.cache_dir"),
             },
             embedding: EmbeddingSettings { batch: resolved.number("embedding.batch") as usize },
+            events: EventSettings {
+                keep_time: Some(resolved.time("events.keep_time")).filter(|it| !it.is_zero()),
+                keep_count: Some(resolved.number("events.keep_count")).filter(|it| *it > 0),
+                keep_bytes: Some(resolved.number("events.keep_bytes")).filter(|it| *it > 0),
+            },
             log: LogSettings {
                 level: resolved.text("log.level"),
                 format: match resolved.text("log.format").as_str() {
@@ -301,6 +320,7 @@ impl LimitSettings {
             reads_max: size("reads_max"),
             writes_max: size("writes_max"),
             streams_max: size("streams_max"),
+            listeners_max: size("listeners_max"),
             queue_max: size("queue_max"),
             store_time: time("store_time"),
             shutdown_grace: time("shutdown_grace"),

@@ -2,6 +2,7 @@
 
 mod alone;
 mod ctl;
+mod events;
 mod reference;
 mod service;
 mod together;

@@ -10,6 +10,7 @@ mod body;
 mod client;
 mod crash;
 mod disk;
+mod events;
 mod example;
 mod framing;
 mod gate;

@@ -1,0 +1,165 @@
+//! `key=value,key=value`, as `--data` takes it.
+
+use serde_json::Number;
+use waypost_api::Scalar;
+
+/// Splits a text into keys and values.
+///
+/// A value that is a finite number is one, unless it is quoted. In quotes commas and equal signs
+/// are part of the value; outside, a backslash before `,`, `=`, `"` or `\` takes its meaning away.
+pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
+    let mut pairs = Vec::new();
+    let mut rest = text.chars().peekable();
+    while rest.peek().is_some() {
+        let at = pairs.len() + 1;
+        let (key, end) = key(&mut rest);
+        if end != Some('=') {
+            return Err(format!("pair {at} is {key:?}; write key=value"));
+        }
+        if key.is_empty() {
+            return Err(format!("pair {at} has no key; write key=value"));
+        }
+        let (value, quoted) =
+            value(&mut rest).map_err(|it| format!("the value of {key:?} {it}"))?;
+        pairs.push((key, if quoted { Scalar::String(value) } else { scalar(value) }));
+    }
+    Ok(pairs)
+}
+
+/// One key and its value, which is everything after the first equal sign.
+pub(crate) fn whole(text: &str) -> Result<(String, Scalar), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), scalar(value.to_owned()))),
+        _ => Err(format!("{text:?} is no pair; write key=value")),
+    }
+}
+
+/// A pair as `--data` would take it.
+pub(crate) fn shown(key: &str, value: &Scalar) -> String {
+    match value {
+        Scalar::Number(number) => format!("{key}={number}"),
+        Scalar::Bool(it) => format!("{key}={it}"),
+        Scalar::String(text) => {
+            let is_plain = !text.contains(['"', ',', '\\', ' ']) && !text.is_empty();
+            match scalar(text.clone()) {
+                Scalar::String(text) if is_plain => format!("{key}={text}"),
+                _ => format!("{key}=\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+            }
+        }
+    }
+}
+
+type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// Up to an equal sign or a comma, which is returned as well.
+fn key(rest: &mut Rest<'_>) -> (String, Option<char>) {
+    let mut key = String::new();
+    while let Some(it) = rest.next() {
+        match it {
+            '=' | ',' => return (key, Some(it)),
+            '\\' => key.push(escaped(rest)),
+            it => key.push(it),
+        }
+    }
+    (key, None)
+}
+
+/// Up to a comma or the end, and whether it was quoted.
+fn value(rest: &mut Rest<'_>) -> Result<(String, bool), &'static str> {
+    let mut value = String::new();
+    if rest.peek() == Some(&'"') {
+        rest.next();
+        loop {
+            match rest.next() {
+                None => return Err("has no closing quote"),
+                Some('"') => break,
+                Some('\\') => value.push(escaped(rest)),
+                Some(it) => value.push(it),
+            }
+        }
+        return match rest.next() {
+            None | Some(',') => Ok((value, true)),
+            Some(_) => Err("goes on after its closing quote; put a comma there"),
+        };
+    }
+    while let Some(it) = rest.next() {
+        match it {
+            ',' => break,
+            '\\' => value.push(escaped(rest)),
+            it => value.push(it),
+        }
+    }
+    Ok((value, false))
+}
+
+/// What a backslash stands for: itself, unless what follows has a meaning.
+fn escaped(rest: &mut Rest<'_>) -> char {
+    rest.next_if(|it| matches!(it, ',' | '=' | '"' | '\\')).unwrap_or('\\')
+}
+
+/// A number, if the whole text is one as JSON writes it.
+fn scalar(text: String) -> Scalar {
+    match text.parse::<Number>() {
+        Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),
+        _ => Scalar::String(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> String {
+        match split(text) {
+            Ok(pairs) => {
+                let pairs: Vec<String> = pairs
+                    .iter()
+                    .map(|(key, value)| format!("{key}: {}", serde_json::to_string(value).unwrap()))
+                    .collect();
+                pairs.join("; ")
+            }
+            Err(error) => format!("! {error}"),
+        }
+    }
+
+    #[test]
+    fn pairs_are_split_as_documented() {
+        for (text, wanted) in [
+            ("", ""),
+            (
+                "agent=scout,delta=0.25,improved=true",
+                r#"agent: "scout"; delta: 0.25; improved: "true""#,
+            ),
+            ("k=", r#"k: """#),
+            ("k=,l=1", r#"k: ""; l: 1"#),
+            ("k=1,", "k: 1"),
+            ("k=a=b", r#"k: "a=b""#),
+            (r"k=a\,b\=c\\d\e", r#"k: "a,b=c\\d\\e""#),
+            (r#"k="a,b",l="1""#, r#"k: "a,b"; l: "1""#),
+            (r#"k="say \"yes\"""#, r#"k: "say \"yes\"""#),
+            ("k=-1e3,l=007,m=1e999,n= 1", r#"k: -1000.0; l: "007"; m: "1e999"; n: " 1""#),
+            ("k=18446744073709551615", "k: 18446744073709551615"),
+            ("k", r#"! pair 1 is "k"; write key=value"#),
+            ("a=1,k,b=2", r#"! pair 2 is "k"; write key=value"#),
+            ("=v", "! pair 1 has no key; write key=value"),
+            (r#"k="a"#, r#"! the value of "k" has no closing quote"#),
+            (
+                r#"k="a"b"#,
+                r#"! the value of "k" goes on after its closing quote; put a comma there"#,
+            ),
+        ] {
+            assert_eq!(json(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_can_be_given_again() {
+        for value in ["", "a", "1", "a,b", "say \"yes\"", r"c:\d", "true", "a=b", "two words"] {
+            let text = shown("k", &Scalar::String(value.to_owned()));
+            assert_eq!(split(&text), Ok(vec![("k".to_owned(), Scalar::String(value.to_owned()))]));
+        }
+        assert_eq!(whole("k=a,b=c\\"), Ok(("k".to_owned(), Scalar::String("a,b=c\\".to_owned()))));
+        assert_eq!(whole("k=2").unwrap().1, Scalar::Number(2.into()));
+        assert!(whole("k").is_err() && whole("=v").is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! New events for everybody who listens: each is encoded once, whoever gets it.
+//!
+//! A listener that falls behind reads on from the log, so that nobody waits for it and it misses
+//! nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, broadcast, watch};
+use waypost_events::{Bus, Event, EventType, Subscription, Tail};
+
+use crate::answer::encode;
+use crate::failure::chain;
+use crate::wire;
+
+/// Events that a listener may be behind before it reads on from the log.
+const FRAMES_KEPT: usize = 4096;
+/// Events that are read from the log at once.
+const READ_AT_ONCE: usize = 500;
+/// How long events are gathered for each listener there is, so that a thousand of them are not
+/// woken a thousand times a second.
+const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
+
+/// An event as listeners get it.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) id: u64,
+    pub(crate) kind: EventType,
+    pub(crate) bytes: Bytes,
+}
+
+impl Frame {
+    pub(crate) fn new(event: Event) -> Self {
+        let (id, kind) = (event.id, event.kind.clone());
+        // JSON has no raw line breaks, so one data line is enough.
+        let data = encode(&wire::event(event));
+        let bytes = [format!("id: {id}\ndata: ").as_bytes(), &data, b"\n\n"].concat().into();
+        Self { id, kind, bytes }
+    }
+}
+
+/// Hands new events out.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    frames: broadcast::Sender<Arc<Frame>>,
+    more: Arc<Notify>,
+    stopped: watch::Sender<bool>,
+    _subscription: Subscription,
+}
+
+impl Feed {
+    pub(crate) fn new(bus: &Bus) -> Self {
+        let more = Arc::new(Notify::new());
+        let told = Arc::clone(&more);
+        Self {
+            frames: broadcast::Sender::new(FRAMES_KEPT),
+            more,
+            _subscription: bus.subscribe(Box::new(move |_| told.notify_one())),
+            stopped: watch::Sender::new(false),
+        }
+    }
+
+    /// The frames of events that come from now on.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Frame>> {
+        self.frames.subscribe()
+    }
+
+    /// Becomes true when listeners must end.
+    pub(crate) fn stopped(&self) -> watch::Receiver<bool> {
+        self.stopped.subscribe()
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    /// Hands out what comes until [`stop`](Self::stop).
+    pub(crate) async fn run(&self, bus: &Arc<Bus>) {
+        let mut cursor = bus.last();
+        let mut stopped = self.stopped();
+        loop {
+            tokio::select! {
+                () = self.more.notified() => {}
+                _ = stopped.wait_for(|it| *it) => return,
+            }
+            // Looked at before the listeners: who listens from now on reads the log up to here.
+            let last = bus.last();
+            let listeners = self.frames.receiver_count();
+            if listeners == 0 {
+                cursor = last;
+                continue;
+            }
+            let gather = GATHER_FOR_EACH * u32::try_from(listeners).unwrap_or(u32::MAX);
+            if listeners > 1 {
+                tokio::time::sleep(gather).await;
+            }
+            cursor = self.hand_out(bus, cursor).await;
+        }
+    }
+
+    async fn hand_out(&self, bus: &Arc<Bus>, mut cursor: u64) -> u64 {
+        while cursor < bus.last() {
+            let reading = Arc::clone(bus);
+            let read = tokio::task::spawn_blocking(move || frames_after(&reading, cursor));
+            match read.await {
+                Ok(Ok((frames, examined))) => {
+                    cursor = examined;
+                    for frame in frames {
+                        // Whoever listened may be gone.
+                        drop(self.frames.send(frame));
+                    }
+                }
+                Ok(Err(error)) => {
+                    // Retention overtook it, or the disk failed: listeners see the gap and read on.
+                    tracing::warn!(error = chain(&error), "new events could not be read");
+                    return bus.last();
+                }
+                Err(_) => return bus.last(),
+            }
+        }
+        cursor
+    }
+}
+
+fn frames_after(bus: &Arc<Bus>, after: u64) -> waypost_events::Result<(Vec<Arc<Frame>>, u64)> {
+    let tailed = Tail::new(Arc::clone(bus), None, after).next_batch(READ_AT_ONCE)?;
+    let frames = tailed.events.into_iter().map(|it| Arc::new(Frame::new(it))).collect();
+    Ok((frames, tailed.examined))
+}

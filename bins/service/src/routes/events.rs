@@ -1,0 +1,117 @@
+//! Events: publishing and reading.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::header::{HeaderMap, LINK};
+use http::{HeaderValue, StatusCode};
+use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
+use waypost_auth::Scope;
+use waypost_events::{IdempotencyKey, Pattern, Query};
+
+use super::{parse, whole};
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::pool::Promise;
+use crate::state::{App, event_time};
+use crate::wire;
+
+pub(super) async fn publish(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::EventsPublish)?;
+    let key = idempotency_key(&headers)?;
+    let body = whole(&app, request).await?;
+    let asked: api::PublishRequest = parse(&body.bytes)?;
+    let mut draft = wire::event_draft(asked, caller.source())?;
+    draft.key = key;
+    let now = event_time();
+    let mut refused = None;
+    let begin = |promise: Promise<_>| {
+        // Who is refused at once is answered by this, and nobody keeps the promise.
+        refused = app.events.queue(draft, now, Box::new(|it| promise.keep(it))).err();
+        app.wake.publishing();
+    };
+    let answered = app.writes.begin(begin).await;
+    if let Some(error) = refused {
+        return Err(error.into());
+    }
+    let published = answered??;
+    let status = if published.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    let duplicate = published.duplicate;
+    Ok(json(status, &api::Published { event: wire::event(published.event), duplicate }))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Failure> {
+    let mut values = headers.get_all(api::IDEMPOTENCY_KEY_HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let bad =
+        |why: String| Failure::new(StatusCode::BAD_REQUEST, format!("Idempotency-Key: {why}"));
+    if values.next().is_some() {
+        return Err(bad("it is given more than once; send one".to_owned()));
+    }
+    let text = String::from_utf8_lossy(value.as_bytes());
+    text.parse().map(Some).map_err(|it: waypost_events::InvalidKey| bad(it.to_string()))
+}
+
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::EventsRead)?;
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let asked: api::EventsRequest = api::parse_query(&query)?;
+    let wanted = Query {
+        pattern: asked.pattern.as_deref().map(pattern).transpose()?,
+        after: asked.after,
+        before: asked.before,
+        since_ms: asked.since.map(|it| u64::try_from(it.0).unwrap_or(0)),
+        limit: usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX),
+        ..Query::default()
+    };
+    let bus = Arc::clone(&app.events);
+    let page = app.reads.run(move || bus.read(&wanted)).await??;
+    let next = (page.next_after < page.last && asked.before.is_none())
+        .then(|| next_page(&query, page.next_after));
+    let events: Vec<api::Event> = page.events.into_iter().map(wire::event).collect();
+    let mut response = json(StatusCode::OK, &events);
+    if let Some(next) = next.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        response.headers_mut().insert(LINK, next);
+    }
+    let cursor = HeaderValue::from(page.next_after);
+    response.headers_mut().insert(api::NEXT_AFTER_HEADER, cursor);
+    Ok(response)
+}
+
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::EventsRead)?;
+    let id = api::parse_id(&id)?;
+    let bus = Arc::clone(&app.events);
+    let found = app.reads.run(move || bus.get(id)).await??;
+    let event = found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
+    Ok(json(StatusCode::OK, &wire::event(event)))
+}
+
+/// A pattern of a query string.
+pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
+    let invalid =
+        |it: waypost_events::InvalidPattern| api::Problem::field("?pattern", it.to_string());
+    Ok(text.parse().map_err(invalid)?)
+}
+
+/// The same query, going on after that event.
+fn next_page(query: &str, after: u64) -> String {
+    let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
+    let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={after}")]).collect();
+    format!("</api/events?{}>; rel=\"next\"", parts.join("&"))
+}

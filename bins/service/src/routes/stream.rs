@@ -1,0 +1,244 @@
+//! `GET /api/events/stream`: events as they come, resumable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderMap};
+use http::{HeaderValue, StatusCode};
+use serde_json::json;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, watch};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use waypost_api as api;
+use waypost_auth::Scope;
+use waypost_events::{Error, Pattern, Tail};
+
+use super::events::pattern;
+use crate::failure::{Failure, chain};
+use crate::feed::Frame;
+use crate::guard::Caller;
+use crate::state::App;
+
+const LAST_EVENT_ID: &str = "last-event-id";
+/// How often a listener is told how far the events are when none is for it.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Bytes that are sent as one piece.
+const PIECE_BYTES: usize = 32 * 1024;
+/// Pieces that wait for the client.
+const PIECES_MAX: usize = 4;
+/// Events that one who catches up reads from the log at once.
+const READ_AT_ONCE: usize = 200;
+
+pub(super) async fn stream(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::EventsRead)?;
+    let asked: api::StreamRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let pattern = asked.pattern.as_deref().map(pattern).transpose()?;
+    let last = app.events.last();
+    let after = match last_event_id(&headers)? {
+        Some(it) if it > last => {
+            let why = format!("Last-Event-ID: {it} is beyond the last event, which is {last}");
+            return Err(Failure::new(StatusCode::BAD_REQUEST, why));
+        }
+        Some(it) => it,
+        None => asked.after.unwrap_or(last),
+    };
+    if after > last {
+        let why = format!("is {after}, beyond the last event, which is {last}");
+        return Err(api::Problem::field("?after", why).into());
+    }
+    let slot = Arc::clone(&app.listeners).try_acquire_owned();
+    let slot = slot.map_err(|_| Failure::busy("too many listen to events"))?;
+    let (pieces, body) = mpsc::channel(PIECES_MAX + 1);
+    let farewell = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
+    let listener = Listener {
+        // Listened before the log is read, so that nothing falls between.
+        frames: app.feed.listen(),
+        stopped: app.feed.stopped(),
+        tail: Tail::new(Arc::clone(&app.events), pattern.clone(), after),
+        pattern,
+        pieces,
+        gathered: BytesMut::new(),
+        unread_time_max: app.limits.unread_time_max,
+        _slot: slot,
+    };
+    tokio::spawn(async move {
+        let end = listener.run().await;
+        farewell.send(end.last_words());
+    });
+    let body = Body::from_stream(ReceiverStream::new(body).map(Ok::<_, std::convert::Infallible>));
+    let mut response = (StatusCode::OK, body).into_response();
+    let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
+    response.headers_mut().insert(CONTENT_TYPE, event_stream);
+    Ok(response)
+}
+
+/// The cursor that a client resumes with.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
+    let bad = |why: &str| Failure::new(StatusCode::BAD_REQUEST, format!("Last-Event-ID: {why}"));
+    let mut values = headers.get_all(LAST_EVENT_ID).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(bad("it is given more than once; send one"));
+    }
+    match value.to_str().map(str::trim) {
+        // What a client has that was told no id yet.
+        Ok("") => Ok(None),
+        Ok(text) if text.bytes().all(|it| it.is_ascii_digit()) => {
+            text.parse().map(Some).map_err(|_| bad("the number is too large"))
+        }
+        _ => Err(bad("it must be the id of an event, a whole number")),
+    }
+}
+
+/// One who listens.
+struct Listener {
+    tail: Tail,
+    pattern: Option<Pattern>,
+    frames: broadcast::Receiver<Arc<Frame>>,
+    stopped: watch::Receiver<bool>,
+    pieces: mpsc::Sender<Bytes>,
+    gathered: BytesMut,
+    unread_time_max: Duration,
+    _slot: OwnedSemaphorePermit,
+}
+
+/// Why a stream ends.
+enum End {
+    /// The client is gone.
+    Gone,
+    /// The client left too much unread for too long.
+    Unread,
+    Stopping,
+    Failed,
+}
+
+impl End {
+    fn last_words(self) -> Bytes {
+        let detail = match self {
+            Self::Gone => return Bytes::new(),
+            Self::Unread => {
+                "what was sent was not read in time; connect again with the last id".to_owned()
+            }
+            Self::Stopping => "the service is stopping; connect again with the last id".to_owned(),
+            Self::Failed => "the events could not be read; the service's log has the cause".into(),
+        };
+        format!("event: end\ndata: {}\n\n", json!({ "detail": detail })).into()
+    }
+}
+
+impl Listener {
+    async fn run(mut self) -> End {
+        loop {
+            let end = match self.catch_up().await {
+                Ok(()) => self.follow().await,
+                Err(end) => Err(end),
+            };
+            if let Err(end) = end {
+                return end;
+            }
+        }
+    }
+
+    /// Sends what the log has after the cursor.
+    async fn catch_up(&mut self) -> Result<(), End> {
+        loop {
+            // Reading waits for the disk at worst; the page cache has what is new.
+            let read = tokio::task::block_in_place(|| self.tail.next_batch(READ_AT_ONCE));
+            match read {
+                Ok(tailed) => {
+                    let caught_up = tailed.events.is_empty();
+                    for event in tailed.events {
+                        self.gather(&Frame::new(event).bytes).await?;
+                    }
+                    self.flush().await?;
+                    if caught_up {
+                        return Ok(());
+                    }
+                }
+                Err(Error::Gone { first }) => {
+                    let last = first.saturating_sub(1);
+                    let data = json!({ "first": first, "after": self.tail.cursor() });
+                    self.tail.skip_to(last);
+                    let gap = format!("event: reset\nid: {last}\ndata: {data}\n\n");
+                    self.gather(gap.as_bytes()).await?;
+                }
+                Err(error) => {
+                    tracing::error!(error = chain(&error), "a listener's events cannot be read");
+                    return Err(End::Failed);
+                }
+            }
+            if *self.stopped.borrow() {
+                return Err(End::Stopping);
+            }
+        }
+    }
+
+    /// Sends what comes, until some of it has to be read from the log.
+    async fn follow(&mut self) -> Result<(), End> {
+        loop {
+            let next = tokio::select! {
+                next = self.frames.recv() => Some(next),
+                _ = self.stopped.changed() => return Err(End::Stopping),
+                () = self.pieces.closed() => return Err(End::Gone),
+                () = tokio::time::sleep(KEEP_ALIVE) => None,
+            };
+            let Some(next) = next else {
+                let cursor = self.tail.cursor();
+                self.gather(format!("id: {cursor}\n: still here\n\n").as_bytes()).await?;
+                self.flush().await?;
+                continue;
+            };
+            let mut next = match next {
+                Ok(frame) => Some(frame),
+                Err(RecvError::Lagged(_)) => return Ok(()),
+                Err(RecvError::Closed) => return Err(End::Stopping),
+            };
+            while let Some(frame) = next {
+                let cursor = self.tail.cursor();
+                if frame.id > cursor + 1 {
+                    return self.flush().await;
+                }
+                if frame.id == cursor + 1 {
+                    self.tail.skip_to(frame.id);
+                    if self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind)) {
+                        self.gather(&frame.bytes).await?;
+                    }
+                }
+                next = match self.frames.try_recv() {
+                    Ok(frame) => Some(frame),
+                    Err(TryRecvError::Empty) => None,
+                    Err(TryRecvError::Lagged(_)) => return self.flush().await,
+                    Err(TryRecvError::Closed) => return Err(End::Stopping),
+                };
+            }
+            self.flush().await?;
+        }
+    }
+
+    async fn gather(&mut self, bytes: &[u8]) -> Result<(), End> {
+        self.gathered.extend_from_slice(bytes);
+        if self.gathered.len() >= PIECE_BYTES { self.flush().await } else { Ok(()) }
+    }
+
+    async fn flush(&mut self) -> Result<(), End> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let piece = self.gathered.split().freeze();
+        match self.pieces.send_timeout(piece, self.unread_time_max).await {
+            Ok(()) => Ok(()),
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(End::Gone),
+            Err(mpsc::error::SendTimeoutError::Timeout(_)) => Err(End::Unread),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Events: publishing, reading, following.
+
+use serde::Deserialize;
+use ureq::http::header::{ACCEPT, CONTENT_TYPE};
+
+use super::{Client, Result, SILENCE_TIME_MAX, Stored, encoded, events, with_query};
+use crate::{EVENT_STREAM, Event, EventsRequest, PublishRequest, Published, StreamRequest};
+
+/// A page of events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventsPage {
+    /// The events, the oldest first.
+    pub events: Vec<Event>,
+    /// The last event that was examined: read on after it.
+    pub next_after: u64,
+}
+
+/// What a stream of events tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// An event.
+    Event(Event),
+    /// Events are missing: they are not kept any more.
+    Reset {
+        /// The first that is kept.
+        first: u64,
+    },
+}
+
+#[derive(Deserialize)]
+struct Gap {
+    first: u64,
+}
+
+impl Client {
+    /// `POST /api/events`.
+    pub fn publish(
+        &self,
+        request: &PublishRequest,
+        idempotency_key: Option<&str>,
+    ) -> Result<Stored<Published>> {
+        let body = encoded(request)?;
+        let mut http = self.request("POST", "/api/events").header(CONTENT_TYPE, "application/json");
+        if let Some(key) = idempotency_key {
+            http = http.header(crate::IDEMPOTENCY_KEY_HEADER, key);
+        }
+        let http = http.body(body).map_err(|error| self.not_sent(&error))?;
+        self.stored(self.run_in_time(http)?)
+    }
+
+    /// `GET /api/events`.
+    pub fn events(&self, request: &EventsRequest) -> Result<EventsPage> {
+        let response = self.send("GET", &with_query("/api/events", request))?;
+        let header = response.headers().get(crate::NEXT_AFTER_HEADER);
+        let next_after = header.and_then(|it| it.to_str().ok()).and_then(|it| it.parse().ok());
+        let events: Vec<Event> = self.read(response)?;
+        let last = events.last().map_or(0, |it| it.id);
+        Ok(EventsPage { next_after: next_after.unwrap_or(last), events })
+    }
+
+    /// `GET /api/events/{id}`.
+    pub fn event(&self, id: u64) -> Result<Event> {
+        self.read(self.send("GET", &format!("/api/events/{id}"))?)
+    }
+
+    /// `GET /api/events/stream`: gives each event to `each` until it answers false or the stream
+    /// ends.
+    pub fn follow_events(
+        &self,
+        request: &StreamRequest,
+        each: &mut dyn FnMut(Told) -> Result<bool>,
+    ) -> Result<()> {
+        let path = with_query("/api/events/stream", request);
+        let http = self.request("GET", &path).header(ACCEPT, EVENT_STREAM);
+        let mut response = self.run(http, b"", Some(SILENCE_TIME_MAX))?;
+        let reader = response.body_mut().with_config().limit(u64::MAX).reader();
+        let bad = |error: &serde_json::Error| self.not_understood(error);
+        events::follow(reader, |event| {
+            let told = match event.name.as_str() {
+                "" | "message" => {
+                    Told::Event(serde_json::from_str(&event.data).map_err(|it| bad(&it))?)
+                }
+                "reset" => {
+                    let gap: Gap = serde_json::from_str(&event.data).map_err(|it| bad(&it))?;
+                    Told::Reset { first: gap.first }
+                }
+                "end" => return Ok(Some(())),
+                _ => return Ok(None),
+            };
+            Ok((!each(told)?).then_some(()))
+        })
+    }
+}
