@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use waypost_events::{Data, EventType};
+use waypost_events::{Data, Draft, EventType};
 
 use crate::set::FlowEntry;
 use crate::{Action, AttemptId, Event, Flow, FlowName, Leader, Lineage, RunId};
@@ -53,6 +53,18 @@ impl Attempt {
     pub fn action(&self) -> &Action {
         &self.entry.flow.actions[usize::from(self.id.step)]
     }
+
+    /// An event that the action publishes ([`Task::Publish`](crate::Task::Publish)), to be given to
+    /// the bus: the same one for every try.
+    pub fn draft(&self, kind: EventType, data: Data) -> Draft {
+        Draft {
+            kind,
+            data,
+            source: format!("flow {}", self.id.run.flow),
+            lineage: self.lineage.clone(),
+            key: self.idempotency_key.parse().ok(),
+        }
+    }
 }
 
 /// An action that an earlier process of the service left behind.
@@ -80,6 +92,19 @@ pub struct Notice {
     pub idempotency_key: String,
     /// The run that ended.
     pub run: Option<RunId>,
+}
+
+impl Notice {
+    /// To be given to the bus.
+    pub fn draft(self) -> Draft {
+        Draft {
+            kind: self.kind,
+            data: self.data,
+            source: "flows".to_owned(),
+            lineage: self.lineage,
+            key: self.idempotency_key.parse().ok(),
+        }
+    }
 }
 
 /// Events of the past that are to be decided for one flow: read those of its pattern after `after`

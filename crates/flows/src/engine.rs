@@ -54,6 +54,9 @@ pub enum Error {
         /// Why not.
         message: String,
     },
+    /// [`Options::identity`] is no identity.
+    #[error("{0:?} is no identity of a project: 1 to 16 letters and digits")]
+    Identity(String),
     /// There is no such run, or no more.
     #[error("there is no run {0}")]
     UnknownRun(RunId),
@@ -75,14 +78,18 @@ impl Engine {
     /// history is.
     ///
     /// # Errors
-    /// [`Error::Log`] and [`Error::Record`]; nothing is changed then.
+    /// [`Error::Log`], [`Error::Record`] and [`Error::Identity`]; nothing is changed then.
     pub fn open(dir: &Path, options: Options, now_ms: u64) -> Result<Self, Error> {
+        let identity = options.identity.clone();
+        let is_part = |it: u8| it.is_ascii_alphanumeric();
+        if !(1..=16).contains(&identity.len()) || !identity.bytes().all(is_part) {
+            return Err(Error::Identity(identity));
+        }
         let log_options = waypost_log::Options {
             segment_bytes: SEGMENT_BYTES,
             ..waypost_log::Options::default()
         };
         let (log, _) = Log::open(&dir.join("log"), &log_options)?;
-        let identity = options.identity.clone();
         let mut machine = Machine::new(options);
         let mut kept = 0;
         for entry in log.entries_after(0) {

@@ -102,6 +102,7 @@
 mod command;
 mod condition;
 mod definition;
+mod diff;
 mod effect;
 mod encode;
 mod engine;
@@ -125,6 +126,7 @@ pub use definition::{
     Folder, InvalidFile, Kind, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
     Values, Variables, parse,
 };
+pub use diff::{DiffLine, diff};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan};
 pub use engine::{Engine, Error, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};

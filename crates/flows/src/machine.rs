@@ -36,8 +36,8 @@ const HOUR_MS: u64 = 60 * MINUTE_MS;
 /// What the engine goes by.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Tells this project's runs from others', in idempotency keys: a few random letters or
-    /// digits. Counts when the journal is new; later it is in the journal.
+    /// Tells this project's runs from others', in idempotency keys: 1 to 16 letters and digits,
+    /// best random ones. Counts when the journal is new; later it is in the journal.
     pub identity: String,
     /// The last event that there is when the journal is new: flows begin after it, unless they say
     /// otherwise.
@@ -242,11 +242,12 @@ impl Machine {
         let run_text = id.to_string();
         let values =
             [("flow", id.flow.as_str()), ("run", &run_text), ("event", &event), ("why", why)];
+        let word = kind.trim_start_matches("flow:");
         let notice = Notice {
             kind: notice_kind(kind),
             data: notice_data(&values),
             lineage: run.lineage.clone(),
-            idempotency_key: format!("{}.{run_text}.{kind}.{}", self.identity, run.tries.len()),
+            idempotency_key: format!("{}.{run_text}.{word}.{}", self.identity, run.tries.len()),
             run: Some(id.clone()),
         };
         self.effects.push(Effect::Announce(notice));

@@ -1,6 +1,6 @@
-use waypost_flows::{End, Error, Outcome, Phase, RunFilter};
+use waypost_flows::{Effect, End, Engine, Error, Options, Outcome, Phase, Report, RunFilter};
 
-use crate::world::{World, flow, id};
+use crate::world::{World, event, file, flow, id, set};
 
 #[test]
 fn a_run_is_cancelled_in_every_state() {
@@ -162,13 +162,49 @@ fn a_journal_begins_after_the_events_that_are_there() {
     assert_eq!(world.engine().cursor(), 0);
     world.say("a:x", "{}");
     let folder = tempfile::tempdir().unwrap();
-    let options = waypost_flows::Options { head: 7, ..waypost_flows::Options::default() };
-    let mut engine = waypost_flows::Engine::open(folder.path(), options, 0).unwrap();
-    engine.install(crate::world::set(&crate::world::file(&[flow("a", "a:x", 1, "")])));
+    let options = Options { head: 7, ..Options::default() };
+    let mut engine = Engine::open(folder.path(), options, 0).unwrap();
+    engine.install(set(&file(&[flow("a", "a:x", 1, "")])));
     engine.commit().unwrap();
     engine.offer(&world.events[0], 0);
     assert!(engine.commit().unwrap().is_empty());
     drop(engine);
-    let again = waypost_flows::Options { head: 99, ..waypost_flows::Options::default() };
-    assert_eq!(waypost_flows::Engine::open(folder.path(), again, 0).unwrap().cursor(), 7);
+    let again = Options { head: 99, ..Options::default() };
+    assert_eq!(Engine::open(folder.path(), again, 0).unwrap().cursor(), 7);
+}
+
+#[test]
+fn what_is_published_has_a_key_that_the_bus_takes() {
+    let name = "n".repeat(64);
+    let folder = tempfile::tempdir().unwrap();
+    let options = |identity: &str| Options { identity: identity.to_owned(), ..Options::default() };
+    for identity in ["", "a b", "é", "12345678901234567"] {
+        let error = Engine::open(folder.path(), options(identity), 0).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::Identity(_)), "{identity}");
+    }
+    let mut engine = Engine::open(folder.path(), options("1234567890123456"), 0).unwrap();
+    engine.install(set(&file(&[flow(&name, "a:x", 1, "    breaker: 1\n")])));
+    let mut drafts = Vec::new();
+    for id in [(1 << 53) - 2, (1 << 53) - 1] {
+        engine.offer(&event(id, "a:x", "{}"), 1_000_000);
+        for effect in engine.commit().unwrap() {
+            if let Effect::Start(attempt) = effect {
+                drafts.push(attempt.draft(attempt.event.kind.clone(), attempt.event.data.clone()));
+                engine.ended(&attempt.id, Report::new(Outcome::Failed, "no"), 1_000_000);
+            } else if let Effect::Announce(notice) = effect {
+                drafts.push(notice.draft());
+            }
+        }
+    }
+    let kinds: Vec<&str> = drafts.iter().map(|it| it.kind.as_str()).collect();
+    assert_eq!(kinds, ["a:x", "flow:failed", "flow:throttled"]);
+    // The bus itself takes them, and the same one twice as one.
+    let bus_folder = tempfile::tempdir().unwrap();
+    let (bus, _) =
+        waypost_events::Bus::open(bus_folder.path(), &waypost_events::Options::default()).unwrap();
+    for draft in drafts {
+        assert!(draft.key.is_some(), "{draft:?}");
+        assert!(!bus.publish(draft.clone(), 0).unwrap().duplicate);
+        assert!(bus.publish(draft, 0).unwrap().duplicate);
+    }
 }
