@@ -8,6 +8,7 @@
 
 mod corpus;
 mod embedding;
+mod events;
 mod hybrid;
 mod process;
 mod rig;
@@ -33,13 +34,14 @@ struct Options {
 
 type Section = fn(&Options, &mut Report) -> Result<()>;
 
-const SECTIONS: [(&str, Section); 6] = [
+const SECTIONS: [(&str, Section); 7] = [
     ("text", text::run),
     ("vectors", vectors::run),
     ("hybrid", hybrid::run),
     ("embedding", embedding::run),
     ("store", store::run),
     ("service", service::run),
+    ("events", events::run),
 ];
 
 fn main() -> Result<()> {
