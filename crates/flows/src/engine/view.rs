@@ -122,7 +122,8 @@ impl Engine {
         flows.collect()
     }
 
-    /// Runs that have an action going on: what a stopping service ends before it goes.
+    /// Runs that have an action going on: what a stopping service ends before it goes. It reports
+    /// nothing about them; the next opening finds them cut off.
     pub fn running(&self) -> BTreeSet<RunId> {
         let running = self.machine.runs.values();
         running

@@ -23,7 +23,12 @@ impl Machine {
     /// Begins a run's next action, or ends the run if there is none.
     fn advance(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
-        let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else { return };
+        let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else {
+            // The journal has both for every run; without them it must not wait for ever.
+            let why = "its event or its definition is gone".to_owned();
+            self.end(id, now_ms, End::Dead, why);
+            return;
+        };
         let holds = |it: &Action| {
             it.condition
                 .as_ref()

@@ -157,22 +157,26 @@ fn what_takes_too_long_is_ended_with_all_that_it_began() {
 
 #[test]
 fn what_holds_the_output_after_the_end_is_ended_and_told() {
+    std::thread::scope(|scope| {
+        for command in ["", "nohup ", "setsid "] {
+            scope.spawn(move || leaks(&format!("{command}sleep 1000 & echo done")));
+        }
+    });
+}
+
+fn leaks(command: &str) {
     let project = tempfile::tempdir().unwrap();
-    for command in
-        ["sleep 1000 & echo done", "nohup sleep 1000 & echo done", "setsid sleep 1000 & echo done"]
-    {
-        let action = format!("{{ type: command, command: {} }}", serde_json::json!(command));
-        let mut program = program(&action, "{}", project.path());
-        let key =
-            program.variables.iter_mut().find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
-        key.1 = format!("leak-test-{}.{}", std::process::id(), command.len());
-        let mark = format!("WAYPOST_IDEMPOTENCY_KEY={}", key.1);
-        let finished = run(&program);
-        assert_eq!((finished.report.outcome, finished.report.leaked), (Outcome::Succeeded, true));
-        assert!(text(&finished.stdout).contains("done"));
-        // The kernel needs a moment.
-        assert!((0..1000).any(|_| !is_anybody_there(&mark)), "{command}");
-    }
+    let action = format!("{{ type: command, command: {} }}", serde_json::json!(command));
+    let mut program = program(&action, "{}", project.path());
+    let mut variables = program.variables.iter_mut();
+    let key = variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
+    key.1 = format!("leak-test-{}.{}", std::process::id(), command.len());
+    let mark = format!("WAYPOST_IDEMPOTENCY_KEY={}", key.1);
+    let finished = run(&program);
+    assert_eq!((finished.report.outcome, finished.report.leaked), (Outcome::Succeeded, true));
+    assert!(text(&finished.stdout).contains("done"));
+    // The kernel needs a moment.
+    assert!((0..1000).any(|_| !is_anybody_there(&mark)), "{command}");
 }
 
 /// Whether some process that is no zombie has this variable.
