@@ -70,7 +70,7 @@ fn open(dir: &Path) -> (Bus, Opened) {
 }
 
 /// Asks for many patterns in many places, and compares with what was published.
-fn check(bus: &Bus) {
+fn check_patterns(bus: &Bus) {
     for text in
         ["rare:*", "rare:x", "rare:y3", "r*", "many:k65538", "many:k13*", "often:k4", "none:*"]
     {
@@ -81,8 +81,8 @@ fn check(bus: &Bus) {
         let query = Query { pattern: Some(pattern), limit: 20, ..Query::default() };
         let newest: Vec<u64> = all.iter().rev().take(20).rev().copied().collect();
         assert_eq!(ids(&page(bus, &query)), newest, "{text}");
-        for after in [bus.first() - 1, 65_500, 65_536, 100_000, 131_072, COUNT - 1] {
-            if after + 1 < bus.first() {
+        for after in [bus.first() - 1, 65_500, 65_536, 100_000, 131_072, bus.last() - 1] {
+            if after + 1 < bus.first() || after > bus.last() {
                 continue;
             }
             let next: Vec<u64> = all.iter().filter(|it| **it > after).take(20).copied().collect();
@@ -94,6 +94,11 @@ fn check(bus: &Bus) {
             assert_eq!(ids(&page(bus, &query)), before, "{text} before {after}");
         }
     }
+}
+
+/// Asks by time as well.
+fn check(bus: &Bus) {
+    check_patterns(bus);
     let since = Query {
         since_ms: Some(NOW + 25),
         limit: 1,
@@ -243,4 +248,47 @@ fn damage_that_opening_did_not_look_at_is_told_by_whoever_finds_it() {
     assert_eq!(bus.read(&oldest).unwrap_err().kind(), damaged);
     assert_eq!(bus.retain(NOW).unwrap_err().kind(), damaged, "the background finds it, too");
     assert_eq!(publish(&bus, "a:b").id, COUNT + 1);
+}
+
+/// The child's part of the test below: publishes until it is killed, and says what was answered.
+#[test]
+fn child_that_fills() {
+    let Some(dir) = std::env::var_os("WAYPOST_EVENTS_FILLING_CHILD") else { return };
+    let bus = open(dir.as_ref()).0;
+    while bus.last() < 20 * 65_536 {
+        fill(&bus, bus.last() + 3_000);
+        println!("answered {}", bus.last());
+    }
+}
+
+#[test]
+fn kills_while_blocks_are_finished_leave_an_index_that_is_right() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    let dir = folder();
+    let mut answered = 0;
+    for round in 1..=4 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["index::child_that_fills", "--exact", "--nocapture"])
+            .env("WAYPOST_EVENTS_FILLING_CHILD", dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            if let Some((_, last)) = line.unwrap().split_once("answered ") {
+                answered = last.parse().unwrap();
+            }
+            // Once while the first row is written, once some time after, twice in the middle.
+            if answered >= round * 65_536 + [0, 9_000, 30_000, 0][round as usize - 1] {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        let (bus, opened) = open(dir.path());
+        assert!(bus.last() >= answered && answered > round * 65_536);
+        assert_eq!(opened.index_rebuilt, None, "a kill alone does no harm");
+        assert!(opened.replayed < 2 * 65_536 + 3_000, "{opened:?}");
+        check_patterns(&bus);
+    }
 }
