@@ -17,6 +17,17 @@ fn flip(path: &Path, at: usize, bit: u8) {
     std::fs::write(path, bytes).expect("writable");
 }
 
+/// A copy of a log with a bit of one file's byte flipped.
+fn flipped(source: &Path, file: &Path, at: usize) -> tempfile::TempDir {
+    let dir = crate::folder();
+    for other in files(source) {
+        let name = other.file_name().expect("a file");
+        std::fs::copy(&other, dir.path().join(name)).expect("writable");
+    }
+    flip(&dir.path().join(file.file_name().expect("a file")), at, (at % 8) as u8);
+    dir
+}
+
 /// Opens a log with one bit flipped in it, which must either change nothing, or be reported; and
 /// salvaging it must keep all that is not reported as lost.
 fn check_flipped(dir: &Path, before: &[Entry], last: u64, what: &str) {
@@ -61,12 +72,7 @@ fn a_flipped_bit_anywhere_is_harmless_or_reported() {
         let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
         let positions = (0..used).chain((used..bytes.len()).step_by(501));
         for at in positions {
-            let dir = crate::folder();
-            for other in files(source.path()) {
-                let name = other.file_name().expect("a file");
-                std::fs::copy(&other, dir.path().join(name)).expect("writable");
-            }
-            flip(&dir.path().join(file.file_name().expect("a file")), at, (at % 8) as u8);
+            let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
             reported += usize::from(!Log::verify(dir.path()).expect("readable").damage.is_empty());
             check_flipped(dir.path(), &before, last, &what);
@@ -154,12 +160,7 @@ fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
         let bytes = std::fs::read(&file).expect("readable");
         let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
         for at in (0..used).step_by(3).chain(used.saturating_sub(32)..used) {
-            let dir = crate::folder();
-            for other in files(source.path()) {
-                let name = other.file_name().expect("a file");
-                std::fs::copy(&other, dir.path().join(name)).expect("writable");
-            }
-            flip(&dir.path().join(file.file_name().expect("a file")), at, (at % 8) as u8);
+            let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
             let report = Log::verify(dir.path()).expect("readable");
             let error = match Log::open(dir.path(), &glancing) {
