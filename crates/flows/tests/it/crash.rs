@@ -3,19 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use waypost_flows::{Effect, End, Engine, Options, Outcome, Phase, Report, RunFilter};
 
-use crate::world::{World, event, file, flow, set};
-
-/// A sequence of choices from a seed.
-struct Choices(u64);
-
-impl Choices {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
+use crate::world::{Choices, World, event, file, flow, set};
 
 fn flows() -> Vec<String> {
     vec![

@@ -6,6 +6,7 @@ mod control;
 mod crash;
 mod files;
 mod guards;
+mod model;
 mod order;
 mod pages;
 mod programs;

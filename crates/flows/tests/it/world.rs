@@ -21,6 +21,18 @@ pub(crate) struct World {
     folder: tempfile::TempDir,
 }
 
+/// A sequence of choices from a seed.
+pub(crate) struct Choices(pub(crate) u64);
+
+impl Choices {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
 pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
     Event {
         id,
