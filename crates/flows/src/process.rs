@@ -9,7 +9,7 @@ mod capture;
 mod group;
 mod mask;
 
-use std::io;
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -74,8 +74,8 @@ pub struct Finished {
 #[derive(Debug)]
 pub struct Stop {
     /// Readable once it is to end.
-    read: OwnedFd,
-    write: OwnedFd,
+    read: PipeReader,
+    write: PipeWriter,
 }
 
 impl Stop {
@@ -84,14 +84,14 @@ impl Stop {
     /// # Errors
     /// If the process has no descriptors left.
     pub fn new() -> io::Result<Self> {
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (read, write) = io::pipe()?;
         Ok(Self { read, write })
     }
 
     /// Has the program ended, now or when it is begun.
     pub fn stop(&self) {
         // A pipe has room for more stops than anybody asks for; one is enough.
-        rustix::io::write(&self.write, &[1]).unwrap_or_default();
+        (&self.write).write_all(&[1]).unwrap_or_default();
     }
 }
 
