@@ -73,6 +73,8 @@ impl fmt::Debug for Store {
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) since_snapshot: AtomicU64,
+    /// `since_snapshot` at the last upkeep.
+    pub(crate) at_upkeep: AtomicU64,
     pub(crate) since_sync: AtomicU64,
     pub(crate) vectors_since_sync: AtomicU64,
 }

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// A snapshot is written after so many changes, or after a tenth of the memories changed if that
-/// is more.
+/// is more and no pause came before.
 const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// The vectors' files are compacted when they are twice as large as they need be, and this large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
@@ -157,7 +157,10 @@ impl Store {
             return Ok(done);
         }
         let enough = SNAPSHOT_CHANGES_MIN.max(self.view.read().len() / 10);
-        if self.changes.since_snapshot.load(Ordering::Relaxed) >= enough {
+        // Or as soon as it is quiet: what the snapshot lacks is analysed again after a crash.
+        let changes = self.changes.since_snapshot.load(Ordering::Relaxed);
+        let is_quiet = self.changes.at_upkeep.swap(changes, Ordering::Relaxed) == changes;
+        if changes >= enough || (is_quiet && changes >= SNAPSHOT_CHANGES_MIN) {
             self.write_snapshot()?;
             done.snapshot = true;
         }
@@ -175,10 +178,12 @@ impl Store {
         let Some(_upkeep) = self.text_upkeep.try_lock() else { return };
         let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
         for name in names {
-            let plan = self.view.write().spaces.get_mut(&name).and_then(|it| it.text.plan());
+            // Searches find the same before and after it.
+            let view = || self.view.write_uncounted();
+            let plan = view().spaces.get_mut(&name).and_then(|it| it.text.plan());
             let Some(plan) = plan else { continue };
             let merged = plan.run();
-            if let Some(space) = self.view.write().spaces.get_mut(&name) {
+            if let Some(space) = view().spaces.get_mut(&name) {
                 space.text.install(merged);
             }
         }
@@ -252,6 +257,7 @@ impl Store {
             self.compact_vectors()?;
         }
         if purged_versions > 0 {
+            self.answers.forget();
             self.write_snapshot()?;
             remove_dir(&Folders::new(&self.data).state_aside())?;
         }

@@ -32,6 +32,11 @@ impl<T> Watched<T> {
         Changing { value: self.value.write(), changes: &self.changes }
     }
 
+    /// Access for a change that changes nothing of what is derived from the value.
+    pub(crate) fn write_uncounted(&self) -> RwLockWriteGuard<'_, T> {
+        self.value.write()
+    }
+
     /// How often it was changed. It stays the same as long as a reader holds the lock.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)

@@ -45,6 +45,11 @@ impl Answers {
         same.map(|it| it.result.clone())
     }
 
+    /// Lets go of all texts.
+    pub(crate) fn forget(&self) {
+        self.0.lock().1.clear();
+    }
+
     /// Remembers an answer that was ranked when the index had been changed `changes` times.
     pub(super) fn keep(&self, question: Question<'_>, changes: u64, result: &SearchResult) {
         let bytes: usize = result.hits.iter().map(|it| bytes(&it.memory)).sum();

@@ -231,6 +231,23 @@ fn a_compaction_that_keeps_some_versions_removes_the_texts_of_the_others() {
     assert_eq!(history[0].content.as_deref(), Some("zanzibar"));
 }
 
+#[test]
+fn a_snapshot_is_written_when_much_has_changed_or_when_it_is_quiet() {
+    let world = World::new();
+    let add = |from: usize, to: usize| {
+        let drafts = (from..to).map(|it| Draft::new(format!("memory {it}"))).collect();
+        assert!(world.store().add_batch(drafts, at(1)).iter().all(Result::is_ok));
+    };
+    let writes = || world.store().maintain().expect("upkeep").snapshot;
+    add(0, 12_000);
+    assert!(writes());
+    add(12_000, 13_100);
+    assert!(!writes(), "less than a tenth has changed, and just now");
+    assert!(writes(), "nothing has changed since");
+    add(13_100, 13_200);
+    assert!(!writes() && !writes(), "so few are analysed again in no time");
+}
+
 /// The files below a folder that hold one of the words.
 fn files_with(dir: &std::path::Path, words: &[&str]) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
