@@ -164,6 +164,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
 
 /// Runs the service until a signal to stop.
 pub fn run(options: &Options) -> anyhow::Result<()> {
+    allow_open_files(options.limits.connections_max);
     let running = start(options)?;
     let signals = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -172,6 +173,22 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let name = signals.block_on(signal()).context("signals cannot be waited for")?;
     tracing::info!(signal = name, "stopping");
     running.shutdown()
+}
+
+/// Each connection is an open file, and the usual limit of 1,024 is below what the settings allow.
+fn allow_open_files(connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// Files of the stores, models and programs of flows.
+    const OTHERS: u64 = 512;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = connections as u64 + OTHERS;
+    let possible = limit.maximum.map_or(wanted, |it| wanted.min(it));
+    if limit.current.is_some_and(|it| it < possible)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(possible), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files stays below limits.connections_max");
+    }
 }
 
 async fn signal() -> std::io::Result<&'static str> {
