@@ -88,7 +88,7 @@ async fn admit(app: &App, router: Router, peer: SocketAddr, mut request: Request
         if app.is_stopping() {
             return Err(Failure::stopping());
         }
-        guard::authenticate(&app.tokens, request.headers()).map(Some)
+        guard::authenticate(&app.tokens, &app.flows.grants, request.headers()).map(Some)
     });
     match admitted {
         Ok(caller) => {

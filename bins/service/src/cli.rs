@@ -1,6 +1,7 @@
 //! The command line and the log.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -57,6 +58,10 @@ impl Arguments {
         })?;
         settings.check_listen()?;
         let mut options = Options::new(project, &settings);
+        let text = |(name, value): (OsString, OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        options.flows.environment = env::vars_os().filter_map(text).collect();
         if let Some(hub) = &mut options.model.sources.hub {
             // The hub's own variables, as its other clients read them.
             let given = |name| env::var(name).ok().filter(|it| !it.is_empty());

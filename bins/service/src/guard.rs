@@ -5,13 +5,16 @@
 //! second by `Host`; and neither has the token, which is taken from `Authorization` alone.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN};
 use http::uri::Authority;
 use http::{StatusCode, Uri};
-use waypost_auth::{Rejected, Scope, TokenStore, Verified};
+use waypost_auth::{Rejected, Scope, Scopes, TokenId, TokenStore};
+use waypost_events::Lineage;
 
 use crate::failure::Failure;
+use crate::flows::{Grant, Grants};
 use crate::state::now_ms;
 
 /// Longer tokens are refused unread.
@@ -114,13 +117,22 @@ fn sole<'a>(
 /// Who calls, once the token was found good.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    verified: Verified,
+    who: Who,
+    scopes: Scopes,
+    space: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+enum Who {
+    Token(TokenId),
+    /// The program of a flow's run.
+    Run(Arc<Grant>),
 }
 
 impl Caller {
     /// 403 that names the scope, unless the token has it.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
-        if self.verified.allows(scope) {
+        if self.scopes.allows(scope) {
             return Ok(());
         }
         Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str())))
@@ -128,12 +140,23 @@ impl Caller {
 
     /// Who it is, as the source of an event.
     pub(crate) fn source(&self) -> String {
-        format!("token:{}", self.verified.id)
+        match &self.who {
+            Who::Token(id) => format!("token:{id}"),
+            Who::Run(grant) => grant.source.clone(),
+        }
+    }
+
+    /// Where the chain of runs stands with an event of this caller's.
+    pub(crate) fn lineage(&self) -> Lineage {
+        match &self.who {
+            Who::Token(_) => Lineage::default(),
+            Who::Run(grant) => grant.lineage.clone(),
+        }
     }
 
     /// The only space that the token may touch.
     pub(crate) fn space(&self) -> Option<&str> {
-        self.verified.space.as_deref()
+        self.space.as_deref()
     }
 
     /// 403 for work on all of the store, unless the token is for all of it.
@@ -195,7 +218,11 @@ fn bad_token() -> Failure {
 }
 
 /// Who sends these headers; 401 unless the token is good. Every bad token gets the same answer.
-pub(crate) fn authenticate(tokens: &TokenStore, headers: &HeaderMap) -> Result<Caller, Failure> {
+pub(crate) fn authenticate(
+    tokens: &TokenStore,
+    runs: &Grants,
+    headers: &HeaderMap,
+) -> Result<Caller, Failure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or_else(no_token)?;
     if values.next().is_some() {
@@ -212,8 +239,12 @@ pub(crate) fn authenticate(tokens: &TokenStore, headers: &HeaderMap) -> Result<C
     if token.is_empty() || token.len() > TOKEN_BYTES_MAX || token.contains([' ', '\t']) {
         return Err(bad_token());
     }
+    if Grants::is_run(token) {
+        let who = Who::Run(runs.find(token).ok_or_else(bad_token)?);
+        return Ok(Caller { who, scopes: Grant::scopes(), space: None });
+    }
     match tokens.verify(token, now_ms()) {
-        Ok(verified) => Ok(Caller { verified }),
+        Ok(it) => Ok(Caller { who: Who::Token(it.id), scopes: it.scopes, space: it.space }),
         Err(Rejected::Unavailable { reason }) => {
             tracing::error!(%reason, "tokens cannot be checked");
             Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "tokens cannot be checked now"))

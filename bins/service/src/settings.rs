@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
-use waypost_project::{EventSettings, LimitSettings, Model, Project, Settings};
+use waypost_project::{EventSettings, FlowSettings, LimitSettings, Model, Project, Settings};
 
 use crate::loader::ModelOptions;
 
@@ -27,10 +27,50 @@ pub struct Options {
     pub origins: Vec<String>,
     /// The embedding model.
     pub model: ModelOptions,
-    /// How long events are kept.
+    /// Which events there are, and how long they are kept.
     pub events: EventSettings,
+    /// What flows may do, and with what.
+    pub flows: FlowOptions,
     /// What is accepted, and how much of it.
     pub limits: LimitSettings,
+}
+
+/// What flows may do, and with what.
+#[derive(Debug, Clone)]
+pub struct FlowOptions {
+    /// Whether a flow file that has changed waits for approval.
+    pub approval: Approval,
+    /// The folder that is first on the `PATH` of flows' programs.
+    pub programs_dir: PathBuf,
+    /// What the variables and secrets of flows' programs are taken from.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Whether a flow file that has changed waits for approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    /// It is in force at once.
+    Off,
+    /// It waits. What was approved is kept in this folder, outside of the project.
+    In(PathBuf),
+    /// It would wait, but there is no folder to keep in what was approved: no flow is in force.
+    Nowhere,
+}
+
+impl Approval {
+    fn new(settings: &FlowSettings) -> Self {
+        match (settings.approval, &settings.approvals_dir) {
+            (false, _) => Self::Off,
+            (true, Some(folder)) => Self::In(folder.clone()),
+            (true, None) => Self::Nowhere,
+        }
+    }
+}
+
+/// Where the running program is; with it is its `ctl`.
+fn programs_dir() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    program.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 impl Options {
@@ -54,11 +94,17 @@ impl Options {
                 batch: settings.embedding.batch.max(1),
             },
             events: settings.events,
+            flows: FlowOptions {
+                approval: Approval::new(&settings.flows),
+                programs_dir: programs_dir(),
+                environment: Vec::new(),
+            },
             limits: settings.limits.clone(),
         }
     }
 
-    /// The defaults for a project folder, on a free port of loopback, without a model.
+    /// The defaults for a project folder, on a free port of loopback, without a model and without
+    /// approval of flow files.
     ///
     /// # Errors
     /// If there is no such folder.
@@ -79,6 +125,11 @@ impl Options {
                 batch: 32,
             },
             events: EventSettings::default(),
+            flows: FlowOptions {
+                approval: Approval::Off,
+                programs_dir: programs_dir(),
+                environment: Vec::new(),
+            },
             limits: LimitSettings::default(),
             project,
         })

@@ -12,6 +12,7 @@ use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
 use crate::feed::Feed;
+use crate::flows::Flows;
 use crate::guard::Gate;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
@@ -26,6 +27,9 @@ pub(crate) struct App {
     pub(crate) events: Arc<Bus>,
     pub(crate) feed: Feed,
     pub(crate) listeners: Arc<Semaphore>,
+    pub(crate) flows: Flows,
+    /// What happens to memories is published.
+    pub(crate) tells_of_memory: bool,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: Bodies,

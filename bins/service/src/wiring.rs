@@ -18,6 +18,7 @@ use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 
 use crate::body::Bodies;
 use crate::feed::Feed;
+use crate::flows::{self, Flows};
 use crate::guard::Gate;
 use crate::loader;
 use crate::metrics::Metrics;
@@ -127,12 +128,16 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         .with_context(|| cannot_listen(options.listen))?;
     let address = listener.local_addr().context("the listener has no address")?;
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
+    let wake = Arc::new(Wake::default());
+    let project_flows = Flows::open(options, &events, address, &wake)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
         store: Arc::new(store),
         tokens,
         feed: Feed::new(&events),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
+        flows: project_flows,
+        tells_of_memory: options.events.memory,
         events,
         gate: Gate::new(address, &options.hosts, &options.origins),
         metrics: Metrics::default(),
@@ -141,11 +146,12 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         writes: pool(limits.writes_max),
         streams: pool(limits.streams_max),
         model: Arc::new(ModelBoard::new(&options.model.name(), state)),
-        wake: Arc::new(Wake::default()),
+        wake,
         started,
         stopping: AtomicBool::new(false),
         limits,
     });
+    flows::start_files(&app).context("no threads for the service")?;
     let priority = Arc::new(Priority::new().context("no threads for the model")?);
     let workers = Workers::start(&app, Arc::clone(&priority), options.model.batch)
         .context("no threads for the service")?;

@@ -10,6 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::failure::chain;
+use crate::flows;
 use crate::state::{App, event_time};
 
 /// Memories embedded between two looks at whether a search waits, when there are searches.
@@ -36,6 +37,7 @@ pub(crate) struct Wake {
     stopping: Condvar,
     writer: OnceLock<Thread>,
     publisher: OnceLock<Thread>,
+    flows: OnceLock<Thread>,
 }
 
 #[derive(Debug, Default)]
@@ -67,12 +69,25 @@ impl Wake {
         }
     }
 
+    /// Something happened that flows are about.
+    pub(crate) fn flowing(&self) {
+        if let Some(flows) = self.flows.get() {
+            flows.unpark();
+        }
+    }
+
+    /// This is the thread that [`flowing`](Self::flowing) wakes.
+    pub(crate) fn flowing_is_here(&self) {
+        drop(self.flows.set(std::thread::current()));
+    }
+
     pub(crate) fn stop(&self) {
         self.state.lock().stopping = true;
         self.to_embed.notify_all();
         self.stopping.notify_all();
         self.writing();
         self.publishing();
+        self.flowing();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -194,6 +209,9 @@ impl Workers {
         let publisher = std::thread::Builder::new().name("publisher".to_owned());
         threads.push(publisher.spawn(move || publish(&shared))?);
         let shared = Arc::clone(app);
+        let runner = std::thread::Builder::new().name("flows".to_owned());
+        threads.push(runner.spawn(move || flows::run(&shared))?);
+        let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
             while shared.wake.rest(UPKEEP_EVERY) {
@@ -310,7 +328,7 @@ fn embed_all(app: &App, priority: &Priority, batch: usize) {
     }
 }
 
-fn keep_up(app: &App) {
+fn keep_up(app: &Arc<App>) {
     match app.store.maintain() {
         Ok(done) => tracing::trace!(?done, "upkeep"),
         Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
@@ -318,6 +336,9 @@ fn keep_up(app: &App) {
     match app.events.retain(event_time()) {
         Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
         Err(error) => tracing::warn!(error = chain(&error), "old events could not be dropped"),
+    }
+    if let Err(error) = app.flows.maintain(app) {
+        tracing::warn!(error = chain(&error), "upkeep of flows failed");
     }
     if let Err(error) = app.tokens.flush() {
         tracing::warn!(error = chain(&error), "the last use of tokens was not written");

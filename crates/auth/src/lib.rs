@@ -41,5 +41,5 @@ pub use admin::{AdminToken, TokenFile, ensure_admin_token_file, read_token_file}
 pub use error::{Error, ErrorKind, Result};
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use store::{NewToken, TokenInfo, TokenStore};
-pub use token::{Malformed, Secret, Token, TokenId};
+pub use token::{Malformed, Secret, Token, TokenId, random_text};
 pub use verified::{Rejected, Verified};

@@ -155,6 +155,17 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// So many letters and digits from the system's randomness, each with the same probability: 43 of
+/// them have a little more than 256 bits.
+///
+/// # Errors
+/// [`Error::Randomness`] if the system has none.
+pub fn random_text(chars: usize) -> Result<String> {
+    let mut text = String::with_capacity(chars);
+    push_random(&mut text, chars)?;
+    Ok(text)
+}
+
 /// Appends letters and digits, each with the same probability.
 fn push_random(text: &mut String, chars: usize) -> Result<()> {
     let mut left = chars;

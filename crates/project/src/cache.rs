@@ -1,7 +1,9 @@
-//! Where models are kept between projects.
+//! Folders of the user's, outside of projects: models, and what was approved.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 /// How a program's environment is handed in: a variable's name to its value.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
@@ -14,29 +16,66 @@ enum System {
     Other,
 }
 
+impl System {
+    fn own() -> Self {
+        if cfg!(windows) {
+            Self::Windows
+        } else if cfg!(target_os = "macos") {
+            Self::MacOs
+        } else {
+            Self::Other
+        }
+    }
+}
+
 /// `waypost/models` in the user's cache folder: `$XDG_CACHE_HOME`, else `~/.cache`; on macOS
 /// `~/Library/Caches`, on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
 pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
-    let system = if cfg!(windows) {
-        System::Windows
-    } else if cfg!(target_os = "macos") {
-        System::MacOs
-    } else {
-        System::Other
-    };
-    Some(cache_dir(system, environment)?.join("waypost").join("models"))
+    Some(cache_dir(System::own(), environment)?.join("waypost").join("models"))
+}
+
+/// Where is kept what the user has approved of a project: `waypost/approvals/` and a name made of
+/// the project's path, in the user's state folder: `$XDG_STATE_HOME`, else `~/.local/state`; on macOS
+/// `~/Library/Application Support`, on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
+pub fn approvals_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
+    let mut name = String::with_capacity(64);
+    for byte in Sha256::digest(project.as_os_str().as_encoded_bytes()) {
+        name.extend(
+            [byte >> 4, byte & 15].map(|it| char::from(b"0123456789abcdef"[usize::from(it)])),
+        );
+    }
+    let state = state_dir(System::own(), environment)?;
+    Some(state.join("waypost").join("approvals").join(name))
 }
 
 fn cache_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
-    // The specification says to ignore relative paths; they would depend on the current folder.
-    let absolute =
-        |name: &str| environment(name).map(PathBuf::from).filter(|path| is_absolute(system, path));
+    let absolute = |name: &str| absolute(system, environment, name);
     absolute("XDG_CACHE_HOME").or_else(|| match system {
-        System::Windows => absolute("LOCALAPPDATA")
-            .or_else(|| Some(absolute("USERPROFILE")?.join("AppData").join("Local"))),
+        System::Windows => windows_dir(environment),
         System::MacOs => Some(absolute("HOME")?.join("Library").join("Caches")),
         System::Other => Some(absolute("HOME")?.join(".cache")),
     })
+}
+
+fn state_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
+    let absolute = |name: &str| absolute(system, environment, name);
+    absolute("XDG_STATE_HOME").or_else(|| match system {
+        System::Windows => windows_dir(environment),
+        System::MacOs => Some(absolute("HOME")?.join("Library").join("Application Support")),
+        System::Other => Some(absolute("HOME")?.join(".local").join("state")),
+    })
+}
+
+fn windows_dir(environment: &Environment<'_>) -> Option<PathBuf> {
+    let absolute = |name: &str| absolute(System::Windows, environment, name);
+    absolute("LOCALAPPDATA")
+        .or_else(|| Some(absolute("USERPROFILE")?.join("AppData").join("Local")))
+}
+
+/// The folder that a variable names. The specification says to ignore relative paths; they would
+/// depend on the current folder.
+fn absolute(system: System, environment: &Environment<'_>, name: &str) -> Option<PathBuf> {
+    environment(name).map(PathBuf::from).filter(|path| is_absolute(system, path))
 }
 
 fn is_absolute(system: System, path: &Path) -> bool {
@@ -48,15 +87,37 @@ fn is_absolute(system: System, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{System, cache_dir};
+    use super::{System, approvals_dir, cache_dir, state_dir};
     use std::ffi::OsString;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
+
+    fn set(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<OsString> {
+        move |name: &str| {
+            variables.iter().find(|(it, _)| *it == name).map(|(_, value)| OsString::from(value))
+        }
+    }
+
+    fn text(path: Option<PathBuf>) -> Option<String> {
+        path.map(|path| path.display().to_string().replace('\\', "/"))
+    }
 
     fn folder(system: System, variables: &[(&str, &str)]) -> Option<String> {
-        let environment = |name: &str| {
-            variables.iter().find(|(it, _)| *it == name).map(|(_, value)| OsString::from(value))
-        };
-        cache_dir(system, &environment).map(|path| path.display().to_string().replace('\\', "/"))
+        text(cache_dir(system, &set(variables)))
+    }
+
+    #[test]
+    fn approvals_are_in_the_state_folder_apart_for_each_project() {
+        let home = [("HOME", "/home/a")];
+        let state = |variables: &[(&str, &str)]| text(state_dir(System::Other, &set(variables)));
+        assert_eq!(state(&home).as_deref(), Some("/home/a/.local/state"));
+        let moved = [home[0], ("XDG_STATE_HOME", "/s")];
+        assert_eq!(state(&moved).as_deref(), Some("/s"));
+        let environment = set(&moved);
+        let [one, other] =
+            ["/a", "/b"].map(|it| approvals_dir(Path::new(it), &environment).expect("a home"));
+        assert_ne!(one, other);
+        assert!(one.starts_with("/s/waypost/approvals"), "{}", one.display());
+        assert_eq!(approvals_dir(Path::new("/a"), &|_| None), None);
     }
 
     #[test]

@@ -143,6 +143,18 @@ pub(crate) const KEYS: &[Key] = &[
         "The oldest events are dropped when all take more than this; `0B` keeps all.",
     ),
     key(
+        "events.memory",
+        Kind::Bool,
+        "true",
+        "Publishes `memory:added`, `memory:linked` and `memory:reindexed`.",
+    ),
+    key(
+        "flows.approval",
+        Kind::Bool,
+        "true",
+        "Holds a flow file that has changed back until it was approved by `ctl flows allow`. `false` is taken from the variable only: a checkout can change `config.yaml`, too.",
+    ),
+    key(
         "log.level",
         Kind::LogLevel,
         "info",

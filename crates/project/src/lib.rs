@@ -36,11 +36,11 @@ mod reference;
 mod settings;
 mod value;
 
-pub use cache::{Environment, models_dir};
+pub use cache::{Environment, approvals_dir, models_dir};
 pub use error::{Error, Result};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
-    EmbeddingSettings, EventSettings, Flag, LimitSettings, LogFormat, LogSettings, Model,
-    ModelSettings, Origin, Row, Settings, Sources,
+    EmbeddingSettings, EventSettings, Flag, FlowSettings, LimitSettings, LogFormat, LogSettings,
+    Model, ModelSettings, Origin, Row, Settings, Sources,
 };

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cache::{Environment, models_dir};
+use crate::cache::{Environment, approvals_dir, models_dir};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::key::{Default as KeyDefault, KEYS, Key};
@@ -131,15 +131,32 @@ pub struct EmbeddingSettings {
     pub batch: usize,
 }
 
-/// How long events are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Which events there are beside those that clients publish, and how long events are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSettings {
+    /// The service publishes what happens to memories.
+    pub memory: bool,
     /// Older ones are dropped.
     pub keep_time: Option<Duration>,
     /// So many are kept.
     pub keep_count: Option<u64>,
     /// All take at most so many bytes.
     pub keep_bytes: Option<u64>,
+}
+
+impl Default for EventSettings {
+    fn default() -> Self {
+        Self { memory: true, keep_time: None, keep_count: None, keep_bytes: None }
+    }
+}
+
+/// What has to be approved before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowSettings {
+    /// A flow file that has changed is in force once somebody approved it.
+    pub approval: bool,
+    /// Where is kept what was approved; `None` for a user without a home.
+    pub approvals_dir: Option<PathBuf>,
 }
 
 /// What the service accepts, for how long it waits, and how much it does at once.
@@ -186,8 +203,10 @@ pub struct Settings {
     pub model: ModelSettings,
     /// How embedding is done.
     pub embedding: EmbeddingSettings,
-    /// How long events are kept.
+    /// Which events there are, and how long they are kept.
     pub events: EventSettings,
+    /// What of flows has to be approved.
+    pub flows: FlowSettings,
     /// What is logged.
     pub log: LogSettings,
     /// The service's limits.
@@ -219,9 +238,14 @@ impl Settings {
             },
             embedding: EmbeddingSettings { batch: resolved.number("embedding.batch") as usize },
             events: EventSettings {
+                memory: resolved.is_on("events.memory"),
                 keep_time: Some(resolved.time("events.keep_time")).filter(|it| !it.is_zero()),
                 keep_count: Some(resolved.number("events.keep_count")).filter(|it| *it > 0),
                 keep_bytes: Some(resolved.number("events.keep_bytes")).filter(|it| *it > 0),
+            },
+            flows: FlowSettings {
+                approval: resolved.is_on("flows.approval"),
+                approvals_dir: approvals_dir(sources.project.root(), sources.environment),
             },
             log: LogSettings {
                 level: resolved.text("log.level"),
@@ -280,6 +304,17 @@ impl Settings {
         if self.limits.body_bytes_max > self.limits.bodies_bytes_max {
             return Err(Error::Conflict {
                 message: "limits.body_bytes_max is larger than limits.bodies_bytes_max, so a body of that size could never be taken; raise the second or lower the first".to_owned(),
+            });
+        }
+        // What is kept from running what a checkout brings must not be off because of a checkout.
+        if !self.flows.approval
+            && let Some(Origin::Config(path)) = self.origin("flows.approval")
+        {
+            return Err(Error::Conflict {
+                message: format!(
+                    "flows.approval is false in {}, which a checkout can change like the flows themselves; take it out there and set WAYPOST_FLOWS_APPROVAL=false for the service",
+                    path.display()
+                ),
             });
         }
         Ok(())

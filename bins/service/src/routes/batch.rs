@@ -12,6 +12,7 @@ use http::header::CONTENT_TYPE;
 use tokio::task::JoinHandle;
 use waypost_api as api;
 use waypost_auth::Scope;
+use waypost_events::Lineage;
 use waypost_memory::{Added, Ready, Store};
 
 use super::parse;
@@ -153,11 +154,11 @@ impl Lines {
         let (store, caller) = (Arc::clone(&self.app.store), self.caller.clone());
         let ready = self.app.writes.run(move || ready_lines(&store, &caller, group)).await;
         self.say_written().await?;
-        let app = Arc::clone(&self.app);
+        let (app, lineage) = (Arc::clone(&self.app), self.caller.lineage());
         let outcome = tokio::spawn(async move {
             let ready = ready?;
-            let store = Arc::clone(&app.store);
-            app.writes.run(move || store_lines(&store, ready)).await
+            let shared = Arc::clone(&app);
+            app.writes.run(move || store_lines(&shared, ready, &lineage)).await
         });
         self.writing = Some(Writing { numbers, outcome });
         Ok(())
@@ -221,15 +222,18 @@ fn ready_lines(store: &Store, caller: &Caller, group: Vec<(u64, Bytes)>) -> Read
 }
 
 /// Stores what is right among the lines; each has its own result.
-fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
-    let mut added = store.add_ready(lines.ready).into_iter();
+fn store_lines(app: &App, lines: ReadyLines, lineage: &Lineage) -> Vec<Stored> {
+    let mut added = app.store.add_ready(lines.ready).into_iter();
     lines
         .checked
         .into_iter()
         .map(|it| {
             it?;
             match added.next() {
-                Some(Ok(Added::New(memory))) => Ok((201, memory.id.get())),
+                Some(Ok(Added::New(memory))) => {
+                    app.tell_added(&memory, lineage.clone());
+                    Ok((201, memory.id.get()))
+                }
                 Some(Ok(Added::Existing(memory))) => Ok((200, memory.id.get())),
                 Some(Err(error)) => Err(error.into()),
                 None => Err(Failure::internal()),

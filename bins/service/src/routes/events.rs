@@ -30,6 +30,7 @@ pub(super) async fn publish(
     let asked: api::PublishRequest = parse(&body.bytes)?;
     let mut draft = wire::event_draft(asked, caller.source())?;
     draft.key = key;
+    draft.lineage = caller.lineage();
     let now = event_time();
     let mut refused = None;
     let begin = |promise: Promise<_>| {

@@ -15,7 +15,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
+use waypost_memory::{Compaction, Reindex, ReindexProgress};
 
 use super::whole;
 use crate::answer::{encode, json};
@@ -47,9 +47,9 @@ pub(super) async fn index(
     let backfill = asked.backfill.unwrap_or(false);
     let slot = app.streams.slot().await?;
     let (sender, mut news) = mpsc::channel(16);
-    let store = Arc::clone(&app.store);
     tokio::task::spawn_blocking(move || {
-        let done = News::Done(reindex(&store, backfill, &sender));
+        let done = News::Done(reindex(&app, &caller, backfill, &sender));
+        drop(app);
         drop(slot);
         if sender.blocking_send(done).is_err() {
             tracing::debug!("who ordered the reindex is gone");
@@ -87,19 +87,21 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 }
 
 fn reindex(
-    store: &Store,
+    app: &App,
+    caller: &Caller,
     backfill: bool,
     news: &mpsc::Sender<News>,
 ) -> Result<api::IndexResult, Failure> {
     let started = Instant::now();
     let mut told: Option<Instant> = None;
-    let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
+    let done = app.store.reindex(Reindex { backfill }, now(), &mut |progress| {
         let due = told.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
         // One place is kept for the end; a client that does not read misses progress, no more.
         if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
             told = Some(Instant::now());
         }
     })?;
+    app.tell_reindexed(&done, caller.lineage());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(wire::reindexed(done, duration_ms))
 }

@@ -31,6 +31,7 @@ pub(super) async fn add(
     let body = whole(&app, request).await?;
     let is_small = body.bytes.len() <= BODY_AT_ONCE_MAX;
     let store = Arc::clone(&app.store);
+    let lineage = caller.lineage();
     let draft = move || {
         let mut asked: api::AddRequest = parse(&body.bytes)?;
         caller.narrow(&mut asked.space)?;
@@ -47,7 +48,10 @@ pub(super) async fn add(
         app.writes.run(move || Ok::<_, Failure>(store.add(draft()?, now()))).await??
     };
     let (status, memory) = match added? {
-        Added::New(memory) => (StatusCode::CREATED, memory),
+        Added::New(memory) => {
+            app.tell_added(&memory, lineage);
+            (StatusCode::CREATED, memory)
+        }
         Added::Existing(memory) => (StatusCode::OK, memory),
     };
     app.added();
@@ -172,6 +176,7 @@ pub(super) async fn link(
     caller.require(Scope::MemoryWrite)?;
     let body = whole(&app, request).await?;
     let store = Arc::clone(&app.store);
+    let telling = Arc::clone(&app);
     app.writes
         .run(move || {
             let asked: api::LinkRequest = parse(&body.bytes)?;
@@ -179,7 +184,10 @@ pub(super) async fn link(
             visible(&store, &caller, from)?;
             visible(&store, &caller, to)?;
             let (status, link) = match store.link(from, to, wire::link_kind(asked.kind), now())? {
-                Linked::New(link) => (StatusCode::CREATED, link),
+                Linked::New(link) => {
+                    telling.tell_linked(&link, caller.lineage());
+                    (StatusCode::CREATED, link)
+                }
                 Linked::Existing(link) => (StatusCode::OK, link),
             };
             Ok(json(status, &wire::link(link)))

@@ -96,7 +96,7 @@ pub(super) async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
     if !peer.ip().to_canonical().is_loopback() {
-        guard::authenticate(&app.tokens, &headers)?.require(Scope::Admin)?;
+        guard::authenticate(&app.tokens, &app.flows.grants, &headers)?.require(Scope::Admin)?;
     }
     let store = Arc::clone(&app.store);
     let of_store = app.reads.run(move || store.status()).await??;

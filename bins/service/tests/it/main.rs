@@ -12,6 +12,7 @@ mod crash;
 mod disk;
 mod events;
 mod example;
+mod flows;
 mod framing;
 mod gate;
 mod index;

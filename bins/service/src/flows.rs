@@ -1,0 +1,204 @@
+//! Flows inside the service: the engine decides, and here is done what it decided.
+//!
+//! One thread (`runner`) gives the engine events and what came of actions. Each action is done on a
+//! thread of its own (`attempt`). A third one looks after the files (`files`).
+
+mod attempt;
+mod files;
+mod going;
+mod grants;
+mod inbox;
+mod post;
+mod runner;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use waypost_events::{Bus, Subscription};
+use waypost_flows::{Effect, Engine, Error, Loader, Notice, Surroundings};
+
+use self::going::Going;
+use self::inbox::{Inbox, Message};
+use crate::failure::chain;
+use crate::settings::{Approval, Options};
+use crate::state::{App, event_time};
+use crate::workers::Wake;
+
+pub(crate) use self::files::start as start_files;
+pub(crate) use self::grants::{Grant, Grants};
+pub(crate) use self::runner::run;
+
+/// Characters of the name that tells this project's idempotency keys from others'.
+const IDENTITY_CHARS: usize = 16;
+
+/// The flows of the project.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    engine: Mutex<Engine>,
+    /// Locked before the engine.
+    loader: Mutex<Loader>,
+    /// Why no file is in force, whatever there is.
+    off: Option<String>,
+    inbox: Arc<Inbox>,
+    going: Arc<Going>,
+    pub(crate) grants: Grants,
+    place: Place,
+    _subscription: Subscription,
+}
+
+/// Where actions are done.
+#[derive(Debug)]
+struct Place {
+    project: PathBuf,
+    files: PathBuf,
+    programs: PathBuf,
+    environment: Vec<(String, String)>,
+    url: String,
+    boot: String,
+}
+
+impl Flows {
+    /// Takes up what an earlier process left. Nothing is done before the runner runs.
+    pub(crate) fn open(
+        options: &Options,
+        events: &Bus,
+        address: SocketAddr,
+        wake: &Arc<Wake>,
+    ) -> anyhow::Result<Self> {
+        let boot = boot();
+        let engine_options = waypost_flows::Options {
+            identity: waypost_auth::random_text(IDENTITY_CHARS)?,
+            head: events.last(),
+            boot: boot.clone(),
+            ..waypost_flows::Options::default()
+        };
+        let engine = Engine::open(&options.data_dir.join("flows"), engine_options, event_time())
+            .context("the runs of flows could not be opened")?;
+        let (approvals, off) = match &options.flows.approval {
+            Approval::In(folder) => (Some(folder.as_path()), None),
+            Approval::Off => (None, None),
+            Approval::Nowhere => {
+                let why = "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME for the service, or WAYPOST_FLOWS_APPROVAL=false to run every flow file as it comes";
+                tracing::warn!(why, "flows are off");
+                (None, Some(why.to_owned()))
+            }
+        };
+        let files = options.project.flows_dir();
+        let loader =
+            Loader::new(&files, approvals).context("the approvals of flows could not be read")?;
+        let told = Arc::clone(wake);
+        Ok(Self {
+            engine: Mutex::new(engine),
+            loader: Mutex::new(loader),
+            off,
+            inbox: Arc::new(Inbox::new(wake)),
+            going: Arc::default(),
+            grants: Grants::default(),
+            place: Place {
+                project: options.project.root().to_owned(),
+                files,
+                programs: options.flows.programs_dir.clone(),
+                environment: options.flows.environment.clone(),
+                url: format!("http://{}", reachable(address)),
+                boot,
+            },
+            _subscription: events.subscribe(Box::new(move |_| told.flowing())),
+        })
+    }
+
+    /// Forgets what is too old, now and then.
+    pub(crate) fn maintain(&self, app: &Arc<App>) -> Result<(), Error> {
+        let mut engine = self.engine.lock();
+        engine.maintain(event_time())?;
+        self.settle(app, &mut engine)
+    }
+
+    /// Brings to disk what the engine decided, and has it done.
+    fn settle(&self, app: &Arc<App>, engine: &mut Engine) -> Result<(), Error> {
+        for effect in engine.commit()? {
+            match effect {
+                Effect::Start(attempt) => {
+                    let output = engine.output_dir(&attempt.id.run);
+                    attempt::start(app, attempt, output);
+                }
+                Effect::Stop(attempt) => self.going.stop(&attempt),
+                Effect::EndOrphan(orphan) => attempt::end_orphan(&self.inbox, orphan),
+                Effect::Announce(notice) => self.announce(app, notice),
+                Effect::RemoveOutput(run) => remove_output(&engine.output_dir(&run)),
+                other => tracing::error!(?other, "the engine wants what the service cannot do"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes an event about flows, without waiting for it.
+    fn announce(&self, app: &App, notice: Notice) {
+        let run = notice.run.clone();
+        let inbox = Arc::clone(&self.inbox);
+        let published = Box::new(move |done: waypost_events::Result<_>| match (done, run) {
+            // One with its key is there: it was said before.
+            (Ok(_) | Err(waypost_events::Error::KeyReused { .. }), Some(run)) => {
+                inbox.put(Message::Announced(run));
+            }
+            (Ok(_), None) => {}
+            (Err(error), _) => {
+                tracing::warn!(error = chain(&error), "an event about a flow was not published");
+            }
+        });
+        if let Err(error) = app.events.queue(notice.draft(), event_time(), published) {
+            tracing::error!(error = chain(&error), "an event about a flow is none");
+        }
+        app.wake.publishing();
+    }
+}
+
+impl Place {
+    fn surroundings<'a>(
+        &'a self,
+        token: &'a str,
+        secret: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Surroundings<'a> {
+        Surroundings {
+            project: &self.project,
+            programs: &self.programs,
+            inherited: &self.environment,
+            url: &self.url,
+            token,
+            secret,
+            grace: waypost_flows::GRACE,
+        }
+    }
+
+    /// A secret is the variable of its name in the service's own environment.
+    fn secret(&self, name: &str) -> Option<String> {
+        self.environment.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone())
+    }
+}
+
+fn remove_output(folder: &std::path::Path) {
+    if let Err(error) = std::fs::remove_dir_all(folder)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "the output of a run that is forgotten could not be removed");
+    }
+}
+
+/// A service that listens everywhere is reached on loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// Names this boot of the machine; empty where the system does not say, and then a process of an
+/// earlier one is told apart by its start alone.
+fn boot() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim().to_owned()
+}

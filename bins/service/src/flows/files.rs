@@ -1,0 +1,63 @@
+//! The folder of flow files: read when it changes.
+
+use std::sync::{Arc, Weak};
+
+use waypost_flows::Watch;
+
+use crate::failure::chain;
+use crate::state::App;
+
+/// Puts in force what there is, and begins to look for changes.
+pub(crate) fn start(app: &Arc<App>) -> std::io::Result<()> {
+    if app.flows.off.is_some() {
+        return Ok(());
+    }
+    // Before the files are read, so that no change falls between.
+    let mut watch = Watch::new(&app.flows.place.files);
+    load(app);
+    // It waits for two seconds at a time, which nobody is to wait for at the end.
+    let shared = Arc::downgrade(app);
+    let files = std::thread::Builder::new().name("flow files".to_owned());
+    files.spawn(move || {
+        loop {
+            let has_changed = watch.wait();
+            let Some(app) = Weak::upgrade(&shared).filter(|it| !it.wake.is_stopping()) else {
+                return;
+            };
+            if has_changed {
+                load(&app);
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// Reads the files, and puts in force what can be.
+pub(crate) fn load(app: &Arc<App>) {
+    let flows = &app.flows;
+    let mut loader = flows.loader.lock();
+    let loaded = match loader.load() {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            tracing::error!(error = chain(&error), "flow files cannot be put in force");
+            return;
+        }
+    };
+    for (file, hash) in &loaded.approved {
+        tracing::info!(file, %hash, "approved: it was there at the project's first start");
+    }
+    for notice in loaded.notices {
+        let value = |name: &str| notice.data.get(name).map(ToString::to_string);
+        let (file, why) = (value("file"), value("why"));
+        tracing::warn!(file, why, "a flow file is not in force as it is");
+        flows.announce(app, notice);
+    }
+    let Some(set) = loaded.flows else { return };
+    for ring in set.rings() {
+        let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
+        tracing::warn!(flows = names.join(" → "), "flows that start each other");
+    }
+    tracing::info!(flows = set.len(), "flows are in force");
+    flows.engine.lock().install(set);
+    app.wake.flowing();
+}

@@ -1,0 +1,85 @@
+//! Actions that go on now, so that they can be ended.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use waypost_flows::{AttemptId, Leader, Orphan, Stop, end_orphans};
+
+/// How long programs may take to end when the service stops, before they are killed.
+const STOP_TIME: Duration = Duration::from_secs(3);
+/// How long the threads of killed ones, and web hooks, are waited for.
+const KILLED_TIME: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Default)]
+pub(super) struct Going {
+    actions: Mutex<HashMap<AttemptId, Action>>,
+    fewer: Condvar,
+}
+
+#[derive(Debug)]
+struct Action {
+    stop: Arc<Stop>,
+    key: String,
+    leader: Option<Leader>,
+}
+
+impl Going {
+    pub(super) fn begin(&self, id: &AttemptId, key: &str, stop: &Arc<Stop>) {
+        let action = Action { stop: Arc::clone(stop), key: key.to_owned(), leader: None };
+        self.actions.lock().insert(id.clone(), action);
+    }
+
+    pub(super) fn spawned(&self, id: &AttemptId, leader: Leader) {
+        if let Some(action) = self.actions.lock().get_mut(id) {
+            action.leader = Some(leader);
+        }
+    }
+
+    pub(super) fn ended(&self, id: &AttemptId) {
+        self.actions.lock().remove(id);
+        self.fewer.notify_all();
+    }
+
+    pub(super) fn stop(&self, id: &AttemptId) {
+        if let Some(action) = self.actions.lock().get(id) {
+            action.stop.stop();
+        }
+    }
+
+    /// Ends all of them, and waits for their threads.
+    pub(super) fn end_all(&self) {
+        for action in self.actions.lock().values() {
+            action.stop.stop();
+        }
+        if self.wait(STOP_TIME) {
+            return;
+        }
+        let actions = self.actions.lock();
+        let left = actions.iter().filter(|(_, it)| it.leader.is_some());
+        let left: Vec<Orphan> = left
+            .map(|(id, it)| Orphan {
+                run: id.run.clone(),
+                leader: it.leader.clone(),
+                idempotency_key: it.key.clone(),
+            })
+            .collect();
+        drop(actions);
+        for orphan in &left {
+            tracing::warn!(run = %orphan.run, "a flow's program did not end and is killed");
+            end_orphans(orphan, Duration::ZERO);
+        }
+        if !self.wait(KILLED_TIME) {
+            let count = self.actions.lock().len();
+            tracing::warn!(count, "actions of flows that did not end in time are left behind");
+        }
+    }
+
+    /// Whether all have ended within that time.
+    fn wait(&self, time_max: Duration) -> bool {
+        let mut actions = self.actions.lock();
+        let are_left = |it: &mut HashMap<AttemptId, Action>| !it.is_empty();
+        !self.fewer.wait_while_for(&mut actions, are_left, time_max).timed_out()
+    }
+}

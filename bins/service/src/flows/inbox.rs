@@ -1,0 +1,43 @@
+//! What the runner is told.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use waypost_flows::{AttemptId, Leader, Report, RunId};
+
+use crate::workers::Wake;
+
+/// Something that happened to an action or a run.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// An action's process is there.
+    Spawned(AttemptId, Leader),
+    /// An action has ended.
+    Ended(AttemptId, Report),
+    /// Nothing is left of what an earlier process began for a run.
+    OrphanEnded(RunId),
+    /// A run's end was published.
+    Announced(RunId),
+}
+
+/// Messages for the runner, in order.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    messages: Mutex<Vec<Message>>,
+    wake: Arc<Wake>,
+}
+
+impl Inbox {
+    pub(super) fn new(wake: &Arc<Wake>) -> Self {
+        Self { messages: Mutex::default(), wake: Arc::clone(wake) }
+    }
+
+    pub(super) fn put(&self, message: Message) {
+        self.messages.lock().push(message);
+        self.wake.flowing();
+    }
+
+    pub(super) fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut *self.messages.lock())
+    }
+}

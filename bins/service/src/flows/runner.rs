@@ -1,0 +1,134 @@
+//! The thread that the engine belongs to.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use waypost_events::{Bus, Event, Pattern, Query};
+use waypost_flows::{Backfill, Engine};
+
+use super::inbox::Message;
+use crate::state::{App, event_time};
+
+/// Events that are decided at once: they go to disk in one batch.
+const EVENTS_AT_ONCE: usize = 256;
+/// How long nothing is decided after something failed.
+const FAILED_REST: Duration = Duration::from_secs(5);
+
+/// Runs flows until the service stops, then ends what goes on. What is ended so is found cut off at
+/// the next start, and done again.
+pub(crate) fn run(app: &Arc<App>) {
+    app.wake.flowing_is_here();
+    while !app.wake.is_stopping() {
+        let goes_on = match catch_unwind(AssertUnwindSafe(|| step(app))) {
+            Ok(Ok(true)) => true,
+            Ok(Ok(false)) => {
+                rest(app);
+                true
+            }
+            Ok(Err(error)) => {
+                tracing::error!(error = format!("{error:#}"), "flows stand still");
+                app.wake.rest(FAILED_REST)
+            }
+            Err(_) => {
+                tracing::error!("deciding what flows do panicked");
+                app.wake.rest(FAILED_REST)
+            }
+        };
+        if !goes_on {
+            break;
+        }
+    }
+    app.flows.going.end_all();
+}
+
+/// Waits until something happens or is due.
+fn rest(app: &App) {
+    let due_ms = app.flows.engine.lock().next_wake_ms();
+    match due_ms {
+        None => std::thread::park(),
+        Some(due_ms) => {
+            let left_ms = due_ms.saturating_sub(event_time());
+            // A millisecond more than none: time is read in whole ones.
+            std::thread::park_timeout(Duration::from_millis(left_ms.max(1)));
+        }
+    }
+}
+
+/// Does what there is to do now; whether there is more of it at once.
+fn step(app: &Arc<App>) -> anyhow::Result<bool> {
+    let flows = &app.flows;
+    let mut engine = flows.engine.lock();
+    // What could not be written the last time goes first, so that it does not grow.
+    flows.settle(app, &mut engine)?;
+    let now_ms = event_time();
+    for message in flows.inbox.take() {
+        match message {
+            Message::Spawned(attempt, leader) => engine.spawned(&attempt, leader),
+            Message::Ended(attempt, report) => engine.ended(&attempt, report, now_ms),
+            Message::OrphanEnded(run) => engine.orphan_ended(&run, now_ms),
+            Message::Announced(run) => engine.announced(&run),
+        }
+    }
+    let offered = offer(&app.events, &mut engine, now_ms);
+    let filled = fill(&app.events, &mut engine, now_ms);
+    engine.wake(now_ms);
+    flows.settle(app, &mut engine)?;
+    Ok(offered? | filled?)
+}
+
+/// Gives the engine the next events; whether there were any.
+fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
+    let cursor = engine.cursor();
+    let read = read(bus, None, cursor, u64::MAX)?;
+    if read.skipped > 0 {
+        let (from, to) = (cursor + 1, cursor + read.skipped);
+        tracing::warn!(from, to, "events that are not kept any more were not seen by flows");
+    }
+    for event in &read.events {
+        engine.offer(event, now_ms);
+    }
+    Ok(!read.events.is_empty())
+}
+
+/// Gives the engine past events that it asks for; whether it asked.
+fn fill(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
+    let Some(backfill) = engine.backfill() else { return Ok(false) };
+    let Backfill { flow, after, until, .. } = &backfill;
+    let Some(entry) = engine.flows().get(flow) else { return Ok(false) };
+    let pattern = entry.flow.trigger.pattern.clone();
+    let read = read(bus, Some(pattern), *after, *until)?;
+    engine.fill(&backfill, &read.events, read.through, now_ms);
+    Ok(true)
+}
+
+#[derive(Debug, Default)]
+struct Read {
+    events: Vec<Event>,
+    /// The last event that was looked at.
+    through: u64,
+    /// Events after the cursor that are gone.
+    skipped: u64,
+}
+
+/// Events after `after`, up to `until`.
+fn read(
+    bus: &Bus,
+    pattern: Option<Pattern>,
+    after: u64,
+    until: u64,
+) -> waypost_events::Result<Read> {
+    let kept_after = after.max(bus.first().saturating_sub(1));
+    let skipped = kept_after - after;
+    if kept_after >= bus.last() || kept_after >= until {
+        return Ok(Read { through: until, skipped, ..Read::default() });
+    }
+    let page = bus.read(&Query {
+        pattern,
+        after: Some(kept_after),
+        before: until.checked_add(1),
+        limit: EVENTS_AT_ONCE,
+        ..Query::default()
+    })?;
+    Ok(Read { events: page.events, through: page.next_after, skipped })
+}

@@ -1,0 +1,271 @@
+//! Flows inside the service: events in, programs run, their ends published.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_api::StreamRequest;
+use waypost_api::client::{Client, Told};
+use waypost_service::Approval;
+
+use crate::program::Program;
+use crate::service::{Service, send};
+
+/// A project with that flow file.
+fn project(yaml: &str) -> TempDir {
+    let folder = TempDir::new().expect("a temporary folder");
+    write_flows(folder.path(), yaml);
+    folder
+}
+
+fn write_flows(project: &Path, yaml: &str) {
+    let flows = project.join(".waypost/flows");
+    fs::create_dir_all(&flows).expect("a folder");
+    // As an editor does it: nobody sees half of it.
+    let unfinished = flows.join("new");
+    fs::write(&unfinished, yaml).expect("a file");
+    fs::rename(&unfinished, flows.join("self-driving.yaml")).expect("it is renamed");
+}
+
+fn start(yaml: &str) -> Service {
+    Service::start_in(project(yaml), |_| {})
+}
+
+fn read(service: &Service, name: &str) -> String {
+    fs::read_to_string(service.folder.path().join(name)).unwrap_or_default()
+}
+
+impl Service {
+    fn emit(&self, kind: &str, data: &Value) -> u64 {
+        let answer = self.post("/api/events", &json!({"type": kind, "data": data}));
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["id"].as_u64().expect("an id")
+    }
+
+    /// Waits for the first event of this type after `after`, and gives its data.
+    fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
+        let client = Client::new(&format!("http://{}", self.address), Some(&self.token));
+        let asked = StreamRequest { pattern: Some(kind.to_owned()), after: Some(after) };
+        let mut found = None;
+        let followed = client.expect("a client").follow_events(&asked, &mut |it| {
+            let Told::Event(event) = it else { panic!("{it:?}") };
+            found = Some(event);
+            Ok(false)
+        });
+        followed.expect("a stream");
+        found.expect("an event")
+    }
+}
+
+fn data(event: &waypost_api::Event) -> Value {
+    serde_json::to_value(&event.data).expect("JSON")
+}
+
+#[test]
+fn a_flow_runs_for_an_event_that_it_wants() {
+    let service = start(
+        r#"
+flows:
+  - name: note
+    trigger: { pattern: "eval:*", condition: data.improved == "true" }
+    actions:
+      - { type: command, command: "printf '%s\n' {{data.agent}} >> agents" }
+      - { type: emit, event: "kanban:done", data: { agent: "{{data.agent}}" } }
+      - { type: memory.add, content: "{{data.agent}} improved" }
+"#,
+    );
+    service.emit("eval:scored", &json!({"agent": "idle", "improved": false}));
+    service.emit("other:thing", &json!({"agent": "other", "improved": true}));
+    let hostile = "a'; touch owned; $(touch owned) `touch owned` \"\n%s";
+    let event = service.emit("eval:scored", &json!({"agent": hostile, "improved": true}));
+    let ended = service.told("flow:*", 0);
+    assert_eq!(ended.kind, "flow:succeeded", "{}", data(&ended));
+    let said = json!({"flow": "note", "run": format!("note.{event}"), "event": event.to_string(), "why": data(&ended)["why"]});
+    assert_eq!(data(&ended), said);
+    assert_eq!((ended.root, ended.cause.as_deref()), (Some(event), Some("note.3")));
+    assert_eq!(read(&service, "agents"), format!("{hostile}\n"));
+    assert!(!service.folder.path().join("owned").exists());
+    let emitted = service.told("kanban:done", 0);
+    assert_eq!(data(&emitted), json!({"agent": hostile}));
+    assert_eq!((emitted.source.as_str(), emitted.root), ("flow note", Some(event)));
+    let memories = service.get("/api/memory").json();
+    assert_eq!(memories[0]["content"], format!("{hostile} improved"));
+}
+
+#[test]
+fn flows_hear_of_memories_unless_that_is_off() {
+    let yaml = r#"
+flows:
+  - name: echo
+    trigger: { pattern: "memory:*" }
+    actions: [{ type: memory.add, content: "after {{data.id | default(\"a link\")}}" }]
+"#;
+    let service = start(yaml);
+    let first = service.add("the first");
+    let added = service.told("memory:added", 0);
+    let said = json!({"id": first, "type": "note", "title": "the first", "space": "default"});
+    assert_eq!(data(&added), said);
+    // What the flow added is an event that does not start it again.
+    let echoed = service.told("memory:added", added.id);
+    assert_eq!(data(&echoed)["title"], format!("after {first}"));
+    assert_eq!(echoed.root, Some(added.id));
+    let second = data(&echoed)["id"].clone();
+    service.post("/api/memory/link", &json!({"from": first, "to": second, "type": "part_of"}));
+    let linked = service.told("memory:linked", 0);
+    assert_eq!(data(&linked), json!({"from": first, "to": second, "type": "part_of"}));
+    service.told("flow:succeeded", linked.id);
+    service.post("/api/memory/index", &json!({}));
+    assert_eq!(data(&service.told("memory:reindexed", 0))["indexed"], 3);
+    let service = service.restart_with(|options| options.events.memory = false);
+    let last = service.emit("a:b", &json!({}));
+    service.add("nobody hears of it");
+    let event = service.emit("a:b", &json!({}));
+    assert_eq!(event, last + 1);
+}
+
+#[test]
+fn a_flow_that_fails_is_published() {
+    let service = start(
+        r#"
+flows:
+  - name: breaks
+    trigger: { pattern: "a:b" }
+    actions: [{ type: command, command: "echo so >&2; exit 3" }]
+"#,
+    );
+    service.emit("a:b", &json!({}));
+    let ended = service.told("flow:*", 0);
+    assert_eq!(ended.kind, "flow:failed");
+    let why = data(&ended)["why"].to_string();
+    assert!(why.contains("exit status 3"), "{why}");
+}
+
+#[test]
+fn what_ran_before_a_restart_is_not_done_again() {
+    let yaml = r#"
+flows:
+  - name: counts
+    trigger: { pattern: "a:b" }
+    actions: [{ type: command, command: "echo {{data.n}} >> numbers" }]
+"#;
+    let service = start(yaml);
+    service.emit("a:b", &json!({"n": 1}));
+    service.told("flow:succeeded", 0);
+    let service = service.restart();
+    let second = service.emit("a:b", &json!({"n": 2}));
+    service.told("flow:succeeded", second);
+    assert_eq!(read(&service, "numbers"), "1\n2\n");
+}
+
+#[test]
+fn a_file_that_changes_is_in_force_at_once_where_nothing_has_to_be_approved() {
+    let flow = |word: &str| {
+        format!(
+            "flows:\n  - name: says\n    trigger: {{ pattern: \"a:b\" }}\n    actions: [{{ type: emit, event: \"said:{word}\" }}]\n"
+        )
+    };
+    let service = start(&flow("old"));
+    service.emit("a:b", &json!({}));
+    assert_eq!(service.told("said:*", 0).kind, "said:old");
+    write_flows(service.folder.path(), "flows: [{ name: broken }]");
+    let invalid = service.told("flow:invalid", 0);
+    assert_eq!(data(&invalid)["file"], "self-driving.yaml");
+    let event = service.emit("a:b", &json!({}));
+    assert_eq!(service.told("said:*", event).kind, "said:old", "the last good one is in force");
+    write_flows(service.folder.path(), &flow("new"));
+    // Until the change was noticed the old one runs.
+    let mut word = "said:old".to_owned();
+    while word == "said:old" {
+        let event = service.emit("a:b", &json!({}));
+        word = service.told("said:*", event).kind;
+    }
+    assert_eq!(word, "said:new");
+}
+
+#[test]
+fn a_file_that_changes_waits_for_approval() {
+    let folder = project(
+        "flows:\n  - { name: one, trigger: { pattern: \"a:b\" }, actions: [{ type: emit, event: \"said:one\" }] }\n",
+    );
+    let approvals = TempDir::new().expect("a temporary folder");
+    let with = |options: &mut waypost_service::Options| {
+        options.flows.approval = Approval::In(approvals.path().join("here"));
+    };
+    let service = Service::start_in(folder, with);
+    write_flows(
+        service.folder.path(),
+        "flows:\n  - { name: two, trigger: { pattern: \"a:b\" }, actions: [{ type: emit, event: \"said:two\" }] }\n",
+    );
+    let needed = service.told("flow:approval-needed", 0);
+    assert_eq!(data(&needed)["file"], "self-driving.yaml");
+    let event = service.emit("a:b", &json!({}));
+    assert_eq!(service.told("said:*", event).kind, "said:one");
+    let service = service.restart_with(with);
+    let event = service.emit("a:b", &json!({}));
+    assert_eq!(service.told("said:*", event).kind, "said:one", "also after a start");
+}
+
+/// A flow whose program leaves its token and waits until somebody lets it go.
+const HOLDS: &str = r#"
+flows:
+  - name: holds
+    trigger: { pattern: "a:b" }
+    actions:
+      - type: command
+        command: |
+          printf '%s' "$WAYPOST_TOKEN" > token.new && mv token.new token
+          while [ ! -e go ]; do sleep 0.02; done
+"#;
+
+fn wait_for(path: &Path) -> String {
+    loop {
+        if let Ok(text) = fs::read_to_string(path) {
+            return text;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_run_has_a_token_of_its_own_that_ends_with_it() {
+    let service = start(HOLDS);
+    let event = service.emit("a:b", &json!({}));
+    let token = wait_for(&service.folder.path().join("token"));
+    assert!(token.starts_with("wpr_") && token.len() == 47, "{token}");
+    let body = json!({"type": "a:b", "data": {}}).to_string();
+    let emit = || service.send("POST", "/api/events", &token, body.as_bytes());
+    let published = emit();
+    assert_eq!(published.status, 201, "{}", published.text());
+    let published = published.json();
+    assert_eq!(published["source"], "flow holds");
+    assert_eq!((&published["root"], &published["cause"]), (&json!(event), &json!("holds.1")));
+    assert_eq!(service.send("GET", "/api/memory", &token, b"").status, 200);
+    for path in ["/api/tokens", "/metrics"] {
+        let answer =
+            send(service.address, "GET", path, &token, &[("forwarded", "for=1.2.3.4")], b"");
+        assert!([200, 403].contains(&answer.status), "{}", answer.text());
+    }
+    assert_eq!(service.send("GET", "/api/tokens", &token, b"").status, 403);
+    fs::write(service.folder.path().join("go"), "").expect("a file");
+    assert_eq!(data(&service.told("flow:*", 0))["run"], "holds.1");
+    assert_eq!(emit().status, 401, "the run has ended");
+    let last = service.emit("c:d", &json!({}));
+    let events = service.get("/api/events?pattern=flow:*").json();
+    assert_eq!(events.as_array().map(Vec::len), Some(1), "it does not start itself: {events}");
+    assert!(last > event);
+}
+
+#[test]
+fn what_a_stop_cuts_off_is_done_again() {
+    let folder = project(HOLDS);
+    let program = Program::start(folder.path());
+    program.send("POST", "/api/events", br#"{"type":"a:b","data":{}}"#);
+    wait_for(&folder.path().join("token"));
+    program.signal("TERM");
+    let (status, log) = program.wait();
+    assert!(status.success(), "{log}");
+    fs::write(folder.path().join("go"), "").expect("a file");
+    let service = Service::start_in(folder, |_| {});
+    assert_eq!(data(&service.told("flow:*", 0))["run"], "holds.1");
+}
