@@ -1,6 +1,7 @@
 //! The command line as clap sees it, and nothing else.
 
 mod events;
+mod flows;
 mod memory;
 mod other;
 
@@ -9,6 +10,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
+pub(crate) use flows::{
+    FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
+};
 pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs,
     LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
@@ -91,6 +95,9 @@ pub(crate) enum Command {
     /// List and follow events
     #[command(subcommand)]
     Events(EventsCommand),
+    /// See what flows do, and order it
+    #[command(subcommand)]
+    Flows(FlowsCommand),
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

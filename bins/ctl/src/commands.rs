@@ -4,6 +4,7 @@ mod completions;
 mod config;
 mod doctor;
 mod events;
+mod flows;
 mod link;
 mod memory;
 mod model;
@@ -41,6 +42,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Backup(args) => transfer::backup(program, &args, output),
         Command::Emit(args) => events::emit(program, &args, output),
         Command::Events(command) => events::events(program, command, output),
+        Command::Flows(command) => flows::run(program, command, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
         Command::Config(command) => config::run(program, &command, output),

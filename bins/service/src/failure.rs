@@ -136,6 +136,36 @@ impl From<waypost_events::Error> for Failure {
     }
 }
 
+impl From<waypost_flows::Error> for Failure {
+    fn from(error: waypost_flows::Error) -> Self {
+        use waypost_flows::Error;
+        let status = match &error {
+            Error::UnknownRun(_) | Error::UnknownFlow(_) => StatusCode::NOT_FOUND,
+            Error::NotFailed(_) => StatusCode::CONFLICT,
+            it if it.is_full() => return full(),
+            _ => {
+                tracing::error!(error = chain(&error), "flows failed");
+                return Self::internal();
+            }
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<waypost_flows::ApprovalError> for Failure {
+    fn from(error: waypost_flows::ApprovalError) -> Self {
+        use waypost_flows::ApprovalError;
+        match &error {
+            ApprovalError::File { .. } => Self::not_found(error.to_string()),
+            ApprovalError::Changed(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+            _ => {
+                tracing::error!(error = chain(&error), "approvals of flows failed");
+                Self::internal()
+            }
+        }
+    }
+}
+
 impl From<waypost_auth::Error> for Failure {
     fn from(error: waypost_auth::Error) -> Self {
         use waypost_auth::ErrorKind;

@@ -4,6 +4,7 @@
 //! thread of its own (`attempt`). A third one looks after the files (`files`).
 
 mod attempt;
+mod desk;
 mod files;
 mod going;
 mod grants;

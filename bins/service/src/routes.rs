@@ -2,6 +2,7 @@
 
 mod batch;
 mod events;
+mod flows;
 mod index;
 mod memory;
 mod operation;
@@ -48,6 +49,18 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/events", get(events::list).post(events::publish))
         .route("/api/events/stream", get(stream::stream))
         .route("/api/events/{id}", get(events::get))
+        .route("/api/flows", get(flows::list))
+        .route("/api/flows/runs", get(flows::runs))
+        .route("/api/flows/runs/{id}", get(flows::run))
+        .route("/api/flows/runs/{id}/retry", post(flows::retry))
+        .route("/api/flows/runs/{id}/cancel", post(flows::cancel))
+        .route("/api/flows/why", get(flows::why))
+        .route("/api/flows/files/{name}", get(flows::file))
+        .route("/api/flows/files/{name}/allow", post(flows::allow))
+        .route("/api/flows/{name}/test", post(flows::test))
+        .route("/api/flows/{name}/replay", post(flows::replay))
+        .route("/api/flows/{name}/pause", post(flows::pause))
+        .route("/api/flows/{name}/resume", post(flows::resume))
         .route("/api/tokens", get(token::list).post(token::create))
         .route("/api/tokens/{id}", delete(token::revoke))
         .route("/healthz", get(operation::healthz))

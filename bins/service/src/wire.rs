@@ -1,5 +1,7 @@
 //! Between the domain's types and the wire's: plain functions, nothing else.
 
+pub(crate) mod flows;
+
 use std::collections::BTreeMap;
 
 use waypost_api as api;
@@ -331,26 +333,33 @@ pub(crate) fn event_draft(
     it: api::PublishRequest,
     source: String,
 ) -> Result<events::Draft, Failure> {
-    let refused = |pointer: String, why: String| Failure::from(api::Problem::field(pointer, why));
-    let kind: events::EventType = it
-        .kind
-        .parse()
-        .map_err(|why: events::InvalidType| refused("/type".to_owned(), why.to_string()))?;
+    let kind = event_type(&it.kind)?;
     if kind.is_reserved() {
         let why = format!("the namespace {} is the service's own; take another", kind.namespace());
-        return Err(refused("/type".to_owned(), why));
+        return Err(api::Problem::field("/type", why).into());
     }
+    Ok(events::Draft::new(kind, data(it.data)?, source))
+}
+
+pub(crate) fn event_type(text: &str) -> Result<events::EventType, Failure> {
+    let refused = |why: events::InvalidType| api::Problem::field("/type", why.to_string()).into();
+    text.parse().map_err(refused)
+}
+
+pub(crate) fn data(it: api::EventData) -> Result<events::Data, Failure> {
     let mut data = events::Data::default();
-    for (key, value) in it.data.0 {
+    for (key, value) in it.0 {
         let value = match value {
             api::Scalar::String(text) => events::Value::Text(text),
             api::Scalar::Bool(value) => events::Value::Text(value.to_string()),
             api::Scalar::Number(number) => event_number(&number).into(),
         };
-        data.insert(&key, value)
-            .map_err(|it| refused(format!("/data/{}", api::escape_pointer(&it.key)), it.what))?;
+        data.insert(&key, value).map_err(|it| {
+            let pointer = format!("/data/{}", api::escape_pointer(&it.key));
+            Failure::from(api::Problem::field(pointer, it.what))
+        })?;
     }
-    Ok(events::Draft::new(kind, data, source))
+    Ok(data)
 }
 
 fn event_number(number: &serde_json::Number) -> events::Number {
@@ -362,16 +371,20 @@ fn event_number(number: &serde_json::Number) -> events::Number {
         .unwrap_or_else(|| 0_u64.into())
 }
 
-pub(crate) fn event(it: events::Event) -> api::Event {
+pub(crate) fn event_data(it: &events::Data) -> api::EventData {
     let value = |value: &events::Value| match value {
         events::Value::Text(text) => api::Scalar::String(text.clone()),
         events::Value::Number(number) => api::Scalar::Number(number.to_json()),
     };
-    let data = it.data.iter().map(|(key, it)| (key.to_owned(), value(it))).collect();
+    api::EventData(it.iter().map(|(key, it)| (key.to_owned(), value(it))).collect())
+}
+
+pub(crate) fn event(it: events::Event) -> api::Event {
+    let data = event_data(&it.data);
     api::Event {
         id: it.id,
         kind: it.kind.as_str().to_owned(),
-        data: api::EventData(data),
+        data,
         time: api::Time(i64::try_from(it.time_ms).unwrap_or(i64::MAX)),
         source: it.source,
         root: it.lineage.root,

@@ -18,6 +18,7 @@ mod answer;
 mod bus;
 mod error;
 mod events;
+mod flows;
 
 use std::io::{Read, Write};
 use std::net::IpAddr;

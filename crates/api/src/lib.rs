@@ -7,6 +7,7 @@
 #[cfg(feature = "client")]
 pub mod client;
 mod events;
+mod flows;
 pub mod limits;
 mod memory;
 #[cfg(feature = "openapi")]
@@ -22,6 +23,11 @@ mod tokens;
 mod wire;
 
 pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
+pub use flows::{
+    AllowRequest, EventRange, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo, FlowTest,
+    FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction, PlannedPost, PlannedProgram,
+    Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest, WhyRequest,
+};
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::{
     AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportResult,

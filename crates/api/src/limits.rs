@@ -1,9 +1,10 @@
 //! The limits of the contract, and the one place that checks requests against them.
 
 use crate::{
-    AddRequest, CompactRequest, EventsRequest, FieldError, IndexRequest, LinkRequest, LinksRequest,
-    ListRequest, NewTokenRequest, PatchRequest, PublishRequest, Scalar, SearchRequest,
-    StreamRequest,
+    AddRequest, AllowRequest, CompactRequest, EventsRequest, FieldError, FlowTestRequest,
+    IndexRequest, LinkRequest, LinksRequest, ListRequest, NewTokenRequest, PatchRequest,
+    PauseRequest, PublishRequest, ReplayRequest, RunsRequest, Scalar, SearchRequest, StreamRequest,
+    WhyRequest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,7 +44,7 @@ pub const METADATA_KEY_CHARS_MAX: usize = 64;
 pub const METADATA_BYTES_MAX: usize = 16 << 10;
 /// Steps of a walk along links.
 pub const DEPTH_MAX: u64 = 16;
-/// Characters of a token's note.
+/// Characters of a token's note, and of why a flow is paused.
 pub const NOTE_CHARS_MAX: usize = 256;
 
 /// A request whose values have limits.
@@ -327,6 +328,50 @@ impl Check for EventsRequest {
 
 impl Check for StreamRequest {
     fn check(&self, _faults: &mut Faults) {}
+}
+
+impl Check for FlowTestRequest {
+    // What an event may be is the bus's business.
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+impl Check for RunsRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("limit", self.limit, LIMIT_MAX);
+    }
+}
+
+impl Check for ReplayRequest {
+    fn check(&self, faults: &mut Faults) {
+        if let (Some(after), Some(until)) = (self.after, self.until)
+            && until <= after
+        {
+            faults.add("until", "must be above `after`");
+        }
+    }
+}
+
+impl Check for WhyRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("event", Some(self.event), ID_MAX);
+    }
+}
+
+impl Check for AllowRequest {
+    fn check(&self, faults: &mut Faults) {
+        let is_hash = self.hash.len() == 64 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());
+        if !is_hash {
+            faults.add("hash", "must be the SHA-256 of the text, 64 hexadecimal digits");
+        }
+    }
+}
+
+impl Check for PauseRequest {
+    fn check(&self, faults: &mut Faults) {
+        if let Some(why) = &self.why {
+            faults.chars("why", why, NOTE_CHARS_MAX);
+        }
+    }
 }
 
 impl Check for NewTokenRequest {

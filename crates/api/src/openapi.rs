@@ -6,20 +6,30 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, Event, EventsRequest, Health, Hit,
+    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, Event, EventsRequest,
+    FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit,
     ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
     ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest,
-    Problem, PublishRequest, Published, Readiness, SEARCH_MODE_HEADER, SearchRequest, Status,
-    StreamRequest, TokenCreated, TokenInfo, Version,
+    PauseRequest, Problem, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run,
+    RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo,
+    Version, WhyRequest,
 };
 
 #[derive(OpenApi)]
 #[openapi(components(schemas(
     AddRequest,
+    AllowRequest,
     BatchResult,
     CompactRequest,
     CompactResult,
     Event,
+    FlowFileInfo,
+    FlowFileTexts,
+    FlowInfo,
+    FlowTest,
+    FlowTestRequest,
+    FlowWhy,
+    Flows,
     Health,
     Hit,
     ImportResult,
@@ -31,10 +41,14 @@ use crate::{
     Memory,
     NewTokenRequest,
     PatchRequest,
+    PauseRequest,
     Problem,
     PublishRequest,
     Published,
     Readiness,
+    Replay,
+    ReplayRequest,
+    Run,
     SearchRequest,
     Status,
     TokenCreated,
@@ -67,7 +81,7 @@ pub fn document() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Waypost",
-            "description": "A local memory that is searched by words and by meaning, and a durable bus of events.",
+            "description": "A local memory that is searched by words and by meaning, a durable bus of events, and flows that run on it.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "MIT OR Apache-2.0" },
         },
@@ -109,6 +123,7 @@ fn tag(path: &str) -> &'static str {
     match path.split('/').nth(2) {
         Some("memory") => "memory",
         Some("events") => "events",
+        Some("flows") => "flows",
         Some("tokens") => "tokens",
         _ => "operation",
     }
@@ -116,14 +131,14 @@ fn tag(path: &str) -> &'static str {
 
 fn parameters(route: &Route) -> Vec<Value> {
     let mut parameters = Vec::new();
-    if route.path.contains("{id}") {
-        let schema = match tag(route.path) {
-            "tokens" => json!({ "type": "string" }),
-            _ => {
+    for name in route.path.split('/').filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')) {
+        let schema = match (tag(route.path), name) {
+            ("memory" | "events", "id") => {
                 json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": crate::limits::ID_MAX })
             }
+            _ => json!({ "type": "string" }),
         };
-        parameters.push(json!({ "name": "id", "in": "path", "required": true, "schema": schema }));
+        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
     let query = match route.query {
         Some("ListRequest") => ListRequest::into_params(|| None),
@@ -131,6 +146,8 @@ fn parameters(route: &Route) -> Vec<Value> {
         Some("LinkRequest") => LinkRequest::into_params(|| None),
         Some("EventsRequest") => EventsRequest::into_params(|| None),
         Some("StreamRequest") => StreamRequest::into_params(|| None),
+        Some("RunsRequest") => RunsRequest::into_params(|| None),
+        Some("WhyRequest") => WhyRequest::into_params(|| None),
         _ => Vec::new(),
     };
     parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));

@@ -90,6 +90,8 @@ const BASE: Route = Route {
 const WRITE: Access = Access::Scope(Scope::MemoryWrite);
 const READ_EVENTS: Access = Access::Scope(Scope::EventsRead);
 const PUBLISH: Access = Access::Scope(Scope::EventsPublish);
+const READ_FLOWS: Access = Access::Scope(Scope::FlowsRead);
+const RUN_FLOWS: Access = Access::Scope(Scope::FlowsRun);
 const ADMIN: Access = Access::Scope(Scope::Admin);
 
 /// Every route.
@@ -312,6 +314,125 @@ pub const ROUTES: &[Route] = &[
         access: READ_EVENTS,
         answers: &[answer(200, "The event", Payload::Json("Event"))],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/flows",
+        operation: "listFlows",
+        summary: "List flows and flow files, and how they are doing",
+        access: READ_FLOWS,
+        answers: &[answer(200, "All of them", Payload::Json("Flows"))],
+        ..BASE
+    },
+    Route {
+        path: "/api/flows/runs",
+        operation: "listRuns",
+        summary: "List runs of flows, the newest first",
+        access: READ_FLOWS,
+        query: Some("RunsRequest"),
+        answers: &[answer(200, "The runs", Payload::Array("Run"))],
+        ..BASE
+    },
+    Route {
+        path: "/api/flows/runs/{id}",
+        operation: "getRun",
+        summary: "Get a run, with what its programs wrote",
+        access: READ_FLOWS,
+        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/runs/{id}/retry",
+        operation: "retryRun",
+        summary: "Have a run that failed go on with the action that it was at",
+        access: RUN_FLOWS,
+        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        problems: &[404, 409, 507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/runs/{id}/cancel",
+        operation: "cancelRun",
+        summary: "End a run, whatever it does or waits for",
+        access: RUN_FLOWS,
+        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        problems: &[404, 409, 507],
+        ..BASE
+    },
+    Route {
+        path: "/api/flows/why",
+        operation: "whyFlows",
+        summary: "Tell what each flow makes of an event",
+        access: READ_FLOWS,
+        query: Some("WhyRequest"),
+        answers: &[answer(200, "Each flow, in the order of the files", Payload::Array("FlowWhy"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/flows/files/{name}",
+        operation: "getFlowFile",
+        summary: "Get the text of a flow file that is in force, and the one in the folder",
+        access: READ_FLOWS,
+        answers: &[answer(200, "Both", Payload::Json("FlowFileTexts"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/files/{name}/allow",
+        operation: "allowFlowFile",
+        summary: "Approve the content of a flow file; it is in force then",
+        access: ADMIN,
+        body: Payload::Json("AllowRequest"),
+        answers: &[answer(200, "The file", Payload::Json("FlowFileInfo"))],
+        problems: &[404, 409],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/{name}/test",
+        operation: "testFlow",
+        summary: "Tell what a flow would do for an event; nothing is done",
+        access: RUN_FLOWS,
+        body: Payload::Json("FlowTestRequest"),
+        answers: &[answer(200, "What it would do", Payload::Json("FlowTest"))],
+        problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/{name}/replay",
+        operation: "replayFlow",
+        summary: "Run a flow for past events, or tell for which it would run",
+        access: RUN_FLOWS,
+        body: Payload::Json("ReplayRequest"),
+        answers: &[answer(200, "What is decided", Payload::Json("Replay"))],
+        problems: &[404, 507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/{name}/pause",
+        operation: "pauseFlow",
+        summary: "Begin nothing of a flow; its runs wait",
+        access: RUN_FLOWS,
+        body: Payload::OptionalJson("PauseRequest"),
+        answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
+        problems: &[404, 507],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/flows/{name}/resume",
+        operation: "resumeFlow",
+        summary: "Take a paused flow up again",
+        access: RUN_FLOWS,
+        answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
+        problems: &[404, 507],
         ..BASE
     },
     Route {

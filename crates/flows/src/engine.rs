@@ -70,6 +70,13 @@ pub enum Error {
     NotFailed(RunId),
 }
 
+impl Error {
+    /// Whether there is no room on the disk: make some, and commit again.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Log(waypost_log::Error::Full))
+    }
+}
+
 impl Engine {
     /// Opens the journal in `dir`, making it if need be, and takes up what an earlier process left.
     /// `dir` is the engine's own: the journal is in `log`, output in `output`.

@@ -14,7 +14,8 @@ use crate::program::Program;
 /// How long to wait before a connection that broke is made again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> Result<()> {
+/// What `--data` and `--set` say together.
+pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
     let mut data: Vec<(String, Scalar)> = Vec::new();
     let mut take = |pairs: Vec<(String, Scalar)>| {
         for (key, value) in pairs {
@@ -25,13 +26,18 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
         }
         Ok(())
     };
-    for text in &args.data {
+    for text in texts {
         take(pairs::split(text).map_err(|it| Failure::usage(format!("--data: {it}")))?)?;
     }
-    for text in &args.set {
+    for text in wholes {
         take(vec![pairs::whole(text).map_err(|it| Failure::usage(format!("--set: {it}")))?])?;
     }
-    let request = PublishRequest { kind: args.name.clone(), data: EventData(data) };
+    Ok(EventData(data))
+}
+
+pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> Result<()> {
+    let data = data(&args.data, &args.set)?;
+    let request = PublishRequest { kind: args.name.clone(), data };
     let stored = program.client()?.publish(&request, args.idempotency_key.as_deref())?;
     let did = match stored {
         Stored::New(_) => "published",

@@ -3,6 +3,7 @@
 mod alone;
 mod ctl;
 mod events;
+mod flows;
 mod reference;
 mod service;
 mod together;

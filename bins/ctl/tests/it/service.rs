@@ -17,12 +17,21 @@ impl Service {
     pub(crate) fn start() -> Self {
         let folder = tempfile::tempdir().expect("the service plays along");
         fs::create_dir(folder.path().join(".waypost")).expect("the service plays along");
-        Self::start_in(folder)
+        Self::start_in(folder, |_, _| {})
     }
 
-    fn start_in(folder: TempDir) -> Self {
-        let options =
+    /// With what is changed in its folder and its options.
+    pub(crate) fn start_with(change: impl FnOnce(&Path, &mut waypost_service::Options)) -> Self {
+        Self::start_in(tempfile::tempdir().expect("the service plays along"), change)
+    }
+
+    fn start_in(
+        folder: TempDir,
+        change: impl FnOnce(&Path, &mut waypost_service::Options),
+    ) -> Self {
+        let mut options =
             waypost_service::Options::for_project(folder.path()).expect("the service plays along");
+        change(folder.path(), &mut options);
         let running = waypost_service::start(&options).expect("the service plays along");
         let url = format!("http://{}", running.address());
         Self { folder, url, running: Some(running) }

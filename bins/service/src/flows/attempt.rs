@@ -11,6 +11,7 @@ use waypost_flows::{
 };
 use waypost_memory::Added;
 
+use super::desk::file_name;
 use super::inbox::{Inbox, Message};
 use super::post::post;
 use crate::failure::chain;
@@ -101,7 +102,7 @@ fn run(app: &App, attempt: &Attempt, program: &Program, stop: &Stop, output: &Pa
     };
     let finished = run_program(program, &flows.place.boot, stop, spawned);
     let save = |captured: &Captured, stream: &str| {
-        let name = format!("{}.{}.{stream}", attempt.id.step, attempt.id.attempt);
+        let name = file_name(attempt.id.step, attempt.id.attempt, stream);
         if let Err(error) = captured.save(&output.join(name)) {
             tracing::warn!(run = %attempt.id.run, %error, "what a program wrote was not saved");
         }

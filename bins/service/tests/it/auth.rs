@@ -24,6 +24,18 @@ const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/api/memory/export", "", "memory:read"),
     ("POST", "/api/memory/import", EMPTY_EXPORT, "memory:write"),
     ("POST", "/api/memory/compact", "", "admin"),
+    ("GET", "/api/flows", "", "flows:read"),
+    ("GET", "/api/flows/runs", "", "flows:read"),
+    ("GET", "/api/flows/runs/a.1", "", "flows:read"),
+    ("GET", "/api/flows/why?event=1", "", "flows:read"),
+    ("GET", "/api/flows/files/a.yaml", "", "flows:read"),
+    ("POST", "/api/flows/runs/a.1/retry", "", "flows:run"),
+    ("POST", "/api/flows/runs/a.1/cancel", "", "flows:run"),
+    ("POST", "/api/flows/a/test", r#"{"type":"a:b"}"#, "flows:run"),
+    ("POST", "/api/flows/a/replay", "{}", "flows:run"),
+    ("POST", "/api/flows/a/pause", "", "flows:run"),
+    ("POST", "/api/flows/a/resume", "", "flows:run"),
+    ("POST", "/api/flows/files/a.yaml/allow", "{}", "admin"),
     ("GET", "/api/tokens", "", "admin"),
     ("POST", "/api/tokens", r#"{"scopes":["admin"]}"#, "admin"),
     ("DELETE", "/api/tokens/aaaaaaaaaa", "", "admin"),
@@ -120,9 +132,17 @@ fn a_scope_opens_its_own_routes_and_no_other() {
     service.add("two");
     let read = service.new_token(&["memory:read"], None);
     let write = service.new_token(&["memory:write"], None);
+    let look = service.new_token(&["flows:read"], None);
+    let run = service.new_token(&["flows:run"], None);
     let other = service.new_token(&["context:read", "events:publish"], None);
     for (method, path, body, scope) in ROUTES {
-        for (token, has) in [(&read, "memory:read"), (&write, "memory:write"), (&other, "-")] {
+        for (token, has) in [
+            (&read, "memory:read"),
+            (&write, "memory:write"),
+            (&look, "flows:read"),
+            (&run, "flows:run"),
+            (&other, "-"),
+        ] {
             let answer = service.send(method, path, token, body.as_bytes());
             if has == *scope {
                 assert!(answer.status < 400 || answer.status == 404, "{method} {path} {has}");

@@ -13,13 +13,13 @@ use crate::program::Program;
 use crate::service::{Service, send};
 
 /// A project with that flow file.
-fn project(yaml: &str) -> TempDir {
+pub(crate) fn project(yaml: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     write_flows(folder.path(), yaml);
     folder
 }
 
-fn write_flows(project: &Path, yaml: &str) {
+pub(crate) fn write_flows(project: &Path, yaml: &str) {
     let flows = project.join(".waypost/flows");
     fs::create_dir_all(&flows).expect("a folder");
     // As an editor does it: nobody sees half of it.
@@ -28,7 +28,7 @@ fn write_flows(project: &Path, yaml: &str) {
     fs::rename(&unfinished, flows.join("self-driving.yaml")).expect("it is renamed");
 }
 
-fn start(yaml: &str) -> Service {
+pub(crate) fn start(yaml: &str) -> Service {
     Service::start_in(project(yaml), |_| {})
 }
 
@@ -37,14 +37,14 @@ fn read(service: &Service, name: &str) -> String {
 }
 
 impl Service {
-    fn emit(&self, kind: &str, data: &Value) -> u64 {
+    pub(crate) fn emit(&self, kind: &str, data: &Value) -> u64 {
         let answer = self.post("/api/events", &json!({"type": kind, "data": data}));
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json()["id"].as_u64().expect("an id")
     }
 
     /// Waits for the first event of this type after `after`, and gives its data.
-    fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
+    pub(crate) fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
         let client = Client::new(&format!("http://{}", self.address), Some(&self.token));
         let asked = StreamRequest { pattern: Some(kind.to_owned()), after: Some(after) };
         let mut found = None;
@@ -58,7 +58,7 @@ impl Service {
     }
 }
 
-fn data(event: &waypost_api::Event) -> Value {
+pub(crate) fn data(event: &waypost_api::Event) -> Value {
     serde_json::to_value(&event.data).expect("JSON")
 }
 
@@ -207,7 +207,7 @@ fn a_file_that_changes_waits_for_approval() {
 }
 
 /// A flow whose program leaves its token and waits until somebody lets it go.
-const HOLDS: &str = r#"
+pub(crate) const HOLDS: &str = r#"
 flows:
   - name: holds
     trigger: { pattern: "a:b" }
@@ -218,7 +218,7 @@ flows:
           while [ ! -e go ]; do sleep 0.02; done
 "#;
 
-fn wait_for(path: &Path) -> String {
+pub(crate) fn wait_for(path: &Path) -> String {
     loop {
         if let Ok(text) = fs::read_to_string(path) {
             return text;

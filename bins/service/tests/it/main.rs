@@ -12,6 +12,8 @@ mod crash;
 mod disk;
 mod events;
 mod example;
+mod flow_crash;
+mod flow_routes;
 mod flows;
 mod framing;
 mod gate;

@@ -1,0 +1,268 @@
+//! `flows`.
+
+mod check;
+mod plan;
+
+use std::io::{self, BufRead, IsTerminal};
+
+use waypost_api::{FlowWhy, PauseRequest, ReplayRequest, Run, RunState, RunsRequest};
+use waypost_flows::{DiffLine, diff};
+
+use crate::cli::{FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// Lines around a change that are shown.
+const AROUND: usize = 3;
+
+pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output) -> Result<()> {
+    match command {
+        FlowsCommand::List => list(program, output),
+        FlowsCommand::Check(args) => check::check(program, &args, output),
+        FlowsCommand::Test(args) => plan::test(program, &args, output),
+        FlowsCommand::Runs(args) => runs(program, args, output),
+        FlowsCommand::Show(args) => show(&program.client()?.flow_run(&args.run)?, output),
+        FlowsCommand::Retry(args) => told(&program.client()?.retry_run(&args.run)?, output),
+        FlowsCommand::Cancel(args) => told(&program.client()?.cancel_run(&args.run)?, output),
+        FlowsCommand::Replay(args) => replay(program, &args, output),
+        FlowsCommand::Why(args) => why(&program.client()?.why(args.event)?, output),
+        FlowsCommand::Allow(args) => allow(program, &args, output),
+        FlowsCommand::Pause(args) => {
+            let request = PauseRequest { why: args.why };
+            let flow = program.client()?.pause_flow(&args.flow, &request)?;
+            answer(&flow, &format!("paused {}", flow.name), output)
+        }
+        FlowsCommand::Resume(args) => {
+            let flow = program.client()?.resume_flow(&args.flow)?;
+            answer(&flow, &format!("resumed {}", flow.name), output)
+        }
+    }
+}
+
+fn answer(value: &impl serde::Serialize, line: &str, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(value)?;
+    } else {
+        output.line(line)?;
+    }
+    Ok(())
+}
+
+fn list(program: &Program, output: &mut Output) -> Result<()> {
+    let found = program.client()?.flows()?;
+    if output.is_json() {
+        output.document(&found)?;
+        return Ok(());
+    }
+    if let Some(off) = &found.off {
+        output.warn(&format!("no flow is in force: {off}"));
+    }
+    let rows: Vec<_> = found
+        .flows
+        .iter()
+        .map(|it| {
+            let (look, state) = match it {
+                _ if !it.enabled => (Look::Dim, "off".to_owned()),
+                _ if it.paused.is_some() => (Look::Warn, "paused".to_owned()),
+                _ if it.throttled_since.is_some() => (Look::Warn, "throttled".to_owned()),
+                _ if it.running + it.queued + it.waiting == 0 => (Look::Plain, "ready".to_owned()),
+                _ => {
+                    let waiting = it.queued + it.waiting;
+                    (Look::Plain, format!("{} running, {waiting} waiting", it.running))
+                }
+            };
+            vec![
+                (Look::Name, it.name.clone()),
+                (look, state),
+                (Look::Plain, it.pattern.clone()),
+                (Look::Dim, it.file.clone()),
+                (Look::Plain, it.condition.clone().unwrap_or_default()),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        output.note("no flows; they are read from .waypost/flows/*.yaml");
+    } else {
+        output.table(&["FLOW", "STATE", "PATTERN", "FILE", "CONDITION"], &rows)?;
+    }
+    for file in &found.files {
+        if let Some(problem) = &file.problem {
+            let kept =
+                if file.in_force.is_some() { "an earlier one is in force" } else { "not in force" };
+            output.warn(&format!("{} ({kept}): {problem}", file.name));
+        }
+    }
+    Ok(())
+}
+
+fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<()> {
+    let FlowsRunsArgs { flow, state, limit } = args;
+    let runs = program.client()?.flow_runs(&RunsRequest { flow, state, limit })?;
+    if output.is_json() {
+        output.document(&runs)?;
+        return Ok(());
+    }
+    if runs.is_empty() {
+        output.note("no such runs");
+        return Ok(());
+    }
+    let rows: Vec<_> = runs
+        .iter()
+        .map(|it| {
+            vec![
+                (Look::Name, it.id.clone()),
+                (look(it.state), it.state.as_str().to_owned()),
+                (Look::Plain, it.kind.clone()),
+                (Look::Dim, it.created_at.to_string()),
+                (Look::Dim, it.tries.len().to_string()),
+                (Look::Plain, it.why.clone().unwrap_or_default()),
+            ]
+        })
+        .collect();
+    output.table(&["RUN", "STATE", "EVENT", "CREATED", "TRIES", "WHY"], &rows)?;
+    Ok(())
+}
+
+fn look(state: RunState) -> Look {
+    match state {
+        RunState::Failed | RunState::Dead => Look::Bad,
+        RunState::Cancelled | RunState::Skipped => Look::Warn,
+        RunState::Succeeded => Look::Bold,
+        _ => Look::Plain,
+    }
+}
+
+fn told(run: &Run, output: &mut Output) -> Result<()> {
+    answer(run, &format!("{} is {}", run.id, run.state.as_str()), output)
+}
+
+fn show(run: &Run, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(run)?;
+        return Ok(());
+    }
+    let why = run.why.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    output.styled(&[
+        (Look::Name, &run.id),
+        (Look::Plain, " "),
+        (look(run.state), run.state.as_str()),
+        (Look::Plain, &why),
+    ])?;
+    let event = format!("for {} #{}, created {}", run.kind, run.event, run.created_at);
+    output.styled(&[(Look::Dim, &event)])?;
+    for tried in &run.tries {
+        let head = format!("action {}, try {}: ", tried.action, tried.attempt);
+        let rest = format!(", {} ms, until {}", tried.took_ms, tried.at);
+        output.styled(&[(Look::Bold, &head), (Look::Plain, &tried.detail), (Look::Dim, &rest)])?;
+        for (name, text) in [("stdout", &tried.stdout), ("stderr", &tried.stderr)] {
+            if let Some(text) = text {
+                output.styled(&[(Look::Dim, name)])?;
+                output.text(text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Result<()> {
+    let request = ReplayRequest { after: args.after, until: args.until, dry_run: args.dry_run };
+    let done = program.client()?.replay_flow(&args.flow, &request)?;
+    let (after, until) = (done.range.after, done.range.until);
+    let what = match done.replay {
+        Some(number) => format!("replay {number} of {}", done.flow),
+        None => format!("{} would run", done.flow),
+    };
+    let line = format!("{what} for {} events after #{after} up to #{until}", done.wanted);
+    answer(&done, &line, output)
+}
+
+fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(&all)?;
+        return Ok(());
+    }
+    for it in all {
+        explain(it, output)?;
+    }
+    if all.is_empty() {
+        output.note("no flow is in force");
+    }
+    Ok(())
+}
+
+/// What a flow makes of an event, in a line and one for each comparison.
+fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
+    let verdict = match (&it.run, &it.stopped) {
+        (Some(run), _) => format!("  ran: {} is {}", run.id, run.state.as_str()),
+        (None, _) if !it.selects => "  no: another type of event".to_owned(),
+        (None, _) if !it.enabled => "  no: the flow is off".to_owned(),
+        (None, Some(stopped)) => format!("  no: {stopped}"),
+        (None, None) if it.wants => "  yes".to_owned(),
+        (None, None) => "  no: its condition does not hold".to_owned(),
+    };
+    output.styled(&[(Look::Name, &it.flow), (Look::Plain, &verdict)])?;
+    for finding in it.findings.iter().filter(|_| it.selects) {
+        let truth = format!("    {:7} ", finding.truth);
+        let because = format!("  ({})", finding.because);
+        output.styled(&[
+            (Look::Bold, &truth),
+            (Look::Plain, &finding.text),
+            (Look::Dim, &because),
+        ])?;
+    }
+    Ok(())
+}
+
+fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
+    let client = program.client()?;
+    let texts = client.flow_file(&args.file)?;
+    if !output.is_json() {
+        show_difference(&diff(&texts.in_force, &texts.found), output)?;
+        output.flush()?;
+    }
+    if !args.yes && !is_wanted(&args.file, output)? {
+        return Err(Failure::new(format!("{} was not allowed", args.file)));
+    }
+    // By the hash of what was shown: what has changed since is not allowed by this.
+    let file = client.allow_flow_file(&args.file, &texts.hash)?;
+    let line = match &file.problem {
+        None => format!("allowed {}; it is in force", file.name),
+        Some(problem) => format!("allowed {}; it is not in force: {problem}", file.name),
+    };
+    answer(&file, &line, output)
+}
+
+fn is_wanted(file: &str, output: &mut Output) -> Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage("nobody can be asked; look at it and say --yes"));
+    }
+    output.note(&format!("allow {file} as it is? [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
+    let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
+    let mut last_shown = None;
+    for (idx, line) in lines.iter().enumerate() {
+        let near = idx.saturating_sub(AROUND)..(idx + AROUND + 1).min(lines.len());
+        if !lines[near].iter().any(is_change) {
+            continue;
+        }
+        if last_shown.is_some_and(|it: usize| it + 1 < idx) {
+            output.styled(&[(Look::Dim, "  …")])?;
+        }
+        last_shown = Some(idx);
+        match line {
+            DiffLine::Same(text) => output.styled(&[(Look::Plain, "  "), (Look::Plain, text)])?,
+            DiffLine::Removed(text) => output.styled(&[(Look::Bad, "- "), (Look::Bad, text)])?,
+            DiffLine::Added(text) => output.styled(&[(Look::Name, "+ "), (Look::Name, text)])?,
+        }
+    }
+    if last_shown.is_none() {
+        output.note("it is the same as what is in force");
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `flows check`: reads flow files without a service.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use waypost_flows::{FlowFile, FlowSet};
+
+use crate::cli::FlowsCheckArgs;
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// What was found in a file.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Checked {
+    file: String,
+    flows: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem {
+    line: usize,
+    column: usize,
+    message: String,
+}
+
+pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Output) -> Result<()> {
+    let files = if args.files.is_empty() { project_files(program)? } else { args.files.clone() };
+    let (mut checked, mut read) = (Vec::new(), Vec::new());
+    for path in &files {
+        let name = path.display().to_string();
+        match FlowFile::new(&name, &text_of(path)?) {
+            Ok(file) => {
+                let flows = file.flows().map(|it| it.name.to_string()).collect();
+                checked.push(Checked { file: name, flows, problem: None });
+                read.push(file);
+            }
+            Err(it) => {
+                let problem = Problem { line: it.line, column: it.column, message: it.message };
+                checked.push(Checked { file: name, flows: Vec::new(), problem: Some(problem) });
+            }
+        }
+    }
+    for ring in FlowSet::new(&read).rings() {
+        let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
+        output.warn(&format!("flows that start each other: {}", names.join(" → ")));
+    }
+    if output.is_json() {
+        output.document(&checked)?;
+    } else {
+        for it in &checked {
+            show(it, output)?;
+        }
+    }
+    match checked.iter().filter(|it| it.problem.is_some()).count() {
+        0 => Ok(()),
+        1 => Err(Failure::new("a flow file is not right")),
+        count => Err(Failure::new(format!("{count} flow files are not right"))),
+    }
+}
+
+fn show(checked: &Checked, output: &mut Output) -> Result<()> {
+    match &checked.problem {
+        None => {
+            let flows = format!(": {}", checked.flows.join(", "));
+            output.styled(&[(Look::Name, &checked.file), (Look::Plain, &flows)])?;
+        }
+        Some(Problem { line, column, message }) => {
+            let place = format!("{}:{line}:{column}: ", checked.file);
+            output.styled(&[(Look::Bad, &place), (Look::Plain, message)])?;
+        }
+    }
+    Ok(())
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let failed = |it: Failure| it.while_doing(format!("{} cannot be read", path.display()));
+    let bytes = bytes.map_err(|it| failed(Failure::of(&it)))?;
+    String::from_utf8(bytes).map_err(|_| failed(Failure::new("it is no UTF-8")))
+}
+
+fn project_files(program: &Program) -> Result<Vec<PathBuf>> {
+    let folder = program.project().flows_dir();
+    let none = || Failure::not_found(format!("there are no flow files in {}", folder.display()));
+    let entries = fs::read_dir(&folder).map_err(|_| none())?;
+    let paths = entries.filter_map(|it| it.ok().map(|it| it.path()));
+    let mut files: Vec<PathBuf> =
+        paths.filter(|it| it.extension().is_some_and(|it| it == "yaml")).collect();
+    files.sort_unstable();
+    if files.is_empty() { Err(none()) } else { Ok(files) }
+}

@@ -1,0 +1,92 @@
+//! What requests ask of flows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::MutexGuard;
+use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, plan};
+
+use super::Flows;
+use super::files::load;
+use crate::failure::Failure;
+use crate::state::{App, event_time};
+
+impl Flows {
+    /// Why no flow is in force, whatever files there are.
+    pub(crate) fn off(&self) -> Option<&str> {
+        self.off.as_deref()
+    }
+
+    /// The engine, to be looked at; nothing is decided meanwhile.
+    pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock()
+    }
+
+    /// The flow files, to be looked at.
+    pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
+        self.loader.lock()
+    }
+
+    /// Has the engine decide something; it is on disk when this returns.
+    pub(crate) fn change<T>(
+        &self,
+        app: &Arc<App>,
+        decide: impl FnOnce(&mut Engine, u64) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut engine = self.engine.lock();
+        let decided = decide(&mut engine, event_time())?;
+        self.settle(app, &mut engine)?;
+        // There may be past events to read, or another time to wake up.
+        app.wake.flowing();
+        Ok(decided)
+    }
+
+    /// What a flow would do for an event.
+    pub(crate) fn plan(
+        &self,
+        name: &FlowName,
+        event: &waypost_events::Event,
+    ) -> Result<Plan, Error> {
+        const HIDDEN: &str = "***";
+
+        let engine = self.engine.lock();
+        let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
+        let flow = Arc::clone(&entry.flow);
+        drop(engine);
+        let secret = |name: &str| self.place.secret(name).map(|_| HIDDEN.to_owned());
+        Ok(plan(&flow, event, &self.place.surroundings(HIDDEN, &secret)))
+    }
+
+    /// Approves the content of a file that has this hash, and puts it in force.
+    pub(crate) fn allow(
+        &self,
+        app: &Arc<App>,
+        name: &str,
+        hash: &str,
+    ) -> Result<FileStatus, Failure> {
+        let mut loader = self.loader.lock();
+        let (_, file) = loader.compare(name)?;
+        if file.hash.as_str() != hash {
+            return Err(waypost_flows::ApprovalError::Changed(name.to_owned()).into());
+        }
+        loader.allow(name, &file.hash)?;
+        drop(loader);
+        load(app);
+        let loader = self.loader.lock();
+        let status = loader.status().iter().find(|it| it.name == name);
+        status.cloned().ok_or_else(|| Failure::not_found(format!("{name} is not there any more")))
+    }
+
+    /// What is kept of what the programs of a try wrote: standard output and error.
+    pub(crate) fn output(folder: &Path, step: u16, attempt: u32) -> [Option<String>; 2] {
+        ["out", "err"].map(|stream| {
+            let bytes = std::fs::read(folder.join(file_name(step, attempt, stream))).ok()?;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        })
+    }
+}
+
+/// The file, in a run's folder, of what a try wrote.
+pub(super) fn file_name(step: u16, attempt: u32, stream: &str) -> String {
+    format!("{step}.{attempt}.{stream}")
+}

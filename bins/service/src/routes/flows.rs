@@ -1,0 +1,327 @@
+//! Flows: what is in force, what ran, and what people order.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
+use waypost_auth::Scope;
+use waypost_events::{Event, Query};
+use waypost_flows::{Engine, Error, FlowName, RunId, Why};
+
+use super::{parse, whole};
+use crate::answer::json;
+use crate::failure::Failure;
+use crate::flows::Flows;
+use crate::guard::Caller;
+use crate::state::{App, event_time};
+use crate::wire;
+
+/// Why a run is cancelled by a request.
+const CANCELLED: &str = "cancelled by a request";
+/// Why a flow is paused that nobody gave a reason for.
+const PAUSED: &str = "paused by a request";
+/// Events that a dry run of a replay looks at.
+const DRY_EVENTS_MAX: u64 = 10_000;
+/// Events that it names.
+const DRY_EVENTS_SHOWN: usize = 100;
+
+pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRead)?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let files = shared.flows.loader().status().iter().map(wire::flows::file).collect();
+            let engine = shared.flows.engine();
+            let status = engine.status();
+            let flows = engine.flows().iter().zip(&status);
+            let flows = flows.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
+            let off = shared.flows.off().map(str::to_owned);
+            Ok(json(StatusCode::OK, &api::Flows { flows, files, off }))
+        })
+        .await?
+}
+
+pub(super) async fn runs(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRead)?;
+    let asked: api::RunsRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
+    let flow = asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
+    let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let engine = shared.flows.engine();
+            let found = engine.runs(&wire::flows::run_filter(flow, asked.state));
+            let runs = found.into_iter().map(wire::flows::run);
+            let runs = runs.filter(|it| asked.state.is_none_or(|state| it.state == state));
+            let runs: Vec<api::Run> = runs.take(limit).collect();
+            drop(engine);
+            Ok(json(StatusCode::OK, &runs))
+        })
+        .await?
+}
+
+pub(super) async fn run(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRead)?;
+    let id = run_id(&id)?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let engine = shared.flows.engine();
+            let run = engine.run(&id)?.clone();
+            let folder = engine.output_dir(&id);
+            drop(engine);
+            let mut shown = wire::flows::run(&run);
+            for (shown, it) in shown.tries.iter_mut().zip(&run.tries) {
+                [shown.stdout, shown.stderr] = Flows::output(&folder, it.step, it.attempt);
+            }
+            Ok(json(StatusCode::OK, &shown))
+        })
+        .await?
+}
+
+pub(super) async fn retry(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    change_run(app, &id, |engine, id, now_ms| engine.retry(id, now_ms).map(|()| true)).await
+}
+
+pub(super) async fn cancel(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    change_run(app, &id, |engine, id, now_ms| engine.cancel(id, CANCELLED, now_ms)).await
+}
+
+async fn change_run(
+    app: Arc<App>,
+    id: &str,
+    change: impl FnOnce(&mut Engine, &RunId, u64) -> Result<bool, Error> + Send + 'static,
+) -> Result<Response, Failure> {
+    let id = run_id(id)?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let (done, run) = shared.flows.change(&shared, |engine, now_ms| {
+                let done = change(engine, &id, now_ms)?;
+                Ok((done, wire::flows::run(engine.run(&id)?)))
+            })?;
+            if !done {
+                let detail = format!("run {id} has ended; there is nothing to cancel");
+                return Err(Failure::new(StatusCode::CONFLICT, detail));
+            }
+            Ok(json(StatusCode::OK, &run))
+        })
+        .await?
+}
+
+pub(super) async fn why(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRead)?;
+    let asked: api::WhyRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let id = asked.event;
+            let found = shared.events.get(id)?;
+            let event =
+                found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
+            let engine = shared.flows.engine();
+            let shown = engine.why(&event).into_iter().map(|it| {
+                let run = it.run.as_ref().and_then(|it| engine.run(it).ok());
+                let run = run.map(wire::flows::run);
+                wire::flows::why(it, run)
+            });
+            let shown: Vec<api::FlowWhy> = shown.collect();
+            drop(engine);
+            Ok(json(StatusCode::OK, &shown))
+        })
+        .await?
+}
+
+pub(super) async fn test(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    let name = flow_name(&name)?;
+    let body = whole(&app, request).await?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let asked: api::FlowTestRequest = parse(&body.bytes)?;
+            let event = Event {
+                // As if it were the next one.
+                id: shared.events.last() + 1,
+                kind: wire::event_type(&asked.kind)?,
+                data: wire::data(asked.data)?,
+                time_ms: event_time(),
+                source: caller.source(),
+                lineage: caller.lineage(),
+            };
+            let plan = shared.flows.plan(&name, &event)?;
+            Ok(json(StatusCode::OK, &wire::flows::plan(plan)))
+        })
+        .await?
+}
+
+pub(super) async fn replay(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    let name = flow_name(&name)?;
+    let body = whole(&app, request).await?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let asked: api::ReplayRequest = parse(&body.bytes)?;
+            let kept_after = shared.events.first().saturating_sub(1);
+            let after = asked.after.unwrap_or(0).max(kept_after);
+            let until = asked.until.unwrap_or(u64::MAX).min(shared.events.last());
+            let (wanted, events) = wanted(&shared, &name, after, until)?;
+            let mut replay = None;
+            if !asked.dry_run && after < until {
+                let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
+                replay = Some(u64::from(shared.flows.change(&shared, order)?));
+            }
+            let range = api::EventRange { after, until };
+            let flow = name.to_string();
+            Ok(json(StatusCode::OK, &api::Replay { flow, range, wanted, events, replay }))
+        })
+        .await?
+}
+
+/// The events in a range that a flow wants: how many, and the first of them.
+fn wanted(app: &App, name: &FlowName, after: u64, until: u64) -> Result<(u64, Vec<u64>), Failure> {
+    let engine = app.flows.engine();
+    let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
+    let flow = Arc::clone(&entry.flow);
+    drop(engine);
+    let (mut count, mut shown, mut examined, mut cursor) = (0, Vec::new(), 0, after);
+    while cursor < until && examined < DRY_EVENTS_MAX {
+        let page = app.events.read(&Query {
+            pattern: Some(flow.trigger.pattern.clone()),
+            after: Some(cursor),
+            before: until.checked_add(1),
+            limit: waypost_events::LIMIT_MAX,
+            ..Query::default()
+        })?;
+        cursor = page.next_after;
+        examined += page.events.len() as u64;
+        for event in page.events.iter().filter(|it| Why::of(&flow, it).wants()) {
+            count += 1;
+            if shown.len() < DRY_EVENTS_SHOWN {
+                shown.push(event.id);
+            }
+        }
+    }
+    Ok((count, shown))
+}
+
+pub(super) async fn pause(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    let body = whole(&app, request).await?;
+    let asked: api::PauseRequest = api::parse_optional_body(&body.bytes)?;
+    let why = asked.why.unwrap_or_else(|| PAUSED.to_owned());
+    change_flow(app, &name, move |engine, name, _| engine.pause(name, &why)).await
+}
+
+pub(super) async fn resume(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRun)?;
+    change_flow(app, &name, |engine, name, now_ms| engine.resume(name, now_ms)).await
+}
+
+async fn change_flow(
+    app: Arc<App>,
+    name: &str,
+    change: impl FnOnce(&mut Engine, &FlowName, u64) -> Result<(), Error> + Send + 'static,
+) -> Result<Response, Failure> {
+    let name = flow_name(name)?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let info = shared.flows.change(&shared, |engine, now_ms| {
+                change(engine, &name, now_ms)?;
+                let unknown = || Error::UnknownFlow(name.clone());
+                let entry = engine.flows().get(&name).ok_or_else(unknown)?;
+                let status = engine.status().into_iter().find(|it| it.name == name);
+                Ok(wire::flows::flow(entry, &status.ok_or_else(unknown)?))
+            })?;
+            Ok(json(StatusCode::OK, &info))
+        })
+        .await?
+}
+
+pub(super) async fn file(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    caller.require(Scope::FlowsRead)?;
+    let shared = Arc::clone(&app);
+    app.reads
+        .run(move || {
+            let (in_force, file) = shared.flows.loader().compare(&name)?;
+            let (hash, found) = (file.hash.to_string(), file.text.as_ref().to_owned());
+            Ok(json(StatusCode::OK, &api::FlowFileTexts { name, in_force, found, hash }))
+        })
+        .await?
+}
+
+pub(super) async fn allow(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    let body = whole(&app, request).await?;
+    let shared = Arc::clone(&app);
+    app.writes
+        .run(move || {
+            let asked: api::AllowRequest = parse(&body.bytes)?;
+            let status = shared.flows.allow(&shared, &name, &asked.hash)?;
+            Ok(json(StatusCode::OK, &wire::flows::file(&status)))
+        })
+        .await?
+}
+
+fn flow_name(text: &str) -> Result<FlowName, Failure> {
+    text.parse().map_err(|it: String| Failure::not_found(it))
+}
+
+fn run_id(text: &str) -> Result<RunId, Failure> {
+    text.parse().map_err(|it: String| Failure::not_found(it))
+}

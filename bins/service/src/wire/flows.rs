@@ -1,0 +1,192 @@
+//! Flows and runs between the engine's types and the wire's.
+
+use waypost_api as api;
+use waypost_flows as flows;
+
+use super::event_data;
+
+pub(crate) fn time(ms: u64) -> api::Time {
+    api::Time(i64::try_from(ms).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api::FlowInfo {
+    let flow = &entry.flow;
+    let count = |it: usize| it as u64;
+    api::FlowInfo {
+        name: flow.name.to_string(),
+        file: entry.file.clone(),
+        description: flow.description.clone(),
+        enabled: flow.enabled,
+        pattern: flow.trigger.pattern.to_string(),
+        condition: flow.trigger.condition.as_ref().map(ToString::to_string),
+        paused: status.paused.clone(),
+        throttled_since: status.throttled_since_ms.map(time),
+        queued: count(status.queued),
+        waiting: count(status.waiting),
+        running: count(status.running),
+        oldest_waiting: status.oldest_waiting.as_ref().map(ToString::to_string),
+        backfills: status
+            .backfills
+            .iter()
+            .map(|it| api::EventRange { after: it.after, until: it.until })
+            .collect(),
+    }
+}
+
+pub(crate) fn file(it: &flows::FileStatus) -> api::FlowFileInfo {
+    let text = |it: &Option<flows::ContentHash>| it.as_ref().map(ToString::to_string);
+    api::FlowFileInfo {
+        name: it.name.clone(),
+        in_force: text(&it.in_force),
+        found: text(&it.found),
+        problem: it.problem.as_ref().map(ToString::to_string),
+    }
+}
+
+pub(crate) fn run(it: &flows::Run) -> api::Run {
+    let (state, why, ended_at, until) = match &it.phase {
+        flows::Phase::Quiet { until_ms } => (api::RunState::Quiet, None, None, Some(*until_ms)),
+        flows::Phase::Retrying { until_ms } => {
+            (api::RunState::Retrying, None, None, Some(*until_ms))
+        }
+        flows::Phase::Queued => (api::RunState::Queued, None, None, None),
+        flows::Phase::Running { .. } => (api::RunState::Running, None, None, None),
+        flows::Phase::Ended { end, why, at_ms } => {
+            (state(*end), Some(why.clone()), Some(*at_ms), None)
+        }
+    };
+    api::Run {
+        id: it.id.to_string(),
+        flow: it.id.flow.to_string(),
+        event: it.id.event,
+        kind: it.kind.to_string(),
+        state,
+        why: why.or_else(|| it.cancelling.clone()).filter(|it| !it.is_empty()),
+        created_at: time(it.created_ms),
+        ended_at: ended_at.map(time),
+        until: until.map(time),
+        definition: it.definition.to_string(),
+        tries: it.tries.iter().map(tried).collect(),
+    }
+}
+
+fn tried(it: &flows::Try) -> api::RunTry {
+    let outcome = match it.report.outcome {
+        flows::Outcome::Succeeded => "succeeded",
+        flows::Outcome::Failed => "failed",
+        flows::Outcome::TimedOut => "timedout",
+        flows::Outcome::Refused => "refused",
+        flows::Outcome::Cancelled => "cancelled",
+        flows::Outcome::Interrupted => "interrupted",
+    };
+    api::RunTry {
+        action: u64::from(it.step) + 1,
+        attempt: it.attempt.into(),
+        at: time(it.at_ms),
+        outcome: outcome.to_owned(),
+        detail: it.report.detail.clone(),
+        took_ms: it.report.took_ms,
+        leaked: it.report.leaked,
+        stdout_bytes: it.report.stdout_bytes,
+        stderr_bytes: it.report.stderr_bytes,
+        stdout: None,
+        stderr: None,
+    }
+}
+
+fn state(end: flows::End) -> api::RunState {
+    match end {
+        flows::End::Succeeded => api::RunState::Succeeded,
+        flows::End::Failed => api::RunState::Failed,
+        flows::End::Dead => api::RunState::Dead,
+        flows::End::Skipped => api::RunState::Skipped,
+        flows::End::Cancelled => api::RunState::Cancelled,
+    }
+}
+
+/// What makes the engine list runs in that state, as far as it can tell them apart.
+pub(crate) fn run_filter(
+    flow: Option<flows::FlowName>,
+    state: Option<api::RunState>,
+) -> flows::RunFilter {
+    use api::RunState as State;
+    let end = match state {
+        Some(State::Succeeded) => Some(flows::End::Succeeded),
+        Some(State::Failed) => Some(flows::End::Failed),
+        Some(State::Dead) => Some(flows::End::Dead),
+        Some(State::Skipped) => Some(flows::End::Skipped),
+        Some(State::Cancelled) => Some(flows::End::Cancelled),
+        Some(State::Quiet | State::Retrying | State::Queued | State::Running) | None => None,
+    };
+    flows::RunFilter { flow, end, is_open: state.is_some() && end.is_none(), limit: 0 }
+}
+
+fn truth(it: flows::Truth) -> String {
+    let text = match it {
+        flows::Truth::True => "true",
+        flows::Truth::False => "false",
+        flows::Truth::Unknown => "unknown",
+    };
+    text.to_owned()
+}
+
+pub(crate) fn why(it: flows::Why, run: Option<api::Run>) -> api::FlowWhy {
+    let finding = |it: flows::Finding| api::FlowFinding {
+        text: it.text,
+        truth: truth(it.truth),
+        because: it.because,
+    };
+    api::FlowWhy {
+        flow: it.flow.to_string(),
+        wants: it.wants(),
+        selects: it.selects,
+        enabled: it.is_enabled,
+        condition: it.truth.map(truth),
+        findings: it.findings.into_iter().map(finding).collect(),
+        stopped: it.stopped,
+        run: run.map(Box::new),
+    }
+}
+
+pub(crate) fn plan(it: flows::Plan) -> api::FlowTest {
+    api::FlowTest { why: why(it.why, None), actions: it.steps.into_iter().map(step).collect() }
+}
+
+fn step(it: flows::PlannedStep) -> api::PlannedAction {
+    let mut action = api::PlannedAction {
+        name: it.name,
+        condition: it.condition.map(truth),
+        ..api::PlannedAction::default()
+    };
+    match it.task {
+        Ok(flows::Task::Run(it)) => {
+            action.program = Some(api::PlannedProgram {
+                path: it.path.display().to_string(),
+                arguments: it.arguments,
+                variables: it.variables.into_iter().collect(),
+                folder: it.folder.display().to_string(),
+            });
+        }
+        Ok(flows::Task::Publish { kind, data }) => {
+            action.event =
+                Some(api::PublishRequest { kind: kind.to_string(), data: event_data(&data) });
+        }
+        Ok(flows::Task::Post(it)) => {
+            let signed = it.secret.is_some();
+            action.post = Some(api::PlannedPost { url: it.url, body: it.body, signed });
+        }
+        Ok(flows::Task::AddMemory(it)) => {
+            action.memory = Some(api::AddRequest {
+                content: it.content,
+                title: it.title,
+                kind: it.kind,
+                tags: it.tags,
+                space: it.space,
+                ..api::AddRequest::default()
+            });
+        }
+        Ok(_) => action.problem = Some("the service cannot do this".to_owned()),
+        Err(unready) => action.problem = Some(unready.to_string()),
+    }
+    action
+}

@@ -1,0 +1,80 @@
+//! Flows and their runs.
+
+use super::{Client, Result, encode, with_query};
+use crate::{
+    AllowRequest, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows,
+    PauseRequest, Replay, ReplayRequest, Run, RunsRequest, WhyRequest,
+};
+
+impl Client {
+    /// `GET /api/flows`.
+    pub fn flows(&self) -> Result<Flows> {
+        self.read(self.send("GET", "/api/flows")?)
+    }
+
+    /// `GET /api/flows/runs`: the newest first.
+    pub fn flow_runs(&self, request: &RunsRequest) -> Result<Vec<Run>> {
+        self.read(self.send("GET", &with_query("/api/flows/runs", request))?)
+    }
+
+    /// `GET /api/flows/runs/{id}`: with what its programs wrote.
+    pub fn flow_run(&self, id: &str) -> Result<Run> {
+        self.read(self.send("GET", &path(&["runs", id]))?)
+    }
+
+    /// `POST /api/flows/runs/{id}/retry`.
+    pub fn retry_run(&self, id: &str) -> Result<Run> {
+        self.read(self.send("POST", &path(&["runs", id, "retry"]))?)
+    }
+
+    /// `POST /api/flows/runs/{id}/cancel`.
+    pub fn cancel_run(&self, id: &str) -> Result<Run> {
+        self.read(self.send("POST", &path(&["runs", id, "cancel"]))?)
+    }
+
+    /// `POST /api/flows/{name}/test`.
+    pub fn test_flow(&self, name: &str, request: &FlowTestRequest) -> Result<FlowTest> {
+        self.read(self.send_json("POST", &path(&[name, "test"]), request)?)
+    }
+
+    /// `POST /api/flows/{name}/replay`.
+    pub fn replay_flow(&self, name: &str, request: &ReplayRequest) -> Result<Replay> {
+        self.read(self.send_json("POST", &path(&[name, "replay"]), request)?)
+    }
+
+    /// `POST /api/flows/{name}/pause`.
+    pub fn pause_flow(&self, name: &str, request: &PauseRequest) -> Result<FlowInfo> {
+        self.read(self.send_json("POST", &path(&[name, "pause"]), request)?)
+    }
+
+    /// `POST /api/flows/{name}/resume`.
+    pub fn resume_flow(&self, name: &str) -> Result<FlowInfo> {
+        self.read(self.send("POST", &path(&[name, "resume"]))?)
+    }
+
+    /// `GET /api/flows/why`.
+    pub fn why(&self, event: u64) -> Result<Vec<FlowWhy>> {
+        self.read(self.send("GET", &with_query("/api/flows/why", &WhyRequest { event }))?)
+    }
+
+    /// `GET /api/flows/files/{name}`.
+    pub fn flow_file(&self, name: &str) -> Result<FlowFileTexts> {
+        self.read(self.send("GET", &path(&["files", name]))?)
+    }
+
+    /// `POST /api/flows/files/{name}/allow`.
+    pub fn allow_flow_file(&self, name: &str, hash: &str) -> Result<FlowFileInfo> {
+        let request = AllowRequest { hash: hash.to_owned() };
+        self.read(self.send_json("POST", &path(&["files", name, "allow"]), &request)?)
+    }
+}
+
+/// A path below that of flows; what is between slashes may be anything.
+fn path(parts: &[&str]) -> String {
+    let mut path = "/api/flows".to_owned();
+    for part in parts {
+        path.push('/');
+        encode(part, &mut path);
+    }
+    path
+}
