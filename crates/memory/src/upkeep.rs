@@ -1,7 +1,7 @@
 //! Upkeep: reindexing, snapshots, syncing what is derived, compaction, closing.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use waypost_derived::files::{dir_bytes, remove_dir};
@@ -9,11 +9,10 @@ use waypost_log::Keep;
 
 use crate::codec::Writer;
 use crate::commit::{Command, Outcome};
-use crate::keys::{self, StoredVersion};
+use crate::keys;
 use crate::open::Folders;
 use crate::record::{Body, Record};
 use crate::snapshot;
-use crate::state::damaged;
 use crate::store::Store;
 use crate::txn::Touched;
 use crate::vectors::{log_error, stored_bytes};
@@ -36,6 +35,15 @@ const DROPPED_AT_ONCE: usize = 10_000;
 const BACKFILL_AT_ONCE: usize = 64;
 /// A reindex reports its progress after so many memories.
 const REINDEX_REPORTS: usize = 1_000;
+
+/// Texts that a compaction takes out of the log.
+#[derive(Debug, Default)]
+struct Dropped {
+    /// Whose: memories and versions, those of earlier compactions as well.
+    texts: HashSet<(MemoryId, u32)>,
+    /// How many of them were there until now.
+    versions: u64,
+}
 
 /// Marks the one reindex that may run.
 struct Running<'a>(&'a Store);
@@ -239,11 +247,12 @@ impl Store {
     /// link that is there. Dropped: links that are gone, and the texts that `what` names; of the
     /// versions that had them, ids, spaces and times stay, so that no id is given out twice.
     pub fn compact(&self, what: Compaction) -> Result<Compacted> {
-        let purged_versions = self.drop_texts(what)?;
+        let dropped = self.drop_texts(what)?;
+        let purged_versions = dropped.versions;
         let writer = self.writer.lock();
         let mut failed = None;
         let compacted = self.log.compact(&mut |entry| {
-            self.keep(entry).unwrap_or_else(|error| {
+            self.keep(entry, &dropped).unwrap_or_else(|error| {
                 failed.get_or_insert(error);
                 Keep::Yes
             })
@@ -271,27 +280,33 @@ impl Store {
         }
     }
 
-    /// Records which texts go, and returns how many versions had them.
-    fn drop_texts(&self, what: Compaction) -> Result<u64> {
-        let (mut purged, mut below, mut versions) = (Vec::new(), Vec::new(), 0);
+    /// Records which texts go.
+    fn drop_texts(&self, what: Compaction) -> Result<Dropped> {
+        let (mut purged, mut below) = (Vec::new(), Vec::new());
+        let mut dropped = Dropped::default();
         self.state.heads(&mut |id, head| {
-            if head.deleted_at.is_some() {
-                if what.purge && head.duplicate != [0; 16] {
-                    purged.push(id);
-                    versions += u64::from(head.version);
-                }
+            let is_there = head.deleted_at.is_none();
+            let first_kept = match (is_there, what.versions) {
+                (true, Some(kept)) => (head.version + 1).saturating_sub(kept.get()),
+                (true, None) => 0,
+                (false, _) if what.purge => u32::MAX,
+                (false, _) => 0,
+            };
+            // Most memories were never changed, and nothing of them can be missing.
+            if is_there && head.version == 1 {
                 return Ok(());
             }
-            let Some(kept) = what.versions.filter(|it| it.get() < head.version) else {
-                return Ok(());
-            };
-            let first = head.version - kept.get() + 1;
-            let has_text =
-                |(number, it): &(u32, StoredVersion)| *number < first && it.sequence.is_some();
-            let forgotten = self.stored_versions(id)?.iter().filter(|it| has_text(it)).count();
-            if forgotten > 0 {
-                below.push((id, first));
-                versions += forgotten as u64;
+            let before = dropped.versions;
+            for (number, stored) in self.stored_versions(id)? {
+                if stored.sequence.is_none() || number < first_kept {
+                    dropped.versions += u64::from(stored.sequence.is_some());
+                    dropped.texts.insert((id, number));
+                }
+            }
+            if is_there && dropped.versions > before {
+                below.push((id, first_kept));
+            } else if !is_there && what.purge && head.duplicate != [0; 16] {
+                purged.push(id);
             }
             Ok(())
         })?;
@@ -304,32 +319,28 @@ impl Store {
                 _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
             }
         }
-        Ok(versions)
+        Ok(dropped)
     }
 
-    fn keep(&self, entry: &waypost_log::Entry) -> Result<Keep> {
+    fn keep(&self, entry: &waypost_log::Entry, dropped: &Dropped) -> Result<Keep> {
         let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
             return Ok(Keep::Yes);
         };
-        let without_text = |id: MemoryId, version: u32, body: &Body| -> Result<Option<Body>> {
-            let stored = self.state.get(&keys::version(id, version))?;
-            let stored =
-                stored.map(|it| StoredVersion::decode(&it).map_err(damaged)).transpose()?;
-            let is_purged = stored.is_some_and(|it| it.sequence.is_none());
-            Ok((is_purged && body.text.is_some()).then(|| body.purged()))
+        let without_text = |id: MemoryId, version: u32, body: &Body| {
+            let is_dropped = body.text.is_some() && dropped.texts.contains(&(id, version));
+            is_dropped.then(|| Cow::Owned(body.purged()))
         };
         match record {
-            Record::Add { id, at, body } => {
-                Ok(without_text(id, 1, &body)?.map_or(Keep::Yes, |it| {
-                    let body = Cow::Owned(it);
-                    Keep::Replace(Record::Add { id, at, body }.encode())
-                }))
+            Record::Add { id, at, body } => Ok(match without_text(id, 1, &body) {
+                Some(body) => Keep::Replace(Record::Add { id, at, body }.encode()),
+                None => Keep::Yes,
+            }),
+            Record::Update { id, version, at, body } => {
+                Ok(match without_text(id, version, &body) {
+                    Some(body) => Keep::Replace(Record::Update { id, version, at, body }.encode()),
+                    None => Keep::Yes,
+                })
             }
-            Record::Update { id, version, at, body } => Ok(without_text(id, version, &body)?
-                .map_or(Keep::Yes, |it| {
-                    let body = Cow::Owned(it);
-                    Keep::Replace(Record::Update { id, version, at, body }.encode())
-                })),
             Record::Link { edge, .. } | Record::Unlink { edge, .. } => {
                 let is_there = self.state.get(&keys::link(edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
