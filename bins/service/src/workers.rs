@@ -2,6 +2,7 @@
 //! a start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -38,6 +39,9 @@ pub(crate) struct Wake {
     writer: OnceLock<Thread>,
     publisher: OnceLock<Thread>,
     flows: OnceLock<Thread>,
+    /// Something happened that flows have not looked at. Beside the thread's own token, which
+    /// whatever else parks on that thread may take.
+    is_flowing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -71,9 +75,15 @@ impl Wake {
 
     /// Something happened that flows are about.
     pub(crate) fn flowing(&self) {
+        self.is_flowing.store(true, Ordering::SeqCst);
         if let Some(flows) = self.flows.get() {
             flows.unpark();
         }
+    }
+
+    /// Whether something happened since this was asked the last time.
+    pub(crate) fn take_flowing(&self) -> bool {
+        self.is_flowing.swap(false, Ordering::SeqCst)
     }
 
     /// This is the thread that [`flowing`](Self::flowing) wakes.

@@ -45,6 +45,9 @@ pub(crate) fn run(app: &Arc<App>) {
 /// Waits until something happens or is due.
 fn rest(app: &App) {
     let due_ms = app.flows.engine.lock().next_wake_ms();
+    if app.wake.take_flowing() {
+        return;
+    }
     match due_ms {
         None => std::thread::park(),
         Some(due_ms) => {

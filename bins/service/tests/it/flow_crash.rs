@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use waypost_api::StreamRequest;
 use waypost_api::client::{Client, Told};
 
 use crate::flows::project;
-use crate::program::Program;
+use crate::program::{Program, command};
 use crate::service::request;
 
 const ROUNDS: usize = 5;
@@ -54,6 +55,18 @@ fn wait_for_ends(program: &Program, after: u64) {
     followed.expect("a stream");
 }
 
+/// Starts the program again. What the killed one was just beginning may hold its locks for a moment.
+fn start_again(folder: &Path) -> Program {
+    let mut starts = 0..50;
+    loop {
+        match Program::try_start(&mut command(folder), |_| folder.to_owned()) {
+            Ok(program) => return program,
+            Err(log) => assert!(starts.next().is_some(), "{log}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 fn last(program: &Program) -> u64 {
     let newest = program.send("GET", "/api/events?limit=1", b"").json();
     newest[0]["id"].as_u64().unwrap_or(0)
@@ -73,7 +86,7 @@ fn every_answered_event_is_there_and_its_flows_ran_whenever_the_service_is_kille
     let folder = project(&format!("flows:\n{}", flows.concat()));
     let mut answered = BTreeSet::new();
     for _ in 0..ROUNDS {
-        let mut program = Program::start(folder.path());
+        let mut program = start_again(folder.path());
         let before = last(&program);
         let (address, token) = (program.address, program.token.clone());
         std::thread::scope(|scope| {
@@ -86,7 +99,7 @@ fn every_answered_event_is_there_and_its_flows_ran_whenever_the_service_is_kille
             }
         });
     }
-    let program = Program::start(folder.path());
+    let program = start_again(folder.path());
     let events = program.send("GET", "/api/events?after=0&limit=1000&pattern=a:*", b"").json();
     let events: Vec<u64> = events
         .as_array()

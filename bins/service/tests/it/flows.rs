@@ -120,8 +120,9 @@ flows:
     let service = service.restart_with(|options| options.events.memory = false);
     let last = service.emit("a:b", &json!({}));
     service.add("nobody hears of it");
-    let event = service.emit("a:b", &json!({}));
-    assert_eq!(event, last + 1);
+    service.emit("a:b", &json!({}));
+    let heard = service.get(&format!("/api/events?pattern=memory:*&after={last}")).json();
+    assert_eq!(heard, json!([]));
 }
 
 #[test]
@@ -139,6 +140,25 @@ flows:
     assert_eq!(ended.kind, "flow:failed");
     let why = data(&ended)["why"].to_string();
     assert!(why.contains("exit status 3"), "{why}");
+}
+
+#[test]
+fn nothing_is_posted_to_addresses_that_only_this_machine_reaches() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    for (number, host) in ["127.0.0.1", "localhost", "[::1]", "0.0.0.0"].into_iter().enumerate() {
+        let service = start(&format!(
+            "flows:\n  - {{ name: posts, trigger: {{ pattern: \"a:b\" }}, actions: [{{ type: http, url: \"http://{host}:{port}/\" }}] }}\n"
+        ));
+        service.emit("a:b", &json!({ "number": number }));
+        let ended = service.told("flow:*", 0);
+        assert_eq!(ended.kind, "flow:failed", "{host}");
+        let run = service.get("/api/flows/runs/posts.1").json();
+        let detail = run["tries"][0]["detail"].as_str().expect("a detail").to_owned();
+        assert!(detail.contains("public network"), "{host}: {detail}");
+    }
+    listener.set_nonblocking(true).expect("it can be set");
+    assert!(listener.accept().is_err(), "nobody has connected");
 }
 
 #[test]
@@ -268,4 +288,19 @@ fn what_a_stop_cuts_off_is_done_again() {
     fs::write(folder.path().join("go"), "").expect("a file");
     let service = Service::start_in(folder, |_| {});
     assert_eq!(data(&service.told("flow:*", 0))["run"], "holds.1");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_killed_when_the_service_stops() {
+    let service = start(
+        "flows:\n  - { name: deaf, trigger: { pattern: \"a:b\" }, actions: [{ type: command, on_interrupt: fail, command: \"trap '' TERM; echo $$ > pid.new; mv pid.new pid; while :; do sleep 0.05; done\" }] }\n",
+    );
+    service.emit("a:b", &json!({}));
+    let pid = wait_for(&service.folder.path().join("pid"));
+    let process = Path::new("/proc").join(pid.trim());
+    assert!(process.exists());
+    let service = service.restart();
+    assert!(!process.exists(), "it is there no more when the service has stopped");
+    let ended = service.told("flow:*", 0);
+    assert_eq!((ended.kind.as_str(), &data(&ended)["run"]), ("flow:dead", &json!("deaf.1")));
 }
