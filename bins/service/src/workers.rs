@@ -36,12 +36,37 @@ pub(crate) struct Wake {
     state: Mutex<Signals>,
     to_embed: Condvar,
     stopping: Condvar,
-    writer: OnceLock<Thread>,
-    publisher: OnceLock<Thread>,
-    flows: OnceLock<Thread>,
-    /// Something happened that flows have not looked at. Beside the thread's own token, which
-    /// whatever else parks on that thread may take.
-    is_flowing: AtomicBool,
+    writer: Bell,
+    publisher: Bell,
+    flows: Bell,
+}
+
+/// Wakes one thread. The flag stands beside the thread's own token, which whatever else parks on
+/// that thread, such as waiting for a log, may take.
+#[derive(Debug, Default)]
+struct Bell {
+    thread: OnceLock<Thread>,
+    rung: AtomicBool,
+}
+
+impl Bell {
+    /// This is the thread that it wakes.
+    fn is_here(&self) {
+        drop(self.thread.set(std::thread::current()));
+    }
+
+    fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        // A thread that has not begun yet looks at everything when it begins.
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Whether it was rung since this was asked the last time.
+    fn answer(&self) -> bool {
+        self.rung.swap(false, Ordering::SeqCst)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -60,35 +85,27 @@ impl Wake {
 
     /// Something was queued to be written.
     pub(crate) fn writing(&self) {
-        // A writer that has not begun yet looks at the queue when it begins.
-        if let Some(writer) = self.writer.get() {
-            writer.unpark();
-        }
+        self.writer.ring();
     }
 
     /// An event was queued to be published.
     pub(crate) fn publishing(&self) {
-        if let Some(publisher) = self.publisher.get() {
-            publisher.unpark();
-        }
+        self.publisher.ring();
     }
 
     /// Something happened that flows are about.
     pub(crate) fn flowing(&self) {
-        self.is_flowing.store(true, Ordering::SeqCst);
-        if let Some(flows) = self.flows.get() {
-            flows.unpark();
-        }
+        self.flows.ring();
     }
 
     /// Whether something happened since this was asked the last time.
     pub(crate) fn take_flowing(&self) -> bool {
-        self.is_flowing.swap(false, Ordering::SeqCst)
+        self.flows.answer()
     }
 
     /// This is the thread that [`flowing`](Self::flowing) wakes.
     pub(crate) fn flowing_is_here(&self) {
-        drop(self.flows.set(std::thread::current()));
+        self.flows.is_here();
     }
 
     pub(crate) fn stop(&self) {
@@ -214,10 +231,16 @@ impl Workers {
         })?);
         let shared = Arc::clone(app);
         let writer = std::thread::Builder::new().name("writer".to_owned());
-        threads.push(writer.spawn(move || write(&shared))?);
+        threads.push(writer.spawn(move || {
+            let wake = &shared.wake;
+            serve(wake, &wake.writer, "writing", || shared.store.write_queued());
+        })?);
         let shared = Arc::clone(app);
         let publisher = std::thread::Builder::new().name("publisher".to_owned());
-        threads.push(publisher.spawn(move || publish(&shared))?);
+        threads.push(publisher.spawn(move || {
+            let wake = &shared.wake;
+            serve(wake, &wake.publisher, "publishing", || shared.events.write_queued());
+        })?);
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
         threads.push(runner.spawn(move || flows::run(&shared))?);
@@ -258,34 +281,22 @@ fn yield_to_all() {
     }
 }
 
-/// Writes what requests queue, and at the end what is left.
-fn write(app: &App) {
-    drop(app.wake.writer.set(std::thread::current()));
+/// Serves a queue that requests fill, on this thread: whenever its bell rings, and at the end what
+/// is left.
+fn serve(wake: &Wake, bell: &Bell, doing: &str, work: impl Fn()) {
+    bell.is_here();
     loop {
-        let is_last = app.wake.is_stopping();
-        // Whose adds were lost by a panic is answered with an error; the next ones are written.
-        if catch_unwind(AssertUnwindSafe(|| app.store.write_queued())).is_err() {
-            tracing::error!("writing panicked");
+        let is_last = wake.is_stopping();
+        // Who was in it when it panicked is answered with an error; the next ones are served.
+        if catch_unwind(AssertUnwindSafe(&work)).is_err() {
+            tracing::error!("{doing} panicked");
         }
         if is_last {
             return;
         }
-        std::thread::park();
-    }
-}
-
-/// Publishes what requests queue, and at the end what is left.
-fn publish(app: &App) {
-    drop(app.wake.publisher.set(std::thread::current()));
-    loop {
-        let is_last = app.wake.is_stopping();
-        if catch_unwind(AssertUnwindSafe(|| app.events.write_queued())).is_err() {
-            tracing::error!("publishing panicked");
+        while !bell.answer() {
+            std::thread::park();
         }
-        if is_last {
-            return;
-        }
-        std::thread::park();
     }
 }
 
