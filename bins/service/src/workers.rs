@@ -303,21 +303,20 @@ fn serve(wake: &Wake, bell: &Bell, doing: &str, work: impl Fn()) {
 /// Brings what the index lacks into it. Every core does a piece at a time.
 fn build_index(app: &App) {
     while !app.wake.is_stopping() {
-        match catch_unwind(AssertUnwindSafe(|| app.store.build_index())) {
-            Ok(Ok(Some(_))) => {}
+        let failed = match catch_unwind(AssertUnwindSafe(|| app.store.build_index())) {
+            Ok(Ok(Some(_))) => false,
             Ok(Ok(None)) => return,
             Ok(Err(error)) => {
                 tracing::warn!(error = chain(&error), "building the index failed");
-                if !app.wake.rest(FAILED_REST) {
-                    return;
-                }
+                true
             }
             Err(_) => {
                 tracing::error!("building the index panicked");
-                if !app.wake.rest(FAILED_REST) {
-                    return;
-                }
+                true
             }
+        };
+        if failed && !app.wake.rest(FAILED_REST) {
+            return;
         }
         if app.store.index_progress().is_none() {
             tracing::info!("the index is complete");

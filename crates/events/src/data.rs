@@ -152,13 +152,7 @@ impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Text(text) => serializer.serialize_str(text),
-            Self::Number(number) => match number.whole() {
-                Some(it) => match u64::try_from(it) {
-                    Ok(it) => serializer.serialize_u64(it),
-                    Err(_) => serializer.serialize_i64(it as i64),
-                },
-                None => serializer.serialize_f64(number.float()),
-            },
+            Self::Number(number) => number.to_json().serialize(serializer),
         }
     }
 }
