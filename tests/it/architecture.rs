@@ -111,9 +111,43 @@ fn the_lock_file_stays_below_its_ceiling() {
     assert!(packages <= PACKAGES_MAX, "{packages} packages, {PACKAGES_MAX} are allowed");
 }
 
+/// The packages beside the workspace have lock files of their own, which a change in a crate of the
+/// workspace can leave behind; `--locked` would refuse to build them.
+#[test]
+fn lock_files_beside_the_workspace_know_what_its_crates_need() {
+    let workspace = Workspace::load();
+    for file in ["benches/peers/Cargo.lock", "fuzz/Cargo.lock"] {
+        let lock = std::fs::read_to_string(root().join(file)).expect("it is there");
+        let mut seen = 0;
+        for (name, locked) in locked_packages(&lock) {
+            let Some(required) = workspace.required.get(name) else { continue };
+            seen += 1;
+            let missing: Vec<&String> =
+                required.iter().filter(|it| !locked.contains(it.as_str())).collect();
+            assert!(
+                missing.is_empty(),
+                "{file}: {name} also needs {missing:?}; build it and commit the file"
+            );
+        }
+        assert!(seen > 0, "{file} names crates of the workspace");
+    }
+}
+
+/// Each package of a lock file, and the names of what it depends on.
+fn locked_packages(lock: &str) -> impl Iterator<Item = (&str, BTreeSet<&str>)> {
+    lock.split("[[package]]").skip(1).filter_map(|package| {
+        let name = package.lines().find_map(|it| it.strip_prefix("name = "))?.trim_matches('"');
+        let dependencies = package.lines().filter_map(|it| it.strip_prefix(" \""));
+        let names = dependencies.filter_map(|it| it.split([' ', '"']).next());
+        Some((name, names.collect()))
+    })
+}
+
 struct Workspace {
     /// Each package of the workspace to what it names in `[dependencies]`.
     declared: BTreeMap<String, BTreeSet<String>>,
+    /// Each package to what of that it needs with any features.
+    required: BTreeMap<String, BTreeSet<String>>,
     /// The packages in `crates/`.
     libraries: BTreeSet<String>,
 }
@@ -128,7 +162,11 @@ impl Workspace {
         let text = |it: &Value| it.as_str().expect("a string").to_owned();
         let list = |it: &Value| it.as_array().expect("an array").clone();
         let library_root = format!("{}/crates/", text(&metadata["workspace_root"]));
-        let mut workspace = Self { declared: BTreeMap::new(), libraries: BTreeSet::new() };
+        let mut workspace = Self {
+            declared: BTreeMap::new(),
+            required: BTreeMap::new(),
+            libraries: BTreeSet::new(),
+        };
         for package in list(&metadata["packages"]) {
             let name = text(&package["name"]);
             if text(&package["manifest_path"]).starts_with(&library_root) {
@@ -136,7 +174,11 @@ impl Workspace {
             }
             let dependencies = list(&package["dependencies"]);
             let normal = dependencies.iter().filter(|it| it["kind"].is_null());
-            workspace.declared.insert(name, normal.map(|it| text(&it["name"])).collect());
+            let always =
+                normal.clone().filter(|it| it["optional"] == false && it["target"].is_null());
+            let names = |it: &Value| text(&it["name"]);
+            workspace.required.insert(name.clone(), always.map(names).collect());
+            workspace.declared.insert(name, normal.map(names).collect());
         }
         workspace
     }
