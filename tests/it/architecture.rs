@@ -13,6 +13,7 @@ use crate::{output_of, root};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
+    ("waypost-context", &["waypost-derived", "waypost-ranking"]),
     ("waypost-derived", &[]),
     ("waypost-embedding", &[]),
     ("waypost-events", &["waypost-derived", "waypost-log"]),

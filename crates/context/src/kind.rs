@@ -1,0 +1,250 @@
+//! What an item is, and what it is wanted for.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where an item comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// What happened: dated notes, work logs, change logs, commits.
+    Journal,
+    /// What is known and decided: documents.
+    Knowledge,
+    /// Code headers: doc comments and signatures.
+    Code,
+}
+
+impl Source {
+    /// All of them, in order.
+    pub const ALL: [Self; 3] = [Self::Journal, Self::Knowledge, Self::Code];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Journal => "journal",
+            Self::Knowledge => "knowledge",
+            Self::Code => "code",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Source {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        named(&Self::ALL, Self::name, "source", text)
+    }
+}
+
+/// What an item is; `type` on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A dated note.
+    Daily,
+    /// A work log, hand-over or meeting note.
+    Worklog,
+    /// An entry of a change log.
+    Changelog,
+    /// A commit: its subject, body and paths.
+    Commit,
+    /// Instructions for agents and contributors, such as `AGENTS.md`.
+    Instructions,
+    /// A decision record.
+    Decision,
+    /// A specification or design.
+    Spec,
+    /// Plans, goals, road maps.
+    Strategy,
+    /// Texts that are published: posts, articles, drafts.
+    Content,
+    /// A `README`.
+    Readme,
+    /// Documentation.
+    Guide,
+    /// Any other document.
+    Note,
+    /// A code file: its leading comment, its docs, its top-level names.
+    Module,
+    /// A definition of a type, class, trait or interface.
+    Type,
+    /// A definition of a function or method.
+    Function,
+    /// A constant, static or variable.
+    Value,
+    /// A macro.
+    Macro,
+}
+
+impl Kind {
+    /// All of them, in order.
+    pub const ALL: [Self; 17] = [
+        Self::Daily,
+        Self::Worklog,
+        Self::Changelog,
+        Self::Commit,
+        Self::Instructions,
+        Self::Decision,
+        Self::Spec,
+        Self::Strategy,
+        Self::Content,
+        Self::Readme,
+        Self::Guide,
+        Self::Note,
+        Self::Module,
+        Self::Type,
+        Self::Function,
+        Self::Value,
+        Self::Macro,
+    ];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Daily => "daily",
+            Self::Worklog => "worklog",
+            Self::Changelog => "changelog",
+            Self::Commit => "commit",
+            Self::Instructions => "instructions",
+            Self::Decision => "decision",
+            Self::Spec => "spec",
+            Self::Strategy => "strategy",
+            Self::Content => "content",
+            Self::Readme => "readme",
+            Self::Guide => "guide",
+            Self::Note => "note",
+            Self::Module => "module",
+            Self::Type => "type",
+            Self::Function => "function",
+            Self::Value => "value",
+            Self::Macro => "macro",
+        }
+    }
+
+    /// Where such items come from.
+    pub fn source(self) -> Source {
+        match self {
+            Self::Daily | Self::Worklog | Self::Changelog | Self::Commit => Source::Journal,
+            Self::Instructions
+            | Self::Decision
+            | Self::Spec
+            | Self::Strategy
+            | Self::Content
+            | Self::Readme
+            | Self::Guide
+            | Self::Note => Source::Knowledge,
+            Self::Module | Self::Type | Self::Function | Self::Value | Self::Macro => Source::Code,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        named(&Self::ALL, Self::name, "type", text)
+    }
+}
+
+/// What the items are wanted for. It shifts weights and shuts nothing out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TaskType {
+    /// Writing or changing code.
+    Code,
+    /// Specifying or designing.
+    Spec,
+    /// Writing texts that are published.
+    Content,
+    /// Planning.
+    Strategy,
+    /// Nothing in particular.
+    General,
+}
+
+impl TaskType {
+    /// All of them, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Code, Self::Spec, Self::Content, Self::Strategy, Self::General];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Code => "code",
+            Self::Spec => "spec",
+            Self::Content => "content",
+            Self::Strategy => "strategy",
+            Self::General => "general",
+        }
+    }
+}
+
+impl fmt::Display for TaskType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for TaskType {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        named(&Self::ALL, Self::name, "task type", text)
+    }
+}
+
+/// A name that is none of those that could stand there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no {what}; there are {known}")]
+pub struct Unknown {
+    /// What it should have been the name of.
+    pub what: &'static str,
+    /// What was given.
+    pub text: String,
+    /// Which names there are.
+    pub known: String,
+}
+
+fn named<T: Copy>(
+    all: &[T],
+    name: fn(T) -> &'static str,
+    what: &'static str,
+    text: &str,
+) -> Result<T, Unknown> {
+    all.iter().copied().find(|&it| name(it) == text).ok_or_else(|| Unknown {
+        what,
+        text: text.to_owned(),
+        known: all.iter().map(|&it| name(it)).collect::<Vec<_>>().join(", "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        assert!(Kind::ALL.iter().all(|it| it.name().parse() == Ok(*it)));
+        assert!(Source::ALL.iter().all(|it| it.name().parse() == Ok(*it)));
+        assert!(TaskType::ALL.iter().all(|it| it.name().parse() == Ok(*it)));
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_what_there_is() {
+        let error = "Code".parse::<TaskType>().expect_err("upper case");
+        assert_eq!(
+            error.to_string(),
+            "\"Code\" is no task type; there are code, spec, content, strategy, general"
+        );
+    }
+}
