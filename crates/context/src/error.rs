@@ -15,6 +15,17 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A repository that is not read: the rest of the project is.
+    #[error("{path}: {why}", path = path.display())]
+    Repository {
+        /// What of it.
+        path: PathBuf,
+        /// What is the matter with it.
+        why: String,
+    },
+    /// The caller asked to end.
+    #[error("cancelled")]
+    Cancelled,
 }
 
 impl Error {
@@ -25,4 +36,4 @@ impl Error {
 }
 
 /// What a call gives.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

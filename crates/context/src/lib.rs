@@ -5,7 +5,15 @@
 //! [`TaskType`] shifts the weights, and shuts nothing out.
 
 mod error;
+#[cfg(feature = "git")]
+mod history;
 mod kind;
+#[cfg(feature = "watch")]
+mod watch;
 
 pub use error::{Error, Result};
+#[cfg(feature = "git")]
+pub use history::{Change, Commit, Head, History, Present, Redact, changed, head};
 pub use kind::{Kind, Source, TaskType, Unknown};
+#[cfg(feature = "watch")]
+pub use watch::{Changes, How, Mode, Watch, Why};

@@ -1,0 +1,130 @@
+//! Which files differ between two trees.
+
+use gix_diff::tree::{Recorder, State, Visit, recorder, visit};
+use gix_hash::{Kind, ObjectId};
+use gix_object::bstr::BStr;
+use gix_object::{FindExt, TreeRefIter};
+
+use super::objects::Objects;
+
+/// A commit with more changes is an import or a reformat, and its files are not listed.
+const CHANGES_MAX: usize = 2_000;
+
+/// What differs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Difference {
+    /// These files, in no order.
+    Files(Vec<Box<str>>),
+    /// More than are listed.
+    Many,
+    /// Something of it is not here.
+    Unknown,
+}
+
+/// The tree of the folder `prefix` ("" or "a/b/") in a tree: nothing if there is no such folder.
+pub(super) fn below(
+    objects: &Objects<'_>,
+    tree: ObjectId,
+    prefix: &str,
+) -> Result<Option<ObjectId>, Missing> {
+    let mut tree = tree;
+    let mut buffer = Vec::new();
+    for part in prefix.split_terminator('/') {
+        let entries = objects.find_tree_iter(&tree, &mut buffer).map_err(|_| Missing)?;
+        let mut found = None;
+        for entry in entries {
+            let entry = entry.map_err(|_| Missing)?;
+            if entry.filename == part.as_bytes() && entry.mode.is_tree() {
+                found = Some(entry.oid.to_owned());
+            }
+        }
+        let Some(id) = found else { return Ok(None) };
+        tree = id;
+    }
+    Ok(Some(tree))
+}
+
+/// A tree that is not here, or damaged.
+#[derive(Debug)]
+pub(super) struct Missing;
+
+/// Compares two trees; nothing is an empty one. Renames are not looked for.
+pub(super) fn differing(
+    objects: &Objects<'_>,
+    state: &mut State,
+    old: Option<ObjectId>,
+    new: Option<ObjectId>,
+) -> Difference {
+    if old == new {
+        return Difference::Files(Vec::new());
+    }
+    let (mut old_buffer, mut new_buffer) = (Vec::new(), Vec::new());
+    let sides = (entries(objects, old, &mut old_buffer), entries(objects, new, &mut new_buffer));
+    let (Ok(old), Ok(new)) = sides else { return Difference::Unknown };
+    let mut found = Found { recorder: Recorder::default(), changes: 0 };
+    match gix_diff::tree(old, new, state, objects, &mut found) {
+        Ok(()) => Difference::Files(found.files()),
+        Err(gix_diff::tree::Error::Cancelled) => Difference::Many,
+        Err(gix_diff::tree::Error::Failure(_)) => Difference::Unknown,
+    }
+}
+
+fn entries<'b>(
+    objects: &Objects<'_>,
+    tree: Option<ObjectId>,
+    buffer: &'b mut Vec<u8>,
+) -> Result<TreeRefIter<'b>, Missing> {
+    match tree {
+        Some(id) => objects.find_tree_iter(&id, buffer).map_err(|_| Missing),
+        None => Ok(TreeRefIter::from_bytes(&[], Kind::Sha1)),
+    }
+}
+
+/// Notes files, and neither folders nor links nor submodules.
+struct Found {
+    recorder: Recorder,
+    changes: usize,
+}
+
+impl Found {
+    /// A path that is not text cannot be asked for.
+    fn files(self) -> Vec<Box<str>> {
+        let paths = self.recorder.records.into_iter().map(|it| match it {
+            recorder::Change::Addition { path, .. }
+            | recorder::Change::Deletion { path, .. }
+            | recorder::Change::Modification { path, .. } => path,
+        });
+        paths
+            .filter_map(|it| String::from_utf8(it.into()).ok().map(String::into_boxed_str))
+            .collect()
+    }
+}
+
+impl Visit for Found {
+    fn pop_front_tracked_path_and_set_current(&mut self) {
+        self.recorder.pop_front_tracked_path_and_set_current();
+    }
+
+    fn push_back_tracked_path_component(&mut self, component: &BStr) {
+        self.recorder.push_back_tracked_path_component(component);
+    }
+
+    fn push_path_component(&mut self, component: &BStr) {
+        self.recorder.push_path_component(component);
+    }
+
+    fn pop_path_component(&mut self) {
+        self.recorder.pop_path_component();
+    }
+
+    fn visit(&mut self, change: visit::Change) -> visit::Action {
+        self.changes += 1;
+        if self.changes > CHANGES_MAX {
+            return visit::Action::Break(());
+        }
+        if !change.entry_mode().is_blob() {
+            return visit::Action::Continue(());
+        }
+        self.recorder.visit(change)
+    }
+}

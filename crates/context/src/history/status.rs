@@ -1,0 +1,228 @@
+//! What the working tree has that the checked out commit has not.
+//!
+//! What there is comes from the caller, who has walked the project, with the times and sizes of the
+//! files; here they are compared with the index, and the index with the commit's trees. A file is
+//! read (by the caller's closure) only where time and size leave it open, and then as it is: no
+//! filter of git's is applied, so that a touched file that a filter changes counts as modified.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use gix_hash::{Kind, ObjectId};
+use gix_index::State;
+use gix_index::decode::Options;
+use gix_index::entry::{Flags, Mode};
+use gix_index::extension;
+use gix_object::FindExt;
+use gix_object::bstr::{BStr, BString, ByteSlice};
+
+use super::diff::below;
+use super::objects::Objects;
+use super::place::{Place, read_small, refused};
+use super::{guarded, refs};
+use crate::Result;
+
+/// An index of some three million files.
+const INDEX_BYTES_MAX: u64 = 512 << 20;
+/// What is read to find out whether files that look touched are changed; beyond it they are taken
+/// for changed.
+const READ_BYTES_MAX: u64 = 64 << 20;
+/// More than these are not working state but a whole project that nobody has added yet.
+const CHANGES_MAX: usize = 5_000;
+
+/// How a file of the working tree differs from the commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Change {
+    /// Other than what is staged, or in conflict.
+    Modified,
+    /// Staged, and other than in the commit.
+    Staged,
+    /// Not known to git.
+    Untracked,
+}
+
+/// A file that is there, as the caller found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Present<'a> {
+    /// Relative to the project's folder, with `/`.
+    pub path: &'a str,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last modified, in nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+/// Which files of `present` are changed in the working tree, in order of the paths; at most 5,000.
+/// Files that were deleted are not in it, and neither are files that the caller ignores.
+///
+/// `read` gives what is in a file, nothing if it cannot be read. It is called for files whose time
+/// tells nothing, up to 64 MiB of them. At `cancel`, what was found so far is given.
+///
+/// # Errors
+///
+/// As [`History::read`](crate::History::read), but for being cancelled; and an index that is
+/// damaged or split (`core.splitIndex`).
+pub fn changed<'a>(
+    root: &Path,
+    present: impl IntoIterator<Item = Present<'a>>,
+    read: &dyn Fn(&str) -> Option<Vec<u8>>,
+    cancel: &dyn Fn() -> bool,
+) -> Result<Vec<(String, Change)>> {
+    let Some(place) = Place::find(root)? else { return Ok(Vec::new()) };
+    if place.is_bare() {
+        return Ok(Vec::new());
+    }
+    let index = guarded(&place, || Index::read(&place, cancel))?;
+    let mut left = READ_BYTES_MAX;
+    let mut changes = Vec::new();
+    for file in present {
+        if cancel() || changes.len() == CHANGES_MAX {
+            break;
+        }
+        changes.extend(index.change(file, read, &mut left).map(|it| (file.path.to_owned(), it)));
+    }
+    changes.sort_unstable();
+    Ok(changes)
+}
+
+/// What is staged.
+struct Index {
+    prefix: String,
+    state: State,
+    /// Since 1970, in seconds and nanoseconds.
+    written: (i64, u32),
+    /// Of each entry, whether the commit has it as well.
+    committed: Vec<bool>,
+}
+
+impl Index {
+    fn read(place: &Place, cancel: &dyn Fn() -> bool) -> Result<Self> {
+        let file = place.git_dir.join("index");
+        let mut state = State::new(Kind::Sha1);
+        let mut written = (0, 0);
+        if let Some(bytes) = read_small(&file, INDEX_BYTES_MAX)? {
+            let since = fs::symlink_metadata(&file).and_then(|it| it.modified()).ok();
+            let since = since.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+            written = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos()));
+            let options = Options {
+                thread_limit: Some(1),
+                alloc_limit_bytes: Some(INDEX_BYTES_MAX as usize),
+                ..Options::default()
+            };
+            let Ok((read, _)) = State::from_bytes(&bytes, state.timestamp(), Kind::Sha1, options)
+            else {
+                return refused(&file, "damaged; `git status` says more");
+            };
+            state = read;
+        }
+        if state.link().is_some() {
+            return refused(&file, "split in two (core.splitIndex), which is not read here");
+        }
+        let committed = vec![false; state.entries().len()];
+        let mut index = Self { prefix: place.prefix.clone(), state, written, committed };
+        if let Some(head) = refs::head(place)?.id {
+            index.compare(&Objects::open(place, cancel)?, head);
+        }
+        Ok(index)
+    }
+
+    /// Finds out what the commit has as well. Where its trees are missing, all is taken to be.
+    fn compare(&mut self, objects: &Objects<'_>, head: ObjectId) {
+        let mut buffer = Vec::new();
+        let tree = objects.commit(&head, &mut buffer).map(|it| it.tree);
+        let tree = tree.map(|it| below(objects, it, &self.prefix));
+        let Some(Ok(tree)) = tree else { return self.committed.fill(true) };
+        let mut node = self.state.tree();
+        for part in self.prefix.split_terminator('/') {
+            node = node.and_then(|it| child(it, part.as_bytes()));
+        }
+        let mut same: Vec<Range<usize>> = Vec::new();
+        let mut folders: Vec<_> =
+            tree.map(|it| (BString::from(&*self.prefix), it, node)).into_iter().collect();
+        while let Some((path, tree, node)) = folders.pop() {
+            let unchanged = node.is_some_and(|it| it.num_entries.is_some() && it.id == tree);
+            let entries = objects.find_tree_iter(&tree, &mut buffer);
+            let (false, Ok(entries)) = (unchanged, entries) else {
+                same.extend(self.state.prefixed_entries_range(path.as_bstr()));
+                continue;
+            };
+            for entry in entries.map_while(|it| it.ok()) {
+                let mut path = path.clone();
+                path.extend_from_slice(entry.filename);
+                if entry.mode.is_tree() {
+                    path.push(b'/');
+                    let node = node.and_then(|it| child(it, entry.filename));
+                    folders.push((path, entry.oid.to_owned(), node));
+                } else if let Ok(at) = self.state.entry_index_by_path(path.as_bstr())
+                    && self.state.entry(at).id == entry.oid
+                    && self.state.entry(at).mode == mode(entry.mode)
+                {
+                    same.push(at..at + 1);
+                }
+            }
+        }
+        for range in same {
+            self.committed[range].fill(true);
+        }
+    }
+
+    fn change(
+        &self,
+        file: Present<'_>,
+        read: &dyn Fn(&str) -> Option<Vec<u8>>,
+        left: &mut u64,
+    ) -> Option<Change> {
+        let path = format!("{}{}", self.prefix, file.path);
+        let path: &BStr = path.as_str().into();
+        let Some(range) = self.state.entry_range(path) else { return Some(Change::Untracked) };
+        let entry = self.state.entry(range.start);
+        if range.len() > 1 || entry.stage_raw() != 0 {
+            return Some(Change::Modified);
+        }
+        let trusted = entry.flags.intersects(Flags::ASSUME_VALID | Flags::SKIP_WORKTREE);
+        if !trusted && self.modified(entry, file, read, left) {
+            return Some(Change::Modified);
+        }
+        (!self.committed[range.start]).then_some(Change::Staged)
+    }
+
+    /// As git decides it: by time and size, and by the content where these leave it open.
+    fn modified(
+        &self,
+        entry: &gix_index::Entry,
+        file: Present<'_>,
+        read: &dyn Fn(&str) -> Option<Vec<u8>>,
+        left: &mut u64,
+    ) -> bool {
+        let stat = entry.stat;
+        // Git writes a size of 0 where it wants the content to be compared.
+        if stat.size != 0 && stat.size != file.bytes as u32 {
+            return true;
+        }
+        let modified = (
+            file.modified_ns.div_euclid(1_000_000_000),
+            file.modified_ns.rem_euclid(1_000_000_000) as u32,
+        );
+        let same_time = i64::from(stat.mtime.secs) == modified.0
+            && (stat.mtime.nsecs == modified.1 || stat.mtime.nsecs == 0);
+        // What was written together with the index may have been written once more after it.
+        if same_time && u64::from(stat.size) == file.bytes && modified < self.written {
+            return false;
+        }
+        let Some(less) = left.checked_sub(file.bytes) else { return true };
+        *left = less;
+        let Some(content) = read(file.path) else { return false };
+        let id = gix_object::compute_hash(Kind::Sha1, gix_object::Kind::Blob, &content);
+        !id.is_ok_and(|it| it == entry.id)
+    }
+}
+
+fn child<'a>(node: &'a extension::Tree, name: &[u8]) -> Option<&'a extension::Tree> {
+    node.children.iter().find(|it| it.name.as_slice() == name)
+}
+
+fn mode(mode: gix_object::tree::EntryMode) -> Mode {
+    Mode::from_bits_retain(u32::from(mode.value()))
+}

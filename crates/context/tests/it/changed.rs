@@ -1,0 +1,165 @@
+//! What differs from the commit, compared with what git itself says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use waypost_context::{Change, Present, changed};
+
+use crate::repository::{BEGIN, Repository, git};
+
+/// Every file below a folder but those of git.
+fn present(root: &Path, folder: &Path, found: &mut Vec<(String, u64, i64)>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let metadata = entry.metadata().unwrap();
+        if entry.file_name() == ".git" {
+            continue;
+        }
+        if metadata.is_dir() {
+            present(root, &entry.path(), found);
+        } else {
+            let path = entry.path().strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+            let modified = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
+            found.push((path, metadata.len(), modified));
+        }
+    }
+}
+
+fn changes(root: &Path) -> Vec<(String, Change)> {
+    let mut found = Vec::new();
+    present(root, root, &mut found);
+    let files = found.iter().map(|(path, bytes, modified_ns)| Present {
+        path,
+        bytes: *bytes,
+        modified_ns: *modified_ns,
+    });
+    changed(root, files, &|path| fs::read(root.join(path)).ok(), &|| false).unwrap()
+}
+
+/// What `git status` says, of files that are there.
+fn told_by_git(root: &Path) -> Vec<(String, Change)> {
+    let lines = git(root, &["status", "--porcelain", "--untracked-files=all", "--no-renames"]);
+    let told: BTreeMap<String, Change> = lines
+        .lines()
+        .filter_map(|line| {
+            let change = match line.as_bytes() {
+                [b'?', b'?', ..] => Change::Untracked,
+                [b'U', ..] | [_, b'U' | b'M', ..] | [b'A', b'A', ..] => Change::Modified,
+                [b'A' | b'M', b' ', ..] => Change::Staged,
+                _ => return None,
+            };
+            Some((line[3..].to_owned(), change))
+        })
+        .collect();
+    told.into_iter().collect()
+}
+
+fn age(repository: &Repository, path: &str) {
+    let file = fs::File::options().append(true).open(repository.top.join(path)).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(BEGIN as u64)).unwrap();
+}
+
+#[test]
+fn modified_staged_and_untracked_files_are_told_as_git_tells_them() {
+    let mut repository = Repository::new();
+    repository.commit("first", &["clean", "edited", "staged", "both", "gone", "a/b/deep", "a/x"]);
+    repository.commit("second", &["a/b/deep", "c/d/e"]);
+    assert_eq!(changes(&repository.top), []);
+
+    repository.write("edited", "longer than it was before");
+    repository.write("staged", "staged");
+    repository.write("both", "first");
+    repository.write("a/b/new", "new");
+    repository.git(&["add", "staged", "both", "a/b/new"]);
+    repository.write("both", "and then");
+    repository.write("c/d/untracked", "x");
+    repository.write("c/d/e", "c/d/e in commit 9\n");
+    fs::remove_file(repository.top.join("gone")).unwrap();
+    assert_eq!(changes(&repository.top), told_by_git(&repository.top));
+    assert_eq!(
+        changes(&repository.top),
+        [
+            ("a/b/new".to_owned(), Change::Staged),
+            ("both".to_owned(), Change::Modified),
+            ("c/d/e".to_owned(), Change::Modified),
+            ("c/d/untracked".to_owned(), Change::Untracked),
+            ("edited".to_owned(), Change::Modified),
+            ("staged".to_owned(), Change::Staged),
+        ]
+    );
+    // Below the top, relative to there.
+    assert_eq!(changes(&repository.top.join("a")), [("b/new".to_owned(), Change::Staged)]);
+}
+
+#[test]
+fn a_touched_file_is_not_changed_and_a_same_sized_one_is() {
+    let mut repository = Repository::new();
+    repository.commit("first", &["touched", "swapped"]);
+    age(&repository, "touched");
+    repository.write("swapped", "swapped in commit 9\n");
+    age(&repository, "swapped");
+    assert_eq!(changes(&repository.top), [("swapped".to_owned(), Change::Modified)]);
+}
+
+#[test]
+fn what_was_written_right_after_it_was_staged_is_noticed() {
+    // Same size, and on a coarse clock the same time: only the content tells.
+    for _ in 0..3 {
+        let repository = Repository::new();
+        repository.write("a", "one");
+        repository.git(&["add", "a"]);
+        repository.write("a", "two");
+        let modified = fs::metadata(repository.top.join(".git/index")).unwrap().modified().unwrap();
+        fs::File::options()
+            .append(true)
+            .open(repository.top.join("a"))
+            .unwrap()
+            .set_modified(modified)
+            .unwrap();
+        assert_eq!(changes(&repository.top), [("a".to_owned(), Change::Modified)]);
+    }
+}
+
+#[test]
+fn before_the_first_commit_and_in_a_bare_repository_too() {
+    let repository = Repository::new();
+    repository.write("a", "a");
+    assert_eq!(changes(&repository.top), [("a".to_owned(), Change::Untracked)]);
+    repository.git(&["add", "a"]);
+    assert_eq!(changes(&repository.top), [("a".to_owned(), Change::Staged)]);
+
+    let bare = repository.beside("bare.git");
+    repository.git(&["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
+    assert_eq!(changes(&bare), []);
+}
+
+#[test]
+fn files_in_conflict_are_modified() {
+    let mut repository = Repository::new();
+    repository.commit("base", &["a"]);
+    repository.git(&["checkout", "--quiet", "-b", "side"]);
+    repository.commit("side", &["a"]);
+    repository.git(&["checkout", "--quiet", "main"]);
+    repository.commit("main", &["a"]);
+    let merged = std::process::Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.org", "merge", "--quiet", "side"])
+        .current_dir(&repository.top)
+        .output()
+        .unwrap();
+    assert!(!merged.status.success());
+    assert_eq!(changes(&repository.top), [("a".to_owned(), Change::Modified)]);
+}
+
+#[test]
+fn it_stops_with_what_it_has() {
+    let repository = Repository::new();
+    repository.write("a", "a");
+    let file = Present { path: "a", bytes: 1, modified_ns: 0 };
+    let none = changed(&repository.top, [file], &|_| None, &|| true).unwrap();
+    assert_eq!(none, []);
+    let names: Vec<String> = (0..5_100).map(|it| format!("{it}")).collect();
+    let files = names.iter().map(|path| Present { path, bytes: 1, modified_ns: 0 });
+    assert_eq!(changed(&repository.top, files, &|_| None, &|| false).unwrap().len(), 5_000);
+}

@@ -1,0 +1,14 @@
+//! What the crate promises, through its public API.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[cfg(feature = "git")]
+mod changed;
+#[cfg(feature = "git")]
+mod history;
+#[cfg(feature = "git")]
+mod hostile;
+#[cfg(feature = "git")]
+mod repository;
+#[cfg(feature = "watch")]
+mod watch;
