@@ -51,7 +51,7 @@ const CONFINED: &[(&str, &[&str])] = &[
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring.
-const PACKAGES_MAX: usize = 440;
+const PACKAGES_MAX: usize = 457;
 
 #[test]
 fn library_crates_import_only_what_the_architecture_allows() {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::Kind;
+
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -26,6 +28,22 @@ pub enum Error {
     /// The caller asked to end.
     #[error("cancelled")]
     Cancelled,
+    /// A glob is none.
+    #[error("{glob:?} is no glob: {why}")]
+    Glob {
+        /// Which.
+        glob: String,
+        /// Why.
+        why: String,
+    },
+    /// A glob of files was given a kind that no file as a whole has.
+    #[error("{glob:?} cannot be of type {kind}: no file as a whole is one")]
+    Kind {
+        /// Which glob.
+        glob: String,
+        /// Which kind.
+        kind: Kind,
+    },
 }
 
 impl Error {

@@ -1,0 +1,163 @@
+//! Which files of a project are worth reading: a walk that leaves out what is ignored, vendored,
+//! secret or hidden, and says what kind each of the others is.
+//!
+//! [`walk`] lists a whole project, [`Rules::one`] decides about one path by the same rules. Both
+//! look only at names, ignore files and sizes: no indexed file is opened here.
+//!
+//! ```no_run
+//! use waypost_context::{Discovery, Root, Rules, walk};
+//!
+//! let root = Root::open("/home/me/project")?;
+//! let rules = Rules::new(&Discovery::default())?;
+//! let walk = walk(&root, &rules, &|| false)?;
+//! for found in &walk.found {
+//!     println!("{} {}", found.class.kind, found.path);
+//! }
+//! # Ok::<(), waypost_context::Error>(())
+//! ```
+
+mod classify;
+mod ignores;
+mod language;
+mod root;
+mod rules;
+mod secret;
+mod walk;
+
+pub use language::Language;
+pub use root::Root;
+pub(crate) use root::{skip, state};
+pub use rules::{Discovery, Limits, Rules};
+pub use walk::{SAMPLES_MAX, Walk, walk};
+
+use std::fmt;
+
+use crate::Kind;
+
+/// A file that should be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its path below the root: UTF-8, parts separated by `/`, no `.` or `..`.
+    pub path: String,
+    /// What the file system says of it.
+    pub stat: Stat,
+    /// What its path says of it.
+    pub class: Class,
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Stat {
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Its number on its file system.
+    pub inode: u64,
+}
+
+/// What a path says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Class {
+    /// The kind of the file as a whole: [`Kind::Module`] for code. A document's frontmatter may
+    /// say otherwise, see [`Extract::kind`](crate::Extract::kind).
+    pub kind: Kind,
+    /// The language of code; `None` for documents.
+    pub language: Option<Language>,
+    /// What lowers it.
+    pub prior: Prior,
+}
+
+/// What makes a file less likely to be wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Prior {
+    /// A test, fixture, example or benchmark.
+    pub test: bool,
+    /// Below `archive/`, `deprecated/`, `old/` or the like.
+    pub archived: bool,
+    /// Its name says that a program wrote it, such as `api.pb.go`. What its content says is in
+    /// [`Extract::generated`](crate::Extract::generated).
+    pub generated: bool,
+}
+
+/// Why a file is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Skip {
+    /// It does not belong to the project: ignored, vendored, hidden, or neither a document nor
+    /// code. Never counted.
+    Ignored,
+    /// It went away after it was listed. Never counted.
+    Gone,
+    /// Its name says that it holds secrets.
+    Secret,
+    /// It is binary.
+    Binary,
+    /// It is larger than [`Limits`] allow.
+    TooLarge,
+    /// It is minified, a lock file or data: its lines or its name say so.
+    Generated,
+    /// It is not UTF-8, nor UTF-16 with a byte order mark.
+    Encoding,
+    /// It is a symbolic link, or a link is on the way to it. A file that a link inside the project
+    /// leads to is found by its own name.
+    Link,
+    /// It is a FIFO, a socket or a device.
+    Special,
+    /// It may not be read, or reading failed.
+    Unreadable,
+    /// Its name is not UTF-8.
+    Name,
+    /// Its content could not be taken apart.
+    Parser,
+    /// The project has more files, text or depth than [`Limits`] allow.
+    Limit,
+}
+
+impl Skip {
+    /// All of them, in order.
+    pub const ALL: [Self; 13] = [
+        Self::Ignored,
+        Self::Gone,
+        Self::Secret,
+        Self::Binary,
+        Self::TooLarge,
+        Self::Generated,
+        Self::Encoding,
+        Self::Link,
+        Self::Special,
+        Self::Unreadable,
+        Self::Name,
+        Self::Parser,
+        Self::Limit,
+    ];
+
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Gone => "gone",
+            Self::Secret => "secret",
+            Self::Binary => "binary",
+            Self::TooLarge => "tooLarge",
+            Self::Generated => "generated",
+            Self::Encoding => "encoding",
+            Self::Link => "link",
+            Self::Special => "special",
+            Self::Unreadable => "unreadable",
+            Self::Name => "name",
+            Self::Parser => "parser",
+            Self::Limit => "limit",
+        }
+    }
+
+    /// Whether a status should tell of it.
+    pub fn is_counted(self) -> bool {
+        !matches!(self, Self::Ignored | Self::Gone)
+    }
+}
+
+impl fmt::Display for Skip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

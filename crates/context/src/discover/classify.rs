@@ -1,0 +1,383 @@
+//! What a path says of a file.
+
+use super::{Class, Language, Prior, Skip, secret};
+use crate::Kind;
+
+/// Extensions of documents.
+const DOCUMENTS: &[&str] =
+    &["md", "mdx", "markdown", "mdc", "rst", "txt", "adoc", "asciidoc", "org", "norg", "jrnl"];
+
+/// Instructions for agents, by whole name.
+const INSTRUCTIONS: &[&str] = &[
+    "agents.md",
+    "agents.override.md",
+    "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    "copilot-instructions.md",
+    ".cursorrules",
+    ".clinerules",
+    ".windsurfrules",
+    "skill.md",
+];
+
+/// Written by package managers, and text by extension all the same.
+const LOCKS: &[&str] = &[
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "npm-shrinkwrap.json",
+    "bun.lock",
+    "requirements.txt",
+    "robots.txt",
+    "pubspec.lock",
+    ".terraform.lock.hcl",
+];
+
+/// What the path of a file says; [`Skip::Ignored`] if it is neither a document nor code.
+/// `own` is the kind that the settings give it.
+pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
+    let lower = path.to_lowercase();
+    let (parents, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
+    let (stem, extension) = match name.rsplit_once('.') {
+        Some((stem, extension)) if !stem.is_empty() => (stem, extension),
+        _ => (name, ""),
+    };
+    if secret::is_secret(name) {
+        return Err(Skip::Secret);
+    }
+    let prior = prior(parents, name, stem, path);
+    let document = |kind| Ok(Class { kind, language: None, prior });
+    let code = |language| Ok(Class { kind: Kind::Module, language: Some(language), prior });
+    match own {
+        Some(Kind::Module) => return code(Language::of(name).ok_or(Skip::Ignored)?),
+        Some(kind) => return document(kind),
+        None => {}
+    }
+    if LOCKS.contains(&name) || name.contains(".min.") {
+        return Err(Skip::Generated);
+    }
+    if INSTRUCTIONS.contains(&name) {
+        return document(Kind::Instructions);
+    }
+    if matches!(extension, "yaml" | "yml" | "json") && is_interface(stem) {
+        return document(Kind::Spec);
+    }
+    if let Some(language) = Language::of(name) {
+        return code(language);
+    }
+    let is_document = DOCUMENTS.contains(&extension);
+    // `README`, `NEWS` and their like have no extension, or one that is none: `README.in`.
+    let named = by_name(stem, extension);
+    if !is_document {
+        return match named {
+            Some(kind) if extension.is_empty() => document(kind),
+            _ => Err(Skip::Ignored),
+        };
+    }
+    if extension == "mdc" && !parents.contains(".cursor") {
+        return Err(Skip::Ignored);
+    }
+    let kind = named
+        .or_else(|| by_folder(parents, stem, extension))
+        .or_else(|| is_dated(stem).then_some(Kind::Daily))
+        .unwrap_or_else(|| if is_guide(parents, name) { Kind::Guide } else { Kind::Note });
+    document(kind)
+}
+
+/// What the name of a document says.
+fn by_name(stem: &str, extension: &str) -> Option<Kind> {
+    let plain: String = stem
+        .chars()
+        .filter(|it| !matches!(it, '-' | '_' | ' '))
+        .skip_while(char::is_ascii_digit)
+        .collect();
+    if matches!(
+        plain.as_str(),
+        "changelog"
+            | "changes"
+            | "history"
+            | "news"
+            | "releases"
+            | "releasenotes"
+            | "releasesnotes"
+    ) {
+        return Some(Kind::Changelog);
+    }
+    if extension == "jrnl"
+        || ["worklog", "devlog", "handoff", "progress"].iter().any(|it| begins(stem, it))
+        || stem == "notes"
+    {
+        return Some(Kind::Worklog);
+    }
+    if begins(stem, "readme") {
+        return Some(Kind::Readme);
+    }
+    if ["architecture", "design", "prd"].iter().any(|it| begins(stem, it))
+        || last_part(stem) == "spec"
+    {
+        return Some(Kind::Spec);
+    }
+    if ["roadmap", "vision", "strategy", "goals", "okr", "plan"].iter().any(|it| begins(stem, it)) {
+        return Some(Kind::Strategy);
+    }
+    if ["contributing", "security", "hacking"].contains(&stem) {
+        return Some(Kind::Guide);
+    }
+    None
+}
+
+/// Whether a stem is a word, its plural, or begins with it as a word of its own.
+fn begins(stem: &str, word: &str) -> bool {
+    stem.strip_prefix(word).is_some_and(|rest| {
+        let rest = rest.strip_prefix('s').unwrap_or(rest);
+        !rest.starts_with(char::is_alphabetic)
+    })
+}
+
+/// What the nearest folder that says anything says of a document.
+fn by_folder(parents: &str, stem: &str, extension: &str) -> Option<Kind> {
+    let mut direct = true;
+    for part in parents.rsplit('/') {
+        let kind = match part {
+            "journal" | "journals" | "daily" | "dailies" | "daily notes" | "diary" | "standup"
+            | "standups" => Some(Kind::Daily),
+            "session" | "sessions" | "retro" | "retros" | "meeting" | "meetings" | ".journal" => {
+                Some(Kind::Worklog)
+            }
+            "logs" if direct && extension != "txt" => Some(Kind::Worklog),
+            "changelog" | "changelogs" | "changes" => Some(Kind::Changelog),
+            "decisions" | "adr" | "adrs" | "architecture-decisions" => {
+                let about = matches!(stem, "index" | "template" | "adr-template");
+                (!about).then_some(Kind::Decision)
+            }
+            "spec" | "specs" | "rfc" | "rfcs" | "design" | "designs" | "proposals"
+            | "requirements" => Some(Kind::Spec),
+            "strategy" | "roadmap" | "plans" => Some(Kind::Strategy),
+            "content" | "posts" | "_posts" | "blog" | "articles" | "drafts" | "copy" => {
+                Some(Kind::Content)
+            }
+            ".claude" | ".agents" | ".clinerules" | ".windsurf" | ".codex" | ".gemini" | ".roo"
+            | ".continue" | ".junie" | ".cursor" => Some(Kind::Instructions),
+            _ => None,
+        };
+        if kind.is_some() {
+            return kind;
+        }
+        direct = false;
+    }
+    None
+}
+
+/// Whether a stem is a date, perhaps with something after it.
+pub(crate) fn is_dated(stem: &str) -> bool {
+    let mut shape = String::new();
+    for c in stem.chars().take(11) {
+        shape.push(if c.is_ascii_digit() { '9' } else { c });
+    }
+    let ends = |at: usize| !shape[at..].starts_with(|c: char| c.is_alphanumeric());
+    (shape.starts_with("9999-99-99") || shape.starts_with("9999_99_99")) && ends(10)
+        || shape.starts_with("99999999") && ends(8)
+}
+
+fn is_guide(parents: &str, name: &str) -> bool {
+    name == "llms.txt"
+        || parents
+            .split('/')
+            .any(|part| matches!(part, "doc" | "docs" | "book" | "guide" | "guides" | ".github"))
+}
+
+/// Whether a stem is that of an OpenAPI document.
+fn is_interface(stem: &str) -> bool {
+    begins(stem, "openapi") || begins(stem, "swagger")
+}
+
+fn prior(parents: &str, name: &str, stem: &str, path: &str) -> Prior {
+    let any = |words: &[&str]| parents.split('/').any(|part| words.contains(&part));
+    let test =
+        any(&[
+            "test",
+            "tests",
+            "testing",
+            "testdata",
+            "test_data",
+            "test-data",
+            "__tests__",
+            "__mocks__",
+            "mocks",
+            "fixture",
+            "fixtures",
+            "__fixtures__",
+            "e2e",
+            "example",
+            "examples",
+            "sample",
+            "samples",
+            "demo",
+            "demos",
+            "bench",
+            "benches",
+            "benchmark",
+            "benchmarks",
+            "snapshots",
+        ]) || parents.split('/').any(|part| part.ends_with("-tests") || part.ends_with("_tests"))
+            || is_test(name, stem, path);
+    let archived = any(&[
+        "archive",
+        "archives",
+        "archived",
+        ".archive",
+        "deprecated",
+        "old",
+        "obsolete",
+        "attic",
+        "legacy",
+    ]);
+    let generated = any(&["generated", "__generated__"])
+        || [
+            ".pb.go",
+            "_pb2.py",
+            "_pb2.pyi",
+            "_pb2_grpc.py",
+            ".g.dart",
+            ".freezed.dart",
+            ".gen.go",
+            ".designer.cs",
+        ]
+        .iter()
+        .any(|it| name.ends_with(it))
+        || stem.ends_with(".generated")
+        || stem.ends_with("_generated")
+        || name.starts_with("zz_generated");
+    Prior { test, archived, generated }
+}
+
+/// What follows the last dot of a stem, such as `spec` in `login.spec`.
+fn last_part(stem: &str) -> &str {
+    stem.rsplit_once('.').map_or("", |(_, it)| it)
+}
+
+/// Whether the name of a code file is that of a test. `path` is in its own case: `LogTest` is one,
+/// `latest` is not.
+fn is_test(name: &str, stem: &str, path: &str) -> bool {
+    let code = Language::of(name).is_some();
+    let cased = path.rsplit_once('.').map_or(path, |(it, _)| it);
+    code && (stem.ends_with("_test")
+        || stem.ends_with("_tests")
+        || stem.starts_with("test_")
+        || ["test", "spec"].contains(&last_part(stem))
+        || stem.ends_with("_spec")
+        || ["conftest", "tests", "test"].contains(&stem)
+        || ["Test", "Tests", "Spec"].iter().any(|it| cased.ends_with(it)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(path: &str) -> Option<Kind> {
+        classify(path, None).ok().map(|it| it.kind)
+    }
+
+    #[test]
+    fn the_kind_follows_from_names_and_folders() {
+        let cases = [
+            ("2026-01-31.md", Kind::Daily),
+            ("notes/2026_01_31-standup.md", Kind::Daily),
+            ("20260131.txt", Kind::Daily),
+            ("Journal/anything.org", Kind::Daily),
+            ("a/daily notes/x.md", Kind::Daily),
+            ("WORKLOG.md", Kind::Worklog),
+            ("devlog-3.md", Kind::Worklog),
+            ("NOTES.txt", Kind::Worklog),
+            ("HANDOFF", Kind::Worklog),
+            ("meetings/2026-01-31.md", Kind::Worklog),
+            (".journal/x.md", Kind::Worklog),
+            ("logs/tuesday.md", Kind::Worklog),
+            ("work.jrnl", Kind::Worklog),
+            ("CHANGELOG.md", Kind::Changelog),
+            ("CHANGES", Kind::Changelog),
+            ("00-RELEASENOTES", Kind::Changelog),
+            ("RELEASE_NOTES.rst", Kind::Changelog),
+            ("changelogs/0.1.x.md", Kind::Changelog),
+            ("AGENTS.md", Kind::Instructions),
+            ("sub/CLAUDE.md", Kind::Instructions),
+            (".github/copilot-instructions.md", Kind::Instructions),
+            (".cursor/rules/style.mdc", Kind::Instructions),
+            (".claude/skills/x/SKILL.md", Kind::Instructions),
+            ("docs/decisions/0001-store.md", Kind::Decision),
+            ("doc/adr/ADR-7.md", Kind::Decision),
+            ("docs/adr/template.md", Kind::Guide),
+            ("docs/decisions/README.md", Kind::Readme),
+            ("specs/login.md", Kind::Spec),
+            ("docs/rfcs/12.rst", Kind::Spec),
+            ("ARCHITECTURE.md", Kind::Spec),
+            ("login.spec.md", Kind::Spec),
+            ("api/openapi.yaml", Kind::Spec),
+            ("ROADMAP.md", Kind::Strategy),
+            ("OKRs.md", Kind::Strategy),
+            ("plan-2026.md", Kind::Strategy),
+            ("plans/q3.md", Kind::Strategy),
+            ("content/launch.md", Kind::Content),
+            ("blog/2026-01-31-launch.md", Kind::Content),
+            ("README", Kind::Readme),
+            ("README.de.md", Kind::Readme),
+            ("docs/use.md", Kind::Guide),
+            ("CONTRIBUTING.md", Kind::Guide),
+            ("llms.txt", Kind::Guide),
+            ("ideas.md", Kind::Note),
+            ("planner.md", Kind::Note),
+            ("docs/designing.md", Kind::Guide),
+            ("src/lib.rs", Kind::Module),
+            ("src/ChangelogReader.java", Kind::Module),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(kind(path), Some(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_neither_document_nor_code_is_left_out() {
+        for path in
+            ["logo.svg", "data.csv", "a.ipynb", "x.snap", "a.js.map", "x.bin", "LICENSE", "a/b"]
+        {
+            assert_eq!(classify(path, None), Err(Skip::Ignored), "{path}");
+        }
+        for path in ["pnpm-lock.yaml", "web/jquery.min.js", "requirements.txt"] {
+            assert_eq!(classify(path, None), Err(Skip::Generated), "{path}");
+        }
+        assert_eq!(classify("conf/secrets.yaml", None), Err(Skip::Secret));
+    }
+
+    #[test]
+    fn tests_old_things_and_generated_files_are_marked() {
+        let prior = |path| classify(path, None).expect("it is read").prior;
+        for path in [
+            "tests/a.rs",
+            "a/fixtures/b.md",
+            "pkg/a_test.go",
+            "src/test/java/A.java",
+            "ATest.java",
+            "web/a.spec.ts",
+        ] {
+            assert!(prior(path).test, "{path}");
+        }
+        assert!(!prior("src/latest.rs").test && !prior("src/Latest.java").test);
+        assert!(!prior("docs/test-plan.md").test);
+        assert!(prior("docs/archive/x.md").archived);
+        assert!(prior("api/a.pb.go").generated);
+    }
+
+    #[test]
+    fn the_settings_win() {
+        let own = classify("inbox/x.md", Some(Kind::Daily)).expect("a document");
+        assert_eq!(own.kind, Kind::Daily);
+        assert_eq!(classify("inbox/.env", Some(Kind::Daily)), Err(Skip::Secret));
+    }
+
+    #[test]
+    fn a_multibyte_stem_is_no_date() {
+        assert!(!is_dated("2026-01-3\u{e9}"));
+        assert!(!is_dated("99999999é"));
+        assert!(is_dated("2026-01-31 é"));
+    }
+}

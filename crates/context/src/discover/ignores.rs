@@ -1,0 +1,126 @@
+//! Ignore files: `.gitignore`, `.ignore`, the project's own, and those of git itself.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use parking_lot::Mutex;
+use rustix::fs::FileType;
+
+use super::{Root, Stat};
+use crate::extract::read_at_most;
+
+/// A project's own ignore file, beside `.gitignore` and before it.
+pub(super) const OWN_IGNORE: &str = ".waypostignore";
+
+/// The names of ignore files, the strongest first.
+pub(super) const NAMES: [&str; 3] = [OWN_IGNORE, ".ignore", ".gitignore"];
+
+/// Where git keeps what is ignored in this clone alone.
+pub(super) const EXCLUDE: &str = ".git/info/exclude";
+
+/// What of an ignore file is read. Real ones have a few hundred lines.
+const FILE_BYTES_MAX: u64 = 256 << 10;
+
+/// Folders with ignore files that are remembered.
+const CACHE_MAX: usize = 4096;
+
+/// The ignore files of one folder and, by `above`, of those around it.
+#[derive(Debug)]
+pub(super) struct Level {
+    above: Option<Arc<Level>>,
+    files: [Option<Arc<Gitignore>>; 3],
+}
+
+/// A compiled ignore file, with the state of the file.
+type Known = (Stat, Arc<Gitignore>);
+
+/// Compiled ignore files by path, so that a question about one path reads none again.
+#[derive(Debug, Default)]
+pub(super) struct Ignores {
+    known: Mutex<HashMap<String, Known>>,
+}
+
+impl Ignores {
+    /// The level of a folder. A folder without ignore files has that of the folder above.
+    pub(super) fn level(
+        &self,
+        root: &Root,
+        dir: &str,
+        above: Option<&Arc<Level>>,
+    ) -> Option<Arc<Level>> {
+        let files = NAMES.map(|name| self.file(root, &join(dir, name), dir));
+        if files.iter().all(Option::is_none) {
+            return above.cloned();
+        }
+        Some(Arc::new(Level { above: above.cloned(), files }))
+    }
+
+    /// What git ignores in this clone alone.
+    pub(super) fn exclude(&self, root: &Root) -> Option<Arc<Gitignore>> {
+        self.file(root, EXCLUDE, "")
+    }
+
+    fn file(&self, root: &Root, path: &str, dir: &str) -> Option<Arc<Gitignore>> {
+        let (FileType::RegularFile, stat) = root.stat(path).ok()? else { return None };
+        if let Some((then, compiled)) = self.known.lock().get(path)
+            && *then == stat
+        {
+            return Some(Arc::clone(compiled));
+        }
+        let (bytes, stat) = read_at_most(root, path, FILE_BYTES_MAX).ok()?;
+        let compiled = Arc::new(compile(dir, &String::from_utf8_lossy(&bytes)));
+        let mut known = self.known.lock();
+        if known.len() >= CACHE_MAX {
+            known.clear();
+        }
+        known.insert(path.to_owned(), (stat, Arc::clone(&compiled)));
+        Some(compiled)
+    }
+}
+
+/// Compiles lines in the syntax of `.gitignore` that hold below a folder. As git does, a line that
+/// is no pattern is passed over.
+pub(super) fn compile(dir: &str, text: &str) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(dir);
+    for line in text.lines() {
+        // The error names the line, and git says nothing either.
+        drop(builder.add_line(None, line));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// What an ignore file says of a path: `Some(true)` that it is ignored, `Some(false)` that it is
+/// not, `None` nothing.
+pub(super) fn says(rules: &Gitignore, path: &str, is_dir: bool) -> Option<bool> {
+    match rules.matched(Path::new(path), is_dir) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+impl Level {
+    /// What the ignore files say of a path: the strongest name decides, and for one name the
+    /// nearest folder.
+    pub(super) fn says(&self, path: &str, is_dir: bool) -> Option<bool> {
+        (0..NAMES.len()).find_map(|name| {
+            let mut level = Some(self);
+            while let Some(at) = level {
+                let said = at.files[name].as_ref().and_then(|it| says(it, path, is_dir));
+                if said.is_some() {
+                    return said;
+                }
+                level = at.above.as_deref();
+            }
+            None
+        })
+    }
+}
+
+/// A path of a name in a folder.
+pub(super) fn join(dir: &str, name: &str) -> String {
+    if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") }
+}

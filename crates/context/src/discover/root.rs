@@ -1,0 +1,167 @@
+//! The folder that nothing is read outside of.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::{Skip, Stat};
+use crate::{Error, Result};
+
+/// A project's folder, open. Whatever is read through it is beneath it, and no symbolic link is
+/// followed on the way, not even one that is put there meanwhile.
+#[derive(Debug)]
+pub struct Root {
+    path: PathBuf,
+    dir: OwnedFd,
+}
+
+/// A path of a file, cut into what opening it needs.
+pub(crate) struct Entry<'a> {
+    /// The folder it is in, `""` for the root.
+    pub(crate) dir: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl Root {
+    /// Opens a folder, following links to it.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such folder, or it is `/`: a whole machine is no project.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let canonical = path.canonicalize().map_err(|source| Error::io(path, source))?;
+        if canonical.parent().is_none() {
+            let why = "the root of the file system is no project";
+            return Err(Error::io(canonical, io::Error::new(io::ErrorKind::InvalidInput, why)));
+        }
+        let dir = rustix::fs::open(&canonical, FOLDER, Mode::empty())
+            .map_err(|errno| Error::io(&canonical, errno.into()))?;
+        Ok(Self { path: canonical, dir })
+    }
+
+    /// Its path, absolute and without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Opens the folder at a relative path, `""` being the root itself.
+    pub(crate) fn folder(&self, path: &str) -> Result<OwnedFd, Skip> {
+        self.open_beneath(path).map_err(skip)
+    }
+
+    fn open_beneath(&self, path: &str) -> Result<OwnedFd, Errno> {
+        if path.is_empty() {
+            return rustix::fs::openat(&self.dir, ".", FOLDER, Mode::empty());
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        {
+            use rustix::fs::ResolveFlags;
+            let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            match rustix::fs::openat2(&self.dir, path, FOLDER, Mode::empty(), how) {
+                // Old kernels lack the call, and some sandboxes forbid it; a link at the end is told
+                // from a file only part by part.
+                Err(Errno::NOSYS | Errno::PERM | Errno::NOTDIR) => {}
+                other => return other,
+            }
+        }
+        self.open_by_parts(path)
+    }
+
+    /// As `openat2` does it, part by part: no part may be a link.
+    pub(super) fn open_by_parts(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let mut dir = self.dir.try_clone().map_err(|_| Errno::MFILE)?;
+        for part in path.split('/') {
+            dir = match rustix::fs::openat(&dir, part, FOLDER, Mode::empty()) {
+                Err(Errno::NOTDIR) if is_link(&dir, part) => return Err(Errno::LOOP),
+                other => other?,
+            };
+        }
+        Ok(dir)
+    }
+
+    /// The state of what is at a path, links not followed.
+    pub(crate) fn stat(&self, path: &str) -> Result<(FileType, Stat), Skip> {
+        let entry = split(path).ok_or(Skip::Ignored)?;
+        let dir = self.folder(entry.dir)?;
+        stat_at(&dir, OsStr::new(entry.name))
+    }
+
+    /// Opens a regular file for reading, without ever waiting for it.
+    pub(crate) fn file(&self, path: &str) -> Result<OwnedFd, Skip> {
+        let entry = split(path).ok_or(Skip::Ignored)?;
+        let dir = self.folder(entry.dir)?;
+        // Opening a device can do something, so that it is not even opened.
+        regular(stat_at(&dir, OsStr::new(entry.name))?.0)?;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = rustix::fs::openat(&dir, entry.name, flags, Mode::empty()).map_err(skip)?;
+        let stat = rustix::fs::fstat(&file).map_err(skip)?;
+        regular(FileType::from_raw_mode(stat.st_mode))?;
+        Ok(file)
+    }
+}
+
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Cuts a relative path; `None` if it is absolute, climbs, or is written in a roundabout way.
+pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
+    let plain =
+        |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
+    if !path.split('/').all(plain) {
+        return None;
+    }
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    Some(Entry { dir, name })
+}
+
+/// The state of a name in an open folder, links not followed.
+pub(super) fn stat_at(dir: impl AsFd, name: &OsStr) -> Result<(FileType, Stat), Skip> {
+    let stat = rustix::fs::statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(skip)?;
+    Ok((FileType::from_raw_mode(stat.st_mode), state(&stat)))
+}
+
+/// What tells one state of an open file from another.
+pub(crate) fn state(stat: &rustix::fs::Stat) -> Stat {
+    let seconds: i64 = stat.st_mtime;
+    let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+    Stat {
+        bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        modified_ns: seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds),
+        inode: stat.st_ino,
+    }
+}
+
+/// Refuses what is no regular file.
+pub(super) fn regular(kind: FileType) -> Result<(), Skip> {
+    match kind {
+        FileType::RegularFile => Ok(()),
+        FileType::Symlink => Err(Skip::Link),
+        // Where a file was expected, a folder now is.
+        FileType::Directory => Err(Skip::Gone),
+        _ => Err(Skip::Special),
+    }
+}
+
+fn is_link(dir: &OwnedFd, name: &str) -> bool {
+    matches!(stat_at(dir, OsStr::new(name)), Ok((FileType::Symlink, _)))
+}
+
+/// What an error of the system means for a file.
+pub(crate) fn skip(errno: Errno) -> Skip {
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => Skip::Gone,
+        // A path out of the root is refused as `XDEV`; only a link could have led there.
+        Errno::LOOP | Errno::XDEV => Skip::Link,
+        // A device without a driver, or a socket.
+        Errno::NXIO | Errno::OPNOTSUPP => Skip::Special,
+        Errno::ILSEQ | Errno::NAMETOOLONG => Skip::Name,
+        _ => Skip::Unreadable,
+    }
+}

@@ -1,0 +1,328 @@
+//! The rules of discovery.
+
+use std::sync::Arc;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::gitignore::Gitignore;
+use rustix::fs::FileType;
+
+use super::classify::classify;
+use super::ignores::{self, Ignores, Level, join};
+use super::root::{regular, split};
+use super::{Class, Found, Root, Skip, Stat, secret};
+use crate::extract::read_at_most;
+use crate::{Error, Kind, Result, Source};
+
+/// What may be set about discovery. The default needs no setting.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// Which files are of which kind, as globs over whole paths, such as
+    /// `("notes/**/*.md", Kind::Daily)`; the first that matches wins over what is known by default.
+    /// [`Kind::Module`] makes a file code, if its language is known; every other kind makes it a
+    /// document.
+    pub kinds: Vec<(String, Kind)>,
+    /// Never read, in the syntax of `.gitignore`.
+    pub exclude: Vec<String>,
+    /// Read although ignored, vendored or hidden: globs over whole paths, such as `vendor/ours/**`.
+    /// Secrets stay out all the same, and so does what `exclude` names.
+    pub include: Vec<String>,
+    /// What git ignores everywhere for this user (the file that `core.excludesFile` names), in
+    /// the syntax of `.gitignore`. It lies outside the project, so it is the caller who reads it.
+    pub global_ignore: Vec<String>,
+    /// Sizes.
+    pub limits: Limits,
+}
+
+/// Sizes above which a file is not read, or a walk ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest code file: 512 KiB. What is larger is nearly always generated.
+    pub code_bytes_max: u64,
+    /// The largest document: 2 MiB. Of a larger change log the first (newest) part is read.
+    pub document_bytes_max: u64,
+    /// Files of a project: 50,000.
+    pub files_max: usize,
+    /// Their sizes together: 200 MiB.
+    pub text_bytes_max: u64,
+    /// Folders within folders: 64.
+    pub depth_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            code_bytes_max: 512 << 10,
+            document_bytes_max: 2 << 20,
+            files_max: 50_000,
+            text_bytes_max: 200 << 20,
+            depth_max: 64,
+        }
+    }
+}
+
+impl Limits {
+    /// The largest file of a class that is read, and whether of a larger one the first part is.
+    pub(crate) fn of(&self, class: Class) -> (u64, bool) {
+        match class.language {
+            Some(_) => (self.code_bytes_max, false),
+            None => (self.document_bytes_max, class.kind == Kind::Changelog),
+        }
+    }
+}
+
+/// The compiled rules of discovery. They may be shared between threads.
+#[derive(Debug)]
+pub struct Rules {
+    limits: Limits,
+    kinds: GlobSet,
+    kind_of: Vec<Kind>,
+    exclude: Gitignore,
+    include: GlobSet,
+    /// For each glob of `include`, its folders before the first wildcard.
+    include_below: Vec<String>,
+    global: Gitignore,
+    ignores: Ignores,
+}
+
+/// Folders that hold what others wrote or what was built, tracked or not.
+const VENDORED: &[&str] = &[
+    "vendor",
+    "node_modules",
+    "bower_components",
+    "target",
+    "dist",
+    "build",
+    "out",
+    "venv",
+    "__pycache__",
+    "coverage",
+    "third_party",
+    "site-packages",
+];
+
+/// What begins with a dot and is read all the same.
+const SHOWN: &[&str] = &[
+    ".agents",
+    ".ai",
+    ".claude",
+    ".clinerules",
+    ".codex",
+    ".continue",
+    ".cursor",
+    ".cursorrules",
+    ".gemini",
+    ".github",
+    ".gitlab",
+    ".journal",
+    ".junie",
+    ".kiro",
+    ".roo",
+    ".specify",
+    ".windsurf",
+    ".windsurfrules",
+];
+
+/// A folder, and the rules that hold in it.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) dir: String,
+    level: Option<Arc<Level>>,
+    exclude: Option<Arc<Gitignore>>,
+    /// It does not belong to the project by itself; only what is included does.
+    shut: bool,
+}
+
+impl Rules {
+    /// Compiles rules.
+    ///
+    /// # Errors
+    ///
+    /// If a glob is none, or a pair of [`Discovery::kinds`] names a kind that no file as a whole
+    /// has: a commit, or a definition.
+    pub fn new(discovery: &Discovery) -> Result<Self> {
+        for (glob, kind) in &discovery.kinds {
+            let part = kind.source() == Source::Code && *kind != Kind::Module;
+            if part || *kind == Kind::Commit {
+                return Err(Error::Kind { glob: glob.clone(), kind: *kind });
+            }
+        }
+        Ok(Self {
+            limits: discovery.limits,
+            kinds: globs(discovery.kinds.iter().map(|(glob, _)| glob))?,
+            kind_of: discovery.kinds.iter().map(|(_, kind)| *kind).collect(),
+            exclude: ignores::compile("", &discovery.exclude.join("\n")),
+            include: globs(&discovery.include)?,
+            include_below: discovery.include.iter().map(|it| literal(it).to_owned()).collect(),
+            global: ignores::compile("", &discovery.global_ignore.join("\n")),
+            ignores: Ignores::default(),
+        })
+    }
+
+    /// The sizes that hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether a file is to be read, decided as [`walk`](super::walk) decides: for the watcher, and
+    /// to verify a path before it is given out. It takes a few system calls for each folder on the
+    /// way.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not: [`Skip::Gone`] if there is none. A path that is absolute or climbs (`..`) is
+    /// [`Skip::Ignored`].
+    pub fn one(&self, root: &Root, path: &str) -> Result<Found, Skip> {
+        let entry = split(path).ok_or(Skip::Ignored)?;
+        let place = self.place(root, entry.dir)?;
+        let (kind, stat) = root.stat(path)?;
+        if kind == FileType::Directory {
+            return Err(Skip::Gone);
+        }
+        self.file(&place, path, entry.name, kind, stat)
+    }
+
+    /// Whether a folder belongs to the project, as [`Rules::one`] says it of a file: for the
+    /// watcher, when a folder appears. `""` is the root.
+    pub fn folder(&self, root: &Root, path: &str) -> bool {
+        (path.is_empty() || split(path).is_some()) && self.place(root, path).is_ok()
+    }
+
+    /// Whether a change of this file changes what is ignored, so that the folder around it must be
+    /// walked again: `.gitignore`, `.ignore`, `.waypostignore` and `.git/info/exclude`.
+    pub fn is_ignore_file(path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        ignores::NAMES.contains(&name) || path == ignores::EXCLUDE
+    }
+
+    /// The root, as a place.
+    pub(super) fn top(&self, root: &Root) -> Place {
+        Place {
+            dir: String::new(),
+            level: self.ignores.level(root, "", None),
+            exclude: self.ignores.exclude(root),
+            shut: false,
+        }
+    }
+
+    fn place(&self, root: &Root, dir: &str) -> Result<Place, Skip> {
+        let mut place = self.top(root);
+        for part in dir.split('/').filter(|it| !it.is_empty()) {
+            let path = join(&place.dir, part);
+            place = self.enter(root, &place, &path, part).ok_or(Skip::Ignored)?;
+        }
+        // A link on the way, or nothing there.
+        drop(root.folder(dir)?);
+        let deep = !dir.is_empty() && dir.split('/').count() > self.limits.depth_max;
+        if deep { Err(Skip::Limit) } else { Ok(place) }
+    }
+
+    /// The place of a folder in a place, if it belongs to the project.
+    pub(super) fn enter(
+        &self,
+        root: &Root,
+        place: &Place,
+        path: &str,
+        name: &str,
+    ) -> Option<Place> {
+        let lower = name.to_lowercase();
+        if name == ".git"
+            || name == ".waypost"
+            || secret::FOLDERS.contains(&lower.as_str())
+            || ignores::says(&self.exclude, path, true) == Some(true)
+        {
+            return None;
+        }
+        let hidden = name.starts_with('.') && !SHOWN.contains(&lower.as_str());
+        let shut = place.shut
+            || hidden
+            || VENDORED.contains(&lower.as_str())
+            || lower == "worktrees" && place.dir.ends_with(".claude")
+            || self.is_ignored(place, path, true)
+            || is_worktree(root, path);
+        if shut && !self.leads_to_included(path) {
+            return None;
+        }
+        let level = self.ignores.level(root, path, place.level.as_ref());
+        Some(Place { dir: path.to_owned(), level, exclude: place.exclude.clone(), shut })
+    }
+
+    /// Whether a file in a place is to be read.
+    pub(super) fn file(
+        &self,
+        place: &Place,
+        path: &str,
+        name: &str,
+        kind: FileType,
+        stat: Stat,
+    ) -> Result<Found, Skip> {
+        let own = self.kinds.matches(path).first().map(|&at| self.kind_of[at]);
+        let class = classify(path, own);
+        if class == Err(Skip::Secret) {
+            return Err(Skip::Secret);
+        }
+        if ignores::says(&self.exclude, path, false) == Some(true) {
+            return Err(Skip::Ignored);
+        }
+        let hidden = name.starts_with('.') && !SHOWN.contains(&name.to_lowercase().as_str());
+        let out = place.shut || hidden || self.is_ignored(place, path, false);
+        if out && !self.include.is_match(path) {
+            return Err(Skip::Ignored);
+        }
+        regular(kind)?;
+        let class = class?;
+        let (bytes_max, first_part) = self.limits.of(class);
+        if stat.bytes > bytes_max && !first_part {
+            return Err(Skip::TooLarge);
+        }
+        Ok(Found { path: path.to_owned(), stat, class })
+    }
+
+    fn is_ignored(&self, place: &Place, path: &str, is_dir: bool) -> bool {
+        let said = place.level.as_ref().and_then(|it| it.says(path, is_dir));
+        let said =
+            said.or_else(|| place.exclude.as_ref().and_then(|it| ignores::says(it, path, is_dir)));
+        said.or_else(|| ignores::says(&self.global, path, is_dir)).unwrap_or(false)
+    }
+
+    fn leads_to_included(&self, dir: &str) -> bool {
+        self.include.is_match(dir)
+            || self.include_below.iter().any(|below| is_below(dir, below) || is_below(below, dir))
+    }
+}
+
+/// Whether a path is a folder or lies below it.
+fn is_below(path: &str, dir: &str) -> bool {
+    path.strip_prefix(dir)
+        .is_some_and(|rest| dir.is_empty() || rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether a folder is another working tree of a repository. A submodule has a file of the same
+/// name, and belongs to the project.
+fn is_worktree(root: &Root, dir: &str) -> bool {
+    let Ok((bytes, _)) = read_at_most(root, &join(dir, ".git"), 4096) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    text.starts_with("gitdir:") && text.contains("/worktrees/")
+}
+
+/// The folders of a glob before the first wildcard.
+fn literal(glob: &str) -> &str {
+    let wild = glob.find(['*', '?', '[', '{', '\\']).unwrap_or(glob.len());
+    if wild == glob.len() { glob } else { glob[..wild].rfind('/').map_or("", |end| &glob[..end]) }
+}
+
+fn globs<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(
+            compile(glob).map_err(|error| Error::Glob {
+                glob: glob.clone(),
+                why: error.kind().to_string(),
+            })?,
+        );
+    }
+    set.build().map_err(|error| Error::Glob { glob: String::new(), why: error.kind().to_string() })
+}
+
+fn compile(glob: &str) -> Result<Glob, globset::Error> {
+    GlobBuilder::new(glob).literal_separator(true).build()
+}

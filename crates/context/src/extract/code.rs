@@ -1,0 +1,210 @@
+//! Code: what a file is about, and the header of each definition in it.
+//!
+//! Definitions come from the syntax tree where a grammar is linked and parsing ends in time
+//! ([`tree`]), else from patterns of lines ([`lines`]). Either gives [`Item`]s, of which the
+//! chunks are made here.
+
+mod comments;
+mod grammars;
+mod headers;
+mod lines;
+mod tree;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+use std::time::Duration;
+
+use super::text::clip;
+use super::{Chunk, Extract, Parser, Standing};
+use crate::{Kind, Language};
+
+/// The most definitions of a file.
+const ITEMS_MAX: usize = 2_000;
+
+/// The most names that stand for a whole file.
+const NAMES_MAX: usize = 40;
+
+/// The longest doc comment that is kept.
+const DOC_BYTES_MAX: usize = 2_000;
+
+/// The longest signature.
+const SIGNATURE_BYTES_MAX: usize = 600;
+
+/// A definition: where its parts are in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Item {
+    kind: Kind,
+    /// `Scope.name`.
+    name: String,
+    /// Comments and attributes before it.
+    lead: Range<usize>,
+    signature: Range<usize>,
+    /// What of the signature is left out: a body in its midst.
+    hole: Option<Range<usize>>,
+    /// A doc comment behind the signature.
+    doc: Option<Range<usize>>,
+    /// Where all of it ends.
+    end: usize,
+    is_top_level: bool,
+}
+
+/// Takes code apart.
+#[derive(Debug)]
+pub(super) struct Reader {
+    trees: tree::Trees,
+}
+
+impl Reader {
+    pub(super) fn new(deadline: Duration) -> Self {
+        Self { trees: tree::Trees::new(deadline) }
+    }
+
+    /// What a code file says. `text` has no secrets.
+    pub(super) fn extract(
+        &mut self,
+        path: &str,
+        language: Language,
+        text: Cow<'_, str>,
+    ) -> Extract {
+        let (items, parser) = match self.trees.items(language, &text) {
+            Some(items) => (items, Parser::Tree),
+            None => (lines::items(language, &text), Parser::Lines),
+        };
+        let mut starts = Lines::new(&text);
+        let module = module(path, language, &text, &items);
+        let mut chunks: Vec<Chunk> = module.into_iter().collect();
+        chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
+        Extract {
+            kind: Kind::Module,
+            title: path.to_owned(),
+            date: None,
+            standing: Standing::Current,
+            supersedes: Vec::new(),
+            aliases: Vec::new(),
+            tags: Vec::new(),
+            links: Vec::new(),
+            generated: false,
+            chunks,
+            body: text.into_owned(),
+            redactions: std::collections::BTreeMap::new(),
+            parser,
+        }
+    }
+}
+
+/// The chunk of a whole file: what its first comment says, and the names at its top level.
+fn module(path: &str, language: Language, text: &str, items: &[Item]) -> Option<Chunk> {
+    let about = comments::leading(text, language);
+    let mut seen = HashSet::new();
+    let names: Vec<&str> = items
+        .iter()
+        .filter(|it| it.is_top_level && seen.insert(it.name.as_str()))
+        .map(|it| it.name.as_str())
+        .take(NAMES_MAX)
+        .collect();
+    if about.is_empty() && names.is_empty() && text.trim().is_empty() {
+        return None;
+    }
+    let mut content = clip(&about, DOC_BYTES_MAX).into_owned();
+    if !names.is_empty() {
+        if !content.is_empty() {
+            content.push_str("\n\n");
+        }
+        content.push_str("defines ");
+        content.push_str(&names.join(", "));
+    }
+    Some(Chunk {
+        kind: Kind::Module,
+        title: path.to_owned(),
+        name: path.to_owned(),
+        line: 1,
+        end_line: text.lines().count().max(1) as u32,
+        content,
+        signature: 0..0,
+        date: None,
+    })
+}
+
+fn chunk(path: &str, text: &str, item: &Item, lines: &mut Lines<'_>) -> Chunk {
+    let indent = indent_of(text, item.lead.start.min(item.signature.start));
+    let lead = dedent(text[item.lead.clone()].trim(), indent);
+    let mut content = clip(&lead, DOC_BYTES_MAX).into_owned();
+    if !content.is_empty() {
+        content.push('\n');
+    }
+    let start = content.len() as u32;
+    let signature = match &item.hole {
+        Some(hole) => {
+            let (before, after) = (item.signature.start..hole.start, hole.end..item.signature.end);
+            Cow::Owned(format!("{}{{…}}{}", &text[before], &text[after]))
+        }
+        None => Cow::Borrowed(&text[item.signature.clone()]),
+    };
+    let signature = dedent(signature.trim(), indent);
+    content.push_str(&clip(&signature, SIGNATURE_BYTES_MAX));
+    let end = content.len() as u32;
+    if let Some(doc) = &item.doc {
+        content.push('\n');
+        let inside = dedent(&text[doc.clone()], indent_of(text, doc.start));
+        content.push_str(&clip(&inside, DOC_BYTES_MAX));
+    }
+    let first = if item.lead.is_empty() { item.signature.start } else { item.lead.start };
+    Chunk {
+        kind: item.kind,
+        title: format!("{path}::{}", item.name),
+        name: item.name.clone(),
+        line: lines.of(first),
+        end_line: lines.of(item.end.max(first + 1) - 1),
+        content,
+        signature: start..end,
+        date: None,
+    }
+}
+
+/// How far the line of a place is indented.
+fn indent_of(text: &str, at: usize) -> usize {
+    let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
+    text[start..at].bytes().take_while(|it| *it == b' ' || *it == b'\t').count()
+}
+
+/// A text of which every line but the first is indented that much less.
+fn dedent(text: &str, indent: usize) -> Cow<'_, str> {
+    if indent == 0 || !text.contains('\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for (at, line) in text.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        let blank = line.bytes().take(indent).take_while(|it| *it == b' ' || *it == b'\t').count();
+        out.push_str(if at > 0 { &line[blank..] } else { line });
+    }
+    Cow::Owned(out)
+}
+
+/// Numbers of lines, asked for in nearly rising order.
+struct Lines<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u32,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), at: 0, line: 1 }
+    }
+
+    /// The line of a place, from 1.
+    fn of(&mut self, at: usize) -> u32 {
+        let at = at.min(self.text.len());
+        if at >= self.at {
+            self.line += memchr::memchr_iter(b'\n', &self.text[self.at..at]).count() as u32;
+        } else {
+            self.line -= memchr::memchr_iter(b'\n', &self.text[at..self.at]).count() as u32;
+        }
+        self.at = at;
+        self.line
+    }
+}

@@ -1,0 +1,199 @@
+//! Dates, as people write them.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::{Offset, TimeZone};
+
+/// A year in seconds: a date further ahead of now is a mistake.
+const AHEAD_MAX: i64 = 366 * 86_400;
+
+/// The first date in a text, in seconds since 1970: `2026-01-31`, with `/`, `_` or `.` too,
+/// `20260131`, `31 January 2026`, `Jan 31, 2026`; a time after an ISO date counts.
+pub(super) fn find(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    for at in 0..bytes.len() {
+        let starts = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        if !starts || !bytes[at].is_ascii_alphanumeric() {
+            continue;
+        }
+        let found = if bytes[at].is_ascii_digit() {
+            numeric(&text[at..]).or_else(|| day_first(&text[at..]))
+        } else {
+            month_first(&text[at..])
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// A date that lies not much ahead of now.
+pub(super) fn plausible(date: Option<i64>, now: i64) -> Option<i64> {
+    date.filter(|it| *it <= now.saturating_add(AHEAD_MAX))
+}
+
+/// `2026-01-31T09:00:00+01:00` and shorter.
+fn numeric(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let year = number(text, 0, 4)?;
+    let (date, rest) = match *bytes.get(4)? {
+        separator @ (b'-' | b'/' | b'_' | b'.') => {
+            (bytes.get(7) == Some(&separator)).then_some(())?;
+            (date(year, number(text, 5, 2)?, number(text, 8, 2)?)?, 10)
+        }
+        _ => (date(year, number(text, 4, 2)?, number(text, 6, 2)?)?, 8),
+    };
+    if bytes.get(rest).is_some_and(|it| it.is_ascii_digit()) {
+        return None;
+    }
+    let (time, zone) = time(&text[rest..]).unwrap_or((Time::midnight(), Offset::UTC));
+    seconds(date.to_datetime(time), zone)
+}
+
+/// A time after a date: `T09:00`, ` 09:00:30`, with `Z` or `+01:00`.
+fn time(text: &str) -> Option<(Time, Offset)> {
+    let text = text.strip_prefix(['T', 't', ' '])?.trim_start();
+    let hour = number(text, 0, 2)?;
+    (text.as_bytes().get(2) == Some(&b':')).then_some(())?;
+    let minute = number(text, 3, 2)?;
+    let (second, mut rest) = match (text.as_bytes().get(5), number(text, 6, 2)) {
+        (Some(b':'), Some(second)) => (second, text.get(8..)?),
+        _ => (0, text.get(5..)?),
+    };
+    if let Some(fraction) = rest.strip_prefix('.') {
+        rest = fraction.trim_start_matches(|it: char| it.is_ascii_digit());
+    }
+    let time = Time::new(hour as i8, minute as i8, second as i8, 0).ok()?;
+    Some((time, offset(rest).unwrap_or(Offset::UTC)))
+}
+
+fn offset(text: &str) -> Option<Offset> {
+    let text = text.trim_start();
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let minutes = number(text, 4, 2).or_else(|| number(text, 3, 2)).unwrap_or(0);
+    Offset::from_seconds(sign * (number(text, 1, 2)? * 3600 + minutes * 60)).ok()
+}
+
+/// `31 January 2026`, `31st of Jan. 2026`.
+fn day_first(text: &str) -> Option<i64> {
+    let mut words = words(text);
+    let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
+    let mut word = words.next()?;
+    if word == "of" {
+        word = words.next()?;
+    }
+    let month = month(word)?;
+    seconds(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
+}
+
+/// `January 31, 2026`.
+fn month_first(text: &str) -> Option<i64> {
+    let mut words = words(text);
+    let month = month(words.next()?)?;
+    let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
+    seconds(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()).take(4)
+}
+
+fn year(word: &str) -> Option<i32> {
+    (word.len() == 4).then(|| word.parse().ok()).flatten()
+}
+
+fn month(word: &str) -> Option<i32> {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let word = word.to_ascii_lowercase();
+    let known = |month: &&str| {
+        word.len() >= 3 && month.starts_with(&word) || word == "sept" && *month == "september"
+    };
+    MONTHS.iter().position(known).map(|at| at as i32 + 1)
+}
+
+/// The digits of a text, all of which must be there.
+fn number(text: &str, at: usize, digits: usize) -> Option<i32> {
+    let part = text.get(at..at + digits)?;
+    part.bytes().all(|it| it.is_ascii_digit()).then(|| part.parse().ok()).flatten()
+}
+
+fn date(year: i32, month: i32, day: i32) -> Option<Date> {
+    (1970..=2200).contains(&year).then_some(())?;
+    Date::new(year as i16, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+}
+
+fn seconds(at: DateTime, offset: Offset) -> Option<i64> {
+    let zoned = at.to_zoned(TimeZone::fixed(offset)).ok()?;
+    Some(zoned.timestamp().as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_found_however_they_are_written() {
+        let day = Some(1_769_817_600);
+        for text in [
+            "2026-01-31",
+            "2026/01/31",
+            "2026_01_31-notes",
+            "2026.01.31",
+            "20260131",
+            "[1.2.0] - 2026-01-31",
+            "v1.2.0 (2026-01-31)",
+            "31 January 2026",
+            "31st of Jan. 2026",
+            "January 31, 2026",
+            "Jan 31 2026",
+            "Saturday, 31 Jan 2026",
+            "2026-01-31T01:00:00+01:00",
+            "2026-01-31T00:00:00Z",
+            "é 2026-01-31",
+        ] {
+            assert_eq!(find(text), day, "{text}");
+        }
+        assert_eq!(find("[2026-01-31 09:30] title"), Some(1_769_817_600 + 34_200));
+        assert_eq!(find("Sept 1, 2025"), find("2025-09-01"));
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "1.2.0",
+            "2026-13-01",
+            "2026-02-30",
+            "20260131123",
+            "a2026-01-31",
+            "12345678901",
+            "May be 3 things",
+            "2026",
+            "0001-store",
+            "1969-12-31",
+            "99999999",
+            "May 5 things 2026",
+        ] {
+            assert_eq!(find(text), None, "{text}");
+        }
+        assert_eq!(plausible(Some(10), 9), Some(10));
+        assert_eq!(plausible(Some(40_000_000), 9), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! Documents: what they are called, whether they hold, and their sections or entries.
+
+mod blocks;
+mod head;
+mod interface;
+mod links;
+mod sections;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::{Chunk, Extract, Parser, Standing, date, frontmatter};
+use crate::{Found, Kind, Source};
+
+/// How a document marks headings, code and lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Markdown,
+    Rst,
+    Asciidoc,
+    Org,
+    Text,
+}
+
+impl Format {
+    fn of(path: &str) -> Self {
+        let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+        match name.rsplit_once('.').map_or("", |(_, it)| it) {
+            "md" | "mdx" | "markdown" | "mdc" => Self::Markdown,
+            "rst" => Self::Rst,
+            "adoc" | "asciidoc" => Self::Asciidoc,
+            "org" | "norg" => Self::Org,
+            // `.cursorrules` and their like are Markdown.
+            _ if name.ends_with("rules") || name == "llms.txt" => Self::Markdown,
+            _ => Self::Text,
+        }
+    }
+}
+
+/// What a document says. `text` has no secrets.
+pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
+    let path = found.path.as_str();
+    if let Some(chunk) = interface::chunk(path, &text) {
+        return whole(found, text.into_owned(), chunk);
+    }
+    let head = frontmatter::read(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    let format = Format::of(path);
+    let blocks = blocks::blocks(&lines, head.lines, format);
+    let kind = head::kind(&head, found.class.kind);
+    let title = head::title(&head, &blocks, path);
+    let bears = head::date(&head).or_else(|| date::find(stem(path)));
+    let date = date::plausible(bears, now);
+    let mut chunks = if kind.source() == Source::Journal {
+        sections::entries(&lines, &blocks, kind, &title)
+    } else {
+        sections::sections(&lines, &blocks, kind, &title)
+    };
+    for chunk in &mut chunks {
+        let own = chunk.date.take();
+        chunk.date = match kind {
+            Kind::Changelog => date::plausible(own, now),
+            _ if kind.source() == Source::Journal => date::plausible(own, now).or(date),
+            _ => None,
+        };
+    }
+    let (standing, supersedes) = head::standing(&head, kind, &lines, &blocks);
+    Extract {
+        kind,
+        title,
+        date: date.or_else(|| chunks.iter().filter_map(|it| it.date).max()),
+        standing,
+        supersedes,
+        aliases: head.any(&["aliases", "alias"]).to_vec(),
+        tags: head
+            .any(&["tags", "tag", "keywords"])
+            .iter()
+            .map(|it| it.trim_start_matches('#').to_owned())
+            .collect(),
+        links: links::links(&lines, kind, format),
+        generated: false,
+        chunks,
+        body: text.into_owned(),
+        redactions: BTreeMap::new(),
+        parser: Parser::None,
+    }
+}
+
+/// A document that is one chunk.
+fn whole(found: &Found, body: String, chunk: Chunk) -> Extract {
+    Extract {
+        kind: found.class.kind,
+        title: chunk.title.clone(),
+        date: None,
+        standing: Standing::Current,
+        supersedes: Vec::new(),
+        aliases: Vec::new(),
+        tags: Vec::new(),
+        links: Vec::new(),
+        generated: false,
+        chunks: vec![chunk],
+        body,
+        redactions: BTreeMap::new(),
+        parser: Parser::None,
+    }
+}
+
+/// The name of a file without folders and extension.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem,
+        _ => name,
+    }
+}

@@ -1,0 +1,163 @@
+//! What a document says of itself.
+
+use super::blocks::{Block, What};
+use super::{date, links, stem};
+use crate::extract::Standing;
+use crate::extract::frontmatter::Frontmatter;
+use crate::{Kind, Source};
+
+/// Lines at the beginning in which `Status: …` is looked for.
+const STATUS_LINES: usize = 30;
+
+/// The kind: as the head names it, else as the path has it.
+pub(super) fn kind(head: &Frontmatter, by_path: Kind) -> Kind {
+    let named = head.get("type").and_then(|name| named(&name.to_lowercase()));
+    let published = by_path == Kind::Note
+        && head.has("title")
+        && ["slug", "draft", "publishdate", "publish_date"].iter().any(|it| head.has(it));
+    match named {
+        Some(kind) => kind,
+        None if published => Kind::Content,
+        None => by_path,
+    }
+}
+
+/// The kind of document that a word names: ours, or a common one.
+fn named(name: &str) -> Option<Kind> {
+    let kind = match name {
+        "adr" | "decision-record" | "decisions" => Kind::Decision,
+        "rfc" | "prd" | "design" | "requirements" | "specification" | "proposal" => Kind::Spec,
+        "journal" | "diary" | "log" => Kind::Daily,
+        "meeting" | "retro" | "session" | "handoff" => Kind::Worklog,
+        "post" | "article" | "blog" => Kind::Content,
+        "plan" | "roadmap" | "goals" | "okr" | "vision" => Kind::Strategy,
+        "rule" | "rules" | "skill" => Kind::Instructions,
+        "doc" | "docs" | "howto" | "tutorial" | "reference" | "runbook" => Kind::Guide,
+        _ => name.parse().ok()?,
+    };
+    (kind.source() != Source::Code && kind != Kind::Commit).then_some(kind)
+}
+
+/// The title: of the head, else the first heading of the first level, else the stem of the name.
+pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String {
+    let first = blocks.iter().find_map(|block| match &block.what {
+        What::Heading(1, text) => Some(text.as_str()),
+        _ => None,
+    });
+    head.get("title").or(first).unwrap_or_else(|| stem(path)).to_owned()
+}
+
+/// The date that the head gives.
+pub(super) fn date(head: &Frontmatter) -> Option<i64> {
+    [
+        "updated",
+        "last_updated",
+        "lastmod",
+        "modified",
+        "date",
+        "publishdate",
+        "publish_date",
+        "created",
+    ]
+    .iter()
+    .find_map(|key| head.get(key).and_then(date::find))
+}
+
+/// Whether a document holds, and what it replaces.
+pub(super) fn standing(
+    head: &Frontmatter,
+    kind: Kind,
+    lines: &[&str],
+    blocks: &[Block],
+) -> (Standing, Vec<String>) {
+    let mut supersedes =
+        head.any(&["supersedes", "replaces"]).iter().map(|it| target(it)).collect::<Vec<_>>();
+    let by = head.any(&["superseded_by", "replaced_by"]).first().map(|it| target(it));
+    let mut status = head.get("status").map(str::to_owned);
+    if matches!(kind, Kind::Decision | Kind::Spec) {
+        for line in status_lines(lines, head.lines, blocks) {
+            let plain = plain(line);
+            match plain.strip_prefix("supersedes").or_else(|| plain.strip_prefix("replaces")) {
+                Some(_) => supersedes.push(target(after_word(line))),
+                None if status.is_none() => status = Some(line.to_owned()),
+                // The head says `superseded`, the text by what.
+                None => {}
+            }
+        }
+    }
+    let drafted = head.get("draft") == Some("true");
+    let standing = match (by, status) {
+        (Some(by), _) => Standing::Superseded(Some(by)),
+        (None, Some(status)) => of_status(&status),
+        (None, None) if drafted => Standing::Draft,
+        (None, None) => Standing::Current,
+    };
+    (standing, supersedes)
+}
+
+/// The lines below a heading `Status`, or those that begin with `Status:`, without that word.
+fn status_lines<'a>(lines: &[&'a str], from: usize, blocks: &[Block]) -> Vec<&'a str> {
+    let heading = blocks.iter().position(|block| {
+        matches!(&block.what, What::Heading(_, text) if text.trim_end_matches(':').eq_ignore_ascii_case("status"))
+    });
+    if let Some(at) = heading {
+        let below = blocks[at + 1..].iter().take_while(|it| !matches!(it.what, What::Heading(..)));
+        return below
+            .flat_map(|it| lines[it.lines.clone()].iter().copied())
+            .filter(|it| !it.trim().is_empty())
+            .take(10)
+            .collect();
+    }
+    lines[from..]
+        .iter()
+        .take(STATUS_LINES)
+        .filter(|line| plain(line).starts_with("status:") || plain(line).starts_with("supersedes"))
+        .map(|line| if plain(line).starts_with("status") { after_word(line) } else { line })
+        .collect()
+}
+
+/// A line in lower case without the signs that set it off.
+fn plain(line: &str) -> String {
+    let signs = |it: char| it.is_whitespace() || "*-+>_#:".contains(it);
+    line.trim_start_matches(signs).replace(['*', '_'], "").to_lowercase()
+}
+
+/// What follows the first word and a colon: `**Status:** accepted`.
+fn after_word(line: &str) -> &str {
+    let line = line.trim_start_matches(|it: char| !it.is_alphanumeric());
+    let rest = line.trim_start_matches(char::is_alphanumeric);
+    rest.trim_start_matches(|it: char| it.is_whitespace() || "*_:".contains(it))
+}
+
+fn of_status(text: &str) -> Standing {
+    let plain = plain(text);
+    let word =
+        plain.split(|it: char| !it.is_alphanumeric()).find(|it| !it.is_empty()).unwrap_or("");
+    match word {
+        "accepted" | "approved" | "adopted" | "active" | "implemented" | "final" | "done"
+        | "decided" => Standing::Accepted,
+        "draft" | "proposed" | "proposal" | "wip" | "pending" | "open" | "review" => {
+            Standing::Draft
+        }
+        "superseded" | "replaced" | "supersedes" | "obsoleted" => Standing::Superseded(by(text)),
+        "deprecated" | "obsolete" | "retired" | "archived" => Standing::Deprecated,
+        "rejected" | "declined" | "withdrawn" | "abandoned" => Standing::Rejected,
+        // `Status: in review`, `~~Accepted~~ superseded by 7`.
+        _ if plain.contains("superseded by") => Standing::Superseded(by(text)),
+        _ if plain.contains("in review") => Standing::Draft,
+        _ => Standing::Current,
+    }
+}
+
+/// What a document is superseded by.
+fn by(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let at = lower.find(" by ").or_else(|| lower.find(" by:"))?;
+    Some(target(&text[at + 4..])).filter(|it| !it.is_empty())
+}
+
+/// A document that is named: the target of a link, else the text.
+fn target(text: &str) -> String {
+    let linked = links::targets(text).into_iter().next();
+    linked.unwrap_or_else(|| text.trim().trim_end_matches(['.', ')', '*']).trim().to_owned())
+}
