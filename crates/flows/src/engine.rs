@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use waypost_log::{Keep, Log};
 
-pub use self::view::{FlowStatus, RunFilter};
+pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect};
 use crate::machine::{Decided, Machine, Options};
 use crate::record::Record;

@@ -128,7 +128,7 @@ pub use definition::{
 };
 pub use diff::{DiffLine, diff};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan};
-pub use engine::{Engine, Error, FlowStatus, RunFilter};
+pub use engine::{Engine, Error, Failure, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{ApprovalError, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch};
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX, Options};

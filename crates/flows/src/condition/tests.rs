@@ -56,6 +56,14 @@ fn conditions_hold_or_do_not() {
 }
 
 #[test]
+fn a_regular_expression_takes_linear_time() {
+    // One that backtracks takes 2 to the power of 60,000 steps.
+    let mut event = Data::default();
+    event.insert("text", format!("{}!", "a".repeat(60_000))).unwrap();
+    assert_eq!(truth("data.text.matches('^(a+)+$')", &event), Truth::False);
+}
+
+#[test]
 fn what_the_event_does_not_say_is_unknown_and_never_true() {
     let event = data("{delta: 1}");
     for (condition, wanted) in [
@@ -123,6 +131,9 @@ fn what_is_no_condition_is_refused_with_the_place_and_a_hint() {
         (&deep, 18, "16 deep"),
         (&nots, 18, "16 deep"),
         (&long, 1, "1024"),
+        (&"1 + ".repeat(20_000), 1, "1024"),
+        (&"(".repeat(5_000), 1, "1024"),
+        (&"x".repeat(1 << 20), 1, "1024"),
         (&wide, 1, ""),
     ] {
         let error = text.parse::<Condition>().unwrap_err();

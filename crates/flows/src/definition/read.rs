@@ -7,6 +7,9 @@ pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// The most flows in one file.
 pub const FLOWS_MAX: usize = 1000;
 
+/// Names that a flow cannot have: over HTTP they are parts of the paths of flows.
+const RESERVED: [&str; 3] = ["files", "runs", "why"];
+
 /// Why a flow file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
@@ -48,6 +51,8 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             Some("rate_limit.runs is 1 or more")
         } else if flows[..number].iter().any(|it| it.name == flow.name) {
             Some("another flow has this name")
+        } else if RESERVED.contains(&flow.name.as_str()) {
+            Some("the name is reserved: /api/flows/ has files, runs and why; choose another one")
         } else {
             None
         };

@@ -120,6 +120,16 @@ fn flows_are_judged_beside_each_other() {
     let error = parse(&format!("flows:\n{flow}{flow}")).map(|_| ()).unwrap_err();
     assert_eq!((error.line, error.column), (5, 5));
     assert!(error.message.contains("another flow"), "{error}");
+    for name in ["files", "runs", "why"] {
+        let reserved = flow.replace("name: a", &format!("name: {name}"));
+        let error = parse(&format!("flows:\n{reserved}")).map(|_| ()).unwrap_err();
+        assert_eq!((error.line, error.column), (2, 5));
+        assert!(error.message.contains("reserved"), "{error}");
+    }
+    let marked = parse(&format!("\u{feff}flows:\n{flow}")).unwrap();
+    assert_eq!(marked.len(), 1, "a byte order mark says nothing");
+    // Another name may begin so.
+    assert!(parse(&format!("flows:\n{}", flow.replace("name: a", "name: runs2"))).is_ok());
     let none = flow.replace("[{ type: command, command: ls }]", "[]");
     let error = parse(&format!("flows:\n{none}")).map(|_| ()).unwrap_err();
     assert!(error.message.contains("no action"), "{error}");

@@ -1,6 +1,6 @@
 //! What the engine knows, to be shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, Error, decoded};
 use crate::record::{Record, StoredEvent};
@@ -38,6 +38,21 @@ pub struct FlowStatus {
     pub oldest_waiting: Option<RunId>,
     /// Past events that it has yet to decide.
     pub backfills: Vec<Backfill>,
+    /// Runs in the history, by how they ended.
+    pub ended: BTreeMap<End, usize>,
+    /// The run that failed, or was given up, last; the history may have forgotten it.
+    pub last_failure: Option<Failure>,
+}
+
+/// A run that failed or was given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which.
+    pub run: RunId,
+    /// Why.
+    pub why: String,
+    /// When it ended, in milliseconds since 1970.
+    pub at_ms: u64,
 }
 
 impl Engine {
@@ -47,6 +62,11 @@ impl Engine {
     /// [`Error::UnknownRun`].
     pub fn run(&self, id: &RunId) -> Result<&Run, Error> {
         self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
+    }
+
+    /// Every run that is known, in the order of their ids.
+    pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
+        self.machine.runs.values()
     }
 
     /// Runs, the newest first.
@@ -96,9 +116,22 @@ impl Engine {
         let flows = machine.set.iter().map(|entry| {
             let name = entry.flow.name.clone();
             let state = machine.flows.get(&name);
-            let open = machine.runs_of(&name);
-            let open: Vec<&Run> =
-                open.filter(|it| !matches!(it.phase, Phase::Ended { .. })).collect();
+            let mut open: Vec<&Run> = Vec::new();
+            let mut ended = BTreeMap::new();
+            let mut last_failure: Option<Failure> = None;
+            for run in machine.runs_of(&name) {
+                let Phase::Ended { end, why, at_ms } = &run.phase else {
+                    open.push(run);
+                    continue;
+                };
+                *ended.entry(*end).or_default() += 1;
+                if matches!(end, End::Failed | End::Dead)
+                    && last_failure.as_ref().is_none_or(|it| it.at_ms <= *at_ms)
+                {
+                    let (run, why) = (run.id.clone(), why.clone());
+                    last_failure = Some(Failure { run, why, at_ms: *at_ms });
+                }
+            }
             let running =
                 open.iter().filter(|it| matches!(it.phase, Phase::Running { .. })).count();
             let queued = machine.queued(&name);
@@ -116,6 +149,8 @@ impl Engine {
                     .filter(|it| it.flow == name)
                     .map(Into::into)
                     .collect(),
+                ended,
+                last_failure,
                 name,
             }
         });

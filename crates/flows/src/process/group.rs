@@ -14,6 +14,9 @@ use crate::Orphan;
 pub(super) const KEY_VARIABLE: &str = "WAYPOST_IDEMPOTENCY_KEY";
 /// How often it is looked whether a group has ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// How often is looked for processes outside of the group, at most: each time finds all that were
+/// begun before it.
+const LOOKS_MAX: usize = 100;
 
 /// A process that leads its own group, told apart from a later one with the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,11 +67,13 @@ pub fn end_orphans(orphan: &Orphan, grace: Duration) {
     for _ in 0..looks {
         groups.retain(|it| group(*it).is_some_and(|it| test_kill_process_group(it).is_ok()));
         if groups.is_empty() {
-            return;
+            break;
         }
         pause();
     }
     signal(&groups, Signal::KILL);
+    // What they have begun since outside of their groups.
+    kill_members(&orphan.idempotency_key);
 }
 
 #[expect(clippy::disallowed_methods, reason = "the caller asked to wait for processes to end")]
@@ -76,9 +81,20 @@ fn pause() {
     std::thread::sleep(LOOK);
 }
 
-/// Kills the groups of all processes with this key in their environment.
+/// Kills the groups of all processes with this key in their environment. They are stopped first,
+/// until no further ones are found: what is stopped begins no others, however fast it was.
 pub(super) fn kill_members(key: &str) {
-    signal(&groups_of_members(key), Signal::KILL);
+    let mut stopped = BTreeSet::new();
+    for _ in 0..LOOKS_MAX {
+        let found = groups_of_members(key);
+        let more: BTreeSet<i32> = found.difference(&stopped).copied().collect();
+        if more.is_empty() {
+            break;
+        }
+        signal(&more, Signal::STOP);
+        stopped.extend(more);
+    }
+    signal(&stopped, Signal::KILL);
 }
 
 fn signal(groups: &BTreeSet<i32>, signal: Signal) {

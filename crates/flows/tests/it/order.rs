@@ -184,6 +184,37 @@ fn a_clock_that_is_set_back_makes_no_wait_longer_and_no_window_wider() {
 }
 
 #[test]
+fn a_clock_that_is_ten_years_ahead_for_a_while_stops_nothing() {
+    const TEN_YEARS_MS: i64 = 10 * 365 * 24 * 3_600_000;
+    let retried = "  - name: again\n    trigger: { pattern: \"c:x\" }\n    actions: [{ type: command, command: ls, retry: { max: 3, initial: 1m } }]\n";
+    let mut world = World::new(&[
+        flow("rare", "a:x", 1, "    rate_limit: { runs: 1, per: 1m }\n"),
+        flow("quiet", "b:x", 1, "    debounce: { quiet: 5s }\n"),
+        retried.to_owned(),
+    ]);
+    for jump in [TEN_YEARS_MS, -TEN_YEARS_MS] {
+        world.say("a:x", "{}");
+        world.say("b:x", "{}");
+        world.say("c:x", "{}");
+        world.finish(Outcome::Succeeded);
+        world.finish(Outcome::Failed);
+        assert_eq!(world.running(), [""; 0], "one waits for quiet, one for its next try");
+        world.now_ms = world.now_ms.checked_add_signed(jump).unwrap();
+        world.later(0);
+        // Forward, what was waited for has come; back, it comes as late as it was to.
+        let wake = world.engine().next_wake_ms();
+        assert!(wake.is_none_or(|it| it <= world.now_ms + 60_000), "{wake:?}");
+        world.later(60_000);
+        assert_eq!(world.finish_all().len(), 2);
+        world.later(60_000);
+    }
+    let runs = world.engine().all_runs().count();
+    let status = world.engine().status();
+    let succeeded: usize = status.iter().map(|it| it.ended[&End::Succeeded]).sum();
+    assert_eq!((runs, succeeded), (6, 6));
+}
+
+#[test]
 fn debounce_waits_for_quiet_and_not_for_ever() {
     let quiet = "    debounce: { quiet: 5s, max: 12s, key: data.k }\n";
     let mut world = World::new(&[flow("a", "a:x", 1, quiet)]);

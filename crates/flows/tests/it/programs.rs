@@ -156,6 +156,44 @@ fn what_takes_too_long_is_ended_with_all_that_it_began() {
 }
 
 #[test]
+fn what_begins_processes_without_end_is_ended_with_all_of_them() {
+    std::thread::scope(|scope| {
+        for (name, command) in [
+            (
+                "bomb",
+                "bomb() { [ $1 -eq 0 ] || { bomb $(($1 - 1)) & bomb $(($1 - 1)) & }; sleep 1000; }; bomb 5",
+            ),
+            ("away", "trap '' TERM; while :; do setsid sleep 1000 & sleep 0.01; done"),
+            (
+                "chain",
+                "hop() { setsid sh -c \"$1\" hop \"$1\" & }; hop 'sleep 0.01; setsid sh -c \"$1\" hop \"$1\" & sleep 1000'; sleep 1000",
+            ),
+        ] {
+            scope.spawn(move || {
+                let project = tempfile::tempdir().unwrap();
+                let action = format!(
+                    "{{ type: command, command: {}, timeout: 400ms }}",
+                    serde_json::json!(command)
+                );
+                let mut program = program(&action, "{}", project.path());
+                let mark = marked(&mut program, name);
+                let finished = run(&program);
+                assert_eq!(finished.report.outcome, Outcome::TimedOut, "{name}");
+                assert!((0..1000).any(|_| !is_anybody_there(&mark)), "{name}");
+            });
+        }
+    });
+}
+
+/// Gives a program a key of its own; the variable that tells its processes.
+fn marked(program: &mut Program, name: &str) -> String {
+    let mut variables = program.variables.iter_mut();
+    let key = variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
+    key.1 = format!("test-{}.{name}", std::process::id());
+    format!("WAYPOST_IDEMPOTENCY_KEY={}", key.1)
+}
+
+#[test]
 fn what_holds_the_output_after_the_end_is_ended_and_told() {
     std::thread::scope(|scope| {
         for command in ["", "nohup ", "setsid "] {
@@ -168,10 +206,7 @@ fn leaks(command: &str) {
     let project = tempfile::tempdir().unwrap();
     let action = format!("{{ type: command, command: {} }}", serde_json::json!(command));
     let mut program = program(&action, "{}", project.path());
-    let mut variables = program.variables.iter_mut();
-    let key = variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
-    key.1 = format!("leak-test-{}.{}", std::process::id(), command.len());
-    let mark = format!("WAYPOST_IDEMPOTENCY_KEY={}", key.1);
+    let mark = marked(&mut program, &format!("leak{}", command.len()));
     let finished = run(&program);
     assert_eq!((finished.report.outcome, finished.report.leaked), (Outcome::Succeeded, true));
     assert!(text(&finished.stdout).contains("done"));
