@@ -33,3 +33,7 @@ speed *arguments:
 # The documentation of the crates.
 docs:
     cargo doc --workspace --no-deps --open
+
+# Kills the service so many times under publishers and flows, and looks at what is left.
+kills rounds="50":
+    WAYPOST_TEST_KILLS={{rounds}} cargo test --release --locked --package waypost-service --test it -- --nocapture every_answered_event_is_there_and_its_flows_ran

@@ -18,6 +18,9 @@ use crate::wire;
 const FRAMES_KEPT: usize = 4096;
 /// Events that are read from the log at once.
 const READ_AT_ONCE: usize = 500;
+/// Larger ones are not kept for listeners, who read them from the log: as many as are kept could
+/// take a gigabyte.
+const FRAME_BYTES_MAX: usize = 16 * 1024;
 /// How long events are gathered for each listener there is, so that a thousand of them are not
 /// woken a thousand times a second.
 const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
@@ -27,17 +30,25 @@ const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
 pub(crate) struct Frame {
     pub(crate) id: u64,
     pub(crate) kind: EventType,
-    pub(crate) bytes: Bytes,
+    /// None if they are too large to be kept.
+    pub(crate) bytes: Option<Bytes>,
 }
 
 impl Frame {
-    pub(crate) fn new(event: Event) -> Self {
+    fn new(event: Event) -> Self {
         let (id, kind) = (event.id, event.kind.clone());
-        // JSON has no raw line breaks, so one data line is enough.
-        let data = encode(&wire::event(event));
-        let bytes = [format!("id: {id}\ndata: ").as_bytes(), &data, b"\n\n"].concat().into();
-        Self { id, kind, bytes }
+        let bytes = frame(event);
+        let is_small = bytes.len() <= FRAME_BYTES_MAX;
+        Self { id, kind, bytes: is_small.then(|| bytes.into()) }
     }
+}
+
+/// The bytes of an event as listeners get it.
+pub(crate) fn frame(event: Event) -> Vec<u8> {
+    let head = format!("id: {}\ndata: ", event.id);
+    // JSON has no raw line breaks, so one data line is enough.
+    let data = encode(&wire::event(event));
+    [head.as_bytes(), &data, b"\n\n"].concat()
 }
 
 /// Hands new events out.

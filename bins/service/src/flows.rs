@@ -8,6 +8,7 @@ mod desk;
 mod files;
 mod going;
 mod grants;
+mod halt;
 mod inbox;
 mod post;
 mod runner;
@@ -30,6 +31,7 @@ use crate::workers::Wake;
 
 pub(crate) use self::files::start as start_files;
 pub(crate) use self::grants::{Grant, Grants};
+pub(crate) use self::halt::Halt;
 pub(crate) use self::runner::run;
 
 /// Characters of the name that tells this project's idempotency keys from others'.
@@ -43,6 +45,7 @@ pub(crate) struct Flows {
     loader: Mutex<Loader>,
     /// Why no file is in force, whatever there is.
     off: Option<String>,
+    halt: Mutex<Option<Halt>>,
     inbox: Arc<Inbox>,
     going: Arc<Going>,
     pub(crate) grants: Grants,
@@ -95,6 +98,7 @@ impl Flows {
             engine: Mutex::new(engine),
             loader: Mutex::new(loader),
             off,
+            halt: Mutex::default(),
             inbox: Arc::new(Inbox::new(wake)),
             going: Arc::default(),
             grants: Grants::default(),

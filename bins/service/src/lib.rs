@@ -14,6 +14,7 @@ mod metrics;
 mod model;
 mod news;
 mod pool;
+mod predecessor;
 mod routes;
 mod server;
 mod settings;

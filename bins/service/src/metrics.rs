@@ -1,11 +1,15 @@
 //! What the service counts, in Prometheus' text format.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use waypost_api::RunState;
+
+use crate::state::App;
+use crate::wire;
 
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 12] =
@@ -44,6 +48,45 @@ pub(crate) struct Gauges {
     pub(crate) queued_reads: usize,
     pub(crate) queued_writes: usize,
     pub(crate) uptime_seconds: u64,
+    pub(crate) events: EventGauges,
+}
+
+/// The same of events and flows.
+#[derive(Debug, Default)]
+pub(crate) struct EventGauges {
+    kept: u64,
+    last: u64,
+    bytes: u64,
+    fault: bool,
+    decided: u64,
+    flows: u64,
+    halted: bool,
+    runs: Vec<(&'static str, u64)>,
+}
+
+impl EventGauges {
+    pub(crate) fn of(app: &App) -> Self {
+        let bus = &app.events;
+        let last = bus.last();
+        let mut runs: HashMap<RunState, u64> = HashMap::new();
+        let engine = app.flows.engine();
+        for run in engine.all_runs() {
+            *runs.entry(wire::flows::state_in(&run.phase)).or_default() += 1;
+        }
+        Self {
+            kept: (last + 1).saturating_sub(bus.first()),
+            last,
+            bytes: bus.bytes(),
+            fault: bus.fault().is_some(),
+            decided: engine.cursor(),
+            flows: engine.flows().len() as u64,
+            halted: app.flows.halt().is_some(),
+            runs: RunState::ALL
+                .iter()
+                .map(|it| (it.as_str(), runs.get(it).copied().unwrap_or(0)))
+                .collect(),
+        }
+    }
 }
 
 impl Metrics {
@@ -90,8 +133,10 @@ impl Metrics {
     /// Everything, one metric after the other.
     pub(crate) fn text(&self, gauges: &Gauges) -> String {
         let mut out = String::new();
-        let lines =
-            self.write_requests(&mut out).and_then(|()| self.write_values(&mut out, gauges));
+        let lines = self
+            .write_requests(&mut out)
+            .and_then(|()| self.write_values(&mut out, gauges))
+            .and_then(|()| write_runs(&mut out, &gauges.events.runs));
         debug_assert!(lines.is_ok(), "a string takes everything");
         out
     }
@@ -120,7 +165,8 @@ impl Metrics {
 
     fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
         let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let values: [(&str, &str, &str, u64); 16] = [
+        let events = &gauges.events;
+        let values: [(&str, &str, &str, u64); 23] = [
             (
                 "connections_refused_total",
                 "counter",
@@ -157,6 +203,18 @@ impl Metrics {
             ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
             ("queue_writes", "gauge", "Writing calls that wait.", gauges.queued_writes as u64),
             ("uptime_seconds", "gauge", "Seconds since the start.", gauges.uptime_seconds),
+            ("events", "gauge", "Events that are kept.", events.kept),
+            ("events_last", "gauge", "The id of the last event.", events.last),
+            ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
+            (
+                "events_fault",
+                "gauge",
+                "1 if nothing can be published until the next start.",
+                u64::from(events.fault),
+            ),
+            ("flows", "gauge", "Flows in force.", events.flows),
+            ("flows_halted", "gauge", "1 if flows stand still.", u64::from(events.halted)),
+            ("flows_decided", "gauge", "The last event that flows have seen.", events.decided),
         ];
         for (name, kind, help, value) in values {
             writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
@@ -164,4 +222,13 @@ impl Metrics {
         }
         Ok(())
     }
+}
+
+fn write_runs(out: &mut String, runs: &[(&str, u64)]) -> std::fmt::Result {
+    let name = "waypost_flow_runs";
+    writeln!(out, "# HELP {name} Runs in the history by state.\n# TYPE {name} gauge")?;
+    for (state, count) in runs {
+        writeln!(out, "{name}{{state=\"{state}\"}} {count}")?;
+    }
+    Ok(())
 }

@@ -24,6 +24,7 @@ use crate::loader;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
+use crate::predecessor;
 use crate::routes;
 use crate::server;
 use crate::settings::Options;
@@ -233,7 +234,12 @@ fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
         index_later: true,
         ..StoreOptions::default()
     };
-    Store::open(dir, options).context("the store could not be opened")
+    let owner = |it: &waypost_memory::Error| match it {
+        waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
+        _ => None,
+    };
+    predecessor::open(|| Store::open(dir, options.clone()), owner)
+        .context("the store could not be opened")
 }
 
 fn open_events(options: &Options) -> anyhow::Result<Bus> {
@@ -246,7 +252,12 @@ fn open_events(options: &Options) -> anyhow::Result<Bus> {
     };
     let bus_options = waypost_events::Options { retention, ..waypost_events::Options::default() };
     let dir = options.data_dir.join("events");
-    let (bus, opened) = Bus::open(&dir, &bus_options).context("the events could not be opened")?;
+    let owner = |it: &waypost_events::Error| match it {
+        waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
+        _ => None,
+    };
+    let (bus, opened) = predecessor::open(|| Bus::open(&dir, &bus_options), owner)
+        .context("the events could not be opened")?;
     if opened.truncated_bytes > 0 {
         let bytes = opened.truncated_bytes;
         tracing::warn!(

@@ -19,6 +19,9 @@ pub struct Flows {
     /// Why no flow is in force, whatever files there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<String>,
+    /// Why nothing is decided any more, and what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<String>,
 }
 
 /// A flow in force, and how it is doing.
@@ -58,6 +61,25 @@ pub struct FlowInfo {
     /// Past events, from and to, that it has yet to decide.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backfills: Vec<EventRange>,
+    /// How many runs of the history ended in each state.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ended: BTreeMap<String, u64>,
+    /// The run in the history that failed, or was given up, last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<FlowFailure>,
+}
+
+/// A run that failed or was given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FlowFailure {
+    /// Which.
+    pub run: String,
+    /// Why.
+    pub why: String,
+    /// When it ended.
+    pub at: Time,
 }
 
 /// Events after one, up to and with another.

@@ -24,9 +24,9 @@ mod wire;
 
 pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
 pub use flows::{
-    AllowRequest, EventRange, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo, FlowTest,
-    FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction, PlannedPost, PlannedProgram,
-    Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest, WhyRequest,
+    AllowRequest, EventRange, FlowFailure, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo,
+    FlowTest, FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction, PlannedPost,
+    PlannedProgram, Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest, WhyRequest,
 };
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::{

@@ -7,12 +7,12 @@ use utoipa::{IntoParams, OpenApi};
 use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
     AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, Event, EventsRequest,
-    FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit,
-    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
-    ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest,
-    PauseRequest, Problem, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run,
-    RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo,
-    Version, WhyRequest,
+    FlowFailure, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows,
+    Health, Hit, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
+    LinksRequest, ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON,
+    PatchRequest, PauseRequest, Problem, PublishRequest, Published, Readiness, Replay,
+    ReplayRequest, Run, RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest,
+    TokenCreated, TokenInfo, Version, WhyRequest,
 };
 
 #[derive(OpenApi)]
@@ -25,6 +25,7 @@ use crate::{
     Event,
     FlowFileInfo,
     FlowFileTexts,
+    FlowFailure,
     FlowInfo,
     FlowTest,
     FlowTestRequest,

@@ -176,6 +176,16 @@ impl Bus {
         self.first.load(Ordering::Acquire)
     }
 
+    /// Bytes of the log.
+    pub fn bytes(&self) -> u64 {
+        self.log.bytes()
+    }
+
+    /// Why nothing can be published until the bus is opened again, if so.
+    pub fn fault(&self) -> Option<String> {
+        self.fault.lock().clone()
+    }
+
     /// Waits until there is an event after `id`, or that time, and returns the last event.
     pub fn wait_beyond(&self, id: u64, timeout: Duration) -> u64 {
         self.live.wait_beyond(id, timeout)

@@ -169,7 +169,7 @@ impl Bus {
             other_kinds,
             indexed: self.index.read().shelved_to(),
             keys: self.writer.lock().keys.len(),
-            fault: self.fault.lock().clone(),
+            fault: self.fault(),
         }
     }
 }

@@ -58,6 +58,9 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     if let Some(off) = &found.off {
         output.warn(&format!("no flow is in force: {off}"));
     }
+    if let Some(halted) = &found.halted {
+        output.warn(halted);
+    }
     let rows: Vec<_> = found
         .flows
         .iter()

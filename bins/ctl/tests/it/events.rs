@@ -17,6 +17,17 @@ fn an_event_is_emitted_and_listed() {
     let text = "text=x,admin=1 \u{1b}[31m";
     let kept = service.ctl(&["--json", "emit", "note:taken", "--set", text]).json();
     assert_eq!(kept["data"], json!({"text": "x,admin=1 \u{1b}[31m"}));
+    for (data, stored) in [
+        ("k=", json!({"k": ""})),
+        ("k=a=b", json!({"k": "a=b"})),
+        (r"k=a\,b", json!({"k": "a,b"})),
+        ("k=v,k2=v2", json!({"k": "v", "k2": "v2"})),
+        (r#"k="1""#, json!({"k": "1"})),
+        ("k=1e400", json!({"k": "1e400"})),
+    ] {
+        let emitted = service.ctl(&["--json", "emit", "kept:as", "--data", data]).json();
+        assert_eq!(emitted["data"], stored, "{data}");
+    }
     let listed = service.ctl(&["events", "list"]).done();
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[0].starts_with("#1 ") && lines[0].contains("eval:scored agent=scout"));
@@ -25,8 +36,8 @@ fn an_event_is_emitted_and_listed() {
     let some = service.ctl(&["--json", "events", "list", "--pattern", "note:*"]).json();
     assert_eq!(some.as_array().map(Vec::len), Some(1));
     let key = ["emit", "a:b", "--idempotency-key", "once"];
-    assert_eq!(service.ctl(&key).done(), "published #3 a:b\n");
-    assert_eq!(service.ctl(&key).done(), "there already: #3 a:b\n");
+    assert_eq!(service.ctl(&key).done(), "published #9 a:b\n");
+    assert_eq!(service.ctl(&key).done(), "there already: #9 a:b\n");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, plan};
 
-use super::Flows;
 use super::files::load;
+use super::{Flows, Halt};
 use crate::failure::Failure;
 use crate::state::{App, event_time};
 
@@ -15,6 +15,11 @@ impl Flows {
     /// Why no flow is in force, whatever files there are.
     pub(crate) fn off(&self) -> Option<&str> {
         self.off.as_deref()
+    }
+
+    /// Why nothing is decided any more.
+    pub(crate) fn halt(&self) -> Option<Halt> {
+        *self.halt.lock()
     }
 
     /// The engine, to be looked at; nothing is decided meanwhile.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use waypost_events::{Bus, Event, Pattern, Query};
 use waypost_flows::{Backfill, Engine};
 
+use super::Halt;
 use super::inbox::Message;
 use crate::state::{App, event_time};
 
@@ -20,24 +21,25 @@ const FAILED_REST: Duration = Duration::from_secs(5);
 pub(crate) fn run(app: &Arc<App>) {
     app.wake.flowing_is_here();
     while !app.wake.is_stopping() {
-        let goes_on = match catch_unwind(AssertUnwindSafe(|| step(app))) {
-            Ok(Ok(true)) => true,
-            Ok(Ok(false)) => {
-                rest(app);
-                true
+        let halt = match catch_unwind(AssertUnwindSafe(|| step(app))) {
+            Ok(Ok(has_more)) => {
+                *app.flows.halt.lock() = None;
+                if !has_more {
+                    rest(app);
+                }
+                continue;
             }
             Ok(Err(error)) => {
                 tracing::error!(error = format!("{error:#}"), "flows stand still");
-                app.wake.rest(FAILED_REST)
+                Halt::of(&error)
             }
             Err(_) => {
                 tracing::error!("deciding what flows do panicked");
-                app.wake.rest(FAILED_REST)
+                Halt::Fault
             }
         };
-        if !goes_on {
-            break;
-        }
+        *app.flows.halt.lock() = Some(halt);
+        app.wake.rest(FAILED_REST);
     }
     app.flows.going.end_all();
 }

@@ -8,7 +8,7 @@ use http::header::{HeaderMap, LINK};
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
-use waypost_events::{IdempotencyKey, Pattern, Query};
+use waypost_events::{Error, IdempotencyKey, Pattern, Query};
 
 use super::{parse, whole};
 use crate::answer::json;
@@ -77,7 +77,7 @@ pub(super) async fn list(
         ..Query::default()
     };
     let bus = Arc::clone(&app.events);
-    let page = app.reads.run(move || bus.read(&wanted)).await??;
+    let page = app.reads.run(move || bus.read(&wanted)).await?.map_err(of_query)?;
     let next = (page.next_after < page.last && asked.before.is_none())
         .then(|| next_page(&query, page.next_after));
     let events: Vec<api::Event> = page.events.into_iter().map(wire::event).collect();
@@ -101,6 +101,14 @@ pub(super) async fn get(
     let found = app.reads.run(move || bus.get(id)).await??;
     let event = found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
     Ok(json(StatusCode::OK, &wire::event(event)))
+}
+
+/// What is wrong with a query is wrong with a parameter.
+fn of_query(error: Error) -> Failure {
+    match error {
+        Error::Invalid { field, reason } => api::Problem::field(format!("?{field}"), reason).into(),
+        error => error.into(),
+    }
 }
 
 /// A pattern of a query string.

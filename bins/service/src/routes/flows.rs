@@ -38,7 +38,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
             let flows = engine.flows().iter().zip(&status);
             let flows = flows.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
             let off = shared.flows.off().map(str::to_owned);
-            Ok(json(StatusCode::OK, &api::Flows { flows, files, off }))
+            let halted = shared.flows.halt().map(|it| it.why().to_owned());
+            Ok(json(StatusCode::OK, &api::Flows { flows, files, off, halted }))
         })
         .await?
 }

@@ -12,8 +12,9 @@ use waypost_auth::Scope;
 
 use crate::answer::json;
 use crate::failure::Failure;
+use crate::flows::Halt;
 use crate::guard::{self, Caller};
-use crate::metrics::Gauges;
+use crate::metrics::{EventGauges, Gauges};
 use crate::state::App;
 use crate::wire;
 
@@ -40,6 +41,11 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
     let remedy = if of_store.write_fault.is_some() {
         let what = "the store takes no more writes after a fault of the disk: look into the service's log, then start it again";
         Some(what.to_owned())
+    } else if app.events.fault().is_some() {
+        let what = "nothing can be published after a fault of the disk: look into the service's log, then start it again";
+        Some(what.to_owned())
+    } else if let Some(halt) = app.flows.halt() {
+        Some(halt.why().to_owned())
     } else if of_store.index.lacking > 0 {
         let lacking = of_store.index.lacking;
         Some(format!(
@@ -79,11 +85,16 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     if app.is_stopping() {
         return Err(Failure::stopping());
     }
-    if app.store.write_fault().is_some() {
-        return Err(Failure::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "the store takes no more writes",
-        ));
+    // A disk that is full is no reason to be started again: all goes on when there is room.
+    let fault = if app.store.write_fault().is_some() {
+        Some("the store takes no more writes")
+    } else if app.events.fault().is_some() {
+        Some("nothing can be published")
+    } else {
+        app.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
+    };
+    if let Some(fault) = fault {
+        return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, fault));
     }
     let status = if app.store.index_progress().is_some() { "indexing" } else { "ready" };
     Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned() }))
@@ -98,9 +109,12 @@ pub(super) async fn metrics(
     if !peer.ip().to_canonical().is_loopback() {
         guard::authenticate(&app.tokens, &app.flows.grants, &headers)?.require(Scope::Admin)?;
     }
-    let store = Arc::clone(&app.store);
-    let of_store = app.reads.run(move || store.status()).await??;
+    let shared = Arc::clone(&app);
+    let looked = app.reads.run(move || (shared.store.status(), EventGauges::of(&shared)));
+    let (of_store, events) = looked.await?;
+    let of_store = of_store?;
     let gauges = Gauges {
+        events,
         memories: of_store.memories,
         links: of_store.links,
         embedded: of_store.embedded,

@@ -20,7 +20,7 @@ use waypost_events::{Error, Pattern, Tail};
 
 use super::events::pattern;
 use crate::failure::{Failure, chain};
-use crate::feed::Frame;
+use crate::feed::{Frame, frame};
 use crate::guard::Caller;
 use crate::state::App;
 
@@ -158,7 +158,7 @@ impl Listener {
                 Ok(tailed) => {
                     let caught_up = tailed.events.is_empty();
                     for event in tailed.events {
-                        self.gather(&Frame::new(event).bytes).await?;
+                        self.gather(&frame(event)).await?;
                     }
                     self.flush().await?;
                     if caught_up {
@@ -209,10 +209,12 @@ impl Listener {
                     return self.flush().await;
                 }
                 if frame.id == cursor + 1 {
-                    self.tail.skip_to(frame.id);
                     if self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind)) {
-                        self.gather(&frame.bytes).await?;
+                        // What is too large for the frame is in the log.
+                        let Some(bytes) = &frame.bytes else { return self.flush().await };
+                        self.gather(bytes).await?;
                     }
+                    self.tail.skip_to(frame.id);
                 }
                 next = match self.frames.try_recv() {
                     Ok(frame) => Some(frame),
@@ -231,14 +233,15 @@ impl Listener {
     }
 
     async fn flush(&mut self) -> Result<(), End> {
-        if self.gathered.is_empty() {
-            return Ok(());
+        while !self.gathered.is_empty() {
+            let len = self.gathered.len().min(PIECE_BYTES);
+            let piece = self.gathered.split_to(len).freeze();
+            match self.pieces.send_timeout(piece, self.unread_time_max).await {
+                Ok(()) => {}
+                Err(mpsc::error::SendTimeoutError::Closed(_)) => return Err(End::Gone),
+                Err(mpsc::error::SendTimeoutError::Timeout(_)) => return Err(End::Unread),
+            }
         }
-        let piece = self.gathered.split().freeze();
-        match self.pieces.send_timeout(piece, self.unread_time_max).await {
-            Ok(()) => Ok(()),
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(End::Gone),
-            Err(mpsc::error::SendTimeoutError::Timeout(_)) => Err(End::Unread),
-        }
+        Ok(())
     }
 }

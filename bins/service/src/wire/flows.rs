@@ -30,6 +30,16 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
             .iter()
             .map(|it| api::EventRange { after: it.after, until: it.until })
             .collect(),
+        ended: status
+            .ended
+            .iter()
+            .map(|(end, number)| (state(*end).as_str().to_owned(), count(*number)))
+            .collect(),
+        last_failure: status.last_failure.as_ref().map(|it| api::FlowFailure {
+            run: it.run.to_string(),
+            why: it.why.clone(),
+            at: time(it.at_ms),
+        }),
     }
 }
 
@@ -44,23 +54,19 @@ pub(crate) fn file(it: &flows::FileStatus) -> api::FlowFileInfo {
 }
 
 pub(crate) fn run(it: &flows::Run) -> api::Run {
-    let (state, why, ended_at, until) = match &it.phase {
-        flows::Phase::Quiet { until_ms } => (api::RunState::Quiet, None, None, Some(*until_ms)),
-        flows::Phase::Retrying { until_ms } => {
-            (api::RunState::Retrying, None, None, Some(*until_ms))
+    let (why, ended_at, until) = match &it.phase {
+        flows::Phase::Quiet { until_ms } | flows::Phase::Retrying { until_ms } => {
+            (None, None, Some(*until_ms))
         }
-        flows::Phase::Queued => (api::RunState::Queued, None, None, None),
-        flows::Phase::Running { .. } => (api::RunState::Running, None, None, None),
-        flows::Phase::Ended { end, why, at_ms } => {
-            (state(*end), Some(why.clone()), Some(*at_ms), None)
-        }
+        flows::Phase::Queued | flows::Phase::Running { .. } => (None, None, None),
+        flows::Phase::Ended { why, at_ms, .. } => (Some(why.clone()), Some(*at_ms), None),
     };
     api::Run {
         id: it.id.to_string(),
         flow: it.id.flow.to_string(),
         event: it.id.event,
         kind: it.kind.to_string(),
-        state,
+        state: state_in(&it.phase),
         why: why.or_else(|| it.cancelling.clone()).filter(|it| !it.is_empty()),
         created_at: time(it.created_ms),
         ended_at: ended_at.map(time),
@@ -91,6 +97,16 @@ fn tried(it: &flows::Try) -> api::RunTry {
         stderr_bytes: it.report.stderr_bytes,
         stdout: None,
         stderr: None,
+    }
+}
+
+pub(crate) fn state_in(phase: &flows::Phase) -> api::RunState {
+    match phase {
+        flows::Phase::Quiet { .. } => api::RunState::Quiet,
+        flows::Phase::Retrying { .. } => api::RunState::Retrying,
+        flows::Phase::Queued => api::RunState::Queued,
+        flows::Phase::Running { .. } => api::RunState::Running,
+        flows::Phase::Ended { end, .. } => state(*end),
     }
 }
 

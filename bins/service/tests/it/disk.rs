@@ -11,8 +11,29 @@ use crate::program::{PROGRAM, Program, command};
 const MOUNT: &str = "/mnt";
 
 /// The program on a small file system that only it sees, and that goes when it ends.
-fn on_small_disk(mebibytes: u32) -> Program {
-    let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs {MOUNT} && exec \"$0\" \"$@\"");
+pub(crate) fn on_small_disk(mebibytes: u32) -> Program {
+    let mut command = mounted(mebibytes, MOUNT);
+    command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project", MOUNT]);
+    started(&mut command, inside)
+}
+
+/// Runs the program with a small file system at that folder, which only it sees.
+pub(crate) fn mounted(mebibytes: u32, at: &str) -> Command {
+    let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs {at} && exec \"$0\" \"$@\"");
+    let mut command = unshare();
+    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, PROGRAM]);
+    command.env_clear().env("WAYPOST_FLOWS_APPROVAL", "false").stdin(Stdio::null());
+    command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+    command
+}
+
+pub(crate) fn started(command: &mut Command, project: impl FnOnce(u32) -> PathBuf) -> Program {
+    Program::try_start(command, project)
+        .unwrap_or_else(|log| panic!("needs root or user namespaces to mount a small disk: {log}"))
+}
+
+/// `unshare`, with what it needs to make namespaces.
+pub(crate) fn unshare() -> Command {
     let mut command = Command::new("unshare");
     // Root needs no user namespace, and may be refused one.
     let is_root = std::fs::metadata("/proc/self")
@@ -20,15 +41,11 @@ fn on_small_disk(mebibytes: u32) -> Program {
     if !is_root {
         command.args(["--user", "--map-root-user"]);
     }
-    command.args(["--mount", "--propagation", "private", "sh", "-c", &script, PROGRAM]);
-    command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project", MOUNT]);
-    command.stdin(Stdio::null());
-    Program::try_start(&mut command, inside)
-        .unwrap_or_else(|log| panic!("needs root or user namespaces to mount a small disk: {log}"))
+    command
 }
 
 /// The mount as it is seen from outside.
-fn inside(pid: u32) -> PathBuf {
+pub(crate) fn inside(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/root{MOUNT}"))
 }
 

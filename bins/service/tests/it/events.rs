@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::sync::mpsc;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 use waypost_api::StreamRequest;
 use waypost_api::client::{Client, Told};
 
-use crate::client::{Answer, connect};
+use crate::client::{Answer, connect, raw};
 use crate::program::Program;
 use crate::service::{Service, request, send};
 
@@ -161,14 +162,21 @@ fn what_is_no_event_is_refused_and_the_field_named() {
     ] {
         raw(body).problem(400);
     }
-    let exact = raw(r#"{"type":"a:b","data":{"a":18446744073709551615,"b":0.1,"__proto__":-0}}"#);
+    let exact = raw(
+        r#"{"type":"a:b","data":{"a":18446744073709551615,"b":0.30000000000000004,"c":9223372036854775808,"d":-9223372036854775808,"PATH":"x","__proto__":-0}}"#,
+    );
     assert_eq!(exact.status, 201, "{}", exact.text());
-    assert!(exact.text().contains(r#""a":18446744073709551615,"b":0.1,"__proto__""#));
+    let stored = r#""a":18446744073709551615,"b":0.30000000000000004,"c":9223372036854775808,"d":-9223372036854775808,"PATH":"x","__proto__""#;
+    assert!(exact.text().contains(stored), "{}", exact.text());
+    let prefix = "a".repeat(10 << 10);
     for (query, pointer) in [
         ("?limit=0", "?limit"),
         ("?limit=1001", "?limit"),
         ("?limit=-1", "?limit"),
         ("?limit=abc", "?limit"),
+        ("?limit=1e9", "?limit"),
+        ("?after=99", "?after"),
+        (&format!("?pattern={prefix}*"), "?pattern"),
         ("?after=-1", "?after"),
         ("?after=18446744073709551616", "?after"),
         ("?pattern=**", "?pattern"),
@@ -179,6 +187,8 @@ fn what_is_no_event_is_refused_and_the_field_named() {
         service.get(&format!("/api/events{query}")).field_problem(pointer);
     }
     assert_eq!(service.ids(""), [1], "nothing of it was published");
+    let keys: Vec<String> = (0..10_000).map(|it| format!("\"k{it}\":1")).collect();
+    raw(&format!(r#"{{"type":"a:b","data":{{{}}}}}"#, keys.join(","))).problem(422);
 }
 
 #[test]
@@ -189,9 +199,14 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
     }
     assert_eq!(follow(&service, None, 0, 10), (1..=10).collect::<Vec<u64>>());
     assert_eq!(follow(&service, Some("b:*"), 3, 10), [4, 6, 8, 10]);
+    // What an event says cannot end its message or begin another one.
+    let text = "a\n\nid: 99\r\nevent: end\rdata: x\u{2028}\n\n";
+    assert_eq!(service.publish("c:text", &json!({"text": text})).status, 201);
+    let told = service.told("c:text", 0);
+    assert_eq!((told.id, crate::flows::data(&told)), (11, json!({"text": text})));
     let (all, some) = std::thread::scope(|scope| {
-        let all: Vec<_> = (0..20).map(|_| scope.spawn(|| follow(&service, None, 5, 210))).collect();
-        let some = scope.spawn(|| follow(&service, Some("b:*"), 0, 211));
+        let all: Vec<_> = (0..20).map(|_| scope.spawn(|| follow(&service, None, 5, 211))).collect();
+        let some = scope.spawn(|| follow(&service, Some("b:*"), 0, 212));
         // One that never reads keeps nobody waiting.
         let idle = request(service.address, "GET", "/api/events/stream", &service.token, &[], b"");
         let mut silent = connect(service.address);
@@ -214,7 +229,7 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
         (all, some.join().expect("no panic"))
     });
     for told in all {
-        assert_eq!(told, (6..=210).collect::<Vec<u64>>());
+        assert_eq!(told, (6..=211).collect::<Vec<u64>>());
     }
     assert_eq!(some, service.ids("?pattern=b:*&limit=1000"));
 }
@@ -301,29 +316,33 @@ fn a_stopping_service_ends_its_streams_with_a_word() {
 fn published_events_survive_ten_kills_in_order_and_once() {
     let folder = TempDir::new().expect("a temporary folder");
     let mut kept: Vec<(u64, String)> = Vec::new();
+    let mut unanswered: Vec<String> = Vec::new();
     for round in 0..10 {
         let mut program = Program::start(folder.path());
         check(&program, &kept);
+        // Whether it was stored before the kill or is now, it is there once.
+        for name in unanswered.drain(..) {
+            let again = || raw(program.address, &named(&program, &name));
+            let (first, second) = (again(), again());
+            assert!([200, 201].contains(&first.status), "{}", first.text());
+            assert_eq!((second.status, &second.json()["duplicate"]), (200, &json!(true)));
+            assert_eq!(first.json()["id"], second.json()["id"]);
+            kept.push((first.json()["id"].as_u64().expect("an id"), name));
+        }
         let (sender, receiver) = mpsc::channel();
+        let left = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for publisher in 0..4 {
-                let (sender, address, token) =
-                    (sender.clone(), program.address, program.token.clone());
+                let (sender, address) = (sender.clone(), program.address);
+                let (left, program) = (&left, &program);
                 scope.spawn(move || {
                     for number in 0.. {
                         let name = format!("{round}-{publisher}-{number}");
-                        let body = json!({"type": "a:b", "data": {"name": name}}).to_string();
-                        let path = "/api/events";
-                        let bytes = request(address, "POST", path, &token, &[], body.as_bytes());
-                        let Ok(mut stream) = std::net::TcpStream::connect(address) else { return };
-                        if stream.write_all(&bytes).is_err() {
-                            return;
-                        }
-                        let Some(answer) = crate::client::read(&mut stream) else { return };
-                        let Ok(event) = serde_json::from_slice::<Value>(&answer.body) else {
+                        let bytes = named(program, &name);
+                        let Some(id) = publish_at(address, &bytes) else {
+                            left.lock().expect("no panic").push(name);
                             return;
                         };
-                        let id = event["id"].as_u64().expect("an id");
                         if sender.send((id, name)).is_err() {
                             return;
                         }
@@ -332,11 +351,29 @@ fn published_events_survive_ten_kills_in_order_and_once() {
             }
             drop(sender);
             kept.extend(receiver.iter().take(20 + round * 5));
-            program.kill();
+            program.signal("KILL");
             kept.extend(receiver.iter());
         });
+        program.kill();
+        unanswered = left.into_inner().expect("no panic");
     }
     check(&Program::start(folder.path()), &kept);
+}
+
+/// A request for an event of that name, with a key made of it.
+fn named(program: &Program, name: &str) -> Vec<u8> {
+    let body = json!({"type": "a:b", "data": {"name": name}}).to_string();
+    let headers = [("idempotency-key", name)];
+    request(program.address, "POST", "/api/events", &program.token, &headers, body.as_bytes())
+}
+
+/// The id of the event, unless the service is gone.
+fn publish_at(address: SocketAddr, bytes: &[u8]) -> Option<u64> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.write_all(bytes).ok()?;
+    let answer = crate::client::read(&mut stream)?;
+    let event: Value = serde_json::from_slice(&answer.body).ok()?;
+    Some(event["id"].as_u64().expect("an id"))
 }
 
 /// Every answered event is there once, in one order without gaps.

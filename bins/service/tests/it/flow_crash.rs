@@ -1,7 +1,7 @@
 //! `kill -9` under publishers and flows: every event that was answered is there, and each flow that
 //! wants it has run to its end for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,22 +13,30 @@ use waypost_api::StreamRequest;
 use waypost_api::client::{Client, Told};
 
 use crate::flows::project;
-use crate::program::{Program, command};
+use crate::program::Program;
 use crate::service::request;
 
+/// How many rounds there are, if the environment does not say.
 const ROUNDS: usize = 5;
+/// Sets how many there are: `just kills 50`.
+const ROUNDS_VARIABLE: &str = "WAYPOST_TEST_KILLS";
+/// Everything is looked at after so many, so that no run is forgotten by then: the history has the
+/// newest 1000 of each flow.
+const ROUNDS_BETWEEN: usize = 10;
 const PUBLISHERS: usize = 4;
 /// Events of a publisher in a round, if it lives so long.
-const EVENTS: usize = 8;
-/// Runs that end in a round before the kill.
-const ENDED: usize = 5;
+const EVENTS: usize = 12;
 const FLOWS: [&str; 3] = ["one", "two", "three"];
 
-/// Publishes until it is done or the service is gone; the ids that were answered.
-fn publish(address: SocketAddr, token: &str) -> Vec<u64> {
-    let mut answered = Vec::new();
+/// What was published, by the id that was answered.
+type Answered = BTreeMap<u64, Value>;
+
+/// Publishes until it is done or the service is gone.
+fn publish(address: SocketAddr, token: &str, round: usize, publisher: usize) -> Answered {
+    let mut answered = Answered::new();
     for number in 0..EVENTS {
-        let body = json!({"type": "a:b", "data": {"n": number}}).to_string();
+        let data = json!({"round": round, "publisher": publisher, "number": number});
+        let body = json!({"type": "a:b", "data": data}).to_string();
         let bytes = request(address, "POST", "/api/events", token, &[], body.as_bytes());
         let Ok(mut stream) = TcpStream::connect(address) else { break };
         let mut answer = Vec::new();
@@ -38,16 +46,16 @@ fn publish(address: SocketAddr, token: &str) -> Vec<u64> {
         let text = String::from_utf8_lossy(&answer);
         let event = text.split_once("\r\n\r\n").map(|(_, it)| serde_json::from_str::<Value>(it));
         let Some(Ok(event)) = event else { break };
-        answered.push(event["id"].as_u64().unwrap_or_else(|| panic!("{text}")));
+        answered.insert(event["id"].as_u64().unwrap_or_else(|| panic!("{text}")), data);
     }
     answered
 }
 
 /// Waits until so many runs have ended after that event.
-fn wait_for_ends(program: &Program, after: u64) {
+fn wait_for_ends(program: &Program, after: u64, ends: usize) {
     let client = Client::new(&format!("http://{}", program.address), Some(&program.token));
     let asked = StreamRequest { pattern: Some("flow:*".to_owned()), after: Some(after) };
-    let mut left = ENDED;
+    let mut left = ends;
     let followed = client.expect("a client").follow_events(&asked, &mut |it| {
         left -= usize::from(matches!(it, Told::Event(_)));
         Ok(left > 0)
@@ -55,25 +63,99 @@ fn wait_for_ends(program: &Program, after: u64) {
     followed.expect("a stream");
 }
 
-/// Starts the program again. What the killed one was just beginning may hold its locks for a moment.
-fn start_again(folder: &Path) -> Program {
-    let mut starts = 0..50;
-    loop {
-        match Program::try_start(&mut command(folder), |_| folder.to_owned()) {
-            Ok(program) => return program,
-            Err(log) => assert!(starts.next().is_some(), "{log}"),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn last(program: &Program) -> u64 {
     let newest = program.send("GET", "/api/events?limit=1", b"").json();
     newest[0]["id"].as_u64().unwrap_or(0)
 }
 
+/// What the publishers said, by id, after that event; each once, and each publisher's in its order.
+fn published(program: &Program, mut after: u64) -> Answered {
+    let mut found = Answered::new();
+    let mut newest = BTreeMap::new();
+    loop {
+        let path = format!("/api/events?after={after}&limit=1000&pattern=a:*");
+        let page = program.send("GET", &path, b"").json();
+        let page = page.as_array().expect("an array").clone();
+        for event in &page {
+            let id = event["id"].as_u64().expect("an id");
+            assert!(id > after, "{id} comes after {after}");
+            after = id;
+            let data = event["data"].clone();
+            let of = |name: &str| data[name].as_u64().expect("a number");
+            let before = newest.insert((of("round"), of("publisher")), of("number"));
+            assert!(before.is_none_or(|it| it < of("number")), "{data} after {before:?}");
+            found.insert(id, data);
+        }
+        if page.len() < 1000 {
+            return found;
+        }
+    }
+}
+
+/// The runs of a flow for those events, once all of them have ended.
+fn ended_runs(program: &Program, flow: &str, events: &Answered) -> BTreeMap<u64, Value> {
+    loop {
+        let path = format!("/api/flows/runs?flow={flow}&limit=1000");
+        let runs = program.send("GET", &path, b"").json();
+        let mut ended = BTreeMap::new();
+        for run in runs.as_array().expect("an array") {
+            let event = run["event"].as_u64().expect("an id");
+            if run["endedAt"].is_string() && events.contains_key(&event) {
+                assert!(ended.insert(event, run.clone()).is_none(), "two runs for {event}");
+            }
+        }
+        if ended.len() == events.len() {
+            return ended;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What was seen in all rounds.
+#[derive(Debug, Default)]
+struct Seen {
+    events: usize,
+    runs: usize,
+    repeated: usize,
+    given_up: usize,
+}
+
+impl Seen {
+    /// Looks at everything that was published after that event.
+    fn check(&mut self, program: &Program, folder: &Path, after: u64, answered: &Answered) {
+        let events = published(program, after);
+        for (id, data) in answered {
+            assert_eq!(events.get(id), Some(data), "event {id} was answered");
+        }
+        self.events += events.len();
+        for flow in FLOWS {
+            let runs = ended_runs(program, flow, &events);
+            let text = fs::read_to_string(folder.join(format!("{flow}.log"))).expect("a file");
+            let mut done: BTreeMap<u64, usize> = BTreeMap::new();
+            for line in text.lines() {
+                *done.entry(line.parse().expect("an id")).or_default() += 1;
+            }
+            for (event, run) in runs {
+                let tries = run["tries"].as_array().expect("an array");
+                let cut_off = tries.iter().filter(|it| it["outcome"] == "interrupted").count();
+                let times = done.get(&event).copied().unwrap_or(0);
+                // What was cut off may have been done, and its history says that it was cut off.
+                match run["state"].as_str() {
+                    Some("succeeded") => assert!((1..=1 + cut_off).contains(&times), "{run}"),
+                    Some("dead") => assert!(cut_off == 3 && times <= 3, "{run}"),
+                    _ => panic!("{run}"),
+                }
+                self.runs += 1;
+                self.repeated += usize::from(times > 1);
+                self.given_up += usize::from(run["state"] == "dead");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_answered_event_is_there_and_its_flows_ran_whenever_the_service_is_killed() {
+    let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |it| it.parse().expect("a number"));
     let flows: Vec<String> = FLOWS
         .iter()
         .map(|it| {
@@ -84,55 +166,31 @@ fn every_answered_event_is_there_and_its_flows_ran_whenever_the_service_is_kille
         })
         .collect();
     let folder = project(&format!("flows:\n{}", flows.concat()));
-    let mut answered = BTreeSet::new();
-    for _ in 0..ROUNDS {
-        let mut program = start_again(folder.path());
+    let (mut answered, mut seen, mut checked) = (Answered::new(), Seen::default(), 0);
+    let mut counted = BTreeSet::new();
+    for round in 0..rounds {
+        let mut program = Program::start(folder.path());
+        if round > 0 && round % ROUNDS_BETWEEN == 0 {
+            seen.check(&program, folder.path(), checked, &answered);
+            checked = last(&program);
+            answered.clear();
+        }
         let before = last(&program);
         let (address, token) = (program.address, program.token.clone());
         std::thread::scope(|scope| {
+            let publish = |it| publish(address, &token, round, it);
             let publishers: Vec<_> =
-                (0..PUBLISHERS).map(|_| scope.spawn(|| publish(address, &token))).collect();
-            wait_for_ends(&program, before);
+                (0..PUBLISHERS).map(|it| scope.spawn(move || publish(it))).collect();
+            wait_for_ends(&program, before, 1 + round * 5 % 13);
             program.kill();
             for publisher in publishers {
                 answered.extend(publisher.join().expect("no panic"));
             }
         });
+        counted.extend(answered.keys().copied());
     }
-    let program = start_again(folder.path());
-    let events = program.send("GET", "/api/events?after=0&limit=1000&pattern=a:*", b"").json();
-    let events: Vec<u64> = events
-        .as_array()
-        .expect("an array")
-        .iter()
-        .map(|it| it["id"].as_u64().expect("an id"))
-        .collect();
-    assert!(answered.iter().all(|it| events.contains(it)), "{answered:?} {events:?}");
-    let runs = loop {
-        let runs = program.send("GET", "/api/flows/runs?limit=1000", b"").json();
-        let runs = runs.as_array().expect("an array").clone();
-        let ended = runs.iter().filter(|it| it["endedAt"].is_string()).count();
-        if ended == events.len() * FLOWS.len() {
-            break runs;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let mut repeated = 0;
-    for run in &runs {
-        let tries = run["tries"].as_array().expect("an array");
-        let cut_off = tries.iter().filter(|it| it["outcome"] == "interrupted").count();
-        repeated += cut_off;
-        // What was cut off three times is given up; what is not is done.
-        let is_done = run["state"] == "succeeded" || (run["state"] == "dead" && cut_off == 3);
-        assert!(is_done, "{run}");
-    }
-    for flow in FLOWS {
-        let done = fs::read_to_string(folder.path().join(format!("{flow}.log"))).expect("a file");
-        let mut times = done.lines().map(|it| it.parse().expect("an id")).collect::<Vec<u64>>();
-        times.sort_unstable();
-        assert!(times.len() <= events.len() + repeated, "only what was cut off is repeated");
-        times.dedup();
-        let given_up = runs.iter().filter(|it| it["flow"] == flow && it["state"] == "dead").count();
-        assert!(times.len() + given_up >= events.len(), "{flow}: {times:?}");
-    }
+    let program = Program::start(folder.path());
+    seen.check(&program, folder.path(), checked, &answered);
+    assert!(seen.events >= counted.len() && seen.runs == seen.events * FLOWS.len(), "{seen:?}");
+    println!("{rounds} kills, {} events answered: {seen:?}", counted.len());
 }

@@ -141,6 +141,12 @@ fn crooked_paths_lead_nowhere() {
         "/api/memory/1/../../tokens",
         "/api/memory;x",
         "/api/tokens%00",
+        "/api//events",
+        "/api/events/",
+        "/api/%65vents",
+        "/api/events/../flows",
+        "/api/flows;x",
+        "/API/flows/runs",
         "/api/nothing",
         "/favicon.ico",
     ] {

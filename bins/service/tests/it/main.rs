@@ -13,6 +13,8 @@ mod disk;
 mod events;
 mod example;
 mod flow_crash;
+mod flow_disk;
+mod flow_hooks;
 mod flow_routes;
 mod flows;
 mod framing;

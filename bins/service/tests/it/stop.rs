@@ -1,8 +1,8 @@
 //! Starting and stopping the program.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use serde_json::json;
@@ -191,4 +191,33 @@ fn the_log_has_a_line_a_request_and_no_contents_queries_or_tokens() {
     assert_eq!(requests[0]["fields"]["route"], "/api/memory/add");
     assert_eq!(requests[0]["fields"]["status"], 201);
     assert!(requests[0]["span"]["id"].is_string());
+}
+
+#[test]
+fn what_a_killed_service_was_beginning_may_hold_its_locks_for_a_moment() {
+    let folder = TempDir::new().expect("a temporary folder");
+    Program::start(folder.path()).kill();
+    for lock in ["lock", "events/lock"] {
+        // As a process has it that the killed one was just beginning.
+        let path = folder.path().join(".waypost/data").join(lock);
+        let held = std::fs::File::open(path).expect("a lock");
+        held.lock().expect("nobody has it");
+        let mut held = Some(held);
+        let mut child =
+            command(folder.path()).stderr(Stdio::piped()).spawn().expect("it can be run");
+        let mut log = String::new();
+        for line in BufReader::new(child.stderr.take().expect("it is piped")).lines() {
+            let line = line.expect("its log is text");
+            log.push_str(&line);
+            if line.contains("waiting for what a killed service was beginning") {
+                held = None;
+            }
+            if line.contains("listening on") {
+                break;
+            }
+        }
+        assert!(held.is_none() && log.contains("listening on"), "{lock}: {log}");
+        child.kill().expect("it can be killed");
+        child.wait().expect("it ended");
+    }
 }

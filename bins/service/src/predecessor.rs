@@ -1,0 +1,51 @@
+//! Opening what a killed process had open.
+//!
+//! A lock is held by an open file. A process that the killed one was just beginning has a copy of
+//! that file until it runs its program, so that the lock can outlive its owner for a moment.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// How long a lock is waited for whose owner is gone. Beginning a process takes far less.
+const LET_GO_TIME_MAX: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Opens something that has a lock. While the lock's owner is gone, which `owner` finds in the
+/// error, it is tried again; one that is there is told at once.
+pub(crate) fn open<T, E>(
+    mut open: impl FnMut() -> Result<T, E>,
+    owner: impl Fn(&E) -> Option<String>,
+) -> Result<T, E> {
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        let error = match open() {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        let Some(pid) = owner(&error).filter(|it| is_gone(it)) else { return Err(error) };
+        if begun.elapsed() > LET_GO_TIME_MAX {
+            return Err(error);
+        }
+        if !is_told {
+            is_told = true;
+            tracing::info!(pid, "waiting for what a killed service was beginning to let go");
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether no process with this number can have the lock: it has ended, and waits at most for
+/// somebody to ask how.
+fn is_gone(pid: &str) -> bool {
+    let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else { return false };
+    if test_kill_process(number) == Err(Errno::SRCH) {
+        return true;
+    }
+    // After the name in parentheses, which may hold anything, comes the state (proc(5)).
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|it| it.trim_start().starts_with(['Z', 'X']))
+}
