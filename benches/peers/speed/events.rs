@@ -1,6 +1,7 @@
 //! The bus of events in process: publishing beside the disk's own limit, reading back, patterns and
 //! opening with ten million events.
 
+mod peers;
 mod raw;
 
 use std::path::Path;
@@ -36,7 +37,7 @@ pub fn run(options: &Options, report: &mut Report) -> Result<()> {
     let folder = tempfile::tempdir_in(".")?;
     publishing(folder.path(), report)?;
     let filled = if options.small { FILLED_SMALL } else { FILLED };
-    reading(&folder.path().join("filled"), filled, report)?;
+    reading(folder.path(), filled, report)?;
     report.close("");
     Ok(())
 }
@@ -111,7 +112,8 @@ fn draft(number: u64) -> Result<Draft> {
     Ok(Draft::new(kind, data, "speed"))
 }
 
-fn reading(dir: &Path, filled: u64, report: &mut Report) -> Result<()> {
+fn reading(folder: &Path, filled: u64, report: &mut Report) -> Result<()> {
+    let dir = &folder.join("filled");
     let bus = Bus::open(dir, &waypost_events::Options::default())?.0;
     let from = rig::wall_seconds();
     while bus.last() < filled {
@@ -173,12 +175,14 @@ fn reading(dir: &Path, filled: u64, report: &mut Report) -> Result<()> {
         wall.add(rig::wall_seconds() - from.0);
         cpu.add(rig::thread_seconds() - from.1);
     }
+    drop(bus);
+    let others = peers::read_back(folder, READ_BACK)?;
     let rate = |seconds: f64| format!("{:.2} million/s", READ_BACK as f64 / 1e6 / seconds);
     report.row(
         "read a million events back",
         "≥ 1.5 million/s",
         &rate(wall.p50()),
-        &format!("by thread time {}", rate(cpu.p50())),
+        &format!("by thread time {}; by a socket {others}", rate(cpu.p50())),
         None,
         READ_BACK as f64 / wall.p50() >= 1.5e6,
     );

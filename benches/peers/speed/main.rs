@@ -9,7 +9,11 @@
 mod corpus;
 mod embedding;
 mod events;
+mod flows;
 mod hybrid;
+mod laden;
+mod listeners;
+mod nats;
 mod process;
 mod rig;
 mod service;
@@ -34,7 +38,7 @@ struct Options {
 
 type Section = fn(&Options, &mut Report) -> Result<()>;
 
-const SECTIONS: [(&str, Section); 7] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("text", text::run),
     ("vectors", vectors::run),
     ("hybrid", hybrid::run),
@@ -42,9 +46,14 @@ const SECTIONS: [(&str, Section); 7] = [
     ("store", store::run),
     ("service", service::run),
     ("events", events::run),
+    ("flows", flows::run),
+    ("listeners", listeners::run),
 ];
 
 fn main() -> Result<()> {
+    if let Some(arguments) = laden::arguments() {
+        return laden::serve(&arguments);
+    }
     let options = options()?;
     let mut report = Report::begin();
     for (name, section) in SECTIONS {

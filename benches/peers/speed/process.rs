@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::laden;
 use crate::rig::wall_seconds;
 
 /// How long a program may take until it is what is waited for.
@@ -97,6 +98,17 @@ pub fn redis(folder: &Path) -> Result<Option<Program>> {
     Program::start(command.arg("--dir").arg(folder), address).map(Some)
 }
 
+/// A NATS with JetStream in files, if it is installed. It answers before anything is synced.
+pub fn nats(folder: &Path) -> Result<Option<Program>> {
+    if Command::new("nats-server").arg("--version").output().is_err() {
+        return Ok(None);
+    }
+    let address = free_address()?;
+    let mut command = Command::new("nats-server");
+    command.args(["-a", "127.0.0.1", "-p", &address.port().to_string(), "-js", "-sd"]);
+    Program::start(command.arg(folder), address).map(Some)
+}
+
 /// The service of the same build as this program, or the words that say how to build it.
 pub fn service_binary() -> Result<PathBuf, String> {
     let folder = std::env::var_os("WAYPOST_PROGRAMS").map(PathBuf::from);
@@ -120,10 +132,24 @@ pub struct Service {
 impl Service {
     pub fn start(binary: &Path, project: &Path, model: &str) -> Result<Self> {
         let address = free_address()?;
-        fs::create_dir_all(project)?;
         let mut command = Command::new(binary);
         command.args(["--offline", "--model", model, "--listen", &address.to_string()]);
-        let program = Program::start(command.arg("--project").arg(project), address)?;
+        // What it is given to run is there before it starts, and nobody else's.
+        command.env("WAYPOST_FLOWS_APPROVAL", "false");
+        Self::of(command.arg("--project").arg(project), address, project)
+    }
+
+    /// The same, without a model, in a process that holds so many bytes of memory.
+    pub fn start_laden(project: &Path, bytes: u64) -> Result<Self> {
+        let address = free_address()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(laden::NAME).arg(project).arg(address.to_string()).arg(bytes.to_string());
+        Self::of(&mut command, address, project)
+    }
+
+    fn of(command: &mut Command, address: SocketAddr, project: &Path) -> Result<Self> {
+        fs::create_dir_all(project)?;
+        let program = Program::start(command, address)?;
         let token = fs::read_to_string(project.join(".waypost/token"))?.trim().to_owned();
         Ok(Self { program, token })
     }

@@ -3,7 +3,6 @@
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 

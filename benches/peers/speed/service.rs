@@ -14,7 +14,8 @@ use waypost_memory::{Draft, Embedder, ModelInfo, Store, StoreOptions, Timestamp}
 use self::load::{Load, Outcome, Protocol, Requests};
 use crate::Options;
 use crate::corpus::{Zipf, question, text};
-use crate::process::{Program, Service, redis, service_binary};
+use crate::nats;
+use crate::process::{Program, Service, nats, redis, service_binary};
 use crate::rig::{Random, Report, Samples, Verdict, count, duration, progress, wall_seconds};
 
 const TEXT_BYTES: usize = 500;
@@ -130,6 +131,8 @@ struct Writes {
     what: &'static str,
     path: &'static str,
     bodies: Vec<String>,
+    /// Other buses know them, too.
+    are_events: bool,
     reaches: [Reach; 2],
 }
 
@@ -147,6 +150,7 @@ fn adds() -> Writes {
         what: "durable add",
         path: "/api/memory/add",
         bodies: bodies(REQUESTS),
+        are_events: false,
         reaches: [
             Reach { clients: 1, rate: 2_000.0, ratio: 0.5 },
             Reach { clients: 64, rate: 15_000.0, ratio: 0.5 },
@@ -160,6 +164,7 @@ fn publishes() -> Writes {
         what: "durable publish of an event",
         path: "/api/events",
         bodies: vec![body.to_owned()],
+        are_events: true,
         reaches: [
             Reach { clients: 1, rate: 0.0, ratio: 1.0 },
             Reach { clients: 64, rate: 0.0, ratio: 0.5 },
@@ -167,32 +172,62 @@ fn publishes() -> Writes {
     }
 }
 
+/// What the same is asked of beside the service.
+struct Peer {
+    name: &'static str,
+    program: Program,
+    protocol: Protocol,
+    requests: Vec<Vec<u8>>,
+}
+
+fn peers(folder: &Path, writes: &Writes) -> Result<Vec<Peer>> {
+    let mut peers = Vec::new();
+    if let Some(program) = redis(&folder.join(format!("redis {}", writes.what)))? {
+        let requests = writes.bodies.iter().map(|it| xadd(it)).collect();
+        peers.push(Peer { name: "Redis", program, protocol: Protocol::Redis, requests });
+    }
+    if writes.are_events
+        && let Some(program) = nats(&folder.join(format!("nats {}", writes.what)))?
+    {
+        nats::create_stream(program.address)?;
+        let requests = writes.bodies.iter().map(|it| nats::published(it)).collect();
+        let name = "NATS JetStream, not synced:";
+        peers.push(Peer { name, program, protocol: Protocol::Nats, requests });
+    }
+    Ok(peers)
+}
+
 fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) -> Result<()> {
-    let Writes { what, path, bodies, reaches } = writes;
+    let Writes { what, path, bodies, reaches, .. } = writes;
     let service = Service::start(binary, &folder.join(what), "none")?;
-    let redis = redis(&folder.join(format!("redis {what}")))?;
+    let peers = peers(folder, writes)?;
     let ours: Vec<Vec<u8>> = bodies.iter().map(|it| service.request("POST", path, it)).collect();
-    let theirs: Vec<Vec<u8>> = bodies.iter().map(|it| xadd(it)).collect();
     let mut sent = 0;
     for Reach { clients, rate, ratio: least } in reaches {
         let clients = *clients;
         let requests = Requests::numbered(ours.clone(), sent);
         let mut own = Side::new(&service.program, Protocol::Http, clients, requests)?;
-        let mut peer = match &redis {
-            Some(program) => {
-                let requests = Requests::numbered(theirs.clone(), 0);
-                Some((program, Side::new(program, Protocol::Redis, clients, requests)?))
-            }
-            None => None,
-        };
+        let mut sides = peers
+            .iter()
+            .map(|it| {
+                let requests = Requests::numbered(it.requests.clone(), 0);
+                Ok((it, Side::new(&it.program, it.protocol, clients, requests)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
         for _ in 0..ROUNDS {
             own.round(&service.program)?;
-            if let Some((program, peer)) = &mut peer {
-                peer.round(program)?;
+            for (peer, side) in &mut sides {
+                side.round(&peer.program)?;
             }
         }
         sent = own.requests.sent();
-        let ratio = peer.as_ref().map(|(_, it)| own.rate() / it.rate());
+        let redis = sides.iter().find(|(it, _)| matches!(it.protocol, Protocol::Redis));
+        let ratio = redis.map(|(_, it)| own.rate() / it.rate());
+        let mut shown: Vec<String> =
+            sides.iter().map(|(peer, it)| format!("{} {}", peer.name, it.shown())).collect();
+        if redis.is_none() {
+            shown.push("redis-server is missing".to_owned());
+        }
         report.row(
             &format!("{what}, {clients} client{}", if clients == 1 { "" } else { "s" }),
             &if *rate > 0.0 {
@@ -201,7 +236,7 @@ fn writes(binary: &Path, folder: &Path, writes: &Writes, report: &mut Report) ->
                 format!("≥ {least} × {PEER}")
             },
             &own.shown(),
-            &peer.map_or_else(|| "redis-server is missing".to_owned(), |(_, it)| it.shown()),
+            &shown.join("; "),
             ratio,
             own.rate() >= *rate && ratio.is_none_or(|it| it >= *least),
         );

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use anyhow::{Context, Result, bail};
 use rustix::event::epoll;
 
+use crate::nats;
 use crate::rig::{Samples, thread_seconds, wall_seconds};
 
 /// Bytes of an answer, at most.
@@ -16,6 +17,8 @@ const RECEIVED_MAX: usize = 256 << 10;
 pub enum Protocol {
     Http,
     Redis,
+    /// Requests begin with the length of what is published; the rest is the connection's own.
+    Nats,
 }
 
 /// Requests that are there before the clock starts, sent over and over.
@@ -81,6 +84,9 @@ pub struct Load {
 
 struct Connection {
     stream: TcpStream,
+    /// What each request begins with on this connection, and room to put both together.
+    prefix: Vec<u8>,
+    whole: Vec<u8>,
     received: Vec<u8>,
     length: usize,
     sent_at: f64,
@@ -89,10 +95,18 @@ struct Connection {
 impl Load {
     pub fn connect(address: SocketAddr, protocol: Protocol, connections: usize) -> Result<Self> {
         let connections = (0..connections)
-            .map(|_| {
-                let stream = TcpStream::connect(address).context("connecting")?;
+            .map(|number| {
+                let mut stream = TcpStream::connect(address).context("connecting")?;
                 stream.set_nodelay(true)?;
-                Ok(Connection { stream, received: vec![0; RECEIVED_MAX], length: 0, sent_at: 0.0 })
+                let mut prefix = Vec::new();
+                if let Protocol::Nats = protocol {
+                    let inbox = format!("_INBOX.{number}");
+                    nats::greet(&mut stream, &inbox)?;
+                    prefix = format!("PUB {} {inbox} ", nats::SUBJECT).into_bytes();
+                }
+                let received = vec![0; RECEIVED_MAX];
+                let whole = Vec::new();
+                Ok(Connection { stream, prefix, whole, received, length: 0, sent_at: 0.0 })
             })
             .collect::<Result<_>>()?;
         Ok(Self { protocol, connections })
@@ -153,7 +167,15 @@ impl Connection {
     fn send(&mut self, request: &[u8]) -> Result<()> {
         self.sent_at = wall_seconds();
         // A request is far smaller than its socket's buffer, which is empty now.
-        self.stream.write_all(request).context("sending")
+        let whole = if self.prefix.is_empty() {
+            request
+        } else {
+            self.whole.clear();
+            self.whole.extend_from_slice(&self.prefix);
+            self.whole.extend_from_slice(request);
+            &self.whole
+        };
+        self.stream.write_all(whole).context("sending")
     }
 
     /// Takes what has come; whether that is the whole answer.
@@ -169,6 +191,7 @@ impl Connection {
             let whole = match protocol {
                 Protocol::Http => http_length(so_far)?,
                 Protocol::Redis => redis_length(so_far)?,
+                Protocol::Nats => nats::length(so_far)?,
             };
             if whole.is_some_and(|it| it <= self.length) {
                 self.length = 0;
