@@ -74,10 +74,8 @@ fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
 
 /// Answers each request on a thread of its own.
 fn receive(listener: &TcpListener, got: &Sender<Received>) {
-    let mut seen = 0;
-    for stream in listener.incoming() {
+    for (seen, stream) in (1..).zip(listener.incoming()) {
         let (stream, got) = (stream.expect("a connection"), got.clone());
-        seen += 1;
         std::thread::spawn(move || answer(stream, &got, seen));
     }
 }
