@@ -95,7 +95,9 @@ impl Reader {
 
 /// The chunk of a whole file: what its first comment says, and the names at its top level.
 fn module(path: &str, language: Language, text: &str, items: &[Item]) -> Option<Chunk> {
-    let about = comments::leading(text, language);
+    // The comment of the first definition is about that one.
+    let first = items.first().filter(|it| !it.lead.is_empty());
+    let about = comments::leading(&text[..first.map_or(text.len(), |it| it.lead.start)], language);
     let mut seen = HashSet::new();
     let names: Vec<&str> = items
         .iter()
@@ -141,7 +143,8 @@ fn chunk(path: &str, text: &str, item: &Item, lines: &mut Lines<'_>) -> Chunk {
         }
         None => Cow::Borrowed(&text[item.signature.clone()]),
     };
-    let signature = dedent(signature.trim(), indent);
+    // The line of a macro of C goes on behind a backslash.
+    let signature = dedent(signature.trim().trim_end_matches('\\').trim_end(), indent);
     content.push_str(&clip(&signature, SIGNATURE_BYTES_MAX));
     let end = content.len() as u32;
     if let Some(doc) = &item.doc {

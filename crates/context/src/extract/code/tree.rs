@@ -193,7 +193,8 @@ impl Walk<'_> {
         let (kind, enters) = match role {
             Role::Skip | Role::Lead => return false,
             Role::Enter => {
-                levels.push(below);
+                // Some grammars have the comment of the first definition before the node of them all.
+                levels.push(Level { lead, ..below });
                 return true;
             }
             Role::Wrap => {
