@@ -13,6 +13,7 @@ use crate::{output_of, root};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
+    ("waypost-browser", &[]),
     ("waypost-context", &["waypost-derived", "waypost-ranking"]),
     ("waypost-derived", &[]),
     ("waypost-embedding", &[]),
@@ -47,7 +48,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-examples",
         ],
     ),
-    ("tokio", &["waypost-service"]),
+    ("tokio", &["waypost-browser", "waypost-service"]),
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring.

@@ -1,0 +1,341 @@
+//! The engine that runs scripts: a Chromium of the system's, driven over two pipes.
+
+mod act;
+mod events;
+mod human;
+mod journey;
+mod launch;
+mod locate;
+mod pipe;
+mod read;
+mod setup;
+mod state;
+mod world;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+
+pub use self::launch::{ChromiumSettings, find_chromium};
+use self::launch::{Process, start};
+use self::pipe::{Lost, Pipe, Post};
+use self::state::State;
+use crate::engine::{
+    Action, Answer, Arrival, Capabilities, Condition, Done, Engine, Evidence, Hit, Journey, Reach,
+    TabId, TabInfo, Target,
+};
+use crate::proxy::{Proxy, Ways};
+use crate::secret::Secrets;
+use crate::{Deadline, Extract, Policy, Problem, ProblemKind};
+
+/// A Chromium that does not answer within this after its start is none.
+const START_TIME: Duration = Duration::from_secs(60);
+/// How long it may take to write its profile when it ends.
+const END_TIME: Duration = Duration::from_secs(5);
+
+/// Chromium, with all its tabs. When its process dies, the next journey starts another.
+#[derive(Debug)]
+pub struct Chromium {
+    shared: Arc<Shared>,
+    proxy: Proxy,
+    running: AsyncMutex<Option<Process>>,
+    /// What digests of cookies are made with.
+    key: [u8; 32],
+}
+
+/// What the engine and the reader of its events have in common.
+#[derive(Debug)]
+struct Shared {
+    settings: ChromiumSettings,
+    state: Mutex<State>,
+    /// Something in the state is new.
+    news: Notify,
+    ways: Arc<Ways>,
+    secrets: Secrets,
+    pipe: Mutex<Option<Arc<Pipe>>>,
+}
+
+impl Shared {
+    fn detach(&self, session: &str) {
+        if let Some(pipe) = &*self.pipe.lock() {
+            pipe.detach(session);
+        }
+    }
+
+    /// Waits until `look` finds something in the state.
+    async fn until<T>(
+        &self,
+        by: Deadline,
+        look: impl Fn(&Self) -> Option<T>,
+    ) -> Result<T, Problem> {
+        let come = async {
+            loop {
+                let mut news = std::pin::pin!(self.news.notified());
+                news.as_mut().enable();
+                if let Some(found) = look(self) {
+                    return found;
+                }
+                news.await;
+            }
+        };
+        by.of(come).await.map_err(|_| late())
+    }
+}
+
+impl Chromium {
+    /// Starts it. Every page of it keeps to the policy.
+    ///
+    /// Tasks of it run on the caller's tokio runtime, and one thread waits for its process.
+    ///
+    /// # Errors
+    /// [`ProblemKind::Unavailable`] if the program is not there or does not start.
+    pub async fn start(settings: ChromiumSettings, policy: Arc<Policy>) -> Result<Self, Problem> {
+        let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
+        let proxy = Proxy::start(policy).await;
+        let proxy = proxy.map_err(|it| unavailable(format!("no port for the proxy: {it}")))?;
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|it| unavailable(format!("no random bytes: {it}")))?;
+        let shared = Arc::new(Shared {
+            settings,
+            state: Mutex::default(),
+            news: Notify::new(),
+            ways: proxy.ways().clone(),
+            secrets: Secrets::default(),
+            pipe: Mutex::default(),
+        });
+        let chromium = Self { shared, proxy, running: AsyncMutex::default(), key };
+        chromium.ensure().await?;
+        Ok(chromium)
+    }
+
+    /// Starts it again if it is gone.
+    async fn ensure(&self) -> Result<(), Problem> {
+        let mut running = self.running.lock().await;
+        if running.is_some() && self.shared.pipe.lock().as_ref().is_some_and(|it| !it.is_gone()) {
+            return Ok(());
+        }
+        *running = None;
+        let (process, ends) = start(&self.shared.settings, self.proxy.address()).await?;
+        let (hearing, ending) = (self.shared.clone(), self.shared.clone());
+        let pipe = Pipe::open(
+            ends,
+            move |event| events::heard(&hearing, event),
+            move || {
+                ending.state.lock().lose_all();
+                ending.news.notify_waiters();
+            },
+        );
+        let pipe = pipe.map_err(|error| {
+            Problem::new(ProblemKind::Unavailable, format!("no pipe to Chromium: {error}"))
+        })?;
+        *self.shared.pipe.lock() = Some(pipe);
+        let by = Deadline::after(START_TIME);
+        // Chromium's own surfaces are pages as well.
+        let kinds = json!([
+            { "type": "browser", "exclude": true },
+            { "type": "tab", "exclude": true },
+            { "type": "browser_ui", "exclude": true },
+            {},
+        ]);
+        let attach = json!({
+            "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": kinds,
+        });
+        let deny = json!({ "behavior": "deny", "eventsEnabled": true });
+        for (method, params) in [
+            ("Browser.getVersion", json!({})),
+            ("Target.setAutoAttach", attach),
+            ("Target.setDiscoverTargets", json!({ "discover": true })),
+            ("Browser.setDownloadBehavior", deny),
+        ] {
+            self.call(None, method, params, by).await.map_err(|lost| {
+                let program = self.shared.settings.program.display();
+                let detail = format!("{program} does not answer as Chromium does: {lost:?}");
+                Problem::new(ProblemKind::Unavailable, detail)
+            })?;
+        }
+        *running = Some(process);
+        Ok(())
+    }
+
+    async fn call(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: Value,
+        by: Deadline,
+    ) -> Result<Value, Lost> {
+        let pipe = self.shared.pipe.lock().clone().ok_or(Lost::Gone)?;
+        pipe.call(session, method, params, by).await
+    }
+
+    fn post(&self, post: &Post) {
+        if let Some(pipe) = &*self.shared.pipe.lock() {
+            pipe.post(post);
+        }
+    }
+
+    /// [`call`](Self::call) for what Chromium does not refuse but for a reason to show.
+    async fn command(
+        &self,
+        session: &str,
+        method: &str,
+        params: Value,
+        by: Deadline,
+    ) -> Result<Value, Problem> {
+        self.call(Some(session), method, params, by).await.map_err(Problem::from)
+    }
+
+    /// The session of a tab's page.
+    fn session(&self, tab: TabId) -> Result<String, Problem> {
+        let state = self.shared.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        known.session.clone().ok_or_else(crashed)
+    }
+
+    async fn open_tab(&self, by: Deadline) -> Result<TabId, Problem> {
+        self.ensure().await?;
+        let params = json!({ "url": "about:blank" });
+        let created = self.call(None, "Target.createTarget", params, by).await;
+        let created = created.map_err(Problem::from)?;
+        let target = created["targetId"].as_str().unwrap_or_default().to_owned();
+        let opened = self.shared.until(by, |it| it.state.lock().tab_of_target(&target)).await?;
+        // What the page was told before comes first: a journey that began earlier would not be
+        // noticed.
+        let session = self.session(opened)?;
+        self.command(&session, "Runtime.evaluate", json!({ "expression": "0" }), by).await?;
+        Ok(opened)
+    }
+
+    async fn close_tab(&self, tab: TabId, by: Deadline) -> Result<(), Problem> {
+        let target = {
+            let mut state = self.shared.state.lock();
+            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            let target = known.target.clone();
+            if known.session.is_none() {
+                state.tabs.remove(&tab);
+                return Ok(());
+            }
+            target
+        };
+        let params = json!({ "targetId": target });
+        self.call(None, "Target.closeTarget", params, by).await.map_err(Problem::from)?;
+        self.shared.until(by, |it| (!it.state.lock().tabs.contains_key(&tab)).then_some(())).await
+    }
+
+    async fn end_all(&self, by: Deadline) -> Result<(), Problem> {
+        let Some(process) = self.running.lock().await.take() else { return Ok(()) };
+        let Some(ended) = process.ended() else { return Ok(()) };
+        // It writes its cookies before it goes; one that does not go is ended.
+        let asked = self.call(None, "Browser.close", json!({}), by.within(END_TIME)).await;
+        let mut ended = std::pin::pin!(ended);
+        let is_gone = asked.is_ok() && by.within(END_TIME).of(ended.as_mut()).await.is_ok();
+        if !is_gone {
+            process.kill();
+            by.within(END_TIME).of(ended).await.map_err(|_| late())?.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    async fn picture(&self, tab: TabId, by: Deadline) -> Result<String, Problem> {
+        let session = self.session(tab)?;
+        let params = json!({ "format": "png" });
+        let mut taken = self.command(&session, "Page.captureScreenshot", params, by).await?;
+        match taken["data"].take() {
+            Value::String(data) => Ok(data),
+            _ => Err(Problem::new(ProblemKind::Unavailable, "Chromium made no picture")),
+        }
+    }
+}
+
+impl From<Lost> for Problem {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Late => late(),
+            Lost::Detached => crashed(),
+            Lost::Gone => {
+                let detail = "Chromium has ended; navigate or reload, and it is started again";
+                Self::new(ProblemKind::Crashed, detail)
+            }
+            Lost::Refused(why) => {
+                Self::new(ProblemKind::Unavailable, format!("Chromium refuses: {why}"))
+            }
+        }
+    }
+}
+
+fn late() -> Problem {
+    Problem::new(ProblemKind::Timeout, "the page did not answer in time")
+}
+
+fn crashed() -> Problem {
+    let detail = "the page's process has ended; navigate or reload, and it is started again";
+    Problem::new(ProblemKind::Crashed, detail)
+}
+
+/// The beginning of a text that a page chose.
+fn shorten(text: &str, letters: usize) -> String {
+    text.chars().take(letters).collect()
+}
+
+impl Engine for Chromium {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { engine: "chromium", scripts: true, layout: true, screenshots: true }
+    }
+
+    fn tabs(&self) -> Vec<TabInfo> {
+        self.shared.state.lock().infos()
+    }
+
+    fn open(&self, by: Deadline) -> Answer<'_, TabId> {
+        Box::pin(self.open_tab(by))
+    }
+
+    fn close(&self, tab: TabId, by: Deadline) -> Answer<'_, ()> {
+        Box::pin(self.close_tab(tab, by))
+    }
+
+    fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival> {
+        Box::pin(self.travel(tab, journey, by))
+    }
+
+    fn read(&self, tab: TabId, reach: Reach, by: Deadline) -> Answer<'_, Extract> {
+        Box::pin(self.read_page(tab, reach, by))
+    }
+
+    fn act(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Answer<'_, Done> {
+        Box::pin(self.do_action(tab, target, action, by))
+    }
+
+    fn holds(&self, tab: TabId, condition: Condition, by: Deadline) -> Answer<'_, bool> {
+        Box::pin(self.is_so(tab, condition, by))
+    }
+
+    fn evidence(&self, tab: TabId, by: Deadline) -> Answer<'_, Evidence> {
+        Box::pin(self.gather(tab, by))
+    }
+
+    fn hit(&self, tab: TabId, place: Option<(f64, f64)>, by: Deadline) -> Answer<'_, Option<Hit>> {
+        Box::pin(self.hit_test(tab, place, by))
+    }
+
+    fn screenshot(&self, tab: TabId, by: Deadline) -> Answer<'_, String> {
+        Box::pin(self.picture(tab, by))
+    }
+
+    fn mask(&self, text: &str) -> String {
+        self.shared.secrets.mask(text)
+    }
+
+    fn end(&self, by: Deadline) -> Answer<'_, ()> {
+        Box::pin(self.end_all(by))
+    }
+}

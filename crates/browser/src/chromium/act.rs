@@ -1,0 +1,363 @@
+//! Clicking, typing, choosing, pressing and scrolling.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Chromium;
+use super::locate::{Spot, stale};
+use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
+use crate::{Deadline, Key, Problem, ProblemKind};
+
+/// Between tries to click something that is covered: what covers it may be on its way out.
+const REST: Duration = Duration::from_millis(60);
+/// Tries to click something that is covered.
+const TRIES: usize = 4;
+/// Texts up to this are typed key by key; longer ones are put in at once.
+const KEYS_MAX: usize = 128;
+
+/// What our scripts say of an element: ready, or what is wrong with it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Judged {
+    stale: bool,
+    disabled: Option<Brief>,
+    hidden: Option<Brief>,
+    covered: Option<Brief>,
+    unfit: Option<Brief>,
+    read_only: Option<Brief>,
+    unfocused: Option<Brief>,
+    refused: Option<Brief>,
+    element: Option<Brief>,
+    done: Option<Brief>,
+    focused: Option<Brief>,
+    filled: bool,
+    x: Option<f64>,
+    y: Option<f64>,
+    chosen: Option<Vec<String>>,
+    missing: Option<String>,
+    options: Option<Vec<String>>,
+}
+
+/// An element, as our scripts describe it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Brief {
+    id: String,
+    #[serde(flatten)]
+    pub(super) element: Element,
+}
+
+impl Brief {
+    /// `<div id="banner" class="cookies">`, with the beginning of its text.
+    fn shown(&self) -> String {
+        let Element { tag, class, text, .. } = &self.element;
+        let mut shown = format!("<{tag}");
+        for (name, value) in [("id", &self.id), ("class", class)] {
+            if !value.is_empty() {
+                shown.extend([" ", name, "=\"", value, "\""]);
+            }
+        }
+        shown.push('>');
+        if !text.is_empty() {
+            shown.extend([" \"", text, "\""]);
+        }
+        shown
+    }
+}
+
+impl Judged {
+    /// What is wrong, if something is.
+    fn check(&self, spot: &Spot) -> Result<(), Problem> {
+        let problem = |kind, what: String| Err(Problem::new(kind, what));
+        if self.stale {
+            return Err(stale(spot.reference()));
+        }
+        if let Some(it) = &self.disabled {
+            return problem(ProblemKind::Disabled, format!("{} is disabled", it.shown()));
+        }
+        if let Some(it) = &self.read_only {
+            return problem(ProblemKind::Disabled, format!("{} is read-only", it.shown()));
+        }
+        if let Some(it) = &self.hidden {
+            let what = format!("{} is not visible; it may be in a menu that is closed", it.shown());
+            return problem(ProblemKind::Hidden, what);
+        }
+        if let Some(it) = &self.unfit {
+            let what = format!(
+                "{} takes no such action; text fields take `type`, lists `select`, the rest `click`",
+                it.shown()
+            );
+            return problem(ProblemKind::Invalid, what);
+        }
+        if let Some(it) = &self.unfocused {
+            return problem(
+                ProblemKind::Disabled,
+                format!("{} does not take the focus", it.shown()),
+            );
+        }
+        if let Some(it) = &self.refused {
+            let what = format!(
+                "text: {} does not take it; a date is 2026-01-31, a time 23:59, a colour #ff0000",
+                it.shown()
+            );
+            return problem(ProblemKind::Invalid, what);
+        }
+        if let Some(it) = &self.covered {
+            let target = self.element.as_ref().map_or_else(|| "the frame".to_owned(), Brief::shown);
+            let what = format!("{target} is covered by {} `{}`", it.shown(), it.element.selector);
+            return problem(ProblemKind::Covered, what);
+        }
+        if let Some(options) = &self.options {
+            let missing = self.missing.as_deref().unwrap_or("more than one");
+            let what = format!("value: the list has no {missing:?}; it has {}", options.join(", "));
+            return problem(ProblemKind::NotFound, what);
+        }
+        Ok(())
+    }
+}
+
+impl Chromium {
+    pub(super) async fn do_action(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Result<Done, Problem> {
+        let session = self.session(tab)?;
+        self.command(&session, "Page.bringToFront", json!({}), by).await?;
+        let before = self.before(tab)?;
+        let spot = match &target {
+            Some(target) => Some(self.locate(tab, target, by).await?),
+            None => None,
+        };
+        let aim = || spot.as_ref().ok_or_else(|| Problem::invalid("selector: it is missing"));
+        let mut done = Map::new();
+        match action {
+            Action::Click(answer) => {
+                self.answer_dialogs(tab, answer);
+                let spot = aim()?;
+                let (place, element) = self.place_of(tab, spot, by).await?;
+                done.insert("element".to_owned(), shown(&element.element)?);
+                let clicked = self.click_at(&session, place, by).await;
+                self.answer_dialogs(tab, DialogAnswer::default());
+                clicked?;
+            }
+            Action::Type { text, append, submit } => {
+                let element = self.type_into(tab, &session, aim()?, (&text, append), by).await?;
+                done.insert("element".to_owned(), shown(&element.element)?);
+                if submit {
+                    self.press(&session, &"Enter".parse()?, by).await?;
+                }
+            }
+            Action::Select(values) => {
+                let spot = aim()?;
+                let given = json!([spot.number, values]);
+                let judged = self.judge(tab, spot, "choose", given, by).await?;
+                done.insert("chosen".to_owned(), json!(judged.chosen));
+            }
+            Action::Press(key) => {
+                if let Some(spot) = &spot {
+                    self.judge(tab, spot, "focus", json!([spot.number]), by).await?;
+                }
+                self.press(&session, &key, by).await?;
+            }
+            Action::Scroll { direction, share } => {
+                return self.scroll(tab, direction, share, by).await;
+            }
+            Action::ScrollTo => {
+                let spot = aim()?;
+                let asked = ("scrollTo", json!([spot.number]));
+                let document = Some(spot.world.document);
+                return Ok(self.ask_of(tab, &spot.frame, document, asked, by).await?.0);
+            }
+            Action::ClickAt { x, y } => self.click_at(&session, (x, y), by).await?,
+            Action::Insert(text) => {
+                self.command(&session, "Input.insertText", json!({ "text": text }), by).await?;
+            }
+        }
+        let settled = self.settle(tab, before, by).await;
+        if let Some(spot) = &spot {
+            done.insert("ref".to_owned(), spot.reference().to_string().into());
+            done.insert("matches".to_owned(), spot.matches.into());
+        }
+        done.append(&mut settled?);
+        Ok(done)
+    }
+
+    fn answer_dialogs(&self, tab: TabId, answer: DialogAnswer) {
+        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
+            tab.answer = answer;
+        }
+    }
+
+    async fn judge(
+        &self,
+        tab: TabId,
+        spot: &Spot,
+        function: &str,
+        given: Value,
+        by: Deadline,
+    ) -> Result<Judged, Problem> {
+        let document = Some(spot.world.document);
+        let asked = self.ask_of::<Judged>(tab, &spot.frame, document, (function, given), by).await;
+        let (judged, _) = asked?;
+        judged.check(spot)?;
+        Ok(judged)
+    }
+
+    /// Where in the page's view an element can be clicked.
+    async fn place_of(
+        &self,
+        tab: TabId,
+        spot: &Spot,
+        by: Deadline,
+    ) -> Result<((f64, f64), Brief), Problem> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let found = self.try_place(tab, spot, by).await;
+            match found {
+                Err(problem) if problem.kind == ProblemKind::Covered && tries < TRIES => {
+                    Self::check_time(by)?;
+                    tokio::time::sleep(REST).await;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn try_place(
+        &self,
+        tab: TabId,
+        spot: &Spot,
+        by: Deadline,
+    ) -> Result<((f64, f64), Brief), Problem> {
+        let judged = self.judge(tab, spot, "point", json!([spot.number]), by).await?;
+        let (Some(mut x), Some(mut y)) = (judged.x, judged.y) else {
+            return Err(Problem::new(ProblemKind::Hidden, "the element has no place in the page"));
+        };
+        let mut frame = spot.frame.clone();
+        while let Some((parent, number)) = self.owner(tab, &frame, by).await? {
+            let given = json!([number, x, y]);
+            let (mut outer, _) = self.ask::<Judged>(tab, &parent, "through", given, by).await?;
+            outer.element.clone_from(&judged.element);
+            outer.check(spot)?;
+            x = outer.x.unwrap_or_default();
+            y = outer.y.unwrap_or_default();
+            frame = parent;
+        }
+        Ok(((x, y), judged.element.unwrap_or_default()))
+    }
+
+    /// The frame around a frame, and the number of the element in it that holds the inner one.
+    pub(super) async fn owner(
+        &self,
+        tab: TabId,
+        frame: &str,
+        by: Deadline,
+    ) -> Result<Option<(String, u64)>, Problem> {
+        let parent = {
+            let state = self.shared.state.lock();
+            let frames = state.tabs.get(&tab).map(|it| &it.frames);
+            frames.and_then(|it| it.get(frame)).and_then(|it| it.parent.clone())
+        };
+        let Some(parent) = parent else { return Ok(None) };
+        let (_, world) = self.ask::<bool>(tab, &parent, "knows", json!([0]), by).await?;
+        let params = json!({ "frameId": frame });
+        let owner = self.command(&world.session, "DOM.getFrameOwner", params, by).await?;
+        let params = json!({
+            "backendNodeId": owner["backendNodeId"],
+            "executionContextId": world.context,
+        });
+        let node = self.command(&world.session, "DOM.resolveNode", params, by).await?;
+        let params = json!({
+            "functionDeclaration": "function () { return waypost.numberOf(this); }",
+            "objectId": node["object"]["objectId"],
+            "returnByValue": true,
+        });
+        let number = self.command(&world.session, "Runtime.callFunctionOn", params, by).await?;
+        Ok(number["result"]["value"].as_u64().map(|it| (parent, it)))
+    }
+
+    async fn click_at(
+        &self,
+        session: &str,
+        place: (f64, f64),
+        by: Deadline,
+    ) -> Result<(), Problem> {
+        let (x, y) = place;
+        for (kind, buttons, clicks) in
+            [("mouseMoved", 0, 0), ("mousePressed", 1, 1), ("mouseReleased", 0, 1)]
+        {
+            let button = if clicks == 0 { "none" } else { "left" };
+            let params = json!({
+                "type": kind, "x": x, "y": y, "button": button, "buttons": buttons,
+                "clickCount": clicks,
+            });
+            self.command(session, "Input.dispatchMouseEvent", params, by).await?;
+        }
+        Ok(())
+    }
+
+    async fn type_into(
+        &self,
+        tab: TabId,
+        session: &str,
+        spot: &Spot,
+        (text, append): (&str, bool),
+        by: Deadline,
+    ) -> Result<Brief, Problem> {
+        let given = json!([spot.number, text, append]);
+        let judged = self.judge(tab, spot, "prepare", given, by).await?;
+        if let Some(done) = judged.done {
+            return Ok(done);
+        }
+        if text.is_empty() && judged.filled && !append {
+            self.press(session, &"Delete".parse()?, by).await?;
+        } else if text.len() <= KEYS_MAX
+            && text.bytes().all(|it| it == b' ' || it.is_ascii_graphic())
+        {
+            for letter in text.chars() {
+                self.press(session, &Key::of(letter), by).await?;
+            }
+        } else {
+            self.command(session, "Input.insertText", json!({ "text": text }), by).await?;
+        }
+        Ok(judged.focused.unwrap_or_default())
+    }
+
+    async fn press(&self, session: &str, key: &Key, by: Deadline) -> Result<(), Problem> {
+        let down = if key.text.is_some() { "keyDown" } else { "rawKeyDown" };
+        for kind in [down, "keyUp"] {
+            let mut params = json!({
+                "type": kind, "key": key.name, "code": key.code, "modifiers": key.modifiers,
+                "windowsVirtualKeyCode": key.number, "nativeVirtualKeyCode": key.number,
+            });
+            if let Some(text) = key.text.as_deref().filter(|_| kind == "keyDown") {
+                params["text"] = text.into();
+            }
+            self.command(session, "Input.dispatchKeyEvent", params, by).await?;
+        }
+        Ok(())
+    }
+
+    async fn scroll(
+        &self,
+        tab: TabId,
+        direction: Direction,
+        share: f64,
+        by: Deadline,
+    ) -> Result<Done, Problem> {
+        let frame = self.main_frame(tab)?;
+        let given = json!([direction.as_str(), share]);
+        Ok(self.ask(tab, &frame, "scroll", given, by).await?.0)
+    }
+}
+
+fn shown(element: &Element) -> Result<Value, Problem> {
+    serde_json::to_value(element)
+        .map_err(|error| Problem::new(ProblemKind::Unavailable, error.to_string()))
+}

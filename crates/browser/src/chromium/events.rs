@@ -1,0 +1,451 @@
+//! What Chromium tells, taken into the state. Events that are not known are ignored.
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use url::Url;
+
+use super::pipe::{Event, Post};
+use super::setup::{BINDING, WORLD, prepare};
+use super::state::{DialogNote, DownloadNote, Frame, State, TABS_MAX, Tab};
+use super::{Shared, shorten};
+use crate::engine::{DialogAnswer, TabId};
+use crate::summary::{ErrorKind, PageError};
+
+/// The events that are looked at; the others are not even read.
+const KNOWN: &[&str] = &[
+    "Browser.downloadProgress",
+    "Browser.downloadWillBegin",
+    "Inspector.targetCrashed",
+    "Log.entryAdded",
+    "Network.loadingFailed",
+    "Network.loadingFinished",
+    "Network.requestWillBeSent",
+    "Network.responseReceived",
+    "Network.webSocketCreated",
+    "Page.fileChooserOpened",
+    "Page.frameAttached",
+    "Page.frameDetached",
+    "Page.frameNavigated",
+    "Page.frameRequestedNavigation",
+    "Page.frameScheduledNavigation",
+    "Page.frameStartedNavigating",
+    "Page.frameStartedLoading",
+    "Page.frameStoppedLoading",
+    "Page.javascriptDialogOpening",
+    "Page.lifecycleEvent",
+    "Page.navigatedWithinDocument",
+    "Runtime.bindingCalled",
+    "Runtime.consoleAPICalled",
+    "Runtime.exceptionThrown",
+    "Runtime.executionContextCreated",
+    "Runtime.executionContextDestroyed",
+    "Runtime.executionContextsCleared",
+    "Target.attachedToTarget",
+    "Target.detachedFromTarget",
+    "Target.targetCrashed",
+    "Target.targetInfoChanged",
+];
+
+/// Takes an event in. Gives what is to be said in return.
+pub(super) fn heard(shared: &Shared, event: &Event<'_>) -> Vec<Post> {
+    if !KNOWN.contains(&event.method) {
+        return Vec::new();
+    }
+    let Ok(params) = serde_json::from_str::<Value>(event.params.get()) else { return Vec::new() };
+    let mut posts = Vec::new();
+    {
+        let mut state = shared.state.lock();
+        let mut hearing = Hearing { shared, state: &mut state, params: &params, posts: &mut posts };
+        hearing.take(event.method, event.session);
+    }
+    shared.news.notify_waiters();
+    posts
+}
+
+struct Hearing<'a> {
+    shared: &'a Shared,
+    state: &'a mut State,
+    params: &'a Value,
+    posts: &'a mut Vec<Post>,
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+impl Hearing<'_> {
+    fn take(&mut self, method: &str, session: Option<&str>) {
+        match method {
+            "Target.attachedToTarget" => self.attached(session),
+            "Target.detachedFromTarget" => self.detached(),
+            "Target.targetCrashed" => {
+                if let Some(id) = self.state.tab_of_target(text(self.params, "targetId")) {
+                    self.crashed(id);
+                }
+            }
+            "Target.targetInfoChanged" => self.info_changed(),
+            "Inspector.targetCrashed" => {
+                let is_page = |tab: &Tab| tab.session.as_deref() == session;
+                let found = self.state.tabs.iter().find(|it| is_page(it.1)).map(|it| *it.0);
+                if let Some(id) = found {
+                    self.crashed(id);
+                }
+            }
+            "Browser.downloadWillBegin" | "Browser.downloadProgress" => self.download(method),
+            "Page.javascriptDialogOpening" => self.dialog(session),
+            "Runtime.executionContextCreated" => self.context_created(session),
+            "Runtime.bindingCalled" => self.confessed(session),
+            _ if method.starts_with("Page.") => self.page(method, session),
+            _ if method.starts_with("Network.") => self.network(method, session),
+            _ => self.runtime(method, session),
+        }
+    }
+
+    fn attached(&mut self, parent: Option<&str>) {
+        let info = &self.params["targetInfo"];
+        let (session, target) = (text(self.params, "sessionId"), text(info, "targetId"));
+        let (width, height) = self.shared.settings.viewport;
+        match text(info, "type") {
+            "page" => {
+                let opener = info["openerId"].as_str().map(str::to_owned);
+                if opener.is_some() && self.state.tabs.len() >= TABS_MAX {
+                    self.state.popups_refused += 1;
+                    let params = json!({ "targetId": target });
+                    self.posts.push(Post { session: None, method: "Target.closeTarget", params });
+                    return;
+                }
+                let opened_by = opener.as_deref().and_then(|it| self.state.tab_of_target(it));
+                if let Some(tab) = opened_by.and_then(|it| self.state.tabs.get_mut(&it)) {
+                    tab.popups += 1;
+                }
+                self.state.add_tab(target, session, opener.is_some());
+                self.posts.extend(prepare(session, Some((width, height))));
+            }
+            "iframe" => {
+                let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() else {
+                    return;
+                };
+                self.state.sessions.insert(session.to_owned(), id);
+                if let Some(tab) = self.state.tabs.get_mut(&id) {
+                    let frame = tab.frames.entry(target.to_owned()).or_insert_with(|| Frame {
+                        parent: Some(tab.main.clone()),
+                        session: String::new(),
+                        url: text(info, "url").to_owned(),
+                        context: None,
+                    });
+                    session.clone_into(&mut frame.session);
+                    frame.context = None;
+                }
+                self.posts.extend(prepare(session, None));
+            }
+            // Workers ask for things, too: what they ask for is announced.
+            _ => {
+                if let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() {
+                    self.state.sessions.insert(session.to_owned(), id);
+                }
+                for method in ["Network.enable", "Runtime.runIfWaitingForDebugger"] {
+                    let session = Some(session.to_owned());
+                    self.posts.push(Post { session, method, params: json!({}) });
+                }
+            }
+        }
+    }
+
+    fn detached(&mut self) {
+        let session = text(self.params, "sessionId");
+        self.shared.detach(session);
+        let Some(id) = self.state.sessions.remove(session) else { return };
+        let Some(tab) = self.state.tabs.get_mut(&id) else { return };
+        if tab.session.as_deref() == Some(session) {
+            // A page that closed itself or was closed.
+            self.state.tabs.remove(&id);
+            self.state.sessions.retain(|_, tab| *tab != id);
+        } else {
+            for frame in tab.frames.values_mut().filter(|it| it.session == session) {
+                frame.context = None;
+            }
+        }
+    }
+
+    fn crashed(&mut self, id: TabId) {
+        if let Some(tab) = self.state.tabs.get_mut(&id) {
+            if let Some(session) = tab.session.clone() {
+                self.shared.detach(&session);
+            }
+            tab.lose();
+            let params = json!({ "targetId": tab.target });
+            self.posts.push(Post { session: None, method: "Target.closeTarget", params });
+        }
+        self.state.sessions.retain(|_, tab| *tab != id);
+    }
+
+    fn info_changed(&mut self) {
+        let info = &self.params["targetInfo"];
+        if let Some(id) = self.state.tab_of_target(text(info, "targetId"))
+            && let Some(tab) = self.state.tabs.get_mut(&id)
+        {
+            tab.title = shorten(text(info, "title"), 500);
+        }
+    }
+
+    fn download(&mut self, method: &str) {
+        let frame = text(self.params, "frameId");
+        if method == "Browser.downloadWillBegin" {
+            let note = DownloadNote {
+                name: shorten(text(self.params, "suggestedFilename"), 200),
+                url: shorten(text(self.params, "url"), 2048),
+                state: "refused",
+            };
+            let owner = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame));
+            if let Some(tab) = owner {
+                tab.downloads.add(note);
+                tab.is_leaving = false;
+            }
+        }
+    }
+
+    fn dialog(&mut self, session: Option<&str>) {
+        let kind = text(self.params, "type").to_owned();
+        let Some(tab) = self.state.of_session(session) else { return };
+        let is_always = matches!(kind.as_str(), "alert" | "beforeunload");
+        let accepted = is_always || tab.answer == DialogAnswer::Accept;
+        let message = shorten(text(self.params, "message"), 500);
+        tab.dialogs.add(DialogNote { kind, message, accepted });
+        let params = json!({ "accept": accepted, "promptText": self.params["defaultPrompt"] });
+        let session = session.map(str::to_owned);
+        self.posts.push(Post { session, method: "Page.handleJavaScriptDialog", params });
+    }
+
+    fn context_created(&mut self, session: Option<&str>) {
+        let context = &self.params["context"];
+        if text(context, "name") != WORLD {
+            return;
+        }
+        self.state.last_document += 1;
+        let document = self.state.last_document;
+        let frame = text(&context["auxData"], "frameId");
+        if let Some(tab) = self.state.of_session(session)
+            && let Some(frame) = tab.frames.get_mut(frame)
+        {
+            session.unwrap_or_default().clone_into(&mut frame.session);
+            frame.context = context["id"].as_i64().map(|it| (it, document));
+        }
+    }
+
+    /// A page's secret field says what it holds.
+    fn confessed(&mut self, session: Option<&str>) {
+        if text(self.params, "name") != BINDING {
+            return;
+        }
+        let context = self.params["executionContextId"].as_i64().unwrap_or_default();
+        let Ok(payload) = serde_json::from_str::<Value>(text(self.params, "payload")) else {
+            return;
+        };
+        let field = format!("{}.{context}.{}", session.unwrap_or_default(), payload["field"]);
+        self.shared.secrets.keep(&field, text(&payload, "value"));
+    }
+
+    fn page(&mut self, method: &str, session: Option<&str>) {
+        let frame = text(self.params, "frameId");
+        let Some(tab) = self.state.of_session(session) else { return };
+        let is_main = frame == tab.main;
+        match method {
+            "Page.frameAttached" => {
+                let parent = text(self.params, "parentFrameId").to_owned();
+                let attached = Frame {
+                    parent: Some(parent),
+                    session: session.unwrap_or_default().to_owned(),
+                    url: String::new(),
+                    context: None,
+                };
+                // One that moves to another process is attached there, too, and stays where it is.
+                tab.frames.entry(frame.to_owned()).or_insert(attached);
+            }
+            "Page.frameDetached" if text(self.params, "reason") != "swap" => {
+                tab.remove_frame(frame);
+            }
+            "Page.frameNavigated" => self.frame_navigated(session),
+            "Page.navigatedWithinDocument" => {
+                let url = text(self.params, "url");
+                if let Some(frame) = tab.frames.get_mut(frame) {
+                    url.clone_into(&mut frame.url);
+                }
+                if is_main {
+                    url.clone_into(&mut tab.url);
+                    tab.hops += 1;
+                    tab.is_leaving = false;
+                }
+            }
+            "Page.frameStartedLoading" if is_main => tab.starts += 1,
+            "Page.frameRequestedNavigation"
+            | "Page.frameScheduledNavigation"
+            | "Page.frameStartedNavigating"
+                if is_main =>
+            {
+                tab.starts += 1;
+                tab.is_leaving = true;
+            }
+            "Page.frameStoppedLoading" if is_main => tab.is_leaving = false,
+            "Page.fileChooserOpened" => tab.choosers += 1,
+            "Page.lifecycleEvent" if is_main && text(self.params, "loaderId") == tab.loader => {
+                match text(self.params, "name") {
+                    "DOMContentLoaded" => tab.is_ready = true,
+                    "load" => (tab.is_ready, tab.is_loaded) = (true, true),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn frame_navigated(&mut self, session: Option<&str>) {
+        let given = &self.params["frame"];
+        let id = text(given, "id");
+        let url = given["unreachableUrl"].as_str().unwrap_or_else(|| text(given, "url"));
+        let url = format!("{url}{}", text(given, "urlFragment"));
+        let Some(tab) = self.state.of_session(session) else { return };
+        let parent = given["parentId"].as_str().map(str::to_owned);
+        let is_main = parent.is_none() && tab.session.as_deref() == session;
+        if is_main {
+            let mut root = tab.frames.remove(&tab.main);
+            tab.frames.clear();
+            if let Some(mut frame) = root.take() {
+                frame.url.clone_from(&url);
+                tab.frames.insert(id.to_owned(), frame);
+            }
+            id.clone_into(&mut tab.main);
+            tab.commit(text(given, "loaderId"), &url);
+            if !may_show(&url) {
+                let params = json!({ "url": "about:blank" });
+                let session = session.map(str::to_owned);
+                self.posts.push(Post { session, method: "Page.navigate", params });
+            }
+        } else if let Some(frame) = tab.frames.get_mut(id) {
+            frame.url = url;
+        }
+    }
+
+    fn network(&mut self, method: &str, session: Option<&str>) {
+        let announced = match method {
+            "Network.requestWillBeSent" => text(&self.params["request"], "url"),
+            "Network.webSocketCreated" => text(self.params, "url"),
+            _ => "",
+        };
+        if let Ok(url) = Url::parse(announced)
+            && let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default())
+        {
+            self.shared.ways.announce(host, port);
+        }
+        let request = text(self.params, "requestId").to_owned();
+        let Some(tab) = self.state.of_session(session) else { return };
+        tab.last_traffic = Instant::now();
+        match method {
+            // Streams have no end to wait for.
+            "Network.requestWillBeSent"
+                if !matches!(text(self.params, "type"), "EventSource" | "WebSocket" | "Ping") =>
+            {
+                tab.in_flight.insert(request);
+            }
+            "Network.loadingFinished" => {
+                tab.in_flight.remove(&request);
+            }
+            "Network.loadingFailed" => {
+                tab.in_flight.remove(&request);
+                if self.params["canceled"] != true {
+                    let what = text(self.params, "errorText").to_owned();
+                    let error = PageError::new(ErrorKind::Request, &what);
+                    let loader = tab.loader.clone();
+                    tab.add_error(&loader, error);
+                }
+            }
+            "Network.responseReceived" => self.response(session, &request),
+            _ => {}
+        }
+    }
+
+    fn response(&mut self, session: Option<&str>, request: &str) {
+        let response = &self.params["response"];
+        let Some(status) = response["status"].as_u64().and_then(|it| u16::try_from(it).ok()) else {
+            return;
+        };
+        let loader = text(self.params, "loaderId").to_owned();
+        let Some(tab) = self.state.of_session(session) else { return };
+        let is_page = request == loader && text(self.params, "frameId") == tab.main;
+        if is_page {
+            tab.status = Some((loader.clone(), status));
+        }
+        let url = text(response, "url");
+        // Every browser asks for an icon; that there is none is nobody's error.
+        if status >= 400 && !url.ends_with("/favicon.ico") {
+            let mut error = PageError::new(ErrorKind::Request, &format!("status {status}"));
+            error.url = Some(shorten(url, 500));
+            error.status = Some(status);
+            tab.add_error(&loader, error);
+        }
+    }
+
+    fn runtime(&mut self, method: &str, session: Option<&str>) {
+        let Some(tab) = self.state.of_session(session) else { return };
+        let in_session = |frame: &Frame| Some(frame.session.as_str()) == session;
+        match method {
+            "Runtime.executionContextDestroyed" => {
+                let gone = self.params["executionContextId"].as_i64();
+                for frame in tab.frames.values_mut().filter(|it| in_session(it)) {
+                    if frame.context.map(|it| it.0) == gone {
+                        frame.context = None;
+                    }
+                }
+            }
+            "Runtime.executionContextsCleared" => {
+                tab.frames
+                    .values_mut()
+                    .filter(|it| in_session(it))
+                    .for_each(|it| it.context = None);
+            }
+            "Runtime.exceptionThrown" => {
+                let details = &self.params["exceptionDetails"];
+                let said = details["exception"]["description"].as_str();
+                tab.console(said.unwrap_or_else(|| text(details, "text")));
+            }
+            "Runtime.consoleAPICalled" if self.params["type"] == "error" => {
+                let said: Vec<String> = self.params["args"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .take(8)
+                    .map(said)
+                    .collect();
+                tab.console(&said.join(" "));
+            }
+            // What failed on the network is told by the network.
+            "Log.entryAdded"
+                if self.params["entry"]["level"] == "error"
+                    && self.params["entry"]["source"] != "network" =>
+            {
+                tab.console(text(&self.params["entry"], "text"));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn said(argument: &Value) -> String {
+    match &argument["value"] {
+        Value::String(text) => text.clone(),
+        Value::Null => text(argument, "description").to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether a page itself may be at this address, whoever brought it there.
+fn may_show(url: &str) -> bool {
+    ["http://", "https://", "about:", "chrome-error:"].iter().any(|it| url.starts_with(it))
+}
+
+impl Tab {
+    fn console(&mut self, said: &str) {
+        let loader = self.loader.clone();
+        let first = said.lines().next().unwrap_or_default();
+        self.add_error(&loader, PageError::new(ErrorKind::Console, &shorten(first, 300)));
+    }
+}

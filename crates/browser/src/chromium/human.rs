@@ -1,0 +1,183 @@
+//! What is under a pointer, and what tells whether somebody is logged in.
+
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::time::Duration;
+use url::Url;
+
+use super::{Chromium, world};
+use crate::engine::{Condition, ElementState, Evidence, Hit, TabId, Target};
+use crate::{Deadline, Problem, ProblemKind};
+
+use super::act::Brief;
+
+/// Without traffic for so long, a page is idle.
+const QUIET: Duration = Duration::from_millis(500);
+/// Frames that are asked about a login.
+const FRAMES_MAX: usize = 8;
+/// Frames inside frames that a pointer is followed into.
+const DEPTH_MAX: usize = 8;
+
+#[derive(Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Default)]
+struct Found {
+    nothing: bool,
+    frame: Option<u64>,
+    x: f64,
+    y: f64,
+    element: Brief,
+    secret: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is seen or not")]
+struct Seen {
+    ready: bool,
+    password_fields: u64,
+    logout: bool,
+    secret_focused: bool,
+    secret_revealed: bool,
+}
+
+impl Chromium {
+    pub(super) async fn hit_test(
+        &self,
+        tab: TabId,
+        place: Option<(f64, f64)>,
+        by: Deadline,
+    ) -> Result<Option<Hit>, Problem> {
+        let mut frame = self.main_frame(tab)?;
+        let mut place = place;
+        let mut hops = String::new();
+        for _ in 0..DEPTH_MAX {
+            let (name, given) = match place {
+                Some((x, y)) => ("hit", json!([x, y])),
+                None => ("focused", json!([])),
+            };
+            let (found, world) = self.ask::<Found>(tab, &frame, name, given, by).await?;
+            if found.nothing {
+                return Ok(None);
+            }
+            let Some(number) = found.frame else {
+                let mut element = found.element.element;
+                element.selector = format!("{hops}{}", element.selector);
+                return Ok(Some(Hit { element, secret: found.secret }));
+            };
+            let given = json!([[number]]);
+            let (selectors, _) =
+                self.ask::<Vec<Option<String>>>(tab, &frame, "selectorsOf", given, by).await?;
+            let Some(inside) = self.frame_in(&world, number, by).await? else { return Ok(None) };
+            if let Some(Some(selector)) = selectors.first() {
+                hops.push_str(selector);
+                hops.push_str(" >>> ");
+            }
+            frame = inside;
+            place = place.map(|_| (found.x, found.y));
+        }
+        Ok(None)
+    }
+
+    pub(super) async fn gather(&self, tab: TabId, by: Deadline) -> Result<Evidence, Problem> {
+        let (frames, url, session, document) = {
+            let state = self.shared.state.lock();
+            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            let session = known.session.clone().ok_or_else(super::crashed)?;
+            let others = known.frames.keys().filter(|it| **it != known.main).take(FRAMES_MAX);
+            let frames: Vec<String> = std::iter::once(&known.main).chain(others).cloned().collect();
+            (frames, known.url.clone(), session, known.commits)
+        };
+        let mut evidence = Evidence { ready: true, document, ..Evidence::default() };
+        for (at, frame) in frames.iter().enumerate() {
+            let seen = match self.ask::<Seen>(tab, frame, "evidence", json!([]), by).await {
+                Ok((seen, _)) => seen,
+                // A frame may go at any time; the page itself must answer.
+                Err(_) if at > 0 => continue,
+                Err(problem) => return Err(problem),
+            };
+            evidence.ready &= seen.ready;
+            evidence.password_fields += seen.password_fields;
+            evidence.logout |= seen.logout;
+            evidence.secret_focused |= seen.secret_focused;
+            evidence.secret_revealed |= seen.secret_revealed;
+        }
+        if let Ok(url) = Url::parse(&url) {
+            evidence.origin = url.origin().ascii_serialization();
+            url.path().clone_into(&mut evidence.path);
+        }
+        let params = json!({ "urls": [url] });
+        let answer = self.command(&session, "Network.getCookies", params, by).await?;
+        let mut cookies: Vec<String> = Vec::new();
+        for cookie in answer["cookies"].as_array().into_iter().flatten() {
+            evidence.guarded_cookies += u64::from(cookie["httpOnly"] == true);
+            let part = |name: &str| cookie[name].as_str().unwrap_or_default().to_owned();
+            cookies.push([part("name"), part("domain"), part("path"), part("value")].join("\0"));
+        }
+        cookies.sort_unstable();
+        evidence.cookies = self.digest(&cookies);
+        Ok(evidence)
+    }
+
+    /// A digest that tells a change and nothing else, to nobody but this process.
+    fn digest(&self, parts: &[String]) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(self.key);
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        hasher.finalize().iter().take(8).fold(String::new(), |mut text, byte| {
+            // Writing to a string does not fail.
+            write!(text, "{byte:02x}").unwrap_or_default();
+            text
+        })
+    }
+
+    pub(super) async fn is_so(
+        &self,
+        tab: TabId,
+        condition: Condition,
+        by: Deadline,
+    ) -> Result<bool, Problem> {
+        match condition {
+            Condition::NetworkIdle => self.is_idle(tab, QUIET),
+            Condition::Url(part) => {
+                let state = self.shared.state.lock();
+                let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+                Ok(known.url.contains(&part))
+            }
+            Condition::Text(text) => {
+                let frames: Vec<String> = {
+                    let state = self.shared.state.lock();
+                    let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+                    known.frames.keys().cloned().collect()
+                };
+                for frame in frames {
+                    let asked = self.ask::<bool>(tab, &frame, "hasText", json!([text]), by).await;
+                    if asked.is_ok_and(|it| it.0) {
+                        return Ok(true);
+                    }
+                }
+                self.session(tab).map(|_| false)
+            }
+            Condition::Element(selector, state) => {
+                let found = self.locate(tab, &Target::Selector(selector), by).await;
+                let spot = match found {
+                    Err(problem) if problem.kind == ProblemKind::NotFound => {
+                        return Ok(state == ElementState::Hidden);
+                    }
+                    found => found?,
+                };
+                if state == ElementState::Attached {
+                    return Ok(true);
+                }
+                let given = json!([spot.number]);
+                let (is_shown, _) = self.ask::<bool>(tab, &spot.frame, "shows", given, by).await?;
+                Ok(is_shown == (state == ElementState::Visible))
+            }
+        }
+    }
+}

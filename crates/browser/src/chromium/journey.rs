@@ -1,0 +1,284 @@
+//! Going somewhere, and knowing when one is there.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::pipe::{Lost, Post};
+use super::state::Tab;
+use super::{Chromium, late, world};
+use crate::engine::{Arrival, Journey, TabId};
+use crate::{Deadline, Problem, ProblemKind};
+
+/// How long a page that is there is waited for to be loaded whole.
+const LOAD_TIME: Duration = Duration::from_secs(8);
+/// Of the time that is left, what is kept for the answer itself.
+const ANSWER_TIME: Duration = Duration::from_millis(500);
+/// A click that goes somewhere has begun to by then.
+const START_TIME: Duration = Duration::from_millis(120);
+
+/// Where a tab was before something was done to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    commits: u64,
+    hops: u64,
+    starts: u64,
+    dialogs: u64,
+    downloads: u64,
+    popups: u64,
+    choosers: u64,
+}
+
+impl Chromium {
+    pub(super) async fn travel(
+        &self,
+        tab: TabId,
+        journey: Journey,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
+        self.ensure().await?;
+        self.shared.ways.forget_refusals();
+        let journey = self.revive(tab, journey, by).await?;
+        let session = self.session(tab)?;
+        let before = self.before(tab)?;
+        match &journey {
+            Journey::To(url) => {
+                let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+                    return self.go_blank(tab, &session, before, by).await;
+                };
+                self.shared.ways.announce(host, port);
+                let params = json!({ "url": url.as_str(), "transitionType": "typed" });
+                let asked = self.call(Some(&session), "Page.navigate", params, by).await;
+                let answer = match asked {
+                    Ok(answer) => answer,
+                    Err(lost) => return Err(self.stop(&session, lost)),
+                };
+                if let Some(error) = answer["errorText"].as_str() {
+                    return self.failed(tab, (url, error), before, by).await;
+                }
+                if answer["loaderId"].is_string() {
+                    let loader = answer["loaderId"].as_str().unwrap_or_default().to_owned();
+                    let come = |tab: &Tab| tab.loader == loader || tab.commits > before.commits;
+                    self.arrive(tab, &session, come, by).await?;
+                }
+            }
+            Journey::Reload => {
+                self.command(&session, "Page.reload", json!({}), by).await?;
+                self.arrive(tab, &session, |it| it.commits > before.commits, by).await?;
+            }
+            Journey::Back | Journey::Forward => {
+                self.step(&session, &journey, by).await?;
+                let come = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
+                self.arrive(tab, &session, come, by).await?;
+            }
+        }
+        self.arrival(tab, by).await
+    }
+
+    async fn go_blank(
+        &self,
+        tab: TabId,
+        session: &str,
+        before: Before,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
+        let params = json!({ "url": "about:blank" });
+        self.command(session, "Page.navigate", params, by).await?;
+        self.arrive(tab, session, |it| it.commits > before.commits, by).await?;
+        self.arrival(tab, by).await
+    }
+
+    async fn step(&self, session: &str, journey: &Journey, by: Deadline) -> Result<(), Problem> {
+        let history = self.command(session, "Page.getNavigationHistory", json!({}), by).await?;
+        let at = history["currentIndex"].as_u64().unwrap_or_default();
+        let (to, where_to) = match journey {
+            Journey::Back => (at.checked_sub(1), "before"),
+            _ => (at.checked_add(1), "after"),
+        };
+        let to = to.and_then(|it| usize::try_from(it).ok());
+        let entry = to.and_then(|it| history["entries"].get(it));
+        // Each tab begins empty; nobody went there.
+        let begins =
+            |it: &Value| it["url"] == "about:blank" && it["transitionType"] == "auto_toplevel";
+        let entry = entry.filter(|it| !begins(it)).ok_or_else(|| {
+            let detail = format!("there is no page {where_to} this one in the tab's history");
+            Problem::new(ProblemKind::NotFound, detail)
+        })?;
+        let params = json!({ "entryId": entry["id"] });
+        self.command(session, "Page.navigateToHistoryEntry", params, by).await?;
+        Ok(())
+    }
+
+    /// Gives a tab whose process ended another one. A reload then goes to where it was.
+    async fn revive(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Journey, Problem> {
+        let url = {
+            let state = self.shared.state.lock();
+            let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+            if known.session.is_some() {
+                return Ok(journey);
+            }
+            known.url.clone()
+        };
+        let opened = self.open_tab(by).await?;
+        self.shared.state.lock().replace(tab, opened);
+        match journey {
+            Journey::To(_) => Ok(journey),
+            _ => Url::parse(&url).map(Journey::To).map_err(|_| super::crashed()),
+        }
+    }
+
+    /// Waits until the page is there, and some more until it is whole.
+    async fn arrive(
+        &self,
+        tab: TabId,
+        session: &str,
+        has_come: impl Fn(&Tab) -> bool,
+        by: Deadline,
+    ) -> Result<(), Problem> {
+        let look = |is_enough: &dyn Fn(&Tab) -> bool| {
+            let state = self.shared.state.lock();
+            let known = state.tabs.get(&tab);
+            known.is_none_or(|it| it.session.is_none() || (has_come(it) && is_enough(it)))
+        };
+        let by = Deadline::after(by.left().saturating_sub(ANSWER_TIME));
+        if self.shared.until(by, |_| look(&|_| true).then_some(())).await.is_err() {
+            return Err(self.stop(session, Lost::Late));
+        }
+        // A page that goes on for ever is a page nevertheless.
+        let loaded =
+            self.shared.until(by.within(LOAD_TIME), |_| look(&|it| it.is_loaded).then_some(()));
+        drop(loaded.await);
+        self.session(tab).map(drop)
+    }
+
+    fn stop(&self, session: &str, lost: Lost) -> Problem {
+        if lost != Lost::Late {
+            return Problem::from(lost);
+        }
+        let session = Some(session.to_owned());
+        self.post(&Post { session, method: "Page.stopLoading", params: json!({}) });
+        Problem::new(ProblemKind::Timeout, "the server did not answer in time")
+    }
+
+    async fn failed(
+        &self,
+        tab: TabId,
+        (url, error): (&Url, &str),
+        before: Before,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
+        let known = self.before(tab)?;
+        if known.downloads > before.downloads {
+            // What was there stays there; the download is told beside it.
+            return self.arrival(tab, by).await;
+        }
+        if let Some(problem) = self.refusal(url) {
+            return Err(problem);
+        }
+        let detail = format!("{url}: {error}");
+        Err(Problem::new(ProblemKind::Unreachable, detail))
+    }
+
+    fn refusal(&self, url: &Url) -> Option<Problem> {
+        self.shared.ways.refusal(url.host_str()?, url.port_or_known_default()?)
+    }
+
+    /// Where a tab is now. A page that the proxy gave in the place of a refused one is none.
+    async fn arrival(&self, tab: TabId, by: Deadline) -> Result<Arrival, Problem> {
+        let frame = self.main_frame(tab)?;
+        // A page whose scripts do not end has a title that cannot be asked for.
+        let title =
+            self.ask::<String>(tab, &frame, "title", json!([]), by.within(ANSWER_TIME)).await;
+        let title = title.map(|it| it.0).unwrap_or_default();
+        let state = self.shared.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        let status = known.status_of_page();
+        let url = Url::parse(&known.url).ok();
+        if matches!(status, Some(403 | 502))
+            && let Some(problem) = url.as_ref().and_then(|it| self.refusal(it))
+        {
+            return Err(problem);
+        }
+        Ok(Arrival { url: known.url.clone(), title, status, loading: !known.is_loaded })
+    }
+
+    pub(super) fn before(&self, tab: TabId) -> Result<Before, Problem> {
+        let state = self.shared.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        Ok(Before {
+            commits: known.commits,
+            hops: known.hops,
+            starts: known.starts,
+            dialogs: known.dialogs.total,
+            downloads: known.downloads.total,
+            popups: known.popups,
+            choosers: known.choosers,
+        })
+    }
+
+    /// Waits for what an action began, and says what came of it.
+    pub(super) async fn settle(
+        &self,
+        tab: TabId,
+        before: Before,
+        by: Deadline,
+    ) -> Result<serde_json::Map<String, Value>, Problem> {
+        let moved = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
+        let look = |is_enough: &dyn Fn(&Tab) -> bool| {
+            self.shared.state.lock().tabs.get(&tab).is_none_or(is_enough)
+        };
+        let begun = |_: &super::Shared| {
+            look(&|it| it.starts > before.starts || moved(it) || it.session.is_none()).then_some(())
+        };
+        if self.shared.until(by.within(START_TIME), begun).await.is_ok() {
+            let is_there = |_: &super::Shared| {
+                let there = |it: &Tab| it.is_ready && !it.is_leaving;
+                look(&|it| it.session.is_none() || there(it)).then_some(())
+            };
+            let by = Deadline::after(by.left().saturating_sub(ANSWER_TIME));
+            // What is not there by then is told as loading.
+            drop(self.shared.until(by.within(LOAD_TIME), is_there).await);
+        }
+        let state = self.shared.state.lock();
+        let Some(known) = state.tabs.get(&tab) else {
+            return Ok(serde_json::Map::from_iter([("closed".to_owned(), true.into())]));
+        };
+        if known.session.is_none() {
+            return Err(super::crashed());
+        }
+        let mut done = serde_json::Map::new();
+        done.insert("url".to_owned(), known.url.clone().into());
+        done.insert("navigated".to_owned(), moved(known).into());
+        if !known.is_ready {
+            done.insert("loading".to_owned(), true.into());
+        }
+        let mut dialogs = known.dialogs.since(before.dialogs);
+        dialogs.truncate(8);
+        let downloads = known.downloads.since(before.downloads);
+        for (name, notes) in [("dialogs", dialogs), ("downloads", downloads)] {
+            if !notes.is_empty() {
+                done.insert(name.to_owned(), notes.into());
+            }
+        }
+        for (name, count) in [
+            ("popups", known.popups - before.popups),
+            ("fileChoosers", known.choosers - before.choosers),
+        ] {
+            if count > 0 {
+                done.insert(name.to_owned(), count.into());
+            }
+        }
+        Ok(done)
+    }
+
+    pub(super) fn is_idle(&self, tab: TabId, quiet: Duration) -> Result<bool, Problem> {
+        let state = self.shared.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
+        Ok(known.in_flight.is_empty() && known.last_traffic.elapsed() >= quiet)
+    }
+
+    pub(super) fn check_time(by: Deadline) -> Result<(), Problem> {
+        if by.is_over() { Err(late()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,235 @@
+//! Starting a Chromium, and ending it with everything that it started.
+
+use std::ffi::OsStr;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::{fs, thread};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use tokio::sync::oneshot;
+
+use crate::{Problem, ProblemKind};
+
+/// Where Chromium and its relatives are usually called by.
+const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
+
+/// The shell moves both pipes to where Chromium looks for them (3 and 4), and has the kernel end it
+/// when the thread that started it is gone.
+const SCRIPT: &str = "command -v setpriv >/dev/null && set -- setpriv --pdeathsig KILL -- \"$@\"
+exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
+
+/// What Chromium is told whatever the settings. No port is opened; nothing is asked or sent that no
+/// page asked for, as far as it can be told so (the proxy refuses the rest).
+const FLAGS: &[&str] = &[
+    "--headless=new",
+    "--remote-debugging-pipe",
+    "--no-startup-window",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--no-service-autorun",
+    "--disable-background-networking",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-features=AutofillServerCommunication,BackForwardCache,CertificateTransparencyComponentUpdater,\
+     DialMediaRouteProvider,InterestFeedContentSuggestions,MediaRouter,OptimizationHints,Prerender2,Translate",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--force-color-profile=srgb",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--proxy-bypass-list=<-loopback>",
+    "--use-mock-keychain",
+];
+
+/// How a Chromium is started.
+#[derive(Debug, Clone)]
+pub struct ChromiumSettings {
+    /// The program.
+    pub program: PathBuf,
+    /// Chromium's own sandbox. It refuses to run as root with it.
+    pub sandbox: bool,
+    /// Where cookies and storage stay; nothing for a fresh folder that is removed at the end.
+    pub profile: Option<PathBuf>,
+    /// Where a fresh folder is made.
+    pub temporary: PathBuf,
+    /// The view, in CSS pixels.
+    pub viewport: (u32, u32),
+}
+
+impl ChromiumSettings {
+    /// With the sandbox, a fresh profile in `temporary` and a view of 1280 by 800.
+    #[must_use]
+    pub fn new(program: PathBuf, temporary: PathBuf) -> Self {
+        Self { program, sandbox: true, profile: None, temporary, viewport: (1280, 800) }
+    }
+}
+
+/// The first Chromium or Chrome in a search path as `PATH` has it.
+#[must_use]
+pub fn find_chromium(path: &OsStr) -> Option<PathBuf> {
+    let mut candidates =
+        std::env::split_paths(path).flat_map(|folder| NAMES.iter().map(move |it| folder.join(it)));
+    candidates.find(|it| it.is_file())
+}
+
+/// A running Chromium. It ends, with its whole group, when this is dropped.
+#[derive(Debug)]
+pub(super) struct Process {
+    /// Nothing once it was reaped: then its number may be another's.
+    group: Arc<Mutex<Option<Pid>>>,
+    /// Told once it is gone and its fresh profile removed.
+    ended: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+impl Process {
+    pub(super) fn kill(&self) {
+        let group = self.group.lock();
+        if let Some(group) = *group {
+            // One that is gone needs no signal.
+            kill_process_group(group, Signal::KILL).unwrap_or_default();
+        }
+    }
+
+    /// Gives the end of it, once.
+    pub(super) fn ended(&self) -> Option<oneshot::Receiver<()>> {
+        self.ended.lock().take()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Our ends of both pipes.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) to: OwnedFd,
+    pub(super) from: OwnedFd,
+}
+
+/// Starts it.
+pub(super) async fn start(
+    settings: &ChromiumSettings,
+    proxy: SocketAddr,
+) -> Result<(Process, Ends), Problem> {
+    if settings.sandbox && rustix::process::geteuid().is_root() {
+        let detail = "Chromium does not run as root with its sandbox: use another account, or say \
+                      --no-sandbox if every page is trusted";
+        return Err(Problem::new(ProblemKind::Unavailable, detail));
+    }
+    let failed = |error: &io::Error| {
+        let detail = format!("{} does not start: {error}", settings.program.display());
+        Problem::new(ProblemKind::Unavailable, detail)
+    };
+    let (profile, is_fresh) = profile_folder(settings).map_err(|it| failed(&it))?;
+    let (their_read, our_write) = io::pipe().map_err(|it| failed(&it))?;
+    let (our_read, their_write) = io::pipe().map_err(|it| failed(&it))?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", SCRIPT, "sh"]).arg(&settings.program).args(FLAGS);
+    command.arg(format!("--proxy-server=http://{proxy}"));
+    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("--window-size={},{}", settings.viewport.0, settings.viewport.1));
+    if !settings.sandbox {
+        command.arg("--no-sandbox");
+    }
+    command.process_group(0).stdin(their_read).stdout(their_write).stderr(Stdio::null());
+
+    let (spawned, started) = oneshot::channel();
+    let (gone, ended) = oneshot::channel();
+    let group = Arc::new(Mutex::new(None));
+    let shared = group.clone();
+    // The kernel ends Chromium with the thread that started it, so that thread does nothing else and
+    // stays until the end.
+    let begun = thread::Builder::new().name("chromium".to_owned()).spawn(move || {
+        let child = command.spawn();
+        drop(command);
+        let child = child.inspect(|it| *shared.lock() = Some(Pid::from_child(it)));
+        let told = child.as_ref().map(|_| ()).map_err(|it| io::Error::from(it.kind()));
+        let is_wanted = spawned.send(told).is_ok();
+        if let Ok(child) = child {
+            reap(child, &shared, is_wanted);
+        }
+        if is_fresh {
+            fs::remove_dir_all(&profile).unwrap_or_default();
+        }
+        // Nobody may be waiting for the end.
+        gone.send(()).unwrap_or_default();
+    });
+    begun.map_err(|it| failed(&it))?;
+    let process = Process { group, ended: Mutex::new(Some(ended)) };
+    match started.await {
+        Ok(Ok(())) => Ok((process, Ends { to: our_write.into(), from: our_read.into() })),
+        Ok(Err(error)) => Err(failed(&error)),
+        Err(_) => Err(failed(&io::Error::from(io::ErrorKind::BrokenPipe))),
+    }
+}
+
+/// Waits for the end, then ends what is left of the group while its number is still its own.
+fn reap(mut child: Child, group: &Mutex<Option<Pid>>, is_wanted: bool) {
+    let pid = Pid::from_child(&child);
+    if !is_wanted {
+        kill_process_group(pid, Signal::KILL).unwrap_or_default();
+    }
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+    let mut group = group.lock();
+    kill_process_group(pid, Signal::KILL).unwrap_or_default();
+    child.wait().map(drop).unwrap_or_default();
+    *group = None;
+}
+
+/// The folder of the profile, and whether it is a fresh one.
+fn profile_folder(settings: &ChromiumSettings) -> io::Result<(PathBuf, bool)> {
+    let mut builder = fs::DirBuilder::new();
+    builder.mode(0o700);
+    let Some(profile) = &settings.profile else {
+        let mut random = [0_u8; 8];
+        getrandom::fill(&mut random).map_err(|it| io::Error::other(it.to_string()))?;
+        let name = format!("waypost-browser-{:016x}", u64::from_le_bytes(random));
+        let folder = settings.temporary.join(name);
+        builder.create(&folder)?;
+        return Ok((folder, true));
+    };
+    if !profile.try_exists()? {
+        builder.recursive(true).create(profile)?;
+    }
+    check_private(profile)?;
+    Ok((profile.clone(), false))
+}
+
+/// A profile holds sessions: it must be a folder of ours that nobody else can look into.
+fn check_private(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    let is_ours = found.is_dir()
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && found.mode() & 0o777 == 0o700;
+    if is_ours {
+        return Ok(());
+    }
+    let detail = format!(
+        "the profile {} must be a folder of yours with mode 0700, and no link",
+        folder.display()
+    );
+    Err(io::Error::other(detail))
+}

@@ -1,0 +1,150 @@
+// What every document gets before its own scripts run, in a world of its own: the page neither sees
+// nor changes it. The DOM is shared, though, and a form or a document lends its names to its
+// children (`<input name=parentElement>`), so everything is asked by the prototypes' own functions.
+
+const method = (prototype, name) => {
+  const own = prototype[name];
+  return (node, ...rest) => own.apply(node, rest);
+};
+const getter = (prototype, name) => {
+  const own = Object.getOwnPropertyDescriptor(prototype, name).get;
+  return (node) => own.call(node);
+};
+
+const attribute = method(Element.prototype, 'getAttribute');
+const hasAttribute = method(Element.prototype, 'hasAttribute');
+const closest = method(Element.prototype, 'closest');
+const matches = method(Element.prototype, 'matches');
+const boxOf = method(Element.prototype, 'getBoundingClientRect');
+const boxesOf = method(Element.prototype, 'getClientRects');
+const checkVisibility = method(Element.prototype, 'checkVisibility');
+const rootOf = method(Node.prototype, 'getRootNode');
+const contains = method(Node.prototype, 'contains');
+const tagOf = getter(Element.prototype, 'localName');
+const openRootOf = getter(Element.prototype, 'shadowRoot');
+const parentOf = getter(Node.prototype, 'parentElement');
+const isConnected = getter(Node.prototype, 'isConnected');
+const textOf = getter(Node.prototype, 'textContent');
+const previousOf = getter(Element.prototype, 'previousElementSibling');
+const elementsOf = getter(HTMLFormElement.prototype, 'elements');
+const queryDocument = method(Document.prototype, 'querySelectorAll');
+const queryFragment = method(DocumentFragment.prototype, 'querySelectorAll');
+const queryElement = method(Element.prototype, 'querySelectorAll');
+const documentFromPoint = method(Document.prototype, 'elementFromPoint');
+const rootFromPoint = method(ShadowRoot.prototype, 'elementFromPoint');
+const activeOfDocument = getter(Document.prototype, 'activeElement');
+const activeOfRoot = getter(ShadowRoot.prototype, 'activeElement');
+
+const query = (root, selector) => {
+  if (root instanceof Document) return queryDocument(root, selector);
+  return root instanceof DocumentFragment
+    ? queryFragment(root, selector)
+    : queryElement(root, selector);
+};
+const isElement = (node) => node instanceof Element;
+
+// Text as a reader sees it: one space between words.
+const squeeze = (text) => (text ?? '').replace(/\s+/g, ' ').trim();
+const cut = (text, length) => {
+  const whole = squeeze((text ?? '').slice(0, length * 8));
+  return whole.length <= length ? whole : `${Array.from(whole).slice(0, length - 1).join('')}…`;
+};
+
+// Numbers of nodes: given once in the life of the document, and to one node only.
+const numbers = new WeakMap();
+const numbered = new Map();
+let last = 0;
+const numberOf = (node) => {
+  let number = numbers.get(node);
+  if (number === undefined) {
+    last += 1;
+    number = last;
+    numbers.set(node, number);
+    numbered.set(number, new WeakRef(node));
+  }
+  return number;
+};
+const nodeOf = (number) => {
+  const node = numbered.get(number)?.deref();
+  return node !== undefined && isConnected(node) ? node : null;
+};
+
+// Shadow roots, the closed ones as the engine has told of them.
+const closedRoots = new WeakMap();
+const shadowOf = (element) => openRootOf(element) ?? closedRoots.get(element) ?? null;
+const adopt = (host, root) => {
+  closedRoots.set(host, root);
+  guard(root);
+};
+
+const isShown = (element) =>
+  checkVisibility(element, { opacityProperty: true, visibilityProperty: true });
+const isVisible = (element) => {
+  if (!isShown(element)) return false;
+  const box = boxOf(element);
+  return box.width > 0 && box.height > 0;
+};
+
+// Secret fields: once secret, always secret, whatever the page makes of them later.
+const secrets = new WeakSet();
+const SECRET_NAME = new RegExp(
+  'passw|passphrase|passcode|pwd|secret|one.?time|\\botp|totp|\\b2fa|\\bmfa|\\bpin\\b|\\bcv[vc]2?\\b'
+    + '|security.?code|verification.?code|card.?num|api.?key|access.?token|kennwort|contrase'
+    + '|mot.?de.?passe|senha|密码|パスワード',
+  'i',
+);
+const SECRET_FILL = /password|one-time-code|\bcc-/i;
+const isField = (node) => node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement;
+const PLAIN_TYPES = new Set(['submit', 'button', 'reset', 'image', 'checkbox', 'radio', 'file']);
+const typeOf = (input) => (attribute(input, 'type') ?? 'text').toLowerCase();
+const isSecret = (field) => {
+  if (!isField(field)) return false;
+  if (secrets.has(field)) return true;
+  const type = tagOf(field) === 'input' ? typeOf(field) : 'text';
+  if (PLAIN_TYPES.has(type)) return false;
+  const said = ['name', 'id', 'aria-label', 'placeholder'].map((it) => attribute(field, it) ?? '');
+  const labels = Array.from(field.labels ?? []).slice(0, 4).map((it) => textOf(it).slice(0, 80));
+  const found = type === 'password'
+    || SECRET_FILL.test(attribute(field, 'autocomplete') ?? '')
+    || SECRET_NAME.test([...said, ...labels].join('\n'));
+  if (found) secrets.add(field);
+  return found;
+};
+
+// Tells the engine what a secret field holds, so that it can take it out of everything it says.
+const confess = (field) => {
+  const value = isField(field) && isSecret(field) ? field.value : '';
+  if (value && typeof waypostSecret === 'function') {
+    waypostSecret(JSON.stringify({ field: numberOf(field), value: value.slice(0, 4096) }));
+  }
+};
+const guarded = new WeakSet();
+const guard = (root) => {
+  if (guarded.has(root)) return;
+  guarded.add(root);
+  new MutationObserver((changes) => {
+    for (const { target, oldValue } of changes) {
+      if (oldValue?.toLowerCase() === 'password' || typeOf(target) === 'password') {
+        secrets.add(target);
+      }
+    }
+  }).observe(root, {
+    subtree: true,
+    attributes: true,
+    attributeFilter: ['type'],
+    attributeOldValue: true,
+  });
+  const heard = (event) => {
+    const target = event.composedPath()[0];
+    if (!isElement(target)) return;
+    if (rootOf(target) !== root) guard(rootOf(target));
+    confess(target);
+  };
+  for (const kind of ['focusin', 'input', 'change', 'focusout']) {
+    root.addEventListener(kind, heard, { capture: true, passive: true });
+  }
+  root.addEventListener('submit', ({ target }) => {
+    if (target instanceof HTMLFormElement) Array.from(elementsOf(target)).forEach(confess);
+  }, { capture: true, passive: true });
+};
+guard(document);

@@ -1,0 +1,65 @@
+// Small questions, asked often.
+
+const title = () => document.title.slice(0, 500);
+const knows = (number) => nodeOf(number) !== null;
+const shows = (number) => {
+  const element = nodeOf(number);
+  return element !== null && isVisible(element);
+};
+const hasText = (text) => (document.body?.innerText ?? '').includes(text);
+
+const LOGOUT = /^(log ?out|sign ?out|log ?off|abmelden|ausloggen|cerrar sesión|se déconnecter|déconnexion|sair|esci|uitloggen|logga ut|выйти|ログアウト|退出登录|登出)$/i;
+// What tells whether somebody is logged in, without a word of what they typed.
+const evidence = () => {
+  const shown = (selector) => Array.from(query(document, selector)).slice(0, 500).filter(isVisible);
+  const controls = shown('a[href],button,input[type=submit],[role=button],[role=menuitem]');
+  const hidden = Array.from(query(document, 'a[href],button,[role=menuitem]')).slice(0, 500);
+  const leaves = (it) => LOGOUT.test(squeeze(it.value || textOf(it).slice(0, 60)))
+    || /(^|[/?=_-])(log|sign)[_-]?(out|off)\b/i.test(attribute(it, 'href') ?? '');
+  const fields = Array.from(query(document, 'input'));
+  const revealed = fields.some((it) => secrets.has(it) && typeOf(it) !== 'password' && it.value
+    && isVisible(it));
+  const active = deepActive();
+  return {
+    ready: document.readyState !== 'loading',
+    passwordFields: fields.filter((it) => (typeOf(it) === 'password' || secrets.has(it)) && isVisible(it)).length,
+    logout: controls.some(leaves) || hidden.some(leaves),
+    secretFocused: Boolean(active) && isField(active) && isSecret(active),
+    secretRevealed: revealed,
+  };
+};
+
+// What is under a point, for a person's click.
+const hit = (x, y) => {
+  const found = deepest(x, y);
+  if (!found) return { nothing: true };
+  const isFrame = found instanceof HTMLIFrameElement || found instanceof HTMLFrameElement;
+  if (isFrame) {
+    const box = boxOf(found);
+    const style = getComputedStyle(found);
+    return {
+      frame: numberOf(found),
+      x: x - box.left - found.clientLeft - parseFloat(style.paddingLeft),
+      y: y - box.top - found.clientTop - parseFloat(style.paddingTop),
+    };
+  }
+  const target = closest(found, 'a,button,input,select,textarea,label,summary,[role],[onclick]') ?? found;
+  return { element: brief(target), secret: isField(target) && isSecret(target) };
+};
+const focused = () => {
+  const active = deepActive();
+  if (!active || active === document.body) return { nothing: true };
+  const isFrame = active instanceof HTMLIFrameElement || active instanceof HTMLFrameElement;
+  if (isFrame) return { frame: numberOf(active) };
+  return { element: brief(active), secret: isField(active) && isSecret(active) };
+};
+const selectorsOf = (given) => given.map((number) => {
+  const node = nodeOf(number);
+  return node ? selectorOf(node) : null;
+});
+
+globalThis.waypost = {
+  nodeOf, adopt, find, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,
+  evidence, hit, focused, selectorsOf,
+  numberOf,
+};

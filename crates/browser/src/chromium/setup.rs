@@ -1,0 +1,54 @@
+//! What every page and frame gets before it runs.
+
+use serde_json::{Value, json};
+
+use super::pipe::Post;
+
+/// The world of our scripts in each document.
+pub(super) const WORLD: &str = "waypost";
+/// How our scripts tell what a secret field holds.
+pub(super) const BINDING: &str = "waypostSecret";
+
+/// Our scripts.
+pub(super) const SCRIPT: &str = concat!(
+    "(() => {\nif (globalThis.waypost) return;\n",
+    include_str!("page/base.js"),
+    include_str!("page/select.js"),
+    include_str!("page/name.js"),
+    include_str!("page/text.js"),
+    include_str!("page/read.js"),
+    include_str!("page/act.js"),
+    include_str!("page/look.js"),
+    "})();\n",
+);
+
+/// What is said to a session of a page (with its view) or of a frame in a process of its own, before
+/// its first script runs.
+pub(super) fn prepare(session: &str, view: Option<(u32, u32)>) -> Vec<Post> {
+    let mut posts = Vec::new();
+    let mut say = |method: &'static str, params: Value| {
+        posts.push(Post { session: Some(session.to_owned()), method, params });
+    };
+    say("Runtime.enable", json!({}));
+    say("Page.enable", json!({}));
+    say("Network.enable", json!({ "maxPostDataSize": 0 }));
+    say("Log.enable", json!({}));
+    say("Inspector.enable", json!({}));
+    say("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
+    say("Runtime.addBinding", json!({ "name": BINDING, "executionContextName": WORLD }));
+    say(
+        "Page.addScriptToEvaluateOnNewDocument",
+        json!({ "source": SCRIPT, "worldName": WORLD, "runImmediately": true }),
+    );
+    say("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
+    let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+    say("Target.setAutoAttach", attach);
+    if let Some((width, height)) = view {
+        say("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
+        let metrics =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        say("Emulation.setDeviceMetricsOverride", metrics);
+    }
+    say("Runtime.runIfWaitingForDebugger", json!({}));
+    posts
+}

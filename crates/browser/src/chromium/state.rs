@@ -1,0 +1,266 @@
+//! What is known of Chromium's tabs, from its events.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::engine::{DialogAnswer, TabId, TabInfo};
+use crate::summary::{PageError, Shown};
+
+/// Tabs that pages may have open; further popups are closed at once.
+pub(super) const TABS_MAX: usize = 16;
+/// Errors, dialogs and downloads that a tab remembers.
+const NOTES_MAX: usize = 32;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) tabs: BTreeMap<TabId, Tab>,
+    /// Sessions of pages and of frames in processes of their own, to their tab.
+    pub(super) sessions: HashMap<String, TabId>,
+    pub(super) last_tab: u64,
+    pub(super) last_document: u64,
+    /// Popups that were closed at once.
+    pub(super) popups_refused: u64,
+}
+
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "what has happened comes in any order")]
+pub(super) struct Tab {
+    pub(super) target: String,
+    /// Nothing once its process is gone.
+    pub(super) session: Option<String>,
+    pub(super) main: String,
+    pub(super) frames: HashMap<String, Frame>,
+    pub(super) url: String,
+    pub(super) title: String,
+    pub(super) is_popup: bool,
+    /// The document of the main frame; each has its own.
+    pub(super) loader: String,
+    /// How often the main frame got another document, or another address in the same.
+    pub(super) commits: u64,
+    pub(super) hops: u64,
+    /// How often something began to load.
+    pub(super) starts: u64,
+    /// Another document is on its way.
+    pub(super) is_leaving: bool,
+    pub(super) is_ready: bool,
+    pub(super) is_loaded: bool,
+    pub(super) status: Option<(String, u16)>,
+    pub(super) in_flight: HashSet<String>,
+    pub(super) last_traffic: Instant,
+    pub(super) errors: VecDeque<(String, PageError)>,
+    pub(super) errors_total: u64,
+    pub(super) dialogs: Notes<DialogNote>,
+    pub(super) downloads: Notes<DownloadNote>,
+    pub(super) choosers: u64,
+    pub(super) popups: u64,
+    pub(super) answer: DialogAnswer,
+}
+
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) parent: Option<String>,
+    pub(super) session: String,
+    pub(super) url: String,
+    /// Our world in its document, and the document's number.
+    pub(super) context: Option<(i64, u64)>,
+}
+
+/// A dialog that opened, and how it was answered.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct DialogNote {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) message: String,
+    pub(super) accepted: bool,
+}
+
+/// A download that a page began.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct DownloadNote {
+    pub(super) name: String,
+    pub(super) url: String,
+    pub(super) state: &'static str,
+}
+
+/// The newest of something, and how many there were.
+#[derive(Debug)]
+pub(super) struct Notes<T> {
+    pub(super) kept: VecDeque<T>,
+    pub(super) total: u64,
+}
+
+impl<T> Default for Notes<T> {
+    fn default() -> Self {
+        Self { kept: VecDeque::new(), total: 0 }
+    }
+}
+
+impl<T: Clone + Serialize> Notes<T> {
+    pub(super) fn add(&mut self, note: T) {
+        self.total += 1;
+        if self.kept.len() == NOTES_MAX {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(note);
+    }
+
+    /// What came after the first `seen`, as far as it is remembered.
+    pub(super) fn since(&self, seen: u64) -> Vec<Value> {
+        let new = usize::try_from(self.total - seen.min(self.total)).unwrap_or(usize::MAX);
+        let skip = self.kept.len().saturating_sub(new);
+        self.kept.iter().skip(skip).filter_map(|it| serde_json::to_value(it).ok()).collect()
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+    }
+}
+
+impl State {
+    /// A new tab for a target, in its session.
+    pub(super) fn add_tab(&mut self, target: &str, session: &str, is_popup: bool) -> TabId {
+        self.last_tab += 1;
+        let id = TabId(self.last_tab);
+        let frame = Frame {
+            parent: None,
+            session: session.to_owned(),
+            url: "about:blank".to_owned(),
+            context: None,
+        };
+        let tab = Tab {
+            target: target.to_owned(),
+            session: Some(session.to_owned()),
+            // A page's target and its main frame have one name.
+            main: target.to_owned(),
+            frames: HashMap::from([(target.to_owned(), frame)]),
+            url: "about:blank".to_owned(),
+            title: String::new(),
+            is_popup,
+            loader: String::new(),
+            commits: 0,
+            hops: 0,
+            starts: 0,
+            is_leaving: false,
+            is_ready: false,
+            is_loaded: false,
+            status: None,
+            in_flight: HashSet::new(),
+            last_traffic: Instant::now(),
+            errors: VecDeque::new(),
+            errors_total: 0,
+            dialogs: Notes::default(),
+            downloads: Notes::default(),
+            choosers: 0,
+            popups: 0,
+            answer: DialogAnswer::default(),
+        };
+        self.tabs.insert(id, tab);
+        self.sessions.insert(session.to_owned(), id);
+        id
+    }
+
+    pub(super) fn tab_of_target(&self, target: &str) -> Option<TabId> {
+        self.tabs.iter().find(|it| it.1.target == target).map(|it| *it.0)
+    }
+
+    pub(super) fn of_session(&mut self, session: Option<&str>) -> Option<&mut Tab> {
+        let id = self.sessions.get(session?)?;
+        self.tabs.get_mut(id)
+    }
+
+    /// Every tab has lost its process.
+    pub(super) fn lose_all(&mut self) {
+        self.sessions.clear();
+        self.tabs.values_mut().for_each(Tab::lose);
+    }
+
+    /// The tab takes over from another, which was opened in its place.
+    pub(super) fn replace(&mut self, old: TabId, new: TabId) {
+        if let Some(mut tab) = self.tabs.remove(&new) {
+            if let Some(before) = self.tabs.get(&old) {
+                tab.url.clone_from(&before.url);
+                tab.is_popup = before.is_popup;
+            }
+            for of in self.sessions.values_mut().filter(|it| **it == new) {
+                *of = old;
+            }
+            self.tabs.insert(old, tab);
+        }
+    }
+
+    pub(super) fn infos(&self) -> Vec<TabInfo> {
+        let info = |(id, tab): (&TabId, &Tab)| TabInfo {
+            tab: *id,
+            url: tab.url.clone(),
+            title: tab.title.clone(),
+            popup: tab.is_popup,
+            crashed: tab.session.is_none(),
+        };
+        self.tabs.iter().map(info).collect()
+    }
+}
+
+impl Tab {
+    /// Its process is gone, and with it every document.
+    pub(super) fn lose(&mut self) {
+        self.session = None;
+        self.frames.retain(|id, _| *id == self.main);
+        for frame in self.frames.values_mut() {
+            frame.context = None;
+        }
+        self.in_flight.clear();
+        self.is_leaving = false;
+    }
+
+    /// Another document is in the main frame.
+    pub(super) fn commit(&mut self, loader: &str, url: &str) {
+        loader.clone_into(&mut self.loader);
+        url.clone_into(&mut self.url);
+        self.title.clear();
+        self.commits += 1;
+        self.is_leaving = false;
+        self.is_ready = false;
+        self.is_loaded = false;
+        self.errors.retain(|it| it.0 == loader);
+        self.errors_total = self.errors.len() as u64;
+        self.dialogs.clear();
+    }
+
+    pub(super) fn add_error(&mut self, loader: &str, error: PageError) {
+        self.errors_total += 1;
+        let is_known =
+            self.errors.iter().any(|it| it.1.text == error.text && it.1.url == error.url);
+        if !is_known {
+            if self.errors.len() == NOTES_MAX {
+                self.errors.pop_front();
+            }
+            self.errors.push_back((loader.to_owned(), error));
+        }
+    }
+
+    /// Takes a frame out, with those in it.
+    pub(super) fn remove_frame(&mut self, id: &str) {
+        let mut gone = vec![id.to_owned()];
+        while let Some(id) = gone.pop() {
+            self.frames.remove(&id);
+            let inside = self.frames.iter().filter(|it| it.1.parent.as_deref() == Some(&id));
+            gone.extend(inside.map(|it| it.0.clone()));
+        }
+    }
+
+    pub(super) fn status_of_page(&self) -> Option<u16> {
+        self.status.as_ref().filter(|it| it.0 == self.loader).map(|it| it.1)
+    }
+
+    /// What a summary says beside the page itself.
+    pub(super) fn shown(&self) -> Shown {
+        Shown {
+            dialogs: self.dialogs.since(0),
+            downloads: self.downloads.since(0),
+            errors: self.errors.iter().map(|it| it.1.clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Asking our scripts in a page.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::pipe::{Lost, Post};
+use super::setup::{SCRIPT, WORLD};
+use super::{Chromium, crashed};
+use crate::engine::TabId;
+use crate::{Deadline, Problem, ProblemKind};
+
+/// Calls one of our functions, where they are.
+const CALL: &str = "(name, given) => globalThis.waypost
+  ? Promise.resolve(waypost[name](...given)).then((answer) => ({ answer }))
+  : { missing: true }";
+/// Gives a node itself.
+const NODE: &str = "(number) => waypost.nodeOf(number)";
+/// How long a page is left to answer before its script is stopped.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Between tries while documents come and go.
+const REST: Duration = Duration::from_millis(15);
+
+/// A world to ask in.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) session: String,
+    pub(super) context: i64,
+    /// The document's number.
+    pub(super) document: u64,
+}
+
+impl Chromium {
+    /// Our world in a frame.
+    async fn world(&self, tab: TabId, frame: &str, by: Deadline) -> Result<World, Problem> {
+        let known = |shared: &super::Shared| {
+            let state = shared.state.lock();
+            let frame = state.tabs.get(&tab)?.frames.get(frame)?;
+            let (context, document) = frame.context?;
+            Some(World { session: frame.session.clone(), context, document })
+        };
+        if let Some(world) = known(&self.shared) {
+            return Ok(world);
+        }
+        // Some documents begin without our scripts: those that never were loaded from anywhere.
+        let session = self.session_of(tab, frame)?;
+        let params = json!({ "frameId": frame, "worldName": WORLD });
+        match self.call(Some(&session), "Page.createIsolatedWorld", params, by).await {
+            Ok(_) | Err(Lost::Refused(_)) => {}
+            Err(lost) => return Err(Problem::from(lost)),
+        }
+        self.shared.until(by, |_| known(&self.shared)).await
+    }
+
+    fn session_of(&self, tab: TabId, frame: &str) -> Result<String, Problem> {
+        let state = self.shared.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
+        let session = known.session.as_ref().ok_or_else(crashed)?;
+        let frame = known.frames.get(frame).filter(|it| !it.session.is_empty());
+        Ok(frame.map_or_else(|| session.clone(), |it| it.session.clone()))
+    }
+
+    /// Calls one of our functions in a frame. A document that goes away meanwhile is asked again in
+    /// its next form; a script that does not end is stopped.
+    pub(super) async fn ask<T: DeserializeOwned>(
+        &self,
+        tab: TabId,
+        frame: &str,
+        name: &str,
+        given: Value,
+        by: Deadline,
+    ) -> Result<(T, World), Problem> {
+        self.ask_of(tab, frame, None, (name, given), by).await
+    }
+
+    /// [`ask`](Self::ask), of one document only: in another, the same number is another element.
+    pub(super) async fn ask_of<T: DeserializeOwned>(
+        &self,
+        tab: TabId,
+        frame: &str,
+        document: Option<u64>,
+        (name, given): (&str, Value),
+        by: Deadline,
+    ) -> Result<(T, World), Problem> {
+        let mut was_stopped = false;
+        loop {
+            let world = self.world(tab, frame, by.within(PATIENCE)).await;
+            let world = match world {
+                Err(problem) if problem.kind == ProblemKind::Timeout && !was_stopped => {
+                    was_stopped = true;
+                    self.stop_script(tab, frame);
+                    continue;
+                }
+                other => other?,
+            };
+            if document.is_some_and(|it| it != world.document) {
+                let detail = "ref: the page that this element was in is gone; `read` again";
+                return Err(Problem::new(ProblemKind::StaleRef, detail));
+            }
+            let params = json!({
+                "functionDeclaration": CALL,
+                "executionContextId": world.context,
+                "arguments": [{ "value": name }, { "value": given }],
+                "returnByValue": true,
+                "awaitPromise": true,
+            });
+            let patience = if was_stopped { by } else { by.within(PATIENCE) };
+            let called =
+                self.call(Some(&world.session), "Runtime.callFunctionOn", params, patience);
+            match called.await {
+                Ok(answer) if answer["exceptionDetails"].is_object() => {
+                    let said = &answer["exceptionDetails"]["exception"]["description"];
+                    let detail =
+                        format!("the page cannot be read: {}", said.as_str().unwrap_or("?"));
+                    return Err(Problem::new(ProblemKind::Unavailable, detail));
+                }
+                Ok(answer) if answer["result"]["value"]["missing"] == true => {
+                    self.install(&world, by).await?;
+                }
+                Ok(mut answer) => {
+                    let answer = answer["result"]["value"]["answer"].take();
+                    let read = serde_json::from_value(answer).map_err(|error| {
+                        let detail = format!("{name} in the page answered something else: {error}");
+                        Problem::new(ProblemKind::Unavailable, detail)
+                    })?;
+                    return Ok((read, world));
+                }
+                Err(Lost::Refused(_)) if !by.is_over() => {
+                    self.forget(tab, frame, world.context);
+                    tokio::time::sleep(REST).await;
+                }
+                Err(Lost::Late) if !was_stopped && !by.is_over() => {
+                    was_stopped = true;
+                    self.stop_script(tab, frame);
+                }
+                Err(Lost::Late) => {
+                    let detail = "the page does not answer: a script of it does not end; navigate \
+                                  elsewhere, or reload";
+                    return Err(Problem::new(ProblemKind::Timeout, detail));
+                }
+                Err(lost) => return Err(Problem::from(lost)),
+            }
+        }
+    }
+
+    async fn install(&self, world: &World, by: Deadline) -> Result<(), Problem> {
+        let params = json!({ "expression": SCRIPT, "contextId": world.context });
+        let called = self.call(Some(&world.session), "Runtime.evaluate", params, by).await;
+        match called {
+            Ok(_) | Err(Lost::Refused(_)) => Ok(()),
+            Err(lost) => Err(Problem::from(lost)),
+        }
+    }
+
+    fn stop_script(&self, tab: TabId, frame: &str) {
+        if let Ok(session) = self.session_of(tab, frame) {
+            self.post(&Post {
+                session: Some(session),
+                method: "Runtime.terminateExecution",
+                params: json!({}),
+            });
+        }
+    }
+
+    /// A world that is not there any more, whether or not its end was told yet.
+    fn forget(&self, tab: TabId, frame: &str, context: i64) {
+        let mut state = self.shared.state.lock();
+        let known = state.tabs.get_mut(&tab).and_then(|it| it.frames.get_mut(frame));
+        if let Some(frame) = known.filter(|it| it.context.is_some_and(|it| it.0 == context)) {
+            frame.context = None;
+        }
+    }
+
+    /// What the DOM domain says of a node: with the frame in it, and its shadow roots.
+    pub(super) async fn describe(
+        &self,
+        world: &World,
+        number: u64,
+        by: Deadline,
+    ) -> Result<Value, Problem> {
+        let params = json!({
+            "functionDeclaration": NODE,
+            "executionContextId": world.context,
+            "arguments": [{ "value": number }],
+        });
+        let session = Some(world.session.as_str());
+        let node = self.call(session, "Runtime.callFunctionOn", params, by).await;
+        let node = node.map_err(Problem::from)?;
+        let Some(object) = node["result"]["objectId"].as_str() else { return Ok(Value::Null) };
+        let params = json!({ "objectId": object, "depth": 0 });
+        let described = self.call(session, "DOM.describeNode", params, by).await;
+        let mut described = described.map_err(Problem::from)?;
+        let mut node = described["node"].take();
+        node["objectId"] = object.into();
+        Ok(node)
+    }
+
+    /// The frame that an element of a page holds.
+    pub(super) async fn frame_in(
+        &self,
+        world: &World,
+        number: u64,
+        by: Deadline,
+    ) -> Result<Option<String>, Problem> {
+        let node = self.describe(world, number, by).await?;
+        Ok(node["frameId"].as_str().map(str::to_owned))
+    }
+
+    /// Makes a closed shadow root known to our scripts. False if the element has none.
+    pub(super) async fn adopt(
+        &self,
+        world: &World,
+        number: u64,
+        by: Deadline,
+    ) -> Result<bool, Problem> {
+        let node = self.describe(world, number, by).await?;
+        let roots = node["shadowRoots"].as_array().into_iter().flatten();
+        let mut closed = roots.filter(|it| it["shadowRootType"] == "closed");
+        let Some(root) = closed.next() else { return Ok(false) };
+        let session = Some(world.session.as_str());
+        let params = json!({
+            "backendNodeId": root["backendNodeId"],
+            "executionContextId": world.context,
+        });
+        let resolved = self.call(session, "DOM.resolveNode", params, by).await;
+        let resolved = resolved.map_err(Problem::from)?;
+        let params = json!({
+            "functionDeclaration": "function (root) { waypost.adopt(this, root); }",
+            "objectId": node["objectId"],
+            "arguments": [{ "objectId": resolved["object"]["objectId"] }],
+        });
+        let adopted = self.call(session, "Runtime.callFunctionOn", params, by).await;
+        adopted.map_err(Problem::from)?;
+        Ok(true)
+    }
+}
+
+pub(super) fn no_tab(tab: TabId) -> Problem {
+    Problem::new(ProblemKind::NotFound, format!("tab: there is no tab {tab}; `tabs` lists them"))
+}

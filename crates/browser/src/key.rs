@@ -1,0 +1,134 @@
+//! Keys, by their names.
+
+use std::str::FromStr;
+
+use crate::Problem;
+
+/// A key with what is held beside it: `Enter`, `a`, `Shift+Tab`, `Control+a`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// As pages see it.
+    pub name: String,
+    /// Where it is on the keyboard.
+    pub code: String,
+    /// Its number on Windows, which pages still ask for.
+    pub number: u32,
+    /// What it types.
+    pub text: Option<String>,
+    /// Alt 1, Control 2, Meta 4, Shift 8, added.
+    pub modifiers: u32,
+}
+
+/// Names, numbers and texts of keys that type nothing or something else than their name.
+const NAMED: &[(&str, u32, Option<&str>)] = &[
+    ("Backspace", 8, None),
+    ("Tab", 9, None),
+    ("Enter", 13, Some("\r")),
+    ("Escape", 27, None),
+    ("Space", 32, Some(" ")),
+    ("PageUp", 33, None),
+    ("PageDown", 34, None),
+    ("End", 35, None),
+    ("Home", 36, None),
+    ("ArrowLeft", 37, None),
+    ("ArrowUp", 38, None),
+    ("ArrowRight", 39, None),
+    ("ArrowDown", 40, None),
+    ("Insert", 45, None),
+    ("Delete", 46, None),
+    ("F1", 112, None),
+    ("F2", 113, None),
+    ("F3", 114, None),
+    ("F4", 115, None),
+    ("F5", 116, None),
+    ("F6", 117, None),
+    ("F7", 118, None),
+    ("F8", 119, None),
+    ("F9", 120, None),
+    ("F10", 121, None),
+    ("F11", 122, None),
+    ("F12", 123, None),
+];
+
+impl Key {
+    /// The key that types a letter.
+    #[must_use]
+    pub fn of(letter: char) -> Self {
+        let upper = letter.to_ascii_uppercase();
+        let (code, number) = match upper {
+            'A'..='Z' => (format!("Key{upper}"), u32::from(upper)),
+            '0'..='9' => (format!("Digit{upper}"), u32::from(upper)),
+            ' ' => ("Space".to_owned(), 32),
+            _ => (String::new(), 0),
+        };
+        let text = letter.to_string();
+        Self { name: text.clone(), code, number, text: Some(text), modifiers: 0 }
+    }
+}
+
+impl FromStr for Key {
+    type Err = Problem;
+
+    fn from_str(given: &str) -> Result<Self, Problem> {
+        let mut modifiers = 0;
+        let mut rest = given;
+        while let Some((held, after)) = rest.split_once('+').filter(|it| !it.1.is_empty()) {
+            modifiers |= match held {
+                "Alt" => 1,
+                "Control" | "Ctrl" => 2,
+                "Meta" => 4,
+                "Shift" => 8,
+                _ => return Err(unknown(given)),
+            };
+            rest = after;
+        }
+        let mut letters = rest.chars();
+        let mut key = match (letters.next(), letters.next()) {
+            (Some(letter), None) if !letter.is_control() => Self::of(letter),
+            _ => {
+                let (name, number, text) =
+                    NAMED.iter().find(|it| it.0 == rest).ok_or_else(|| unknown(given))?;
+                let shown = if *name == "Space" { " " } else { name };
+                Self {
+                    name: shown.to_owned(),
+                    code: (*name).to_owned(),
+                    number: *number,
+                    text: text.map(str::to_owned),
+                    modifiers: 0,
+                }
+            }
+        };
+        key.modifiers = modifiers;
+        // Held keys other than Shift make commands, not letters.
+        if modifiers & !8 != 0 {
+            key.text = None;
+        }
+        Ok(key)
+    }
+}
+
+fn unknown(given: &str) -> Problem {
+    let given: String = given.chars().take(40).collect();
+    Problem::invalid(format!(
+        "key: {given:?} is none; a letter, Enter, Tab, Escape, ArrowDown, F1 and the like are, with \
+         Control+, Alt+, Shift+ or Meta+ before"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    #[test]
+    fn keys_are_read_by_name() {
+        let key = |text: &str| text.parse::<Key>().expect(text);
+        assert_eq!(key("a").text.as_deref(), Some("a"));
+        assert_eq!((key("Enter").number, key("Enter").text.as_deref()), (13, Some("\r")));
+        assert_eq!((key("Control+a").modifiers, key("Control+a").text), (2, None));
+        assert_eq!((key("Control+Shift+Tab").modifiers, key("+").name), (10, "+".to_owned()));
+        assert_eq!(key("Shift++").name, "+");
+        for bad in ["", "Nothing", "Hyper+a", "\u{1}", "ab"] {
+            bad.parse::<Key>().expect_err(bad);
+        }
+    }
+}

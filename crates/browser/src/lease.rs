@@ -1,0 +1,78 @@
+//! Who has the page. A person who does something has it, whatever a program is about.
+
+/// Who may change the page now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Holder {
+    /// Programs, one at a time.
+    Agent,
+    /// The person at the terminal.
+    Human,
+}
+
+/// A person who types a password is waited for so long after the last key.
+const LOGIN_MS: u64 = 120_000;
+
+/// Decides it. Times are milliseconds from any one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    quiet_ms: u64,
+    human_until: u64,
+    is_paused: bool,
+}
+
+impl Lease {
+    /// After `quiet_ms` without a person's doing, the page is the agents' again.
+    pub(crate) fn new(quiet_ms: u64) -> Self {
+        Self { quiet_ms, human_until: 0, is_paused: false }
+    }
+
+    pub(crate) fn holder(&self, now: u64) -> Holder {
+        if self.is_paused || now < self.human_until { Holder::Human } else { Holder::Agent }
+    }
+
+    /// A person did something; with a secret field it is a login, which takes longer.
+    pub(crate) fn human_acted(&mut self, now: u64, is_login: bool) {
+        let time = if is_login { LOGIN_MS } else { self.quiet_ms };
+        // A click beside the field does not end the login.
+        self.human_until = self.human_until.max(now + time);
+    }
+
+    /// A person keeps the page until it is handed back.
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+    }
+
+    pub(crate) fn hand_back(&mut self) {
+        self.is_paused = false;
+        self.human_until = 0;
+    }
+
+    /// A login is through: the agents go on, unless the person wants to keep the page.
+    pub(crate) fn logged_in(&mut self) {
+        self.human_until = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Holder, Lease};
+
+    #[test]
+    fn the_human_wins_and_gives_back() {
+        let mut lease = Lease::new(3_000);
+        assert_eq!(lease.holder(0), Holder::Agent);
+        lease.human_acted(1_000, false);
+        assert_eq!((lease.holder(3_999), lease.holder(4_000)), (Holder::Human, Holder::Agent));
+        lease.human_acted(5_000, true);
+        lease.human_acted(6_000, false);
+        assert_eq!(lease.holder(100_000), Holder::Human);
+        lease.logged_in();
+        assert_eq!(lease.holder(100_000), Holder::Agent);
+        lease.pause();
+        lease.logged_in();
+        assert_eq!(lease.holder(u64::MAX), Holder::Human);
+        lease.hand_back();
+        assert_eq!(lease.holder(100_000), Holder::Agent);
+    }
+}

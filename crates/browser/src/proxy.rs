@@ -1,0 +1,232 @@
+//! The way out: an HTTP proxy in this process that every engine's traffic goes through.
+//!
+//! It resolves a name once, asks the [`Policy`] about every address, and connects to the address that
+//! was asked about, so that a name cannot mean something else the second time. Redirects,
+//! subresources and WebSockets are requests like any other. What no page asked for (a browser's own
+//! traffic in the background) is refused.
+
+mod head;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use self::head::{HEAD_BYTES_MAX, Head};
+use crate::{Policy, Problem, ProblemKind};
+
+/// Connections at once; more wait.
+const CONNECTIONS_MAX: usize = 512;
+/// A request's head must have come by then.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// A name is resolved and a connection is there by then.
+const CONNECT_TIME: Duration = Duration::from_secs(15);
+/// A page's request is announced by then; its connection may come first.
+const ANNOUNCE_TIME: Duration = Duration::from_secs(2);
+/// Refusals that are remembered.
+const REFUSALS_MAX: usize = 64;
+
+/// A running proxy. It ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    ways: Arc<Ways>,
+    task: JoinHandle<()>,
+}
+
+/// What the proxy knows.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    policy: Arc<Policy>,
+    /// Hosts and ports that pages asked for.
+    announced: Mutex<BTreeSet<(String, u16)>>,
+    news: Notify,
+    refusals: Mutex<VecDeque<(String, u16, Problem)>>,
+}
+
+impl Ways {
+    /// A page asks for something there.
+    pub(crate) fn announce(&self, host: &str, port: u16) {
+        if self.announced.lock().insert((host.to_ascii_lowercase(), port)) {
+            self.news.notify_waiters();
+        }
+    }
+
+    /// Why the last request to this host was refused, if it was.
+    pub(crate) fn refusal(&self, host: &str, port: u16) -> Option<Problem> {
+        let refusals = self.refusals.lock();
+        let last = refusals.iter().rev().find(|it| it.0 == host && it.1 == port);
+        last.map(|it| it.2.clone())
+    }
+
+    /// Forgets what was refused before.
+    pub(crate) fn forget_refusals(&self) {
+        self.refusals.lock().clear();
+    }
+
+    fn refuse(&self, host: &str, port: u16, problem: &Problem) {
+        let mut refusals = self.refusals.lock();
+        if refusals.len() == REFUSALS_MAX {
+            refusals.pop_front();
+        }
+        refusals.push_back((host.to_owned(), port, problem.clone()));
+    }
+
+    async fn is_announced(&self, host: &str, port: u16) -> bool {
+        let wanted = (host.to_ascii_lowercase(), port);
+        let come = async {
+            loop {
+                let mut news = std::pin::pin!(self.news.notified());
+                news.as_mut().enable();
+                if self.announced.lock().contains(&wanted) {
+                    return;
+                }
+                news.await;
+            }
+        };
+        timeout(ANNOUNCE_TIME, come).await.is_ok()
+    }
+
+    async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Problem> {
+        if !self.is_announced(host, port).await {
+            let detail = format!("{host}:{port} was asked for by no page");
+            return Err(Problem::new(ProblemKind::Forbidden, detail));
+        }
+        let unreachable =
+            |what: &str| Problem::new(ProblemKind::Unreachable, format!("{host}:{port}: {what}"));
+        // A literal of version 6 comes in brackets, which no resolver knows.
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let connect = async {
+            let found = match name.parse::<IpAddr>() {
+                Ok(address) => vec![SocketAddr::new(address, port)],
+                Err(_) => lookup_host((name, port)).await?.collect(),
+            };
+            let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+            if let Err(problem) = self.policy.admit(host, port, &addresses) {
+                return Ok(Err(problem));
+            }
+            let mut last = io::Error::from(io::ErrorKind::NotFound);
+            for address in found {
+                match TcpStream::connect(address).await {
+                    Ok(stream) => return Ok(Ok(stream)),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        };
+        match timeout(CONNECT_TIME, connect).await {
+            Ok(Ok(Ok(stream))) => Ok(stream),
+            Ok(Ok(Err(problem))) => Err(problem),
+            Ok(Err(error)) => Err(unreachable(&error.to_string())),
+            Err(_) => Err(unreachable("no connection in time")),
+        }
+    }
+}
+
+impl Proxy {
+    /// Begins to listen, on a port of this machine that the system chooses.
+    pub(crate) async fn start(policy: Arc<Policy>) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        policy.add_own_port(address.port());
+        let ways = Arc::new(Ways {
+            policy,
+            announced: Mutex::default(),
+            news: Notify::new(),
+            refusals: Mutex::default(),
+        });
+        let task = tokio::spawn(accept(listener, ways.clone()));
+        Ok(Self { address, ways, task })
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn ways(&self) -> &Arc<Ways> {
+        &self.ways
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, ways: Arc<Ways>) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        // What fails here is that one connection, or there are no descriptors left for a while.
+        let Ok((client, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        };
+        let ways = ways.clone();
+        connections.spawn(async move {
+            // A connection that breaks has nobody left to tell.
+            serve(client, &ways).await.unwrap_or_default();
+            drop(slot);
+        });
+    }
+}
+
+/// One request on one connection; what follows on it is a matter of both ends.
+async fn serve(mut client: TcpStream, ways: &Ways) -> io::Result<()> {
+    let Ok(read) = timeout(HEAD_TIME, read_head(&mut client)).await else { return Ok(()) };
+    let Some((head, rest)) = read? else {
+        return client.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n").await;
+    };
+    let mut server = match ways.connect(&head.host, head.port).await {
+        Ok(server) => server,
+        Err(problem) => {
+            ways.refuse(&head.host, head.port, &problem);
+            return client.write_all(&refused(&problem)).await;
+        }
+    };
+    match &head.forwarded {
+        None => client.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n").await?,
+        Some(forwarded) => server.write_all(forwarded).await?,
+    }
+    server.write_all(&rest).await?;
+    copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
+
+async fn read_head(client: &mut TcpStream) -> io::Result<Option<(Head, Vec<u8>)>> {
+    let mut read = Vec::with_capacity(2048);
+    loop {
+        if let Some(end) = read.windows(4).position(|it| it == b"\r\n\r\n") {
+            let rest = read.split_off(end + 4);
+            return Ok(Head::parse(&read).map(|head| (head, rest)));
+        }
+        if read.len() > HEAD_BYTES_MAX || client.read_buf(&mut read).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+fn refused(problem: &Problem) -> Vec<u8> {
+    let status = match problem.kind {
+        ProblemKind::Forbidden => "403 Forbidden",
+        _ => "502 Bad Gateway",
+    };
+    let text = &problem.detail;
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
+         x-waypost: refused\r\nconnection: close\r\n\r\n{text}",
+        text.len()
+    )
+    .into_bytes()
+}

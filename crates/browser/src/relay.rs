@@ -1,0 +1,365 @@
+//! One page for a person and programs: whatever carries the commands, they come in here.
+
+mod human;
+mod watch;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast};
+use tokio::time::Instant;
+use url::Url;
+
+use crate::command::{Command, TabsAction};
+use crate::engine::{Action, Condition, Done, Engine, Journey, TabId, Target};
+use crate::lease::Lease;
+use crate::summary::{Around, Known, Mode, reach, scrub, show};
+use crate::{AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, Who, clean};
+
+/// Events that wait for a slow listener; then the oldest go.
+const EVENTS_MAX: usize = 256;
+/// How long a command may take.
+const COMMAND_TIME: Duration = Duration::from_secs(20);
+/// How long a journey may take.
+const JOURNEY_TIME: Duration = Duration::from_secs(30);
+/// Between looks for what is waited for.
+const LOOK: Duration = Duration::from_millis(30);
+
+/// How a [`Relay`] behaves.
+#[derive(Debug, Clone)]
+pub struct RelaySettings {
+    /// Programs may see pictures of the page.
+    pub screenshots: bool,
+    /// So long after a person's last doing, the page is the agents' again.
+    pub quiet: Duration,
+}
+
+impl Default for RelaySettings {
+    fn default() -> Self {
+        Self { screenshots: false, quiet: Duration::from_secs(3) }
+    }
+}
+
+/// An engine with a person at it and programs beside.
+///
+/// [`handle`](Self::handle) is what programs ask, by the mesh or by HTTP; the `human_*` methods are
+/// what the terminal does. Programs are served one at a time where they change something; a person
+/// comes before them all.
+#[derive(Debug)]
+pub struct Relay {
+    engine: Arc<dyn Engine>,
+    policy: Arc<Policy>,
+    screenshots: AtomicBool,
+    begun: Instant,
+    state: Mutex<State>,
+    /// Whoever changes something.
+    writer: AsyncMutex<()>,
+    /// A person has taken the page.
+    taken: Notify,
+    events: broadcast::Sender<Event>,
+}
+
+#[derive(Debug)]
+struct State {
+    current: Option<TabId>,
+    lease: Lease,
+    holder: Holder,
+    known: HashMap<TabId, Known>,
+    auth: HashMap<TabId, AuthWatch>,
+    urls: HashMap<TabId, String>,
+}
+
+impl Relay {
+    /// A relay for an engine whose pages keep to this policy.
+    #[must_use]
+    pub fn new(engine: Arc<dyn Engine>, policy: Arc<Policy>, settings: &RelaySettings) -> Self {
+        let quiet = u64::try_from(settings.quiet.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            engine,
+            policy,
+            screenshots: AtomicBool::new(settings.screenshots),
+            begun: Instant::now(),
+            state: Mutex::new(State {
+                current: None,
+                lease: Lease::new(quiet),
+                holder: Holder::Agent,
+                known: HashMap::new(),
+                auth: HashMap::new(),
+                urls: HashMap::new(),
+            }),
+            writer: AsyncMutex::default(),
+            taken: Notify::new(),
+            events: broadcast::channel(EVENTS_MAX).0,
+        }
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Everything that happens from now on. One who is too slow misses the oldest, and is told how
+    /// many.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    /// Lets programs see pictures of pages, or not.
+    pub fn allow_screenshots(&self, allowed: bool) {
+        self.screenshots.store(allowed, Ordering::Relaxed);
+    }
+
+    /// Does what a program asks: the name of a command and its arguments. Nothing in the answer, or in
+    /// the problem, was typed into a secret field, or steers a terminal.
+    ///
+    /// # Errors
+    /// Why it was not done; [`ProblemKind`] has the kinds.
+    pub async fn handle(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
+        let done = self.obey(command, arguments).await;
+        let tidy = |text: &str| self.engine.mask(&clean(text));
+        done.map_err(|problem| Problem { detail: tidy(&problem.detail), ..problem })
+    }
+
+    async fn obey(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
+        let (command, tab) = Command::parse(name, arguments)?;
+        let by = Deadline::after(match &command {
+            Command::Navigate(_) | Command::Go(_) => JOURNEY_TIME,
+            Command::Wait { milliseconds, .. } => Duration::from_millis(*milliseconds),
+            _ => COMMAND_TIME,
+        });
+        if let Command::Tabs(action) = command {
+            return self.tabs(action, tab, by).await.map(|it| self.tidied(it));
+        }
+        let tab = self.tab(tab, Deadline::after(COMMAND_TIME)).await?;
+        let done = match command {
+            Command::Navigate(url) => {
+                let here = self.engine.url(tab).and_then(|it| Url::parse(&it).ok());
+                let base = here.filter(|it| !it.cannot_be_a_base());
+                let url = self.policy.url(&url, base.as_ref(), Who::Agent)?;
+                self.go(tab, Journey::To(url), by).await?
+            }
+            Command::Go(journey) => self.go(tab, journey, by).await?,
+            Command::Read { mode, tokens, scope, viewport } => {
+                return self.read(tab, (mode, tokens), (scope, viewport), by).await;
+            }
+            Command::Act(target, action) => Value::Object(self.act(tab, target, action, by).await?),
+            Command::Wait { condition, milliseconds } => {
+                self.wait(tab, condition, milliseconds, by).await?
+            }
+            Command::Screenshot => self.screenshot(tab, by).await?,
+            Command::Tabs(_) => Value::Null,
+        };
+        Ok(self.tidied(done))
+    }
+
+    /// What an agent may be told.
+    fn tidied(&self, mut value: Value) -> Value {
+        scrub(&mut value, &|text| self.engine.mask(&clean(text)));
+        value
+    }
+
+    /// The tab that is meant; the current one if none is named. The first is opened when it is
+    /// needed.
+    async fn tab(&self, asked: Option<TabId>, by: Deadline) -> Result<TabId, Problem> {
+        let tabs = self.engine.tabs();
+        if let Some(asked) = asked {
+            let is_there = tabs.iter().any(|it| it.tab == asked);
+            let detail = format!("tab: there is no tab {asked}; `tabs` lists them");
+            return is_there.then_some(asked).ok_or(Problem::new(ProblemKind::NotFound, detail));
+        }
+        let current = self.state.lock().current;
+        let current = current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
+        let tab = match current.or_else(|| tabs.last().map(|it| it.tab)) {
+            Some(tab) => tab,
+            None => self.engine.open(by).await?,
+        };
+        self.state.lock().current = Some(tab);
+        Ok(tab)
+    }
+
+    /// Does something that changes the page, unless a person has it or takes it meanwhile.
+    async fn write<T>(
+        &self,
+        by: Deadline,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, Problem> {
+        let mut taken = std::pin::pin!(self.taken.notified());
+        taken.as_mut().enable();
+        if self.holder() == Holder::Human {
+            return Err(human_in_control());
+        }
+        let turn = by.of(self.writer.lock()).await.map_err(|_| {
+            Problem::new(ProblemKind::Timeout, "another command is still being done")
+        })?;
+        let done = tokio::select! {
+            biased;
+            () = taken => Err(human_in_control()),
+            done = work => done,
+        };
+        drop(turn);
+        done
+    }
+
+    async fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Value, Problem> {
+        let downloads = self.engine.go(tab, journey, by);
+        let arrival = self.write(by, downloads).await?;
+        self.note_addresses(Holder::Agent);
+        let mut done = serde_json::to_value(arrival).map_err(|it| unexpected(&it))?;
+        done["tab"] = json!(tab);
+        Ok(done)
+    }
+
+    async fn act(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Result<Done, Problem> {
+        let done = self.write(by, self.engine.act(tab, target, action, by)).await?;
+        self.note_addresses(Holder::Agent);
+        self.note_surprises(&done);
+        Ok(done)
+    }
+
+    async fn read(
+        &self,
+        tab: TabId,
+        (mode, tokens): (Mode, usize),
+        (scope, viewport): (Option<Target>, bool),
+        by: Deadline,
+    ) -> Result<Value, Problem> {
+        let is_part = scope.is_some() || viewport;
+        let extract = self.engine.read(tab, reach(mode, tokens, scope, viewport), by).await?;
+        self.look(tab, by).await?;
+        let auth = self.auth(tab);
+        let before = self.state.lock().known.get(&tab).cloned();
+        let around = Around {
+            mode,
+            tokens,
+            tab,
+            capabilities: self.engine.capabilities(),
+            auth,
+            mask: &|text| self.engine.mask(text),
+            before: before.as_ref(),
+        };
+        let (summary, known) = show(&extract, &around);
+        // A part of a page, or one without its text, is nothing to compare with.
+        if !is_part && matches!(mode, Mode::Full | Mode::Diff) {
+            self.state.lock().known.insert(tab, known);
+        }
+        Ok(summary)
+    }
+
+    async fn wait(
+        &self,
+        tab: TabId,
+        condition: Condition,
+        milliseconds: u64,
+        by: Deadline,
+    ) -> Result<Value, Problem> {
+        let begun = Instant::now();
+        loop {
+            // The last look may take a moment longer than the time.
+            let patience = Deadline::after(by.left().max(Duration::from_secs(2)));
+            match self.engine.holds(tab, condition.clone(), patience).await {
+                Ok(true) => {
+                    let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                    let url = self.engine.url(tab);
+                    return Ok(json!({ "waited": waited, "url": url }));
+                }
+                // A page that is on its way to another does not answer for a moment.
+                Err(problem) if problem.kind != ProblemKind::Timeout => return Err(problem),
+                _ => {}
+            }
+            if by.is_over() {
+                let what = match &condition {
+                    Condition::Element(selector, state) => {
+                        format!("`{selector}` {}", serde_json::to_value(state).unwrap_or_default())
+                    }
+                    Condition::Text(text) => format!("the text {text:?}"),
+                    Condition::Url(part) => format!("an address with {part:?}"),
+                    Condition::NetworkIdle => "an idle network".to_owned(),
+                };
+                let detail = format!("{what} did not come within {milliseconds} ms");
+                return Err(Problem::new(ProblemKind::Timeout, detail));
+            }
+            tokio::time::sleep(LOOK.min(by.left())).await;
+        }
+    }
+
+    async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Value, Problem> {
+        let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
+        if !self.screenshots.load(Ordering::Relaxed) {
+            return Err(forbidden(
+                "pictures of the page were not allowed; `read` gives its content",
+            ));
+        }
+        let seen = self.engine.evidence(tab, by).await?;
+        if seen.secret_focused || seen.secret_revealed {
+            return Err(forbidden("a secret field is being filled in; no picture of it is made"));
+        }
+        let data = self.engine.screenshot(tab, by).await?;
+        Ok(json!({ "mediaType": "image/png", "data": data }))
+    }
+
+    async fn tabs(
+        &self,
+        action: TabsAction,
+        tab: Option<TabId>,
+        by: Deadline,
+    ) -> Result<Value, Problem> {
+        let missing = || Problem::invalid("tab: its number is missing");
+        match action {
+            TabsAction::List => {}
+            TabsAction::Open => {
+                let opened = self.write(by, self.engine.open(by)).await?;
+                self.state.lock().current = Some(opened);
+            }
+            TabsAction::Select => {
+                let selected = self.tab(Some(tab.ok_or_else(missing)?), by).await?;
+                self.write(by, async {
+                    self.state.lock().current = Some(selected);
+                    Ok(())
+                })
+                .await?;
+            }
+            TabsAction::Close => {
+                let closing = tab.ok_or_else(missing)?;
+                self.write(by, self.engine.close(closing, by)).await?;
+                let mut state = self.state.lock();
+                state.known.remove(&closing);
+                state.auth.remove(&closing);
+                state.urls.remove(&closing);
+            }
+        }
+        let tabs = self.engine.tabs();
+        let current = self.state.lock().current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
+        Ok(json!({ "tabs": tabs, "current": current }))
+    }
+
+    /// Milliseconds since the relay began.
+    fn now(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn publish(&self, event: Event) {
+        // Without listeners nobody needs it.
+        drop(self.events.send(event));
+    }
+}
+
+fn human_in_control() -> Problem {
+    let detail = "a person has the page; try again when it is handed back";
+    Problem::new(ProblemKind::HumanInControl, detail)
+}
+
+fn unexpected(error: &serde_json::Error) -> Problem {
+    Problem::new(ProblemKind::Unavailable, error.to_string())
+}

@@ -1,0 +1,100 @@
+//! Noticing what changes by itself: addresses, logins, who has the page.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::Relay;
+use crate::engine::TabId;
+use crate::event::discreet;
+use crate::{AuthState, Deadline, Event, Holder, Problem};
+
+/// Between two looks.
+const REST: Duration = Duration::from_millis(200);
+/// A look that takes longer is given up.
+const LOOK_TIME: Duration = Duration::from_secs(4);
+
+impl Relay {
+    /// Looks again and again, and tells of what it notices. It does not end by itself: spawn it, and
+    /// abort it with the relay.
+    pub async fn watch(&self) {
+        loop {
+            tokio::time::sleep(REST).await;
+            self.note_holder();
+            self.note_addresses(self.holder());
+            let current = self.state.lock().current;
+            if let Some(tab) = current {
+                // A page that does not answer now may do so the next time.
+                self.look(tab, Deadline::after(LOOK_TIME)).await.unwrap_or_default();
+            }
+        }
+    }
+
+    /// Looks whether somebody has logged in or out.
+    pub(super) async fn look(&self, tab: TabId, by: Deadline) -> Result<(), Problem> {
+        let seen = self.engine.evidence(tab, by).await?;
+        let now = self.now();
+        let change = {
+            let mut state = self.state.lock();
+            if seen.secret_focused && state.lease.holder(now) == Holder::Human {
+                state.lease.human_acted(now, true);
+            }
+            let change = state.auth.entry(tab).or_default().observe(&seen, now);
+            if change.as_ref().is_some_and(|it| it.state == AuthState::Authenticated) {
+                state.lease.logged_in();
+            }
+            change
+        };
+        if let Some(change) = change {
+            self.publish(Event::AuthChanged { change });
+            self.note_holder();
+        }
+        Ok(())
+    }
+
+    /// What is known of a login in a tab.
+    pub(super) fn auth(&self, tab: TabId) -> Value {
+        let now = self.now();
+        let state = self.state.lock();
+        let Some(watch) = state.auth.get(&tab) else {
+            return json!({ "state": AuthState::Unknown });
+        };
+        let mut auth = json!({ "state": watch.state() });
+        if let Some((change, at)) = watch.last() {
+            auth["changedMsAgo"] = now.saturating_sub(at).into();
+            auth["origin"] = change.origin.as_str().into();
+            auth["signals"] = json!(change.signals);
+        }
+        auth
+    }
+
+    /// Tells if somebody else has the page than before.
+    pub(super) fn note_holder(&self) {
+        let now = self.now();
+        let changed = {
+            let mut state = self.state.lock();
+            let holder = state.lease.holder(now);
+            let changed = (holder != state.holder).then_some(holder);
+            state.holder = holder;
+            changed
+        };
+        if let Some(holder) = changed {
+            self.publish(Event::Control { holder });
+        }
+    }
+
+    /// Tells of tabs that are somewhere else than before.
+    pub(super) fn note_addresses(&self, by: Holder) {
+        for info in self.engine.tabs() {
+            let url = self.engine.mask(&discreet(&info.url));
+            let is_new = {
+                let mut state = self.state.lock();
+                let before = state.urls.insert(info.tab, url.clone());
+                before.map_or(url != "about:blank", |it| it != url)
+            };
+            if is_new {
+                self.publish(Event::Navigated { tab: info.tab, url, by });
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Counting tokens, and sharing them out.
+
+use serde_json::Value;
+
+/// Tokens of a summary if nobody says how many.
+pub const TOKENS_DEFAULT: usize = 4_000;
+/// The fewest that may be asked for.
+pub const TOKENS_MIN: usize = 200;
+/// The most.
+pub const TOKENS_MAX: usize = 500_000;
+
+/// About how many tokens a text is for a language model: a quarter of its plain letters, and each
+/// other one for itself. Models differ; this counts rather too many than too few.
+#[must_use]
+pub fn tokens_in(text: &str) -> usize {
+    let plain = text.bytes().filter(u8::is_ascii).count();
+    let others = text.chars().filter(|it| !it.is_ascii()).count();
+    plain.div_ceil(4) + others
+}
+
+/// What a value costs in a list.
+pub(super) fn cost(value: &Value) -> usize {
+    tokens_in(&value.to_string()) + 1
+}
+
+/// Gives each want its part of `tokens` by its weight; what one leaves goes to the others.
+pub(super) fn share(tokens: usize, wants: &[(usize, usize)]) -> Vec<usize> {
+    let mut given = vec![0; wants.len()];
+    let mut open: Vec<usize> = (0..wants.len()).collect();
+    let mut left = tokens;
+    while !open.is_empty() {
+        let weights: usize = open.iter().map(|it| wants[*it].1).sum();
+        let part = |it: usize| left * wants[it].1 / weights.max(1);
+        let (content, hungry): (Vec<usize>, Vec<usize>) =
+            open.iter().partition(|it| wants[**it].0 <= part(**it));
+        if content.is_empty() {
+            for it in hungry {
+                given[it] = part(it);
+            }
+            break;
+        }
+        for it in content {
+            given[it] = wants[it].0;
+            left -= wants[it].0;
+        }
+        open = hungry;
+    }
+    given
+}
+
+/// Which of a list's entries fit into `tokens`: the most important first, in the list's order.
+pub(super) fn fit(costs: &[usize], importance: &[u8], tokens: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|it| (std::cmp::Reverse(importance.get(*it).copied().unwrap_or(0)), *it));
+    let mut left = tokens;
+    let mut is_kept = vec![false; costs.len()];
+    for it in order {
+        if costs[it] <= left {
+            left -= costs[it];
+            is_kept[it] = true;
+        }
+    }
+    is_kept
+}
+
+/// The beginning of a text that fits into `tokens`, up to the end of a line or else a word.
+pub(super) fn cut_text(text: &str, tokens: usize) -> &str {
+    if tokens_in(text) <= tokens {
+        return text;
+    }
+    let mut quarters = 0;
+    let mut end = 0;
+    for (at, letter) in text.char_indices() {
+        // A newline is two letters in JSON.
+        quarters += match letter {
+            '\n' | '"' | '\\' => 2,
+            _ if letter.is_ascii() => 1,
+            _ => 4,
+        };
+        if quarters > tokens * 4 {
+            break;
+        }
+        end = at + letter.len_utf8();
+    }
+    let fitting = &text[..end];
+    let line = fitting.rfind('\n').filter(|it| *it * 10 > end * 7);
+    &fitting[..line.or_else(|| fitting.rfind(' ')).unwrap_or(end)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut_text, fit, share, tokens_in};
+
+    #[test]
+    fn what_one_leaves_goes_to_the_others() {
+        assert_eq!(share(100, &[(10, 1), (500, 1), (500, 2)]), [10, 30, 60]);
+        assert_eq!(share(100, &[(10, 1), (20, 1)]), [10, 20]);
+        assert_eq!(share(0, &[(10, 1)]), [0]);
+        assert_eq!(share(10, &[]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn the_most_important_stay() {
+        assert_eq!(fit(&[5, 5, 5], &[0, 2, 1], 10), [false, true, true]);
+        assert_eq!(fit(&[50, 5], &[1, 0], 10), [false, true]);
+    }
+
+    #[test]
+    fn texts_are_cut_at_lines_or_words() {
+        assert_eq!(tokens_in("abcdefgh汉字"), 4);
+        assert_eq!(cut_text("short", 10), "short");
+        assert_eq!(cut_text("one two three four five six", 4), "one two three");
+        assert_eq!(cut_text("汉字汉字", 2), "汉字");
+        assert_eq!(cut_text("aaaaaaaaaaaaaaaa\nbbbbbbbb", 5), "aaaaaaaaaaaaaaaa");
+    }
+}

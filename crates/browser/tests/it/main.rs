@@ -1,0 +1,4 @@
+//! The browser on real pages, served here.
+
+mod commands;
+mod world;
