@@ -26,6 +26,10 @@ quality-peers data="../shared/eval":
     cargo run --release --locked --manifest-path benches/peers/Cargo.toml --target-dir target/peers --bin quality-peers -- {{data}} > target/peers.tsv
     cargo run --release --locked --package waypost-benches --bin quality -- --data {{data}} --peers target/peers.tsv
 
+# How well a project's context is found: commits as queries, in the repositories of a folder.
+quality-context repos data="../shared/eval" *arguments:
+    cargo run --release --locked --package waypost-benches-context -- --data {{data}} --repos {{repos}} {{arguments}}
+
 # How fast it is beside tantivy, onnxruntime, Redis and a plain vector scan.
 speed *arguments:
     ./scripts/speed {{arguments}}

@@ -38,6 +38,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     (
         "sled",
         &[
+            "waypost-context",
             "waypost-derived",
             "waypost-events",
             "waypost-flows",
@@ -45,6 +46,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-service",
             "waypost-ctl",
             "waypost-benches",
+            "waypost-benches-context",
             "waypost-examples",
         ],
     ),

@@ -30,6 +30,7 @@ mod text;
 
 pub use read::read;
 pub(crate) use read::read_at_most;
+pub(crate) use redact::redact;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -179,7 +180,7 @@ impl Extractor {
     fn take_apart(&mut self, found: &Found, decoded: &str, now: i64) -> Extract {
         let settings = |it| matches!(it, Language::Toml | Language::Yaml | Language::Docker);
         let is_code = found.class.language.is_some_and(|it| !settings(it));
-        let (clean, redactions) = redact::redact(decoded, is_code);
+        let (clean, redactions) = redact(decoded, is_code);
         let generated = text::is_generated(&clean);
         let extract = match found.class.language {
             Some(language) => self.code.extract(&found.path, language, clean),

@@ -3,16 +3,72 @@
 //! Journals say what happened, knowledge documents what is decided and how things are done, code
 //! headers (doc comments and signatures) what there is. All three are ranked in one list; a
 //! [`TaskType`] shifts the weights, and shuts nothing out.
+//!
+//! ```
+//! use waypost_context::{Context, Options, Query, TaskType};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (project, data) = (folder.path().join("project"), folder.path().join("data"));
+//! # std::fs::create_dir(&project)?;
+//! # std::fs::write(project.join("cart.py"), "def add(line):\n    \"\"\"Adds a line to the cart.\"\"\"\n")?;
+//! let context = Context::open(&project, &data, Options::default())?;
+//! let now = 1_780_000_000;
+//! context.scan(now, &|| false)?;
+//!
+//! let answer = context.query(&Query::new("a line in the cart").with_task(TaskType::Code), now)?;
+//! let item = &answer.items[0];
+//! assert_eq!((item.path.as_str(), item.line), ("cart.py", 1));
+//! assert!(item.content.contains("def add(line)"));
+//! context.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How the pieces fit
+//!
+//! 1. [`walk`] lists what belongs to the project, [`read`] and [`Extractor`] make chunks of it;
+//!    secrets are out before anything else sees a text.
+//! 2. [`Context::scan`] and [`Context::update`] put words, facts and texts in: words and facts in
+//!    memory, texts on disk, all of a file at once.
+//! 3. [`Context::query`] ranks by the words of bodies, headers, paths and of past commits, by how often
+//!    and lately files change, and by vectors if there is a model; then it looks at the file of
+//!    every item, so that no answer has what is gone, ignored or changed.
+//!
+//! The library is called; it starts no threads but those of a scan ([`Options::threads`]) and of a
+//! [`Watch`], reads nothing outside the project, and takes the time as an argument.
+
+mod error;
+mod kind;
+mod options;
 
 mod discover;
-mod error;
 mod extract;
+
 #[cfg(feature = "git")]
 mod history;
-mod kind;
+mod past;
 #[cfg(feature = "watch")]
 mod watch;
 
+mod codec;
+mod text;
+
+mod index;
+mod prepare;
+mod snapshot;
+mod store;
+mod vectors;
+
+mod answer;
+mod query;
+mod rank;
+mod status;
+
+mod context;
+
+pub use answer::{Answer, Item, Reason};
+pub use context::{Cancel, Context};
 pub use discover::{
     Class, Discovery, Found, Language, Limits, Prior, Root, Rules, SAMPLES_MAX, Skip, Stat, Walk,
     walk,
@@ -22,5 +78,9 @@ pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read};
 #[cfg(feature = "git")]
 pub use history::{Change, Commit, Head, History, Present, Redact, changed, head};
 pub use kind::{Kind, Source, TaskType, Unknown};
+pub use options::{EmbedFn, Embedder, Options};
+pub use query::{ITEMS_MAX, Query};
+pub use rank::Weights;
+pub use status::{EmbedProgress, ScanReport, Status};
 #[cfg(feature = "watch")]
 pub use watch::{Changes, How, Mode, Watch, Why};

@@ -127,6 +127,27 @@ impl Document {
     pub fn length(&self) -> u32 {
         self.length
     }
+
+    /// One document with the words of several: each counts as often as they have it together, and
+    /// is in the title if it is in one of theirs.
+    pub fn union<'a>(documents: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut union = Self::default();
+        for document in documents {
+            union.length = union.length.saturating_add(document.length);
+            for term in &document.terms {
+                if let Some(&place) = places.get(term.term.as_str()) {
+                    let known: &mut DocumentTerm = &mut union.terms[place];
+                    known.count = known.count.saturating_add(term.count);
+                    known.in_title |= term.in_title;
+                } else {
+                    places.insert(&term.term, union.terms.len());
+                    union.terms.push(term.clone());
+                }
+            }
+        }
+        union
+    }
 }
 
 /// An analysed query: distinct terms, each with a weight, in the order of their first appearance.

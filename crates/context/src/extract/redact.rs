@@ -33,7 +33,7 @@ const OTHERS: [&str; 4] = ["-----begin ", "eyj", "://", "bearer "];
 
 /// The text without secrets, and how many of which kind were in it. In code, a setting is only
 /// taken for a secret if its value is in quotes: what is not is the name of something.
-pub(super) fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str, u32>) {
+pub(crate) fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str, u32>) {
     let mut counts = BTreeMap::new();
     let mut out = String::new();
     let mut done = 0;

@@ -1,0 +1,54 @@
+//! The subjects of commits, asked as queries.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use waypost_context::{Context, Query, TaskType};
+
+use crate::Pair;
+use crate::measure::{Measures, Table};
+
+pub(crate) fn measure(
+    context: &Context,
+    name: &str,
+    pairs: &[Pair],
+    vector: &dyn Fn(&str) -> Option<Vec<f32>>,
+    verbose: bool,
+    table: &mut Table,
+) -> Result<()> {
+    for pair in pairs {
+        // A commit that changed both is of neither kind.
+        let (right, wrong) = match pair.kind.as_str() {
+            "code" => (TaskType::Code, TaskType::Content),
+            "docs" => (TaskType::Spec, TaskType::Code),
+            _ => (TaskType::General, TaskType::General),
+        };
+        let asked = [
+            ("general", &pair.query, TaskType::General),
+            ("right task", &pair.query, right),
+            ("wrong task", &pair.query, wrong),
+            ("empty, general", &String::new(), TaskType::General),
+            ("empty, right task", &String::new(), right),
+        ];
+        for (system, text, task) in asked {
+            let vector = vector(text).filter(|_| !text.is_empty());
+            let query = Query { vector, ..Query::new(text).with_task(task) };
+            let answer = context.query(&query, pair.ts)?;
+            let paths: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
+            let measures = Measures::of(&paths, &pair.files);
+            if verbose && system == "general" && measures.recall_at_10 < 1.0 {
+                let mut first = paths.clone();
+                first.truncate(10);
+                let missed: Vec<_> = pair.files.iter().filter(|it| !first.contains(it)).collect();
+                writeln!(
+                    io::stderr(),
+                    "{name} [{}] {:?} missed {missed:?} got {first:?}",
+                    pair.kind,
+                    pair.query
+                )?;
+            }
+            table.add(system, &["all", &pair.kind, name], measures);
+        }
+    }
+    Ok(())
+}

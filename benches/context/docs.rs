@@ -1,0 +1,125 @@
+//! Doc comments, asked as queries for the functions that they stand above. Such a doc is taken out of
+//! its file before the project is indexed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use waypost_context::{
+    Chunk, Context, Discovery, Extractor, Kind, Query, Root, Rules, TaskType, read, walk,
+};
+
+use crate::measure::{Measures, Table};
+
+/// So many functions of each repository are asked for, of a file at most one.
+const QUESTIONS: usize = 40;
+/// A shorter doc says too little to be asked.
+const WORDS_MIN: usize = 8;
+
+/// A function, and what its doc said.
+#[derive(Debug)]
+pub(crate) struct Question {
+    path: String,
+    name: String,
+    doc: String,
+}
+
+/// Chooses functions by a hash of their names, and takes their docs out of the files.
+pub(crate) fn prepare(root: &Path, now: i64) -> Result<Vec<Question>> {
+    let (folder, rules) = (Root::open(root)?, Rules::new(&Discovery::default())?);
+    let mut extractor = Extractor::new();
+    let mut found = Vec::new();
+    for file in walk(&folder, &rules, &|| false)?.found {
+        if file.class.language.is_none() || file.class.prior.test {
+            continue;
+        }
+        let Ok((bytes, _)) = read(&folder, &file, rules.limits()) else { continue };
+        let Ok(extract) = extractor.extract(&file, &bytes, now) else { continue };
+        let documented = extract.chunks.into_iter().filter(|it| it.kind == Kind::Function);
+        let documented = documented.filter_map(|it| Some((doc(&it)?, it)));
+        let chosen = documented.min_by_key(|(_, it)| order(&format!("{}{}", file.path, it.name)));
+        if let Some((doc, chunk)) = chosen {
+            found.push((order(&file.path), file.path, chunk, doc));
+        }
+    }
+    found.sort_by_key(|it| it.0);
+    found.truncate(QUESTIONS);
+    let mut questions = Vec::new();
+    for (_, path, chunk, doc) in found {
+        let file = root.join(&path);
+        fs::write(&file, without_doc(&fs::read_to_string(&file)?, &chunk))?;
+        questions.push(Question { path, name: chunk.name, doc });
+    }
+    Ok(questions)
+}
+
+/// Asks for each.
+pub(crate) fn measure(
+    context: &Context,
+    name: &str,
+    questions: &[Question],
+    now: i64,
+    vector: &dyn Fn(&str) -> Option<Vec<f32>>,
+    table: &mut Table,
+) -> Result<()> {
+    for question in questions {
+        let vector = vector(&question.doc);
+        let query = Query::new(&question.doc).with_task(TaskType::Code);
+        let answer = context.query(&Query { vector, ..query }, now)?;
+        let place = |it: &waypost_context::Item| format!("{} {}", it.path, last(&it.title));
+        let found: Vec<String> = answer.items.iter().map(place).collect();
+        let wanted = format!("{} {}", question.path, last(&question.name));
+        table.add("doc to function", &["all", name], Measures::of(&found, &[wanted]));
+        let files: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
+        let measures = Measures::of(&files, std::slice::from_ref(&question.path));
+        table.add("doc to its file", &["all", name], measures);
+    }
+    Ok(())
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit(['.', ':']).next().unwrap_or(name)
+}
+
+/// A doc's first paragraph, if it says enough.
+fn doc(chunk: &Chunk) -> Option<String> {
+    let signature = chunk.signature.start as usize..chunk.signature.end as usize;
+    let before = chunk.content.get(..signature.start)?;
+    let after = chunk.content.get(signature.end..)?;
+    let lines = before.lines().chain(after.lines()).map(said);
+    let lines: Vec<&str> = lines.skip_while(|it| it.is_empty()).collect();
+    let paragraph: Vec<&str> = lines.into_iter().take_while(|it| !it.is_empty()).collect();
+    let doc = paragraph.join(" ");
+    (doc.split_whitespace().count() >= WORDS_MIN).then_some(doc)
+}
+
+/// What a line of a comment says: without the marks of comments.
+fn said(line: &str) -> &str {
+    line.trim().trim_matches(|it: char| "/*#!\"'-<>".contains(it)).trim()
+}
+
+/// A file whose function has no doc: every line around it that says what a line of the doc says is
+/// emptied.
+fn without_doc(text: &str, chunk: &Chunk) -> String {
+    let signature = chunk.signature.start as usize..chunk.signature.end as usize;
+    let before = chunk.content.get(..signature.start).unwrap_or_default();
+    let after = chunk.content.get(signature.end..).unwrap_or_default();
+    let doc: Vec<&str> = before.lines().chain(after.lines()).map(said).collect();
+    let (first, end) = (chunk.line as usize, chunk.end_line as usize);
+    let mut out = String::with_capacity(text.len());
+    for (at, line) in text.lines().enumerate() {
+        let near = at + 1 >= first.saturating_sub(1) && at < end;
+        let said = said(line);
+        if !(near && !said.is_empty() && doc.contains(&said)) {
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// FNV-1a: the same choice on every machine.
+fn order(text: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+}

@@ -1,0 +1,170 @@
+//! Prints how well a project's context is found, as Markdown.
+//!
+//! `quality-context --data DIR --repos DIR [--only NAME] [--set KEY=NUMBER]… [--docs]
+//! [--model] [--verbose]`
+//!
+//! `DIR/context-dev/pairs.NAME.jsonl` hold subjects of commits with the files that they changed;
+//! below the second `DIR` lie bare repositories, `OWNER+NAME/repo`. Each repository's base commit is
+//! checked out, with its history and nothing after it, indexed, and asked. `--set` changes a weight.
+//! `--docs` asks for functions by their doc comments instead. `--model` (a feature of this package)
+//! adds vectors of the default model, which is brought into the user's cache folder.
+
+mod ask;
+mod checkout;
+mod docs;
+mod measure;
+mod model;
+mod plain;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use waypost_context::{Context, Options, Weights};
+
+use self::measure::Table;
+
+/// A subject of a commit, and what it changed.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Pair {
+    pub(crate) query: String,
+    pub(crate) files: Vec<String>,
+    base: String,
+    pub(crate) kind: String,
+    /// When it was committed, in seconds since 1970.
+    pub(crate) ts: i64,
+}
+
+/// What was asked for.
+#[derive(Debug)]
+struct Arguments {
+    data: PathBuf,
+    repos: PathBuf,
+    only: Option<String>,
+    weights: Weights,
+    docs: bool,
+    model: bool,
+    verbose: bool,
+}
+
+fn main() -> Result<()> {
+    let arguments = arguments()?;
+    let mut table = Table::default();
+    let mut names = repositories(&arguments.data.join("context-dev"))?;
+    names.retain(|it| arguments.only.as_ref().is_none_or(|only| only == it));
+    for name in &names {
+        let pairs = pairs(&arguments.data.join(format!("context-dev/pairs.{name}.jsonl")))?;
+        let Some(first) = pairs.first() else { continue };
+        let bare = bare(&arguments.repos, name)?;
+        let temporary = tempfile::tempdir()?;
+        let root = temporary.path().join("project");
+        checkout::checkout(&bare, &first.base, &root)?;
+        let questions = if arguments.docs { docs::prepare(&root, first.ts)? } else { Vec::new() };
+        let index = temporary.path().join("index");
+        let embedder = if arguments.model { model::embedder()? } else { None };
+        let vector = |text: &str| {
+            let made = (embedder.as_ref()?.embed)(&[text]).ok()?;
+            made.into_iter().next()
+        };
+        let weights = arguments.weights.clone();
+        let options = Options { weights, embedder: embedder.clone(), ..Options::default() };
+        let context = Context::open(&root, &index, options)?;
+        let report = context.scan(first.ts, &|| false)?;
+        writeln!(io::stderr(), "{name}: {report:?}")?;
+        while embedder.is_some() && context.embed_pending(256)?.pending > 0 {}
+        if arguments.docs {
+            docs::measure(&context, name, &questions, first.ts, &vector, &mut table)?;
+        } else {
+            ask::measure(&context, name, &pairs, &vector, arguments.verbose, &mut table)?;
+            plain::measure(&root, name, &pairs, &mut table)?;
+        }
+    }
+    Ok(table.print(&mut io::stdout().lock())?)
+}
+
+fn arguments() -> Result<Arguments> {
+    let mut arguments = Arguments {
+        data: PathBuf::from("../shared/eval"),
+        repos: PathBuf::from("/work/.mirror"),
+        only: None,
+        weights: Weights::default(),
+        docs: false,
+        model: false,
+        verbose: false,
+    };
+    let mut given = std::env::args().skip(1);
+    while let Some(name) = given.next() {
+        match name.as_str() {
+            "--docs" => arguments.docs = true,
+            "--model" => arguments.model = true,
+            "--verbose" => arguments.verbose = true,
+            _ => {
+                let value = given.next().with_context(|| format!("{name} needs a value"))?;
+                match name.as_str() {
+                    "--data" => arguments.data = value.into(),
+                    "--repos" => arguments.repos = value.into(),
+                    "--only" => arguments.only = Some(value),
+                    "--set" => set(&mut arguments.weights, &value)?,
+                    _ => {
+                        bail!("{name} is unknown; there are --data, --repos, --only, --set, --docs")
+                    }
+                }
+            }
+        }
+    }
+    Ok(arguments)
+}
+
+/// Changes one weight.
+fn set(weights: &mut Weights, setting: &str) -> Result<()> {
+    let (key, value) = setting.split_once('=').context("--set KEY=NUMBER")?;
+    let number: f32 = value.parse()?;
+    *match key {
+        "body" => &mut weights.body,
+        "headers" => &mut weights.headers,
+        "chunk" => &mut weights.chunk,
+        "path" => &mut weights.path,
+        "frecency" => &mut weights.frecency,
+        "subjects" => &mut weights.subjects,
+        "meaning" => &mut weights.meaning,
+        "named" => &mut weights.named,
+        "perhaps" => &mut weights.perhaps,
+        "same_file" => &mut weights.same_file,
+        "alike" => &mut weights.alike,
+        "k1" => &mut weights.bm25.k1,
+        "b" => &mut weights.bm25.b,
+        _ => bail!("no weight is called {key}"),
+    } = number;
+    Ok(())
+}
+
+/// The names of the repositories that there are pairs of.
+fn repositories(folder: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let name = name.strip_prefix("pairs.").and_then(|it| it.strip_suffix(".jsonl"));
+        names.extend(name.map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn pairs(path: &Path) -> Result<Vec<Pair>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    text.lines().map(|it| Ok(serde_json::from_str(it)?)).collect()
+}
+
+/// The bare repository of a name, whoever its owner.
+fn bare(repos: &Path, name: &str) -> Result<PathBuf> {
+    for entry in std::fs::read_dir(repos).with_context(|| repos.display().to_string())? {
+        let path = entry?.path();
+        let folder = path.file_name().unwrap_or_default().to_string_lossy();
+        if folder.ends_with(&format!("+{name}")) {
+            return Ok(path.join("repo"));
+        }
+    }
+    bail!("{} has no repository of {name}", repos.display())
+}

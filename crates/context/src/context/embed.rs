@@ -1,0 +1,218 @@
+//! Vectors: taking a model into use, and making what lacks one, a few at a time.
+
+use std::cmp::Reverse;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use waypost_ranking::{Slot, VectorIndex};
+
+use super::Context;
+use crate::prepare::meant;
+use crate::store::Hash;
+use crate::vectors::Vectors;
+use crate::{EmbedProgress, Embedder, Error, Result, Source};
+
+/// So many vectors are put in at once, between which queries go on.
+const AT_ONCE: usize = 256;
+
+/// The model in use, and what waits for it.
+#[derive(Debug)]
+pub(super) struct Model {
+    embedder: Embedder,
+    vectors: Vectors,
+    beside: Option<Vectors>,
+    /// Chunks that lack a vector, those that matter most first.
+    waiting: VecDeque<(Slot, Hash)>,
+    /// The state of the index that they were listed at.
+    listed_at: Option<u64>,
+    /// Texts that the model refused.
+    refused: HashSet<Hash>,
+}
+
+impl Context {
+    /// Takes a model into use, or goes without. Vectors that were stored and made by this very model
+    /// are used again; those of another stay on disk, and are never compared with them.
+    pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
+        let mut model = self.model.lock();
+        let Some(embedder) = embedder else {
+            *model = None;
+            self.index.write().vectors = None;
+            return Ok(());
+        };
+        let Embedder { fingerprint, dimensions, .. } = &embedder;
+        let index = VectorIndex::new(*dimensions);
+        let index = index.map_err(|it| Error::Embedding(it.to_string()))?;
+        let vectors = Vectors::open(&self.dir.join("vectors"), fingerprint, *dimensions)?;
+        let beside = self.options.vectors_beside.as_ref();
+        let beside =
+            beside.and_then(|it| Vectors::beside(&it.join("vectors"), fingerprint, *dimensions));
+        *model = Some(Model {
+            embedder,
+            vectors,
+            beside,
+            waiting: VecDeque::new(),
+            listed_at: None,
+            refused: HashSet::new(),
+        });
+        self.index.write().vectors = Some(index);
+        Ok(())
+    }
+
+    /// Makes up to `limit` vectors that are lacking: documents first, then files that change often.
+    /// Does nothing without a model. Vectors of texts that were embedded before are taken from disk
+    /// and cost nothing.
+    ///
+    /// # Errors
+    /// If the model fails for every text, or the disk does.
+    pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
+        let mut held = self.model.lock();
+        let Some(model) = held.as_mut() else { return Ok(EmbedProgress::default()) };
+        self.list(model);
+        let mut progress = EmbedProgress::default();
+        let mut batch: Vec<(Slot, Hash, String)> = Vec::new();
+        while batch.len() < limit {
+            let Some((slot, meaning)) = model.waiting.pop_front() else { break };
+            if let Some(text) = self.text_of(slot, &meaning) {
+                batch.push((slot, meaning, text));
+            }
+        }
+        let texts: Vec<&str> = batch.iter().map(|it| it.2.as_str()).collect();
+        let vectors = made(&model.embedder, &texts, &mut progress)?;
+        let mut new = Vec::new();
+        let mut found = Vec::new();
+        for ((slot, meaning, _), vector) in batch.iter().zip(vectors) {
+            match vector {
+                Some(vector) => {
+                    new.push((*meaning, vector.clone()));
+                    found.push((*slot, *meaning, vector));
+                }
+                None => {
+                    model.refused.insert(*meaning);
+                }
+            }
+        }
+        model.vectors.append(&new)?;
+        progress.embedded = self.install(&found);
+        progress.pending = model.waiting.len() as u64;
+        Ok(progress)
+    }
+
+    /// How many chunks wait for a vector.
+    pub(super) fn vectors_pending(&self) -> u64 {
+        let model = self.model.try_lock();
+        model.map_or(0, |it| it.as_ref().map_or(0, |it| it.waiting.len() as u64))
+    }
+
+    pub(super) fn sync_vectors(&self) -> Result<()> {
+        self.model.lock().as_mut().map_or(Ok(()), |it| it.vectors.sync())
+    }
+
+    /// Lists what lacks a vector, if the index is another one; what is stored is put in at once.
+    fn list(&self, model: &mut Model) {
+        let version = self.version.load(Ordering::Acquire);
+        if model.listed_at == Some(version) {
+            return;
+        }
+        let mut lacking = Vec::new();
+        let mut room = self.options.vectors_max;
+        {
+            let index = self.index.read();
+            let Some(vectors) = &index.vectors else { return };
+            room = room.saturating_sub(vectors.len());
+            for (slot, chunk) in index.chunks().filter(|it| !vectors.contains(it.0)) {
+                let Some(file) = index.file(chunk.file) else { continue };
+                let is_code = chunk.kind.source() == Source::Code;
+                let is_late = file.flags.prior.test || file.flags.prior.generated;
+                let order = (is_code, is_late, Reverse(file.frecency.to_bits()), slot);
+                lacking.push((order, chunk.meaning));
+            }
+        }
+        lacking.sort_unstable();
+        let (mut stored, mut waiting) = (Vec::new(), VecDeque::new());
+        let wanted = lacking.into_iter().filter(|it| !model.refused.contains(&it.1)).take(room);
+        for ((.., slot), meaning) in wanted {
+            let beside = || model.beside.as_ref().and_then(|it| it.get(&meaning));
+            match model.vectors.get(&meaning).or_else(beside) {
+                Some(vector) => stored.push((slot, meaning, vector)),
+                None => waiting.push_back((slot, meaning)),
+            }
+            if stored.len() == AT_ONCE {
+                self.install(&stored);
+                stored.clear();
+            }
+        }
+        self.install(&stored);
+        (model.waiting, model.listed_at) = (waiting, Some(version));
+    }
+
+    /// The text that a chunk's vector is made of, if the chunk is still that one.
+    fn text_of(&self, slot: Slot, meaning: &Hash) -> Option<String> {
+        let (number, hash, place) = {
+            let index = self.index.read();
+            let chunk = index.chunk(slot).filter(|it| it.meaning == *meaning)?;
+            let file = index.file(chunk.file)?;
+            (index.files.id(chunk.file)?, file.hash, chunk.number)
+        };
+        let chunks = self.store.chunks(number, &hash, &[place]).ok()??;
+        chunks.first().map(meant)
+    }
+
+    /// Puts vectors in whose chunks are still those; says how many.
+    fn install(&self, vectors: &[(Slot, Hash, Vec<f32>)]) -> u64 {
+        let mut index = self.index.write();
+        let mut count = 0;
+        for (slot, meaning, vector) in vectors {
+            let is_same = index.chunk(*slot).is_some_and(|it| it.meaning == *meaning);
+            if is_same && let Some(vectors) = &mut index.vectors {
+                count += u64::from(vectors.insert(*slot, vector).is_ok());
+            }
+        }
+        count
+    }
+}
+
+/// What a model makes of texts. One that it refuses does not stop the others; if it refuses them all
+/// the fault is the model's.
+fn made(
+    embedder: &Embedder,
+    texts: &[&str],
+    progress: &mut EmbedProgress,
+) -> Result<Vec<Option<Vec<f32>>>> {
+    if texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let first = match embed(embedder, texts) {
+        Ok(vectors) => return Ok(vectors.into_iter().map(Some).collect()),
+        Err(error) => error,
+    };
+    let mut vectors = Vec::new();
+    for text in texts {
+        let vector = embed(embedder, &[text]).ok().and_then(|mut it| it.pop());
+        progress.failed += u64::from(vector.is_none());
+        vectors.push(vector);
+    }
+    if texts.len() > 1 && vectors.iter().all(Option::is_none) {
+        return Err(Error::Embedding(first));
+    }
+    progress.last_error = Some(first);
+    Ok(vectors)
+}
+
+fn embed(embedder: &Embedder, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> {
+    let embed = Arc::clone(&embedder.embed);
+    let vectors = embed(texts)?;
+    if vectors.len() != texts.len() {
+        return Err(format!("it gave {} vectors for {} texts", vectors.len(), texts.len()));
+    }
+    let fits = |it: &Vec<f32>| {
+        it.len() == embedder.dimensions
+            && it.iter().all(|it| it.is_finite())
+            && it.iter().any(|it| *it != 0.0)
+    };
+    if vectors.iter().all(fits) {
+        Ok(vectors)
+    } else {
+        Err(format!("it gave a vector that is not one of {} dimensions", embedder.dimensions))
+    }
+}

@@ -1,0 +1,161 @@
+//! What git tells, as far as it is in use.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use waypost_derived::files::write_synced;
+use waypost_ranking::Document;
+
+use super::{Cancel, Context};
+use crate::index::Words;
+use crate::past::{History, Present, changed};
+use crate::prepare::{remember, subjects};
+use crate::rank::Commits;
+use crate::{Error, Result, Stat, read};
+
+/// History and working tree.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    pub(super) history: Option<Arc<History>>,
+    /// What is not committed, by path.
+    pub(super) changed: Vec<String>,
+    /// Why it could not be read.
+    pub(super) error: Option<String>,
+    /// The words of the commits, once they were asked for.
+    pub(super) commits: Option<Arc<Commits>>,
+}
+
+impl Past {
+    /// Takes the history that was written; one that is damaged is read from git again.
+    pub(super) fn load(path: &Path, git: bool) -> Self {
+        let bytes = if git { fs::read(path).unwrap_or_default() } else { Vec::new() };
+        Self { history: History::decode(&bytes).map(Arc::new), ..Self::default() }
+    }
+}
+
+impl Context {
+    /// Looks at what git tells: the commits that are new, and what is not committed. Call it when the
+    /// commit or the branch may be another; a scan does it, too. Whether the history is another one.
+    pub fn update_history(&self, cancel: Cancel<'_>) -> Result<bool> {
+        let _changing = self.changing.lock();
+        self.read_history(cancel)
+    }
+
+    /// The same within a scan.
+    pub(super) fn read_history(&self, cancel: Cancel<'_>) -> Result<bool> {
+        if !self.options.git {
+            return Ok(false);
+        }
+        let known = self.history();
+        let read = match self.read_commits(known.as_deref(), cancel) {
+            Ok(read) => read,
+            // Everything else works without it.
+            Err(error) => {
+                self.past.write().error = Some(error.to_string());
+                return Ok(false);
+            }
+        };
+        let is_new = read.as_ref().map(|it| it.head()) != known.as_ref().map(|it| it.head());
+        if is_new {
+            let history = read.map(Arc::new);
+            *self.past.write() = Past { history: history.clone(), ..Past::default() };
+            self.apply_history(history.as_deref());
+            self.write_history(history.as_deref())?;
+        }
+        self.read_changed(cancel);
+        Ok(is_new)
+    }
+
+    #[cfg(feature = "git")]
+    fn read_commits(&self, known: Option<&History>, cancel: Cancel<'_>) -> Result<Option<History>> {
+        History::read(self.root.path(), known, &|it| crate::extract::redact(it, false).0, &|| {
+            cancel()
+        })
+    }
+
+    #[cfg(not(feature = "git"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as it is with git")]
+    fn read_commits(&self, _: Option<&History>, _: Cancel<'_>) -> Result<Option<History>> {
+        Ok(None)
+    }
+
+    /// What is not committed, of the files that are indexed.
+    pub(super) fn read_changed(&self, cancel: Cancel<'_>) {
+        if !self.options.git {
+            return;
+        }
+        let known: Vec<(String, Stat)> = {
+            let index = self.index.read();
+            index.files().map(|(_, it)| (String::from(&*it.path), it.stat)).collect()
+        };
+        let present = known.iter().map(|(path, stat)| Present {
+            path,
+            bytes: stat.bytes,
+            modified_ns: stat.modified_ns,
+        });
+        let read_file = |path: &str| {
+            let found = self.rules.one(&self.root, path).ok()?;
+            read(&self.root, &found, self.rules.limits()).ok().map(|it| it.0)
+        };
+        match changed(self.root.path(), present, &read_file, &|| cancel()) {
+            Ok(changed) => {
+                let mut past = self.past.write();
+                past.changed = changed.into_iter().map(|it| it.0).collect();
+            }
+            Err(error) => self.past.write().error = Some(error.to_string()),
+        }
+    }
+
+    /// Brings what the index knows of each file's history up to date.
+    fn apply_history(&self, history: Option<&History>) {
+        let slots: Vec<_> = self.index.read().files().map(|it| it.0).collect();
+        for slot in slots {
+            let Some(mut file) = self.index.read().file(slot).cloned() else { continue };
+            let known = file.subjects;
+            let Some(history) = history else {
+                let mut index = self.index.write();
+                if let Some(file) = index.file_mut(slot) {
+                    (file.frecency, file.changed_at, file.subjects) = (0.0, None, 0);
+                }
+                index.set_words(Words::Subjects, slot, &Document::default());
+                continue;
+            };
+            let words = if subjects(&file.path, history).0 == known {
+                (file.frecency, file.changed_at) =
+                    (history.frecency(&file.path), history.last_change(&file.path));
+                None
+            } else {
+                Some(remember(&self.analyzer, &mut file, history))
+            };
+            let mut index = self.index.write();
+            if let Some(fact) = index.file_mut(slot) {
+                (fact.frecency, fact.changed_at) = (file.frecency, file.changed_at);
+                fact.subjects = file.subjects;
+            }
+            if let Some(words) = words {
+                index.set_words(Words::Subjects, slot, &words);
+            }
+        }
+        self.keep_up();
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn write_history(&self, history: Option<&History>) -> Result<()> {
+        let path: PathBuf = self.dir.join("history");
+        match history {
+            Some(history) => {
+                let unfinished = path.with_extension("new");
+                write_synced(&unfinished, &history.encode())?;
+                fs::rename(&unfinished, &path).map_err(|it| Error::io(path, it))
+            }
+            None => match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(Error::io(path, error))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}

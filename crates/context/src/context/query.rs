@@ -1,0 +1,71 @@
+//! Answering.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Context;
+use super::serve::Server;
+use crate::rank::{Ask, Candidate, Commits, Now, Selection, candidates, fit, lanes};
+use crate::{Answer, Query, Result};
+
+impl Context {
+    /// What a task needs to know. `now` is in seconds since 1970.
+    ///
+    /// Every item's file is looked at before it is given out: what is gone is left out, what has
+    /// changed is read again. So an answer never has a text that is not there, whatever the index
+    /// knows. It waits for a scan no longer than one file takes to be put in.
+    ///
+    /// # Errors
+    /// If the query asks for too many items, or a glob is none.
+    pub fn query(&self, query: &Query, now: i64) -> Result<Answer> {
+        let ask = Ask::new(query, &self.analyzer)?;
+        let candidates = self.find(&ask, now);
+        let weights = &self.options.weights;
+        let selection = Selection::new(candidates, weights, ask.task, query.max_items);
+        let mut items = Server::new(self, now).serve(selection);
+        let truncated = query.max_tokens.is_some_and(|it| fit(&mut items, it));
+        Ok(Answer {
+            items,
+            indexed_at: self.survey.read().indexed_at,
+            pending: self.pending.load(Ordering::Relaxed),
+            truncated,
+            skipped: self.skipped(),
+        })
+    }
+
+    fn find(&self, ask: &Ask<'_>, now: i64) -> Vec<Candidate> {
+        let weights = &self.options.weights;
+        let wants_commits = Commits::are_wanted(ask) || ask.is_empty();
+        let commits = if wants_commits { self.commits() } else { None };
+        if ask.is_empty() {
+            let changed = self.past.read().changed.clone();
+            let now = Now { time: now, changed: &changed, commits: commits.as_deref() };
+            return lanes(&self.index.read(), ask, now);
+        }
+        let mut found = candidates(&self.index.read(), ask, weights, now);
+        if let Some(commits) = commits {
+            let most = found.iter().map(|it| it.score).fold(0.0, f32::max);
+            let most = if most > 0.0 { most } else { 1.0 };
+            found.extend(commits.candidates(ask, weights, most, now));
+        }
+        found
+    }
+
+    /// The words of the commits; made when they are first asked for.
+    fn commits(&self) -> Option<Arc<Commits>> {
+        let (history, known) = {
+            let past = self.past.read();
+            (past.history.clone()?, past.commits.clone())
+        };
+        if known.is_some() {
+            return known;
+        }
+        let made = Arc::new(Commits::new(&self.analyzer, &history));
+        let mut past = self.past.write();
+        let is_same = past.history.as_ref().is_some_and(|it| Arc::ptr_eq(it, &history));
+        if is_same {
+            past.commits = Some(Arc::clone(&made));
+        }
+        Some(made)
+    }
+}

@@ -1,0 +1,298 @@
+//! Bringing the index to what the folder has.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::{Cancel, Context, Survey};
+use crate::index::FileFact;
+use crate::prepare::{Prepared, prepare};
+use crate::text::hash;
+use crate::{Extractor, Found, Result, Rules, ScanReport, Skip, Source, Stat, read, walk};
+
+/// A file that was written so shortly before it was read may have been written again without its
+/// times showing it, in seconds.
+const RACY_SECONDS: i64 = 2;
+/// More changed paths than this are a change of the whole folder.
+const PATHS_MAX: usize = 512;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// Its content is what the index has.
+    Same,
+    Indexed,
+    Refused,
+}
+
+/// What the threads of a scan have done so far.
+#[derive(Debug, Default)]
+struct Tally {
+    indexed: AtomicU64,
+    removed: AtomicU64,
+    failed: Mutex<Option<crate::Error>>,
+    cancelled: AtomicBool,
+}
+
+impl FileFact {
+    /// Whether a file that looks like this is the one that was read.
+    pub(super) fn is_still(&self, stat: &Stat) -> bool {
+        self.stat == *stat && stat.modified_ns / 1_000_000_000 < self.seen_at - RACY_SECONDS
+    }
+}
+
+impl Context {
+    /// Brings the index to what the folder has: all of it is looked at, what has changed is read.
+    /// Journals and documents come first. `now` is in seconds since 1970.
+    ///
+    /// It uses [`Options::threads`](crate::Options::threads) threads, this one among them, and ends
+    /// early when `cancel` says so: what was indexed till then stays.
+    pub fn scan(&self, now: i64, cancel: Cancel<'_>) -> Result<ScanReport> {
+        let _changing = self.changing.lock();
+        self.scanning.store(true, Ordering::Relaxed);
+        let report = self.scan_all(now, cancel);
+        self.scanning.store(false, Ordering::Relaxed);
+        self.pending.store(0, Ordering::Relaxed);
+        report
+    }
+
+    fn scan_all(&self, now: i64, cancel: Cancel<'_>) -> Result<ScanReport> {
+        let tally = Tally::default();
+        let walk = walk(&self.root, &self.rules, &|| cancel())?;
+        if walk.cancelled {
+            return Ok(ScanReport { cancelled: true, ..ScanReport::default() });
+        }
+        let found = walk.found.len() as u64;
+        self.forget_others(&walk.found, &tally)?;
+        self.stale.lock().clear();
+        let changed: Vec<Found> = walk.found.into_iter().filter(|it| self.is_news(it)).collect();
+        self.pending.store(changed.len() as u64, Ordering::Relaxed);
+        {
+            let mut survey = self.survey.write();
+            let skipped = walk.skipped.into_iter().filter(|it| it.0.is_counted()).collect();
+            let (samples, dirs) = (walk.samples, walk.dirs);
+            let (truncated, indexed_at) = (walk.truncated, survey.indexed_at);
+            *survey = Survey { skipped, samples, dirs, truncated, indexed_at };
+        }
+        let (mut code, documents): (Vec<Found>, Vec<Found>) =
+            changed.into_iter().partition(|it| it.class.kind.source() == Source::Code);
+        self.take_all(&documents, now, cancel, &tally);
+        self.read_history(cancel)?;
+        if let Some(history) = self.history() {
+            let order = |it: &Found| std::cmp::Reverse(history.frecency(&it.path).to_bits());
+            code.sort_by_cached_key(order);
+        }
+        self.take_all(&code, now, cancel, &tally);
+        if !documents.is_empty() || !code.is_empty() {
+            self.read_changed(cancel);
+        }
+        let report = self.report(found, tally)?;
+        if !report.cancelled {
+            self.survey.write().indexed_at = Some(now);
+        }
+        Ok(report)
+    }
+
+    /// Looks at some paths again, relative to the project: files that were changed, made or removed,
+    /// and folders. What changes which files belong to the project leads to a scan.
+    pub fn update(&self, paths: &[String], now: i64) -> Result<ScanReport> {
+        let is_folder =
+            |it: &String| self.rules.folder(&self.root, it) && self.root.path().join(it).is_dir();
+        let rules_changed = paths.iter().any(|it| Rules::is_ignore_file(it));
+        if paths.len() > PATHS_MAX || rules_changed || paths.iter().any(is_folder) {
+            return self.scan(now, &|| false);
+        }
+        let _changing = self.changing.lock();
+        let tally = Tally::default();
+        let mut paths: BTreeSet<String> = paths.iter().cloned().collect();
+        paths.append(&mut self.stale.lock().drain(..).collect());
+        let mut changed = Vec::new();
+        for path in &paths {
+            let mut gone = self.index.read().below(path);
+            match self.rules.one(&self.root, path) {
+                Ok(found) => {
+                    changed.push(found);
+                    gone.clear();
+                }
+                Err(_) => gone.retain(|it| self.rules.one(&self.root, it).is_err()),
+            }
+            for path in gone {
+                self.forget(&path)?;
+                tally.removed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        changed.retain(|it| self.is_news(it));
+        let found = changed.len() as u64;
+        self.pending.store(found, Ordering::Relaxed);
+        self.take_all(&changed, now, &|| false, &tally);
+        self.pending.store(0, Ordering::Relaxed);
+        let report = self.report(found, tally)?;
+        if report.indexed + report.removed > 0 {
+            self.read_changed(&|| false);
+        }
+        Ok(report)
+    }
+
+    fn report(&self, found: u64, tally: Tally) -> Result<ScanReport> {
+        if let Some(error) = tally.failed.into_inner() {
+            return Err(error);
+        }
+        let indexed = tally.indexed.into_inner();
+        let removed = tally.removed.into_inner();
+        self.changes.fetch_add(indexed + removed, Ordering::Relaxed);
+        self.keep_up();
+        Ok(ScanReport { found, indexed, removed, cancelled: tally.cancelled.into_inner() })
+    }
+
+    /// Whether a file is other than when it was read, or was never read.
+    fn is_news(&self, found: &Found) -> bool {
+        let index = self.index.read();
+        let known = index.slot(&found.path).and_then(|slot| index.file(slot));
+        match known {
+            Some(file) => !file.is_still(&found.stat),
+            None => self.refused.lock().get(&found.path).is_none_or(|it| it.0 != found.stat),
+        }
+    }
+
+    /// Removes what the folder no longer has.
+    fn forget_others(&self, found: &[Found], tally: &Tally) -> Result<()> {
+        let found: BTreeSet<&str> = found.iter().map(|it| it.path.as_str()).collect();
+        let gone: Vec<String> = {
+            let index = self.index.read();
+            let paths = index.files().map(|(_, it)| String::from(&*it.path));
+            paths.filter(|it| !found.contains(it.as_str())).collect()
+        };
+        self.refused.lock().retain(|path, _| found.contains(path.as_str()));
+        for path in gone {
+            self.forget(&path)?;
+            tally.removed.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn forget(&self, path: &str) -> Result<()> {
+        self.refused.lock().remove(path);
+        let number = self.index.write().remove(path);
+        number.map_or(Ok(()), |it| self.store.remove(it))
+    }
+
+    /// Reads files and puts them in, with all threads.
+    fn take_all(&self, files: &[Found], now: i64, cancel: Cancel<'_>, tally: &Tally) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut extractor = Extractor::new();
+            loop {
+                if cancel() {
+                    tally.cancelled.store(true, Ordering::Relaxed);
+                    return;
+                }
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(found) = files.get(at) else { return };
+                match self.take(found, &mut extractor, now) {
+                    Ok(Taken::Indexed) => {
+                        tally.indexed.fetch_add(1, Ordering::Relaxed);
+                        if at.is_multiple_of(64) {
+                            self.keep_up();
+                        }
+                    }
+                    Ok(Taken::Same | Taken::Refused) => {}
+                    Err(error) => {
+                        *tally.failed.lock() = Some(error);
+                        return;
+                    }
+                }
+                self.pending
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(1))
+                    .ok();
+            }
+        };
+        let others = self.options.threads.clamp(1, files.len().max(1)) - 1;
+        std::thread::scope(|scope| {
+            for _ in 0..others {
+                scope.spawn(work);
+            }
+            work();
+        });
+    }
+
+    fn take(&self, found: &Found, extractor: &mut Extractor, now: i64) -> Result<Taken> {
+        let (bytes, stat) = match read(&self.root, found, self.rules.limits()) {
+            Ok(read) => read,
+            Err(skip) => return self.refuse(found, skip),
+        };
+        let found = Found { stat, ..found.clone() };
+        let hash = hash(&bytes);
+        {
+            let index = self.index.read();
+            let slot = index.slot(&found.path);
+            let known = slot.and_then(|slot| index.file(slot)).filter(|it| it.hash == hash);
+            if known.is_some() {
+                drop(index);
+                let mut index = self.index.write();
+                if let Some(file) = slot.and_then(|it| index.file_mut(it)) {
+                    (file.stat, file.seen_at) = (stat, now);
+                }
+                self.noted.store(true, Ordering::Relaxed);
+                return Ok(Taken::Same);
+            }
+        }
+        match self.prepare(&found, hash, &bytes, extractor, now) {
+            Ok(prepared) => self.put(prepared),
+            Err(skip) => self.refuse(&found, skip),
+        }
+    }
+
+    /// Takes a file apart. One that makes a parser fail badly is left out.
+    pub(super) fn prepare(
+        &self,
+        found: &Found,
+        hash: crate::store::Hash,
+        bytes: &[u8],
+        extractor: &mut Extractor,
+        now: i64,
+    ) -> std::result::Result<Prepared, Skip> {
+        let history = self.history();
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            let extract = extractor.extract(found, bytes, now)?;
+            let found = found.clone();
+            Ok(prepare(&self.analyzer, found, hash, extract, history.as_deref(), now))
+        }));
+        prepared.unwrap_or_else(|_| {
+            *extractor = Extractor::new();
+            Err(Skip::Parser)
+        })
+    }
+
+    /// Puts a file in: its texts first, then what finds them.
+    fn put(&self, prepared: Prepared) -> Result<Taken> {
+        let Prepared { ready, chunks } = prepared;
+        let path = &ready.file.path;
+        self.refused.lock().remove(&**path);
+        let known = self.index.read().number(path);
+        let number = known.unwrap_or_else(|| self.index.write().next_number());
+        self.store.put(number, &ready.file.hash, &chunks)?;
+        self.index.write().insert(number, ready);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        Ok(Taken::Indexed)
+    }
+
+    fn refuse(&self, found: &Found, skip: Skip) -> Result<Taken> {
+        self.forget(&found.path)?;
+        if skip != Skip::Gone {
+            self.refused.lock().insert(found.path.clone(), (found.stat, skip));
+        }
+        Ok(Taken::Refused)
+    }
+
+    /// Merges parts of the text indexes, unless another thread does.
+    pub(super) fn keep_up(&self) {
+        let Some(_merging) = self.merging.try_lock() else { return };
+        loop {
+            let Some((which, plan)) = self.index.write().plan() else { return };
+            let merged = plan.run();
+            self.index.write().install(which, merged);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! From candidates to items: each file is looked at, and its text is read.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use waypost_ranking::Slot;
+
+use super::Context;
+use crate::index::ChunkFact;
+use crate::past::History;
+use crate::rank::Next;
+use crate::rank::{Candidate, Selection, What, date};
+use crate::store::Hash;
+use crate::text::{hash, short_hash, tokens};
+use crate::{Chunk, Extractor, Item, Kind, Stat, read};
+
+/// So many files are taken apart anew for one answer; more that have changed are left out.
+const ANEW_MAX: usize = 40;
+
+/// Makes the items of one answer.
+pub(super) struct Server<'a> {
+    context: &'a Context,
+    now: i64,
+    extractor: Extractor,
+    anew: usize,
+    /// By path: how it is.
+    states: HashMap<Box<str>, State>,
+    history: Option<Arc<History>>,
+    /// Contents that are in the answer.
+    given: HashSet<u64>,
+}
+
+/// How a file is, compared with the index.
+#[derive(Debug, Clone)]
+enum State {
+    /// As the index has it: its texts are stored.
+    Same,
+    /// Other: what it has now.
+    Anew(Vec<Chunk>),
+    /// Not there, or not to be given out.
+    Gone,
+}
+
+/// What the index knows of a candidate; taken at once, so that it is of one version of the file.
+struct Known {
+    path: Box<str>,
+    number: u64,
+    hash: Hash,
+    stat: Stat,
+    still: bool,
+    updated_at: i64,
+    chunk: ChunkFact,
+}
+
+impl<'a> Server<'a> {
+    pub(super) fn new(context: &'a Context, now: i64) -> Self {
+        Self {
+            context,
+            now,
+            extractor: Extractor::new(),
+            anew: 0,
+            states: HashMap::new(),
+            history: context.history(),
+            given: HashSet::new(),
+        }
+    }
+
+    /// The items that a selection ends with.
+    pub(super) fn serve(mut self, mut selection: Selection<'_>) -> Vec<Item> {
+        let mut read: HashMap<usize, Item> = HashMap::new();
+        let mut items = Vec::new();
+        loop {
+            match selection.next() {
+                Next::End => return items,
+                Next::Read(at) => {
+                    let item = selection.candidate(at).and_then(|it| self.item(it));
+                    match item {
+                        Some(item) => {
+                            selection.read(at, &item.content);
+                            read.insert(at, item);
+                        }
+                        None => selection.drop(at),
+                    }
+                }
+                Next::Item(at) => {
+                    let item = read.remove(&at).filter(|it| self.is_first(it));
+                    let Some(mut item) = item else {
+                        selection.drop(at);
+                        continue;
+                    };
+                    item.score = selection.worth(at);
+                    selection.choose(at);
+                    items.push(item);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing in the answer has this text: the same file under two names, say.
+    fn is_first(&mut self, item: &Item) -> bool {
+        let title = if item.kind == Kind::Module { "" } else { &item.title };
+        let name = title.rsplit("::").next().unwrap_or_default();
+        self.given.insert(short_hash(format!("{name}\n{}", item.content).as_bytes()))
+    }
+
+    fn item(&mut self, candidate: &Candidate) -> Option<Item> {
+        match candidate.what {
+            What::Commit(place) => self.commit(place, candidate),
+            What::Chunk(file, chunk) => self.chunk(file, chunk, candidate),
+        }
+    }
+
+    fn commit(&self, place: u32, candidate: &Candidate) -> Option<Item> {
+        let history = self.history.as_ref()?;
+        let commit = history.commits().nth(place as usize)?;
+        let id = crate::text::head(commit.id(), 12);
+        let paths: Vec<&str> = commit.paths().take(20).collect();
+        let is_there = |it: &&&str| self.context.rules.one(&self.context.root, it).is_ok();
+        let path = paths.iter().find(is_there).map_or(".", |it| *it);
+        let mut content = format!("commit {id}\n");
+        if !commit.body().is_empty() {
+            content = format!("{content}\n{}\n", commit.body().trim_end());
+        }
+        content.extend(paths.iter().flat_map(|it| ["\n", it]));
+        Some(made(commit.subject().to_owned(), content, candidate, path, (1, 1), commit.time()))
+    }
+
+    fn chunk(&mut self, file: Slot, slot: Slot, candidate: &Candidate) -> Option<Item> {
+        let known = self.known(file, slot, candidate)?;
+        if !self.states.contains_key(&known.path) {
+            let state = self.look(&known);
+            self.states.insert(known.path.clone(), state);
+        }
+        let stored = || {
+            let number = [known.chunk.number];
+            let stored = self.context.store.chunks(known.number, &known.hash, &number);
+            stored.ok().flatten().and_then(|mut it| it.pop())
+        };
+        let chunk = match self.states.get(&known.path)? {
+            State::Same => stored().or_else(|| {
+                // The texts are damaged, gone, or newer than what was found: the file has the truth.
+                let state = self.take_apart(&known.path);
+                self.states.insert(known.path.clone(), state);
+                self.anew(&known)
+            })?,
+            State::Anew(_) => self.anew(&known)?,
+            State::Gone => return None,
+        };
+        let lines = (chunk.line, chunk.end_line);
+        let updated_at = chunk.date.unwrap_or(known.updated_at);
+        Some(made(chunk.title, chunk.content, candidate, &known.path, lines, updated_at))
+    }
+
+    fn known(&self, file: Slot, slot: Slot, candidate: &Candidate) -> Option<Known> {
+        let index = self.context.index.read();
+        let (fact, chunk) = (index.file(file)?, index.chunk(slot)?);
+        // A slot may have been given to another since it was found.
+        if fact.path != candidate.path || chunk.file != file {
+            return None;
+        }
+        Some(Known {
+            path: fact.path.clone(),
+            number: index.files.id(file)?,
+            hash: fact.hash,
+            stat: fact.stat,
+            still: fact.is_still(&fact.stat),
+            updated_at: date(fact, chunk),
+            chunk: *chunk,
+        })
+    }
+
+    /// How a file is now.
+    fn look(&mut self, known: &Known) -> State {
+        match self.context.rules.one(&self.context.root, &known.path) {
+            Err(_) => {
+                self.context.stale.lock().push(known.path.to_string());
+                State::Gone
+            }
+            Ok(found) if found.stat == known.stat && known.still => State::Same,
+            Ok(found) => match read(&self.context.root, &found, self.context.rules.limits()) {
+                Ok((bytes, _)) if hash(&bytes) == known.hash => State::Same,
+                Ok(_) => {
+                    self.context.stale.lock().push(known.path.to_string());
+                    self.take_apart(&known.path)
+                }
+                Err(_) => State::Gone,
+            },
+        }
+    }
+
+    /// What a file says now.
+    fn take_apart(&mut self, path: &str) -> State {
+        self.anew += 1;
+        if self.anew > ANEW_MAX {
+            return State::Gone;
+        }
+        let Context { root, rules, .. } = self.context;
+        let Ok(found) = rules.one(root, path) else { return State::Gone };
+        let Ok((bytes, _)) = read(root, &found, rules.limits()) else { return State::Gone };
+        let extract = self.extractor.extract(&found, &bytes, self.now);
+        extract.map_or(State::Gone, |it| State::Anew(it.chunks))
+    }
+
+    /// The chunk of a file that was taken apart anew that is the one that was found: of its kind and
+    /// name, the nearest to where it was. Each is given once.
+    fn anew(&mut self, known: &Known) -> Option<Chunk> {
+        let State::Anew(chunks) = self.states.get_mut(&known.path)? else { return None };
+        let wanted = &known.chunk;
+        let is_same = |it: &Chunk| {
+            it.kind == wanted.kind && crate::prepare::last_name(&it.name) == wanted.name
+        };
+        let same = chunks.iter().enumerate().filter(|it| is_same(it.1));
+        let at = same.min_by_key(|it| it.1.line.abs_diff(wanted.line))?.0;
+        Some(chunks.swap_remove(at))
+    }
+}
+
+fn made(
+    title: String,
+    content: String,
+    candidate: &Candidate,
+    path: &str,
+    (line, end_line): (u32, u32),
+    updated_at: i64,
+) -> Item {
+    Item {
+        source: candidate.kind.source(),
+        kind: candidate.kind,
+        tokens: tokens(title.len() + content.len()),
+        title,
+        content,
+        path: path.to_owned(),
+        line,
+        end_line,
+        score: candidate.score,
+        updated_at: Some(updated_at),
+        truncated: false,
+        why: candidate.why.clone(),
+    }
+}

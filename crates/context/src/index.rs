@@ -1,0 +1,248 @@
+//! The index in memory: what there is of each file and chunk, and in which words. No texts.
+
+mod facts;
+mod names;
+
+pub(crate) use self::facts::{ChunkFact, FileFact, Flags, Holds};
+pub(crate) use self::names::{link_key, name_key, own_keys, replaced_keys};
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Included, Unbounded};
+
+use waypost_ranking::{Document, Merge, Slot, Slots, TextIndex, VectorIndex};
+
+/// A file that is ready to be put in.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) file: FileFact,
+    pub(crate) chunks: Vec<ChunkFact>,
+    pub(crate) body: Document,
+    pub(crate) headers: Document,
+    pub(crate) path: Document,
+    pub(crate) subjects: Document,
+    pub(crate) chunk_words: Vec<Document>,
+}
+
+/// Which of the text indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    Body,
+    Headers,
+    Path,
+    Subjects,
+    Chunks,
+}
+
+impl Words {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Body, Self::Headers, Self::Path, Self::Subjects, Self::Chunks];
+}
+
+/// Everything that queries look at.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) files: Slots,
+    pub(crate) chunks: Slots,
+    file_facts: Vec<Option<FileFact>>,
+    chunk_facts: Vec<Option<ChunkFact>>,
+    by_path: BTreeMap<Box<str>, Slot>,
+    next_file: u64,
+    next_chunk: u64,
+    words: [TextIndex; 5],
+    pub(crate) vectors: Option<VectorIndex>,
+    /// How often each name is linked to, and said to be replaced.
+    linked: HashMap<u64, u32>,
+    replaced: HashMap<u64, u32>,
+}
+
+impl Index {
+    pub(crate) fn words(&self, which: Words) -> &TextIndex {
+        &self.words[which as usize]
+    }
+
+    pub(crate) fn slot(&self, path: &str) -> Option<Slot> {
+        self.by_path.get(path).copied()
+    }
+
+    pub(crate) fn file(&self, slot: Slot) -> Option<&FileFact> {
+        self.file_facts.get(slot as usize)?.as_ref()
+    }
+
+    pub(crate) fn file_mut(&mut self, slot: Slot) -> Option<&mut FileFact> {
+        self.file_facts.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(crate) fn chunk(&self, slot: Slot) -> Option<&ChunkFact> {
+        self.chunk_facts.get(slot as usize)?.as_ref()
+    }
+
+    /// Every file, by path.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (Slot, &FileFact)> {
+        self.by_path.values().filter_map(|&slot| Some((slot, self.file(slot)?)))
+    }
+
+    /// Every chunk, by slot.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (Slot, &ChunkFact)> {
+        let facts = self.chunk_facts.iter().enumerate();
+        facts.filter_map(|(slot, fact)| Some((slot as Slot, fact.as_ref()?)))
+    }
+
+    /// The paths of the files below a folder, and of the one that has its name.
+    pub(crate) fn below(&self, path: &str) -> Vec<String> {
+        let folder = format!("{path}/");
+        let below = self.by_path.range::<str, _>((Included(folder.as_str()), Unbounded));
+        let below = below.map(|it| it.0).take_while(|it| it.starts_with(&folder));
+        let own = self.by_path.get_key_value(path).map(|it| it.0);
+        own.into_iter().chain(below).map(|it| String::from(&**it)).collect()
+    }
+
+    /// How often documents refer to a file.
+    pub(crate) fn linked(&self, file: &FileFact) -> u32 {
+        file.keys.iter().filter_map(|it| self.linked.get(it)).sum()
+    }
+
+    /// Whether another document says that it replaces this one.
+    pub(crate) fn is_replaced(&self, file: &FileFact) -> bool {
+        !self.replaced.is_empty() && file.keys.iter().any(|it| self.replaced.contains_key(it))
+    }
+
+    /// The number that a path's texts are stored under: the one it has, or the next.
+    pub(crate) fn number(&self, path: &str) -> Option<u64> {
+        self.slot(path).and_then(|slot| self.files.id(slot))
+    }
+
+    /// Gives out a number for a new file.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.next_file += 1;
+        self.next_file
+    }
+
+    /// Puts a file in the place of what was at its path.
+    pub(crate) fn insert(&mut self, number: u64, ready: Ready) {
+        let Ready { mut file, chunks, body, headers, path, subjects, chunk_words } = ready;
+        self.remove(&file.path.clone());
+        self.next_file = self.next_file.max(number);
+        let slot = self.files.assign(number);
+        for (fact, words) in chunks.into_iter().zip(chunk_words) {
+            self.next_chunk += 1;
+            let chunk = self.chunks.assign(self.next_chunk);
+            self.words[Words::Chunks as usize].insert(chunk, &words);
+            set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
+            file.chunks.push(chunk);
+        }
+        let documents = [(Words::Body, body), (Words::Headers, headers), (Words::Path, path)];
+        for (which, document) in documents.into_iter().chain([(Words::Subjects, subjects)]) {
+            self.set_words(which, slot, &document);
+        }
+        self.count_names(&file);
+        self.by_path.insert(file.path.clone(), slot);
+        set(&mut self.file_facts, slot, file);
+    }
+
+    /// Takes back what a snapshot had of a file; its words are in the text indexes.
+    pub(crate) fn restore(&mut self, slot: Slot, file: FileFact, chunks: Vec<ChunkFact>) {
+        for (&chunk, fact) in file.chunks.iter().zip(chunks) {
+            set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
+        }
+        self.count_names(&file);
+        self.by_path.insert(file.path.clone(), slot);
+        set(&mut self.file_facts, slot, file);
+    }
+
+    /// The same for numbers and words.
+    pub(crate) fn restore_words(
+        &mut self,
+        files: Slots,
+        chunks: Slots,
+        (next_file, next_chunk): (u64, u64),
+        words: [TextIndex; 5],
+    ) {
+        (self.files, self.chunks, self.words) = (files, chunks, words);
+        (self.next_file, self.next_chunk) = (next_file, next_chunk);
+    }
+
+    /// The numbers that were given out last.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.next_file, self.next_chunk)
+    }
+
+    pub(crate) fn set_words(&mut self, which: Words, file: Slot, document: &Document) {
+        let index = &mut self.words[which as usize];
+        // Most files have no history; a document without words would count in the averages.
+        if document.length() > 0 {
+            index.insert(file, document);
+        } else {
+            index.remove(file);
+        }
+    }
+
+    /// Removes a file; gives the number that its texts are stored under.
+    pub(crate) fn remove(&mut self, path: &str) -> Option<u64> {
+        let slot = self.by_path.remove(path)?;
+        let number = self.files.id(slot)?;
+        self.files.remove(number);
+        let file = self.file_facts.get_mut(slot as usize)?.take()?;
+        for &chunk in &file.chunks {
+            self.words[Words::Chunks as usize].remove(chunk);
+            if let Some(vectors) = &mut self.vectors {
+                vectors.remove(chunk);
+            }
+            if let Some(id) = self.chunks.id(chunk) {
+                self.chunks.remove(id);
+            }
+            if let Some(fact) = self.chunk_facts.get_mut(chunk as usize) {
+                *fact = None;
+            }
+        }
+        for which in [Words::Body, Words::Headers, Words::Path, Words::Subjects] {
+            self.words[which as usize].remove(slot);
+        }
+        for (keys, counts) in
+            [(&file.links, &mut self.linked), (&file.replaces, &mut self.replaced)]
+        {
+            for key in keys {
+                if let Some(count) = counts.get_mut(key) {
+                    *count -= 1;
+                    if *count == 0 {
+                        counts.remove(key);
+                    }
+                }
+            }
+        }
+        Some(number)
+    }
+
+    fn count_names(&mut self, file: &FileFact) {
+        for (keys, counts) in
+            [(&file.links, &mut self.linked), (&file.replaces, &mut self.replaced)]
+        {
+            for key in keys {
+                *counts.entry(*key).or_default() += 1;
+            }
+        }
+    }
+
+    /// A piece of upkeep of a text index; run it without the index, then [`Index::install`] it.
+    pub(crate) fn plan(&mut self) -> Option<(Words, Merge)> {
+        Words::ALL.into_iter().find_map(|it| Some((it, self.words[it as usize].plan()?)))
+    }
+
+    pub(crate) fn install(&mut self, which: Words, merged: waypost_ranking::Merged) {
+        self.words[which as usize].install(merged);
+    }
+
+    /// Bytes in memory, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        let words: u64 = self.words.iter().map(|it| it.stats().bytes).sum();
+        let files: usize = self.files().map(|(_, it)| 2 * it.path.len() + 320).sum();
+        let chunks = self.chunk_facts.len() * (size_of::<ChunkFact>() + 32);
+        words + (files + chunks) as u64 + self.vectors.as_ref().map_or(0, VectorIndex::bytes)
+    }
+}
+
+fn set<T>(facts: &mut Vec<Option<T>>, slot: Slot, fact: T) {
+    if facts.len() <= slot as usize {
+        facts.resize_with(slot as usize + 1, || None);
+    }
+    facts[slot as usize] = Some(fact);
+}

@@ -1,0 +1,118 @@
+//! What is known of a file and of a chunk without its text.
+
+use waypost_ranking::Slot;
+
+use crate::store::Hash;
+use crate::{Extract, Kind, Parser, Prior, Standing, Stat};
+
+/// A file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FileFact {
+    pub(crate) path: Box<str>,
+    /// What the file system said when it was read.
+    pub(crate) stat: Stat,
+    /// When it was known to be like this, in seconds since 1970.
+    pub(crate) seen_at: i64,
+    pub(crate) hash: Hash,
+    pub(crate) kind: Kind,
+    pub(crate) flags: Flags,
+    pub(crate) holds: Holds,
+    /// The date that it bears.
+    pub(crate) date: Option<i64>,
+    /// When a commit changed it last.
+    pub(crate) changed_at: Option<i64>,
+    pub(crate) frecency: f32,
+    /// What its subjects were, so that equal ones are not analysed again.
+    pub(crate) subjects: u64,
+    /// By which names it can be linked to.
+    pub(crate) keys: Box<[u64]>,
+    /// What it links to, and what it says that it replaces.
+    pub(crate) links: Box<[u64]>,
+    pub(crate) replaces: Box<[u64]>,
+    pub(crate) redactions: Box<[(Box<str>, u32)]>,
+    pub(crate) chunks: Vec<Slot>,
+}
+
+/// Yes or no, of a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) prior: Prior,
+    /// Whether its definitions were found line by line.
+    pub(crate) by_lines: bool,
+}
+
+impl Flags {
+    pub(crate) fn new(prior: Prior, extract: &Extract) -> Self {
+        let generated = prior.generated || extract.generated;
+        Self { prior: Prior { generated, ..prior }, by_lines: extract.parser == Parser::Lines }
+    }
+
+    pub(crate) fn to_bits(self) -> u64 {
+        let Prior { test, archived, generated } = self.prior;
+        [test, archived, generated, self.by_lines]
+            .into_iter()
+            .rev()
+            .fold(0, |bits, it| bits << 1 | u64::from(it))
+    }
+
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        let is = |at: u32| bits >> at & 1 == 1;
+        let prior = Prior { test: is(0), archived: is(1), generated: is(2) };
+        Self { prior, by_lines: is(3) }
+    }
+}
+
+/// Whether a document holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Holds {
+    #[default]
+    Yes,
+    /// It says so itself.
+    Accepted,
+    Draft,
+    /// Superseded, deprecated or rejected.
+    No,
+}
+
+impl Holds {
+    pub(crate) const ALL: [Self; 4] = [Self::Yes, Self::Accepted, Self::Draft, Self::No];
+}
+
+impl From<&Standing> for Holds {
+    fn from(standing: &Standing) -> Self {
+        match standing {
+            Standing::Current => Self::Yes,
+            Standing::Accepted => Self::Accepted,
+            Standing::Draft => Self::Draft,
+            Standing::Superseded(_) | Standing::Deprecated | Standing::Rejected => Self::No,
+        }
+    }
+}
+
+/// A chunk.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ChunkFact {
+    pub(crate) file: Slot,
+    /// Its place in its file.
+    pub(crate) number: u32,
+    pub(crate) kind: Kind,
+    pub(crate) line: u32,
+    /// The last part of its name.
+    pub(crate) name: u64,
+    /// What its vector is made of.
+    pub(crate) meaning: Hash,
+    /// The date of an entry.
+    pub(crate) date: Option<i64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_back() {
+        for bits in 0..16 {
+            assert_eq!(Flags::from_bits(bits).to_bits(), bits);
+        }
+    }
+}

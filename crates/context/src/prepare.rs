@@ -1,0 +1,125 @@
+//! From what a file says to what is put in the index.
+
+use waypost_ranking::{Analyzer, Document};
+
+use crate::index::{
+    ChunkFact, FileFact, Flags, Holds, Ready, link_key, name_key, own_keys, replaced_keys,
+};
+use crate::past::History;
+use crate::store::Hash;
+use crate::text::{hash, short_hash};
+use crate::{Chunk, Extract, Found, Parser, Source};
+
+/// A file that has been read.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) ready: Ready,
+    /// Its texts, to be stored.
+    pub(crate) chunks: Vec<Chunk>,
+}
+
+/// Analyses what a file says. `hash` is of its bytes, `found.stat` of the file they were read from.
+pub(crate) fn prepare(
+    analyzer: &Analyzer,
+    found: Found,
+    hash: Hash,
+    extract: Extract,
+    history: Option<&History>,
+    now: i64,
+) -> Prepared {
+    let links = extract.links.iter().filter_map(|it| link_key(&found.path, it)).collect();
+    let replaces = extract.supersedes.iter().flat_map(|it| replaced_keys(&found.path, it));
+    let replaces = replaces.collect();
+    let redactions = extract.redactions.iter().map(|(kind, count)| ((*kind).into(), *count));
+    let redactions = redactions.collect();
+    let mut file = FileFact {
+        stat: found.stat,
+        seen_at: now,
+        hash,
+        kind: extract.kind,
+        flags: Flags::new(found.class.prior, &extract),
+        holds: Holds::from(&extract.standing),
+        date: extract.date,
+        changed_at: None,
+        frecency: 0.0,
+        subjects: 0,
+        keys: own_keys(&found.path, &extract),
+        links,
+        replaces,
+        redactions,
+        chunks: Vec::new(),
+        path: found.path.into(),
+    };
+    let subjects = history.map_or_else(Document::default, |it| remember(analyzer, &mut file, it));
+    let chunk_words: Vec<Document> =
+        extract.chunks.iter().map(|it| analyzer.document(own_title(it), &it.content)).collect();
+    let headers = Document::union(&chunk_words);
+    let chunks = extract.chunks.iter().enumerate();
+    let chunks = chunks.map(|(number, it)| chunk_fact(number as u32, it)).collect();
+    let body = analyzer.document("", &words_of(extract.body, extract.parser));
+    let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
+    let ready = Ready { file, chunks, body, headers, path, subjects, chunk_words };
+    Prepared { ready, chunks: extract.chunks }
+}
+
+/// Takes a file's history into its facts; gives the words of its subjects. They are to be put in
+/// the index only if the facts' `subjects` was another before.
+pub(crate) fn remember(analyzer: &Analyzer, file: &mut FileFact, history: &History) -> Document {
+    (file.frecency, file.changed_at) =
+        (history.frecency(&file.path), history.last_change(&file.path));
+    let (known, text) = subjects(&file.path, history);
+    file.subjects = known;
+    if text.is_empty() { Document::default() } else { analyzer.document("", &text) }
+}
+
+/// The subjects of a file's commits, and what they are known by.
+pub(crate) fn subjects(path: &str, history: &History) -> (u64, String) {
+    let text = history.subjects(path).collect::<Vec<_>>().join("\n");
+    (if text.is_empty() { 0 } else { short_hash(text.as_bytes()) }, text)
+}
+
+/// A chunk's title as far as it is not its path.
+pub(crate) fn own_title(chunk: &Chunk) -> &str {
+    if chunk.kind.source() == Source::Code { &chunk.name } else { &chunk.title }
+}
+
+/// What a chunk's vector is made of: not its path, so that a file that is moved keeps its vectors.
+pub(crate) fn meant(chunk: &Chunk) -> String {
+    let text = chunk.embedded();
+    match text.strip_prefix(chunk.title.as_str()) {
+        Some(rest) => format!("{}{rest}", own_title(chunk)),
+        None => text,
+    }
+}
+
+/// What the last part of a chunk's name is known by.
+pub(crate) fn last_name(name: &str) -> u64 {
+    name_key(name.rsplit(['.', ':']).next().unwrap_or_default())
+}
+
+fn chunk_fact(number: u32, chunk: &Chunk) -> ChunkFact {
+    ChunkFact {
+        file: 0,
+        number,
+        kind: chunk.kind,
+        line: chunk.line,
+        name: last_name(&chunk.name),
+        meaning: hash(meant(chunk).as_bytes()),
+        date: chunk.date,
+    }
+}
+
+/// Code without the joints of its paths: `a.b.c` and `a::b` are words of their own there, not the
+/// names of things, and would make a dictionary of the size of the code.
+fn words_of(body: String, parser: Parser) -> String {
+    if parser == Parser::None {
+        return body;
+    }
+    let mut bytes = body.into_bytes();
+    for byte in &mut bytes {
+        if matches!(byte, b'.' | b':') {
+            *byte = b' ';
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}

@@ -1,0 +1,17 @@
+//! From signals to an order: pure functions of an index, a query and a time.
+
+mod ask;
+mod candidates;
+mod commits;
+mod lanes;
+mod select;
+mod share;
+mod weights;
+
+pub(crate) use self::ask::Ask;
+pub(crate) use self::candidates::{Candidate, What, candidates, date};
+pub(crate) use self::commits::Commits;
+pub(crate) use self::lanes::{Now, lanes};
+pub(crate) use self::select::{Next, Selection};
+pub(crate) use self::share::fit;
+pub use self::weights::Weights;

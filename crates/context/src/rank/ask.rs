@@ -1,0 +1,259 @@
+//! What a query says, beside its words.
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use waypost_ranking::Analyzer;
+
+use crate::index::{ChunkFact, FileFact, name_key};
+use crate::query::ITEMS_MAX;
+use crate::{Error, Kind, Query, Result, Source, TaskType, Weights};
+
+/// Longer queries are cut: what comes after so many bytes changes nothing.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// A query, taken apart.
+#[derive(Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) task: TaskType,
+    pub(crate) words: waypost_ranking::Query,
+    /// Keys of the identifiers that it names.
+    names: Vec<u64>,
+    /// Paths, or ends of paths, that it names, in lower case.
+    paths: Vec<String>,
+    /// Stems of files, in lower case, that it may name.
+    stems: Vec<String>,
+    /// Whether it speaks of tests or examples.
+    about_tests: bool,
+    /// Whether it speaks of documentation.
+    about_documents: bool,
+    globs: Option<GlobSet>,
+}
+
+/// How surely something is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Named {
+    No,
+    /// A plain word is the name of a file.
+    Perhaps,
+    Yes,
+}
+
+impl<'a> Ask<'a> {
+    pub(crate) fn new(query: &'a Query, analyzer: &Analyzer) -> Result<Self> {
+        if !(1..=ITEMS_MAX).contains(&query.max_items) {
+            let reason =
+                format!("{} items were asked for; 1 to {ITEMS_MAX} can be", query.max_items);
+            return Err(Error::Invalid { what: "max_items", reason });
+        }
+        let text = crate::text::head(&query.text, TEXT_BYTES_MAX);
+        let mut ask = Self {
+            query,
+            task: query.task,
+            words: analyzer.query(text),
+            names: Vec::new(),
+            paths: Vec::new(),
+            stems: Vec::new(),
+            about_tests: false,
+            about_documents: false,
+            globs: globs(&query.paths)?,
+        };
+        for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
+            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)));
+        }
+        Ok(ask)
+    }
+
+    fn read(&mut self, token: &str) {
+        if token.len() < 2 || token.len() > 256 {
+            return;
+        }
+        let lower = token.to_lowercase();
+        if ["test", "fixture", "example", "bench", "mock"].iter().any(|it| lower.starts_with(it)) {
+            self.about_tests = true;
+        }
+        if DOCUMENTATION.contains(&lower.as_str()) {
+            self.about_documents = true;
+        }
+        let is_path = token.contains('/') || has_extension(token);
+        if is_path {
+            self.paths.push(lower.trim_start_matches("./").to_owned());
+        }
+        for part in token.split("::").flat_map(|it| it.split(['.', '#', '/'])) {
+            if is_identifier(part) {
+                self.names.push(name_key(part));
+            }
+        }
+        if !is_path && lower.len() >= 3 && lower.chars().all(|it| it.is_alphanumeric() || it == '_')
+        {
+            self.stems.push(lower);
+        }
+    }
+
+    /// Whether it says nothing, and asks for what matters just now.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.query.text.trim().is_empty()
+    }
+
+    pub(crate) fn names_file(&self, path: &str) -> Named {
+        if self.paths.is_empty() && self.stems.is_empty() {
+            return Named::No;
+        }
+        let lower = path.to_lowercase();
+        let ends = |it: &String| {
+            let rest = lower.strip_suffix(it.as_str());
+            rest.is_some_and(|it| it.is_empty() || it.ends_with('/'))
+        };
+        if self.paths.iter().any(ends) {
+            return Named::Yes;
+        }
+        let name = lower.rsplit('/').next().unwrap_or_default();
+        let stem = name.rsplit_once('.').map_or(name, |it| it.0);
+        if !self.stems.iter().any(|it| it == stem) {
+            return Named::No;
+        }
+        // `ChangelogReader` can only be a name, `server` is a word, too.
+        let own = path.rsplit('/').next().unwrap_or_default();
+        let own = own.rsplit_once('.').map_or(own, |it| it.0);
+        if is_identifier(own) { Named::Yes } else { Named::Perhaps }
+    }
+
+    pub(crate) fn names_chunk(&self, chunk: &ChunkFact) -> bool {
+        self.names.contains(&chunk.name)
+    }
+
+    /// Whether it names tests, or something that only tests would be asked for.
+    pub(crate) fn is_about_tests(&self) -> bool {
+        self.about_tests
+    }
+
+    /// What an item of a kind is multiplied with. Where no task is named, a query that speaks of
+    /// documentation wants documents, and another rather not.
+    pub(crate) fn weight(&self, kind: Kind, weights: &Weights) -> f32 {
+        let weight = self.task.weight(kind);
+        let is_code = kind.source() == Source::Code;
+        let is_other = self.task == TaskType::General && is_code == self.about_documents;
+        let is_plain = is_code || matches!(kind, Kind::Guide | Kind::Readme | Kind::Note);
+        if is_other && is_plain { weight * weights.other } else { weight }
+    }
+
+    /// Whether a file's path may be in the answer.
+    pub(crate) fn wants_path(&self, path: &str) -> bool {
+        self.globs.as_ref().is_none_or(|it| it.is_match(path))
+    }
+
+    pub(crate) fn wants_kind(&self, kind: Kind) -> bool {
+        let Query { sources, kinds, .. } = self.query;
+        (sources.is_empty() || sources.contains(&kind.source()))
+            && (kinds.is_empty() || kinds.contains(&kind))
+    }
+
+    /// Whether some chunk of a file may be in the answer.
+    pub(crate) fn wants_file(&self, file: &FileFact) -> bool {
+        let code = file.kind.source() == Source::Code;
+        let kinds = if code { &Kind::ALL[12..] } else { std::slice::from_ref(&file.kind) };
+        kinds.iter().any(|it| self.wants_kind(*it)) && self.wants_path(&file.path)
+    }
+
+    /// Whether everything is asked for, so that nothing need be filtered.
+    pub(crate) fn wants_all(&self) -> bool {
+        self.query.sources.is_empty() && self.query.kinds.is_empty() && self.globs.is_none()
+    }
+}
+
+/// Words that ask for documents.
+const DOCUMENTATION: &[&str] = &[
+    "doc",
+    "docs",
+    "document",
+    "documents",
+    "documentation",
+    "documented",
+    "documenting",
+    "readme",
+    "guide",
+    "tutorial",
+];
+
+fn has_extension(token: &str) -> bool {
+    token.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=8).contains(&extension.len())
+            && extension.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+            && extension.starts_with(|it: char| it.is_ascii_lowercase())
+    })
+}
+
+/// Whether a word is written as only names are: `snake_case`, `camelCase`, `HTTPServer`.
+fn is_identifier(word: &str) -> bool {
+    let joined = word.trim_matches('_').contains('_');
+    let mut humps = word.chars().zip(word.chars().skip(1));
+    joined || humps.any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+}
+
+fn globs(patterns: &[String]) -> Result<Option<GlobSet>> {
+    if patterns.is_empty() {
+        return Ok(None);
+    }
+    let invalid = |reason: String| Error::Invalid { what: "paths", reason };
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let climbs = pattern.split('/').any(|it| it == "..");
+        if pattern.starts_with('/') || climbs {
+            let reason = format!("{pattern:?} leads out of the project; globs are relative to it");
+            return Err(invalid(reason));
+        }
+        let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
+        for pattern in [pattern.to_owned(), format!("{pattern}/**")] {
+            set.add(Glob::new(&pattern).map_err(|it| invalid(it.to_string()))?);
+        }
+    }
+    set.build().map(Some).map_err(|it| invalid(it.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str, path: &str) -> Named {
+        let query = Query::new(text);
+        Ask::new(&query, &Analyzer::english()).expect("it can be").names_file(path)
+    }
+
+    #[test]
+    fn a_file_is_named_by_path_name_or_stem() {
+        assert_eq!(named("look at src/app.py.", "lib/src/app.py"), Named::Yes);
+        assert_eq!(named("look at `app.py`", "lib/src/app.py"), Named::Yes);
+        assert_eq!(named("look at app.py", "lib/src/my_app.py"), Named::No);
+        assert_eq!(named("ChangelogReader is slow", "a/ChangelogReader.java"), Named::Yes);
+        assert_eq!(named("the server stops", "src/server.c"), Named::Perhaps);
+        assert_eq!(named("it stops", "src/server.c"), Named::No);
+    }
+
+    #[test]
+    fn names_are_told_from_words() {
+        assert!(["snake_case", "camelCase", "HttpServer"].iter().all(|it| is_identifier(it)));
+        assert!(!["word", "Word", "HTTP", "_word"].iter().any(|it| is_identifier(it)));
+    }
+
+    #[test]
+    fn globs_stay_in_the_project() {
+        for pattern in ["../x", "/etc/*", "a/../../b", "[z-"] {
+            let query = Query { paths: vec![pattern.to_owned()], ..Query::default() };
+            let error = Ask::new(&query, &Analyzer::english()).expect_err(pattern);
+            assert!(error.to_string().starts_with("paths: "), "{error}");
+        }
+        let query = Query { paths: vec!["docs".into(), "src/**/*.rs".into()], ..Query::default() };
+        let ask = Ask::new(&query, &Analyzer::english()).expect("they can be");
+        let wanted = ["docs/a.md", "docs/b/c.md", "src/a.rs", "src/b/c.rs"];
+        assert!(wanted.iter().all(|it| ask.wants_path(it)));
+        assert!(!["a.md", "src/a.py"].iter().any(|it| ask.wants_path(it)));
+    }
+
+    #[test]
+    fn the_number_of_items_is_bounded() {
+        for max_items in [0, 201] {
+            let query = Query { max_items, ..Query::default() };
+            assert!(Ask::new(&query, &Analyzer::english()).is_err());
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What may be answered, with what speaks for it.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use waypost_ranking::{
+    Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, VectorPart, VectorSearch,
+};
+
+use super::ask::{Ask, Named};
+use super::weights::Weights;
+use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
+use crate::{Kind, Reason, Source};
+
+/// So many of the best files by each signal are looked at more closely.
+const FILES: usize = 200;
+/// So many of the best chunks.
+const CHUNKS: usize = 400;
+/// So many chunks of one file.
+const CHUNKS_OF_FILE: usize = 6;
+const SECONDS_PER_DAY: f32 = 86_400.0;
+
+/// A chunk that may be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Candidate {
+    pub(crate) what: What,
+    pub(crate) kind: Kind,
+    /// For the order of equals.
+    pub(crate) path: Box<str>,
+    pub(crate) line: u32,
+    pub(crate) score: f32,
+    pub(crate) why: Vec<Reason>,
+}
+
+/// What a candidate is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum What {
+    /// A chunk of a file, by their slots.
+    Chunk(Slot, Slot),
+    /// A commit, by its place in the history.
+    Commit(u32),
+}
+
+impl Candidate {
+    pub(super) fn of_chunk(
+        index: &Index,
+        slot: Slot,
+        score: f32,
+        why: Vec<Reason>,
+    ) -> Option<Self> {
+        let chunk = index.chunk(slot)?;
+        let path = index.file(chunk.file)?.path.clone();
+        let what = What::Chunk(chunk.file, slot);
+        Some(Self { what, kind: chunk.kind, path, line: chunk.line, score, why })
+    }
+
+    /// The order of answers: the best first, then by source, path and line.
+    pub(super) fn by_rank(a: &Self, b: &Self) -> Ordering {
+        let place = |it: &Self| (it.kind.source(), it.line);
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| place(a).0.cmp(&place(b).0))
+            .then_with(|| a.path.cmp(&b.path))
+            .then_with(|| place(a).1.cmp(&place(b).1))
+    }
+}
+
+/// What each signal gives a file or a chunk, 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+struct Signals {
+    body: f32,
+    headers: f32,
+    path: f32,
+    subjects: f32,
+    frecency: f32,
+    named: f32,
+}
+
+/// A query's words in one of the indexes.
+struct Search<'a> {
+    by_words: TextSearch<'a>,
+    scores: HashMap<Slot, f32>,
+    high: f32,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        parts: &'a [TextPart<'a>; 1],
+        ask: &'a Ask<'_>,
+        bm25: Bm25,
+        count: usize,
+    ) -> (Self, Vec<Hit>) {
+        let search = TextSearch::new(parts, &ask.words, bm25);
+        let hits = search.top(count);
+        let high = hits.first().map_or(0.0, |it| it.score);
+        let scores = hits.iter().map(|it| (it.slot, it.score)).collect();
+        (Self { by_words: search, scores, high }, hits)
+    }
+
+    /// The score of a document beside the best one's.
+    fn share(&self, slot: Slot) -> f32 {
+        if self.high <= 0.0 {
+            return 0.0;
+        }
+        let known = self.scores.get(&slot).copied();
+        known.unwrap_or_else(|| self.by_words.score(0, slot)) / self.high
+    }
+}
+
+fn part<'a>(
+    slots: &'a Slots,
+    index: &'a TextIndex,
+    filter: Option<waypost_ranking::Filter<'a>>,
+) -> [TextPart<'a>; 1] {
+    [TextPart { slots, index, filter }]
+}
+
+/// What a query finds, in no order. `now` is in seconds since 1970.
+pub(crate) fn candidates(
+    index: &Index,
+    ask: &Ask<'_>,
+    weights: &Weights,
+    now: i64,
+) -> Vec<Candidate> {
+    let all = ask.wants_all();
+    let wants_file = |slot: Slot| index.file(slot).is_some_and(|it| ask.wants_file(it));
+    let wants_chunk = |slot: Slot| {
+        index.chunk(slot).is_some_and(|it| ask.wants_kind(it.kind) && wants_file(it.file))
+    };
+    let of_files =
+        |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
+    let parts = [Words::Body, Words::Headers, Words::Path, Words::Subjects].map(of_files);
+    let [(body, a), (headers, b), (path, c), (subjects, d)] =
+        parts.each_ref().map(|it| Search::new(it, ask, weights.bm25, FILES));
+    let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
+    let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
+    let (chunks, chunk_hits) = Search::new(&chunk_parts, ask, weights.bm25, CHUNKS);
+    let nearest = nearest(index, ask, filter);
+    let nearest_high = nearest.iter().map(|it| it.1).fold(0.0, f32::max);
+
+    // Which files, and which of their chunks.
+    let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
+    for hit in a.iter().chain(&b).chain(&c).chain(&d) {
+        of_file.entry(hit.slot).or_default();
+    }
+    for slot in chunk_hits.iter().map(|it| it.slot).chain(nearest.iter().map(|it| it.0)) {
+        if let Some(chunk) = index.chunk(slot) {
+            let known = of_file.entry(chunk.file).or_default();
+            if known.len() < CHUNKS_OF_FILE && !known.contains(&slot) {
+                known.push(slot);
+            }
+        }
+    }
+    let meaning: HashMap<Slot, f32> = nearest.into_iter().collect();
+    let files: Vec<(Slot, &FileFact)> =
+        of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
+    let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
+
+    let mut found = Vec::new();
+    for (slot, file) in files {
+        let signals = Signals {
+            body: body.share(slot),
+            headers: headers.share(slot),
+            path: path.share(slot),
+            subjects: subjects.share(slot),
+            frecency: if frecency_high > 0.0 { file.frecency.ln_1p() / frecency_high } else { 0.0 },
+            named: match ask.names_file(&file.path) {
+                Named::Yes => 1.0,
+                Named::Perhaps => weights.perhaps,
+                Named::No => 0.0,
+            },
+        };
+        let mut of_file = of_file.remove(&slot).unwrap_or_default();
+        of_file.extend(leading(index, ask, file, &of_file));
+        for slot in of_file {
+            let Some(chunk) = index.chunk(slot) else { continue };
+            let words = chunks.share(slot);
+            let near = meaning.get(&slot).map_or(0.0, |it| it / nearest_high);
+            let (sum, why) = sum(weights, &signals, words, near, ask.names_chunk(chunk));
+            let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
+            let score = sum * ask.weight(chunk.kind, weights) * lowering;
+            found.extend(Candidate::of_chunk(index, slot, score, why));
+        }
+    }
+    found
+}
+
+/// The chunks that stand for a file whose words are found and none of whose chunks is: its first
+/// one, and those that the query names.
+fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec<Slot> {
+    let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.wants_kind(it.kind));
+    let named = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it));
+    let first = file.chunks.iter().copied().find(wanted).filter(|_| known.is_empty());
+    let named = file.chunks.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
+    let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
+    leading.dedup();
+    leading
+}
+
+/// The chunks whose vectors are nearest to the query's, with their nearness.
+fn nearest(
+    index: &Index,
+    ask: &Ask<'_>,
+    filter: Option<waypost_ranking::Filter<'_>>,
+) -> Vec<(Slot, f32)> {
+    let (Some(vectors), Some(query)) = (&index.vectors, &ask.query.vector) else {
+        return Vec::new();
+    };
+    let parts = [VectorPart { slots: &index.chunks, index: vectors, filter }];
+    // A query whose vector is of another model is answered by words alone.
+    let Ok(search) = VectorSearch::new(&parts, query) else { return Vec::new() };
+    let hits = search.top(CHUNKS).hits;
+    hits.into_iter().map(|it| (it.slot, it.score.max(0.0))).collect()
+}
+
+/// The weighted sum of the signals, and what spoke for it, the strongest first.
+fn sum(
+    weights: &Weights,
+    signals: &Signals,
+    words: f32,
+    near: f32,
+    named: bool,
+) -> (f32, Vec<Reason>) {
+    let named = if named { 1.0 } else { signals.named };
+    let mut shares = [
+        (Reason::Named, weights.named * named),
+        (Reason::Words, weights.body * signals.body),
+        (Reason::Header, weights.headers * signals.headers + weights.chunk * words),
+        (Reason::Path, weights.path * signals.path),
+        (Reason::Commits, weights.subjects * signals.subjects),
+        (Reason::Active, weights.frecency * signals.frecency),
+        (Reason::Meaning, weights.meaning * near),
+    ];
+    let sum: f32 = shares.iter().map(|it| it.1).sum();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let why = shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect();
+    (sum, why)
+}
+
+/// What a score is multiplied with for where the item is, how old, and whether it holds.
+pub(super) fn lowering(
+    index: &Index,
+    ask: &Ask<'_>,
+    file: &FileFact,
+    chunk: &ChunkFact,
+    named: bool,
+    now: i64,
+) -> f32 {
+    let prior = file.flags.prior;
+    let mut lowering = 1.0;
+    if prior.test && !ask.is_about_tests() && !named {
+        lowering *= 0.4;
+    }
+    if prior.generated {
+        lowering *= 0.3;
+    }
+    if prior.archived && !named {
+        lowering *= 0.5;
+    }
+    if !named {
+        lowering *= match file.holds {
+            _ if index.is_replaced(file) => 0.5,
+            Holds::Yes | Holds::Accepted => 1.0,
+            Holds::Draft => 0.9,
+            Holds::No => 0.5,
+        };
+    }
+    lowering * freshness(ask, file, chunk, now)
+}
+
+/// Journals age; of documents that are alike the newer comes first; code does not age.
+fn freshness(ask: &Ask<'_>, file: &FileFact, chunk: &ChunkFact, now: i64) -> f32 {
+    let (low, half_life) = match chunk.kind.source() {
+        Source::Journal => (0.6, ask.task.half_life_days()),
+        Source::Knowledge => (0.92, 365.0),
+        Source::Code => return 1.0,
+    };
+    let age = (now - date(file, chunk)).max(0) as f32 / SECONDS_PER_DAY;
+    low + (1.0 - low) * 0.5f32.powf(age / half_life)
+}
+
+/// The date of an item: its own, its document's, its last commit's, its file's.
+pub(crate) fn date(file: &FileFact, chunk: &ChunkFact) -> i64 {
+    let written = file.stat.modified_ns.div_euclid(1_000_000_000);
+    chunk.date.or(file.date).or(file.changed_at).unwrap_or(written)
+}

@@ -1,0 +1,221 @@
+//! What matters when nothing is asked: what was worked on last, what is written about it, and where
+//! the project is explained.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use waypost_ranking::Slot;
+
+use super::ask::Ask;
+use super::candidates::{Candidate, date, lowering};
+use super::commits::Commits;
+use crate::index::{FileFact, Holds, Index};
+use crate::{Kind, Reason, Source, TaskType};
+
+const SECONDS_PER_DAY: i64 = 86_400;
+/// Entries of journals that are shown: those of five days, or the newest five.
+const ENTRIES: usize = 5;
+const ENTRY_DAYS: i64 = 5;
+/// Files that were all written within two minutes tell nothing by their times.
+const SPREAD_SECONDS: i64 = 120;
+
+/// What is so at the moment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Now<'a> {
+    /// In seconds since 1970.
+    pub(crate) time: i64,
+    /// Paths that are not committed.
+    pub(crate) changed: &'a [String],
+    pub(crate) commits: Option<&'a Commits>,
+}
+
+/// One of the lanes: what it has, the best first, and how many of each round it gives.
+struct Lane {
+    items: Vec<Candidate>,
+    each_round: usize,
+}
+
+/// What is answered to an empty query, in order: a few of each lane by turns.
+pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate> {
+    let wanted: Vec<(Slot, &FileFact)> =
+        index.files().filter(|(_, file)| ask.wants_file(file)).collect();
+    let items = ask.query.max_items;
+    let each = |code, spec, content, strategy, general| match ask.task {
+        TaskType::Code => code,
+        TaskType::Spec => spec,
+        TaskType::Content => content,
+        TaskType::Strategy => strategy,
+        TaskType::General => general,
+    };
+    let lane = |items, each_round| Lane { items, each_round };
+    let mut lanes = [
+        lane(instructions(index, ask, &wanted, (items / 10).max(1)), 1),
+        lane(uncommitted(index, ask, now.changed), each(4, 2, 3, 2, 4)),
+        lane(entries(index, ask, &wanted, now), each(1, 1, 2, 4, 1)),
+        lane(active(index, ask, &wanted, now.time), each(8, 4, 4, 3, 8)),
+        lane(central(index, ask, &wanted), each(1, 4, 4, 3, 1)),
+    ];
+    let mut taken = HashSet::new();
+    let mut order = Vec::new();
+    while order.len() < 2 * items {
+        let before = order.len();
+        for lane in &mut lanes {
+            let mut left = lane.each_round;
+            while left > 0 && !lane.items.is_empty() {
+                let candidate = lane.items.remove(0);
+                if taken.insert(candidate.what) {
+                    order.push(candidate);
+                    left -= 1;
+                }
+            }
+        }
+        if order.len() == before {
+            break;
+        }
+    }
+    // The order is made; the scores only have to say it.
+    for (place, candidate) in order.iter_mut().enumerate() {
+        candidate.score = 1.0 / (1.0 + 0.02 * place as f32);
+    }
+    order
+}
+
+/// The first chunk of a file that may be in the answer.
+fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<Candidate> {
+    let wanted = |slot: &&Slot| index.chunk(**slot).is_some_and(|it| ask.wants_kind(it.kind));
+    let slot = file.chunks.iter().find(wanted)?;
+    Candidate::of_chunk(index, *slot, 0.0, vec![why])
+}
+
+/// The instructions that are nearest to the project's root.
+fn instructions(
+    index: &Index,
+    ask: &Ask<'_>,
+    files: &[(Slot, &FileFact)],
+    items_max: usize,
+) -> Vec<Candidate> {
+    let instructions = files.iter().filter(|it| it.1.kind == Kind::Instructions);
+    let nearest = instructions.min_by_key(|it| (it.1.path.matches('/').count(), &it.1.path));
+    let chunks = nearest.map_or(&[][..], |it| &it.1.chunks);
+    let wanted =
+        chunks.iter().filter(|it| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind)));
+    let why = vec![Reason::Instructions];
+    wanted
+        .take(items_max)
+        .filter_map(|it| Candidate::of_chunk(index, *it, 0.0, why.clone()))
+        .collect()
+}
+
+/// What is not committed, the newest first.
+fn uncommitted(index: &Index, ask: &Ask<'_>, changed: &[String]) -> Vec<Candidate> {
+    let files = changed.iter().filter_map(|path| index.file(index.slot(path)?));
+    let mut files: Vec<&FileFact> = files.filter(|it| ask.wants_file(it)).collect();
+    files.sort_by_key(|it| (Reverse(it.stat.modified_ns), it.path.clone()));
+    files.into_iter().filter_map(|it| first(index, ask, it, Reason::Uncommitted)).collect()
+}
+
+/// The newest entries of journals, and the newest commits.
+fn entries(
+    index: &Index,
+    ask: &Ask<'_>,
+    files: &[(Slot, &FileFact)],
+    now: Now<'_>,
+) -> Vec<Candidate> {
+    let mut entries: Vec<(i64, Candidate)> = Vec::new();
+    for (_, file) in files.iter().filter(|it| it.1.kind.source() == Source::Journal) {
+        for slot in &file.chunks {
+            let Some(chunk) = index.chunk(*slot).filter(|it| ask.wants_kind(it.kind)) else {
+                continue;
+            };
+            let why = vec![Reason::Recent];
+            let candidate = Candidate::of_chunk(index, *slot, 0.0, why);
+            entries.extend(candidate.map(|it| (date(file, chunk), it)));
+        }
+    }
+    // The newest first; of one day the first in its file.
+    entries.sort_by(|a, b| {
+        let place = |it: &(i64, Candidate)| (Reverse(it.0), it.1.path.clone(), it.1.line);
+        place(a).cmp(&place(b))
+    });
+    let since = now.time - ENTRY_DAYS * SECONDS_PER_DAY;
+    let recent = entries.iter().filter(|it| it.0 >= since).count();
+    entries.truncate(recent.clamp(ENTRIES, 2 * ENTRIES));
+    let mut entries: Vec<Candidate> = entries.into_iter().map(|it| it.1).collect();
+    if let Some(commits) = now.commits.filter(|_| ask.wants_kind(Kind::Commit)) {
+        let newest = commits.newest().take(ENTRIES);
+        let newest = newest.map(|it| Commits::candidate(it.0, 0.0, vec![Reason::Recent]));
+        // By turns: a change log must not keep the commits out, nor the reverse.
+        let mut newest = newest.collect::<Vec<_>>().into_iter();
+        let mut mixed = Vec::new();
+        for entry in entries {
+            mixed.push(entry);
+            mixed.extend(newest.next());
+        }
+        mixed.extend(newest);
+        entries = mixed;
+    }
+    entries
+}
+
+/// Files that are changed often and lately; without a history those that were written last.
+fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -> Vec<Candidate> {
+    let has_history = files.iter().any(|it| it.1.frecency > 0.0);
+    let times = || files.iter().map(|it| it.1.stat.modified_ns / 1_000_000_000);
+    let (newest, oldest) = (times().max().unwrap_or(0), times().min().unwrap_or(0));
+    if !has_history && newest - oldest <= SPREAD_SECONDS {
+        return Vec::new();
+    }
+    let mut active: Vec<Candidate> = files
+        .iter()
+        .filter(|it| !has_history || it.1.frecency > 0.0)
+        .filter_map(|(_, file)| {
+            let mut candidate = first(index, ask, file, Reason::Active)?;
+            let chunk = file.chunks.iter().find_map(|it| index.chunk(*it))?;
+            let lowering = lowering(index, ask, file, chunk, false, now);
+            candidate.score = ask.task.weight(chunk.kind)
+                * lowering
+                * if has_history {
+                    file.frecency
+                } else {
+                    let age = (newest - file.stat.modified_ns / 1_000_000_000) as f32;
+                    0.5f32.powf(age / (7 * SECONDS_PER_DAY) as f32)
+                };
+            Some(candidate)
+        })
+        .collect();
+    active.sort_unstable_by(Candidate::by_rank);
+    active.truncate(2 * ask.query.max_items);
+    active
+}
+
+/// Where the project is explained: what others refer to, decisions that hold, the first pages; then
+/// the code with the most definitions.
+fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Candidate> {
+    let mut central: Vec<Candidate> = files
+        .iter()
+        .filter_map(|(_, file)| {
+            let depth = file.path.matches('/').count() as f32;
+            let linked = (index.linked(file) as f32).ln_1p();
+            let worth = match file.kind {
+                Kind::Readme => 2.0,
+                Kind::Spec | Kind::Strategy => 1.5,
+                Kind::Decision if file.holds == Holds::Accepted => 1.0,
+                Kind::Decision if file.holds == Holds::Yes => 0.8,
+                Kind::Guide => 0.6,
+                Kind::Module => 0.1 * (file.chunks.len() as f32).ln_1p(),
+                _ => 0.3,
+            };
+            let fits = ask.task.weight(file.kind);
+            let lowered = file.flags.prior.test || file.flags.prior.archived;
+            if lowered || file.holds == Holds::No || index.is_replaced(file) {
+                return None;
+            }
+            let mut candidate = first(index, ask, file, Reason::Central)?;
+            candidate.score = (worth + 0.5 * linked) * fits / (1.0 + 0.5 * depth);
+            Some(candidate)
+        })
+        .collect();
+    central.sort_unstable_by(Candidate::by_rank);
+    central.truncate(2 * ask.query.max_items);
+    central
+}

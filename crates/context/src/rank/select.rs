@@ -1,0 +1,347 @@
+//! Which candidates are answered, in which order: the best first, but not three times the same.
+
+use std::collections::{HashMap, HashSet};
+
+use super::candidates::{Candidate, What};
+use super::weights::Weights;
+use crate::{Source, TaskType};
+
+/// Words in a row that are compared.
+const SHINGLE: usize = 5;
+/// From here on two texts say the same.
+const SAME: f32 = 0.8;
+/// What comes so near to the best counts for the share of its source.
+const NEAR: f32 = 0.3;
+
+/// Chooses among candidates, one after the other.
+#[derive(Debug)]
+pub(crate) struct Selection<'a> {
+    weights: &'a Weights,
+    task: TaskType,
+    pool: Vec<Entry>,
+    top: f32,
+    items_max: usize,
+    chosen: Vec<Chosen>,
+    of_file: HashMap<u32, usize>,
+    of_source: HashMap<Source, usize>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    candidate: Candidate,
+    /// Whether it may still be chosen.
+    open: bool,
+    /// Its text, as far as it matters here, once it has been read.
+    text: Option<Text>,
+    /// How much it is like what was chosen, and with how many it was compared.
+    alike: f32,
+    compared: usize,
+}
+
+/// What texts are compared by.
+#[derive(Debug, Clone)]
+struct Text {
+    shingles: HashSet<u64>,
+    mirror: String,
+}
+
+#[derive(Debug)]
+struct Chosen {
+    text: Text,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Read the text of this one, and tell it by [`Selection::read`] or [`Selection::drop`].
+    Read(usize),
+    /// This one is the next item.
+    Item(usize),
+    End,
+}
+
+impl<'a> Selection<'a> {
+    pub(crate) fn new(
+        mut candidates: Vec<Candidate>,
+        weights: &'a Weights,
+        task: TaskType,
+        items_max: usize,
+    ) -> Self {
+        candidates.sort_unstable_by(Candidate::by_rank);
+        let top = candidates.first().map_or(0.0, |it| it.score);
+        let entry =
+            |candidate| Entry { candidate, open: true, text: None, alike: 0.0, compared: 0 };
+        Self {
+            weights,
+            task,
+            pool: candidates.into_iter().map(entry).collect(),
+            top,
+            items_max,
+            chosen: Vec::new(),
+            of_file: HashMap::new(),
+            of_source: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn candidate(&self, at: usize) -> Option<&Candidate> {
+        self.pool.get(at).map(|it| &it.candidate)
+    }
+
+    /// What a candidate is worth now, 0 to 1.
+    pub(crate) fn worth(&self, at: usize) -> f32 {
+        let worth = self.pool.get(at).map_or(0.0, |it| self.worth_of(it));
+        if self.top > 0.0 { worth / self.top } else { 0.0 }
+    }
+
+    fn worth_of(&self, entry: &Entry) -> f32 {
+        let before = match entry.candidate.what {
+            What::Chunk(file, _) => self.of_file.get(&file).copied().unwrap_or(0),
+            What::Commit(_) => 0,
+        };
+        let unlike = if entry.alike >= SAME { 0.5 } else { 1.0 - self.weights.alike * entry.alike };
+        entry.candidate.score * self.weights.same_file.powi(before as i32) * unlike
+    }
+
+    /// What is to be done next.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            if self.chosen.len() == self.items_max {
+                return Next::End;
+            }
+            let lacking = self.lacking();
+            let mut best: Option<(usize, f32)> = None;
+            for (at, entry) in self.pool.iter().enumerate() {
+                let source = entry.candidate.kind.source();
+                let allowed = lacking.is_empty()
+                    || (lacking.contains(&source) && entry.candidate.score >= NEAR * self.top);
+                if !entry.open || !allowed {
+                    continue;
+                }
+                // It is never worth more than its score, and the pool is in order of scores.
+                if best.is_some_and(|(_, worth)| entry.candidate.score < worth) {
+                    break;
+                }
+                let worth = self.worth_of(entry);
+                if best.is_none_or(|(_, best)| worth > best) {
+                    best = Some((at, worth));
+                }
+            }
+            let Some((at, _)) = best else { return Next::End };
+            let Some(text) = &self.pool[at].text else { return Next::Read(at) };
+            let new = &self.chosen[self.pool[at].compared..];
+            if new.is_empty() {
+                return Next::Item(at);
+            }
+            let alike = new.iter().map(|it| alike(&it.text, text)).fold(0.0, f32::max);
+            let entry = &mut self.pool[at];
+            entry.alike = entry.alike.max(alike);
+            entry.compared = self.chosen.len();
+        }
+    }
+
+    /// The sources that must have all places that are left, so that they get their share.
+    fn lacking(&self) -> Vec<Source> {
+        let left = self.items_max - self.chosen.len();
+        let mut lacking = Vec::new();
+        let mut places = 0;
+        for &(source, share) in self.task.floors() {
+            let floor = (share * self.items_max as f32) as usize;
+            let missing = floor.saturating_sub(self.of_source.get(&source).copied().unwrap_or(0));
+            if missing == 0 {
+                continue;
+            }
+            let near = |it: &&Entry| {
+                it.open
+                    && it.candidate.kind.source() == source
+                    && it.candidate.score >= NEAR * self.top
+            };
+            let there = self.pool.iter().filter(near).take(missing).count();
+            if there > 0 {
+                lacking.push(source);
+                places += there;
+            }
+        }
+        if places >= left { lacking } else { Vec::new() }
+    }
+
+    /// Tells the text of a candidate.
+    pub(crate) fn read(&mut self, at: usize, content: &str) {
+        let Some(entry) = self.pool.get_mut(at) else { return };
+        let mirror = mirror(&entry.candidate.path);
+        entry.text = Some(Text { shingles: shingles(content), mirror });
+    }
+
+    /// Leaves a candidate out.
+    pub(crate) fn drop(&mut self, at: usize) {
+        if let Some(entry) = self.pool.get_mut(at) {
+            entry.open = false;
+        }
+    }
+
+    /// Takes a candidate.
+    pub(crate) fn choose(&mut self, at: usize) {
+        let Some(entry) = self.pool.get_mut(at) else { return };
+        entry.open = false;
+        let Some(text) = entry.text.clone() else { return };
+        self.chosen.push(Chosen { text });
+        *self.of_source.entry(entry.candidate.kind.source()).or_default() += 1;
+        if let What::Chunk(file, _) = entry.candidate.what {
+            let count = self.of_file.entry(file).or_default();
+            *count += 1;
+            if *count >= self.weights.per_file_max {
+                for entry in &mut self.pool {
+                    let is_same = matches!(entry.candidate.what, What::Chunk(it, _) if it == file);
+                    entry.open &= !is_same;
+                }
+            }
+        }
+    }
+}
+
+/// How much two texts are alike, 0 to 1: the share of their five-word runs that both have. The
+/// same page of two languages counts as nearly the same.
+fn alike(a: &Text, b: &Text) -> f32 {
+    if !a.mirror.is_empty() && a.mirror == b.mirror {
+        return 0.9;
+    }
+    let both = a.shingles.intersection(&b.shingles).count();
+    let all = a.shingles.len() + b.shingles.len() - both;
+    if all == 0 { 0.0 } else { both as f32 / all as f32 }
+}
+
+fn shingles(content: &str) -> HashSet<u64> {
+    let words: Vec<u64> = content
+        .split(|it: char| !it.is_alphanumeric())
+        .filter(|it| !it.is_empty())
+        .map(|it| it.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+        .collect();
+    let run = |it: &[u64]| {
+        it.iter().fold(0u64, |all, word| (all ^ word).wrapping_mul(PRIME).rotate_left(17))
+    };
+    if words.len() < SHINGLE {
+        return if words.is_empty() { HashSet::new() } else { HashSet::from([run(&words)]) };
+    }
+    words.windows(SHINGLE).map(run).collect()
+}
+
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// FNV-1a, without regard to case.
+fn mix(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME)
+}
+
+/// A path without the folder that says which language it is in; empty if none does.
+fn mirror(path: &str) -> String {
+    let is_language = |it: &str| {
+        let (language, region) = it.split_once(['-', '_']).unwrap_or((it, "XX"));
+        language.len() == 2
+            && region.len() == 2
+            && LANGUAGES.contains(&language)
+            && region.chars().all(|it| it.is_ascii_alphabetic())
+    };
+    let parts: Vec<&str> = path.split('/').collect();
+    let at = parts.iter().rev().skip(1).position(|it| is_language(it));
+    at.map_or_else(String::new, |at| {
+        let at = parts.len() - 2 - at;
+        let rest = parts.iter().enumerate().filter(|it| it.0 != at).map(|it| *it.1);
+        rest.collect::<Vec<_>>().join("/")
+    })
+}
+
+/// The languages that documents are translated to most.
+const LANGUAGES: &[&str] = &[
+    "ar", "az", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id",
+    "it", "ja", "ko", "nl", "no", "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "ur", "vi", "zh",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    fn candidate(file: u32, chunk: u32, kind: Kind, score: f32) -> Candidate {
+        let path = format!("f{file}").into();
+        Candidate {
+            what: What::Chunk(file, chunk),
+            kind,
+            path,
+            line: chunk,
+            score,
+            why: Vec::new(),
+        }
+    }
+
+    /// The files in the order of their choice; a file's text is of its own unless `text` says so.
+    fn chosen(
+        candidates: Vec<Candidate>,
+        task: TaskType,
+        items_max: usize,
+        text: &dyn Fn(u32) -> String,
+    ) -> Vec<u32> {
+        let weights = Weights::default();
+        let mut selection = Selection::new(candidates, &weights, task, items_max);
+        let mut files = Vec::new();
+        loop {
+            match selection.next() {
+                Next::End => return files,
+                Next::Read(at) => {
+                    let What::Chunk(file, _) = selection.pool[at].candidate.what else { continue };
+                    selection.read(at, &text(file));
+                }
+                Next::Item(at) => {
+                    let What::Chunk(file, _) = selection.pool[at].candidate.what else { continue };
+                    files.push(file);
+                    selection.choose(at);
+                }
+            }
+        }
+    }
+
+    fn own(file: u32) -> String {
+        (0..20).map(|word| format!("w{file}x{word} ")).collect()
+    }
+
+    #[test]
+    fn a_file_has_three_items_at_most_and_its_second_waits() {
+        let mut candidates: Vec<Candidate> =
+            (0..5).map(|it| candidate(1, it, Kind::Function, 1.0)).collect();
+        candidates.push(candidate(2, 9, Kind::Function, 0.9));
+        let files = chosen(candidates, TaskType::General, 10, &own);
+        assert_eq!(files, [1, 2, 1, 1]);
+    }
+
+    #[test]
+    fn what_says_the_same_comes_later() {
+        let same = |file: u32| own(file.min(2));
+        let candidates = vec![
+            candidate(2, 1, Kind::Guide, 1.0),
+            candidate(3, 2, Kind::Guide, 0.9),
+            candidate(1, 3, Kind::Guide, 0.6),
+        ];
+        assert_eq!(chosen(candidates.clone(), TaskType::General, 3, &same), [2, 1, 3]);
+        assert_eq!(chosen(candidates, TaskType::General, 3, &own), [2, 3, 1]);
+    }
+
+    #[test]
+    fn each_source_has_its_share_if_it_comes_near() {
+        let mut candidates: Vec<Candidate> =
+            (0..20).map(|it| candidate(it, it, Kind::Guide, 1.0)).collect();
+        candidates.extend((20..30).map(|it| candidate(it, it, Kind::Function, 0.4)));
+        candidates.extend((30..40).map(|it| candidate(it, it, Kind::Function, 0.2)));
+        let is_code = |it: &&u32| **it >= 20;
+        let files = chosen(candidates.clone(), TaskType::Code, 10, &own);
+        assert_eq!(files.iter().filter(is_code).count(), 5);
+        assert!(files.iter().take(5).all(|it| *it < 20), "{files:?}");
+        let files = chosen(candidates, TaskType::General, 10, &own);
+        assert_eq!(files.iter().filter(is_code).count(), 0);
+    }
+
+    #[test]
+    fn translations_of_a_page_are_alike() {
+        assert_eq!(mirror("docs/en/intro.md"), mirror("docs/pt-BR/intro.md"));
+        assert_eq!(mirror("docs/intro.md"), "");
+        assert_eq!(mirror("src/io/mod.rs"), "");
+        assert_eq!(mirror("de.md"), "");
+    }
+}

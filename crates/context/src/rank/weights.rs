@@ -1,0 +1,110 @@
+//! What counts how much.
+
+use waypost_ranking::Bm25;
+
+use crate::{Kind, Source, TaskType};
+
+/// The weights of a score. Each signal is between 0 and 1 for the best file of a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights {
+    /// The words of the whole file.
+    pub body: f32,
+    /// The words of its headers together.
+    pub headers: f32,
+    /// The words of the one chunk.
+    pub chunk: f32,
+    /// The words of the path.
+    pub path: f32,
+    /// How often and how lately the file was changed.
+    pub frecency: f32,
+    /// The words of the subjects of its commits.
+    pub subjects: f32,
+    /// The nearness of the chunk's vector.
+    pub meaning: f32,
+    /// What an exact name or path in the query adds.
+    pub named: f32,
+    /// How much of that a plain word adds that is the name of a file.
+    pub perhaps: f32,
+    /// What a document is multiplied with where no task is named and the query does not speak of
+    /// documentation, and code where it does.
+    pub other: f32,
+    /// The parameters of BM25.
+    pub bm25: Bm25,
+    /// What the second and each further item of a file is multiplied with, once more each.
+    pub same_file: f32,
+    /// How much an item loses at most for being like one before it.
+    pub alike: f32,
+    /// Items of one file at most.
+    pub per_file_max: usize,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self {
+            body: 1.0,
+            headers: 1.0,
+            chunk: 0.5,
+            path: 0.5,
+            frecency: 0.6,
+            subjects: 0.6,
+            meaning: 0.6,
+            named: 1.0,
+            perhaps: 0.3,
+            other: 0.85,
+            bm25: Bm25::default(),
+            same_file: 0.7,
+            alike: 0.25,
+            per_file_max: 3,
+        }
+    }
+}
+
+impl TaskType {
+    /// What an item of a kind is multiplied with. Nothing is shut out: a task that was named wrongly
+    /// costs little.
+    pub(crate) fn weight(self, kind: Kind) -> f32 {
+        use Kind as K;
+        let of = |code: f32, spec: f32, content: f32, strategy: f32, general: f32| match self {
+            Self::Code => code,
+            Self::Spec => spec,
+            Self::Content => content,
+            Self::Strategy => strategy,
+            Self::General => general,
+        };
+        match kind {
+            K::Module => of(1.0, 0.9, 0.7, 0.7, 1.0),
+            K::Type => of(1.0, 0.9, 0.65, 0.6, 1.0),
+            K::Function | K::Value | K::Macro => of(1.0, 0.7, 0.6, 0.6, 0.9),
+            K::Instructions => of(1.0, 0.9, 0.9, 0.8, 1.0),
+            K::Decision => of(0.9, 1.0, 0.7, 1.0, 1.0),
+            K::Spec => of(0.9, 1.0, 0.75, 0.85, 1.0),
+            K::Guide | K::Readme | K::Note => of(0.8, 0.85, 1.0, 0.85, 1.0),
+            K::Content => of(0.6, 0.65, 1.0, 0.8, 1.0),
+            K::Strategy => of(0.6, 0.85, 0.9, 1.0, 1.0),
+            K::Daily | K::Worklog => of(0.8, 0.8, 0.85, 1.0, 1.0),
+            K::Changelog | K::Commit => of(0.75, 0.7, 0.85, 0.9, 1.0),
+        }
+    }
+
+    /// After how many days a journal's entry is worth half of what ages.
+    pub(crate) fn half_life_days(self) -> f32 {
+        match self {
+            Self::Code => 14.0,
+            Self::Spec => 60.0,
+            Self::Content | Self::General => 30.0,
+            Self::Strategy => 45.0,
+        }
+    }
+
+    /// The share of an answer that each source has at least, if it has something that comes near
+    /// the best.
+    pub(crate) fn floors(self) -> &'static [(Source, f32)] {
+        match self {
+            Self::Code => &[(Source::Code, 0.5), (Source::Knowledge, 0.15)],
+            Self::Spec => &[(Source::Knowledge, 0.5), (Source::Code, 0.15)],
+            Self::Content => &[(Source::Knowledge, 0.6)],
+            Self::Strategy => &[(Source::Knowledge, 0.45), (Source::Journal, 0.25)],
+            Self::General => &[],
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Small things about texts.
+
+use sha2::{Digest, Sha256};
+
+/// The longest start of a text that has at most so many bytes.
+pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// What a content is known by.
+pub(crate) fn hash(bytes: &[u8]) -> [u8; 16] {
+    Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
+}
+
+/// The same in eight bytes, where a collision costs little.
+pub(crate) fn short_hash(bytes: &[u8]) -> u64 {
+    hash(bytes).first_chunk().copied().map_or(0, u64::from_le_bytes)
+}
+
+/// What titles and contents take, a token being four bytes.
+pub(crate) fn tokens(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,9 @@
+//! A context over projects that the tests make.
+
+mod cases;
+mod faults;
+mod fixture;
+mod fresh;
+mod saved;
+mod vectors;
+mod world;

@@ -1,0 +1,119 @@
+//! Vectors of a model: made in the background, used again, never mixed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use waypost_context::{Embedder, Options, Query};
+
+use crate::world::{NOW, World};
+
+/// A model that knows which texts speak of fruit, and counts what it is asked.
+fn fruit(name: &str, asked: &Arc<AtomicU64>) -> Embedder {
+    let asked = Arc::clone(asked);
+    let embed = move |texts: &[&str]| {
+        asked.fetch_add(texts.len() as u64, Ordering::Relaxed);
+        let vector = |it: &&str| {
+            if it.contains("poison") {
+                return Err("poison is refused".to_owned());
+            }
+            let fruit =
+                ["apple", "pear", "plum"].iter().any(|word| it.to_lowercase().contains(word));
+            Ok(if fruit { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
+        };
+        texts.iter().map(vector).collect()
+    };
+    Embedder { fingerprint: name.to_owned(), dimensions: 2, embed: Arc::new(embed) }
+}
+
+fn world(asked: &Arc<AtomicU64>) -> World {
+    let options = Options { git: false, embedder: Some(fruit("one", asked)), ..Options::default() };
+    let world = World::with(options);
+    world.write("docs/apple.md", "# Apple\n\nGrows on trees.\n");
+    world.write("docs/plum.md", "# Plum\n\nSweet and blue.\n");
+    world.write("docs/stone.md", "# Stone\n\nLies in rivers.\n");
+    world.scan();
+    world
+}
+
+fn meaning(world: &World) -> Vec<String> {
+    let query = Query { vector: Some(vec![1.0, 0.1]), ..Query::new("quince") };
+    let mut paths: Vec<String> = world.ask(&query).items.into_iter().map(|it| it.path).collect();
+    paths.truncate(2);
+    paths.sort();
+    paths
+}
+
+#[test]
+fn meaning_finds_what_words_do_not() {
+    let asked = Arc::default();
+    let world = world(&asked);
+    assert!(meaning(&world).is_empty());
+    let progress = world.context().embed_pending(2).unwrap();
+    assert_eq!((progress.embedded, progress.pending), (2, 1));
+    assert_eq!(world.context().embed_pending(100).unwrap().pending, 0);
+    assert_eq!(meaning(&world), ["docs/apple.md", "docs/plum.md"]);
+    assert_eq!(world.context().status().vectors, 3);
+}
+
+#[test]
+fn a_file_that_moves_and_an_index_that_opens_again_keep_their_vectors() {
+    let asked: Arc<AtomicU64> = Arc::default();
+    let mut world = world(&asked);
+    world.context().embed_pending(100).unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    world.rename("docs/plum.md", "fruit/plum.md");
+    world.scan();
+    world.context().embed_pending(100).unwrap();
+    assert_eq!(meaning(&world), ["docs/apple.md", "fruit/plum.md"]);
+    world.close();
+    world.open();
+    world.context().embed_pending(100).unwrap();
+    assert_eq!(meaning(&world), ["docs/apple.md", "fruit/plum.md"]);
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "nothing was embedded twice");
+}
+
+#[test]
+fn another_model_makes_vectors_of_its_own() {
+    let asked: Arc<AtomicU64> = Arc::default();
+    let world = world(&asked);
+    world.context().embed_pending(100).unwrap();
+    world.context().set_embedder(Some(fruit("two", &asked))).unwrap();
+    assert!(meaning(&world).is_empty());
+    world.context().embed_pending(100).unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 6);
+    assert_eq!(meaning(&world).len(), 2);
+    world.context().set_embedder(None).unwrap();
+    assert!(meaning(&world).is_empty());
+}
+
+#[test]
+fn a_text_that_the_model_refuses_does_not_stop_the_others() {
+    let asked = Arc::default();
+    let world = world(&asked);
+    world.write("docs/bad.md", "# Poison\n\nThis is poison.\n");
+    world.scan();
+    let progress = world.context().embed_pending(100).unwrap();
+    assert_eq!((progress.embedded, progress.failed, progress.pending), (3, 1, 0));
+    assert_eq!(progress.last_error.as_deref(), Some("poison is refused"));
+    world.context().update(&[], NOW).unwrap();
+    assert_eq!(world.context().embed_pending(100).unwrap().failed, 0, "not tried again");
+}
+
+#[test]
+fn no_more_vectors_than_allowed() {
+    let asked = Arc::default();
+    let options = Options {
+        git: false,
+        embedder: Some(fruit("one", &asked)),
+        vectors_max: 2,
+        ..Options::default()
+    };
+    let world = World::with(options);
+    world.write("docs/apple.md", "# Apple\n\nGrows on trees.\n");
+    world.write("docs/plum.md", "# Plum\n\nSweet and blue.\n");
+    world.write("src/stone.rs", "/// Lies in rivers.\nfn stone() {}\n");
+    world.scan();
+    assert_eq!(world.context().embed_pending(100).unwrap().pending, 0);
+    assert_eq!(world.context().status().vectors, 2);
+    assert_eq!(meaning(&world), ["docs/apple.md", "docs/plum.md"], "documents come first");
+}

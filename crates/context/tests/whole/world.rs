@@ -1,0 +1,100 @@
+//! A project in a temporary folder, and its context.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use waypost_context::{Answer, Context, Item, Options, Query, ScanReport, TaskType};
+
+/// 20 February 2026, noon.
+pub(crate) const NOW: i64 = 1_771_588_800;
+
+pub(crate) struct World {
+    folder: TempDir,
+    context: Option<Context>,
+    options: Options,
+}
+
+impl World {
+    /// An empty project.
+    pub(crate) fn new() -> Self {
+        Self::with(Options { git: false, ..Options::default() })
+    }
+
+    pub(crate) fn with(options: Options) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("project")).unwrap();
+        let mut world = Self { folder, context: None, options };
+        world.open();
+        world
+    }
+
+    pub(crate) fn open(&mut self) {
+        let context = Context::open(&self.root(), &self.data(), self.options.clone());
+        self.context = Some(context.unwrap());
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.context.take().unwrap().close().unwrap();
+    }
+
+    /// Ends without closing, as a process that is killed.
+    pub(crate) fn abandon(&mut self) {
+        drop(self.context.take());
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        self.context.as_ref().unwrap()
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    /// Where the index is kept.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.root().join(path), text);
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.root().join(path)).unwrap();
+    }
+
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        let to = self.root().join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(self.root().join(from), to).unwrap();
+    }
+
+    pub(crate) fn scan(&self) -> ScanReport {
+        self.context().scan(NOW, &|| false).unwrap()
+    }
+
+    pub(crate) fn ask(&self, query: &Query) -> Answer {
+        self.context().query(query, NOW).unwrap()
+    }
+
+    pub(crate) fn items(&self, text: &str, task: TaskType) -> Vec<Item> {
+        self.ask(&Query::new(text).with_task(task)).items
+    }
+
+    /// The files of the items, each once, in order.
+    pub(crate) fn paths(&self, text: &str) -> Vec<String> {
+        let mut paths: Vec<String> = Vec::new();
+        for item in self.items(text, TaskType::General) {
+            if !paths.contains(&item.path) {
+                paths.push(item.path);
+            }
+        }
+        paths
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
