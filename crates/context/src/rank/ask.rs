@@ -18,6 +18,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) words: waypost_ranking::Query,
     /// Keys of the identifiers that it names.
     names: Vec<u64>,
+    /// The same identifiers as words, whole.
+    pub(crate) identifiers: waypost_ranking::Query,
+    /// Keys of plain words that may be names, too.
+    perhaps: Vec<u64>,
     /// Paths, or ends of paths, that it names, in lower case.
     paths: Vec<String>,
     /// Stems of files, in lower case, that it may name.
@@ -51,19 +55,25 @@ impl<'a> Ask<'a> {
             task: query.task,
             words: analyzer.query(text),
             names: Vec::new(),
+            identifiers: waypost_ranking::Query::default(),
+            perhaps: Vec::new(),
             paths: Vec::new(),
             stems: Vec::new(),
             about_tests: false,
             about_documents: false,
             globs: globs(&query.paths)?,
         };
+        let mut whole = Vec::new();
         for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
-            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)));
+            ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)), &mut whole);
         }
+        // Of an identifier the first term is all of it.
+        let first = |it: &&str| analyzer.query(it).terms().first().map(|it| (it.term.clone(), 1.0));
+        ask.identifiers = waypost_ranking::Query::new(whole.iter().filter_map(first));
         Ok(ask)
     }
 
-    fn read(&mut self, token: &str) {
+    fn read<'t>(&mut self, token: &'t str, whole: &mut Vec<&'t str>) {
         if token.len() < 2 || token.len() > 256 {
             return;
         }
@@ -81,10 +91,12 @@ impl<'a> Ask<'a> {
         for part in token.split("::").flat_map(|it| it.split(['.', '#', '/'])) {
             if is_identifier(part) {
                 self.names.push(name_key(part));
+                whole.push(part);
             }
         }
         if !is_path && lower.len() >= 3 && lower.chars().all(|it| it.is_alphanumeric() || it == '_')
         {
+            self.perhaps.push(name_key(&lower));
             self.stems.push(lower);
         }
     }
@@ -117,8 +129,14 @@ impl<'a> Ask<'a> {
         if is_identifier(own) { Named::Yes } else { Named::Perhaps }
     }
 
-    pub(crate) fn names_chunk(&self, chunk: &ChunkFact) -> bool {
-        self.names.contains(&chunk.name)
+    pub(crate) fn names_chunk(&self, chunk: &ChunkFact) -> Named {
+        if self.names.contains(&chunk.name) {
+            Named::Yes
+        } else if chunk.kind.source() == Source::Code && self.perhaps.contains(&chunk.name) {
+            Named::Perhaps
+        } else {
+            Named::No
+        }
     }
 
     /// Whether it names tests, or something that only tests would be asked for.

@@ -154,6 +154,7 @@ pub(crate) fn candidates(
     let meaning: HashMap<Slot, f32> = nearest.into_iter().collect();
     let files: Vec<(Slot, &FileFact)> =
         of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
+    let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25);
     let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
 
     let mut found = Vec::new();
@@ -164,19 +165,18 @@ pub(crate) fn candidates(
             path: path.share(slot),
             subjects: subjects.share(slot),
             frecency: if frecency_high > 0.0 { file.frecency.ln_1p() / frecency_high } else { 0.0 },
-            named: match ask.names_file(&file.path) {
-                Named::Yes => 1.0,
-                Named::Perhaps => weights.perhaps,
-                Named::No => 0.0,
-            },
+            named: sureness(ask.names_file(&file.path), weights),
         };
+        // The file has an identifier of the query, whole.
+        let inside = if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 };
         let mut of_file = of_file.remove(&slot).unwrap_or_default();
         of_file.extend(leading(index, ask, file, &of_file));
         for slot in of_file {
             let Some(chunk) = index.chunk(slot) else { continue };
             let words = chunks.share(slot);
             let near = meaning.get(&slot).map_or(0.0, |it| it / nearest_high);
-            let (sum, why) = sum(weights, &signals, words, near, ask.names_chunk(chunk));
+            let named = sureness(ask.names_chunk(chunk), weights).max(inside);
+            let (sum, why) = sum(weights, &signals, words, near, named);
             let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
             let score = sum * ask.weight(chunk.kind, weights) * lowering;
             found.extend(Candidate::of_chunk(index, slot, score, why));
@@ -185,11 +185,21 @@ pub(crate) fn candidates(
     found
 }
 
+/// How surely something is named, 0 to 1.
+fn sureness(named: Named, weights: &Weights) -> f32 {
+    match named {
+        Named::Yes => 1.0,
+        Named::Perhaps => weights.perhaps,
+        Named::No => 0.0,
+    }
+}
+
 /// The chunks that stand for a file whose words are found and none of whose chunks is: its first
 /// one, and those that the query names.
 fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec<Slot> {
     let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.wants_kind(it.kind));
-    let named = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it));
+    let named =
+        |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it) == Named::Yes);
     let first = file.chunks.iter().copied().find(wanted).filter(|_| known.is_empty());
     let named = file.chunks.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
     let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
@@ -219,9 +229,9 @@ fn sum(
     signals: &Signals,
     words: f32,
     near: f32,
-    named: bool,
+    named: f32,
 ) -> (f32, Vec<Reason>) {
-    let named = if named { 1.0 } else { signals.named };
+    let named = named.max(signals.named);
     let mut shares = [
         (Reason::Named, weights.named * named),
         (Reason::Words, weights.body * signals.body),
