@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn own(file: u32) -> String {
-        (0..20).map(|word| format!("w{file}x{word} ")).collect()
+        (0..20).map(|word| format!("w{file}x{word}")).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

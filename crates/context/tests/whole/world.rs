@@ -22,8 +22,8 @@ impl World {
     }
 
     pub(crate) fn with(options: Options) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("project")).unwrap();
+        let folder = tempfile::tempdir().expect("a test's own folder can be used");
+        fs::create_dir(folder.path().join("project")).expect("a test's own folder can be used");
         let mut world = Self { folder, context: None, options };
         world.open();
         world
@@ -31,11 +31,15 @@ impl World {
 
     pub(crate) fn open(&mut self) {
         let context = Context::open(&self.root(), &self.data(), self.options.clone());
-        self.context = Some(context.unwrap());
+        self.context = Some(context.expect("a test's own folder can be used"));
     }
 
     pub(crate) fn close(&mut self) {
-        self.context.take().unwrap().close().unwrap();
+        self.context
+            .take()
+            .expect("a test's own folder can be used")
+            .close()
+            .expect("a test's own folder can be used");
     }
 
     /// Ends without closing, as a process that is killed.
@@ -44,7 +48,7 @@ impl World {
     }
 
     pub(crate) fn context(&self) -> &Context {
-        self.context.as_ref().unwrap()
+        self.context.as_ref().expect("a test's own folder can be used")
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -61,21 +65,22 @@ impl World {
     }
 
     pub(crate) fn remove(&self, path: &str) {
-        fs::remove_file(self.root().join(path)).unwrap();
+        fs::remove_file(self.root().join(path)).expect("a test's own folder can be used");
     }
 
     pub(crate) fn rename(&self, from: &str, to: &str) {
         let to = self.root().join(to);
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::rename(self.root().join(from), to).unwrap();
+        fs::create_dir_all(to.parent().expect("a test's own folder can be used"))
+            .expect("a test's own folder can be used");
+        fs::rename(self.root().join(from), to).expect("a test's own folder can be used");
     }
 
     pub(crate) fn scan(&self) -> ScanReport {
-        self.context().scan(NOW, &|| false).unwrap()
+        self.context().scan(NOW, &|| false).expect("a test's own folder can be used")
     }
 
     pub(crate) fn ask(&self, query: &Query) -> Answer {
-        self.context().query(query, NOW).unwrap()
+        self.context().query(query, NOW).expect("a test's own folder can be used")
     }
 
     pub(crate) fn items(&self, text: &str, task: TaskType) -> Vec<Item> {
@@ -95,6 +100,7 @@ impl World {
 }
 
 fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
+    fs::create_dir_all(path.parent().expect("a test's own folder can be used"))
+        .expect("a test's own folder can be used");
+    fs::write(path, text).expect("a test's own folder can be used");
 }
