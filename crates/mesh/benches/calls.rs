@@ -1,0 +1,145 @@
+//! How long a small call takes between two processes, beside the same over zenoh alone in the same
+//! run, and what a slow listener does to it: `cargo bench -p waypost-mesh`.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a program that measures, and ends where it cannot"
+)]
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use waypost_mesh::{Mesh, Pattern, Settings};
+use zenoh::Wait as _;
+
+const CALLS: usize = 5_000;
+const WARM_UP: usize = 500;
+const WAIT: Duration = Duration::from_secs(30);
+/// The variable that makes this program the other process.
+const FOLDER: &str = "WAYPOST_MESH_BENCH_FOLDER";
+const RAW_KEY: &str = "bench/raw/echo";
+
+fn main() {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        return serve(Path::new(&folder));
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("mesh");
+    let mut server = start(&folder);
+    let mesh = Mesh::open(&Settings::new(&folder, "bench")).unwrap();
+    let raw = open_raw(&[], &[&parent.path().join("raw.sock")]);
+    let argument = json!({ "selector": "#buy" });
+    let ours = || drop(mesh.call("echo", "say", &argument, WAIT).unwrap());
+    let theirs = || {
+        let reply = raw.get(RAW_KEY).payload(r##"{"selector":"#buy"}"##).wait().unwrap();
+        reply.recv_timeout(WAIT).unwrap().unwrap();
+    };
+    until(|| mesh.call("echo", "say", &argument, WAIT).is_ok());
+    until(|| raw.get(RAW_KEY).wait().is_ok_and(|it| it.recv().is_ok()));
+    println!("{CALLS} calls of about 24 bytes, microseconds");
+    println!("{:<44}{:>8}{:>8}{:>8}", "", "p50", "p99", "most");
+    // In turns, so that what else the machine does meets both.
+    let (mut of_raw, mut of_mesh) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        of_raw.extend(measure(CALLS / 5, theirs));
+        of_mesh.extend(measure(CALLS / 5, ours));
+    }
+    report("zenoh alone, over a Unix socket", of_raw);
+    report("a call", of_mesh);
+
+    let listener = mesh.listen(&Pattern::all()).unwrap();
+    mesh.call("echo", "click", &Value::Null, WAIT).unwrap();
+    let calm = measure(CALLS, ours);
+    report("a call, with 100 events a second unread", calm);
+    println!("events that the slow listener lost: {}", listener.dropped());
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
+
+fn measure(calls: usize, call: impl Fn()) -> Vec<Duration> {
+    for _ in 0..WARM_UP {
+        call();
+    }
+    (0..calls)
+        .map(|_| {
+            // Calls come apart, as they do from a person or an agent.
+            std::thread::sleep(Duration::from_micros(500));
+            let begun = Instant::now();
+            call();
+            begun.elapsed()
+        })
+        .collect()
+}
+
+fn report(what: &str, mut took: Vec<Duration>) {
+    took.sort();
+    let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_micros();
+    println!("{what:<44}{:>8}{:>8}{:>8}", at(0.5), at(0.99), at(1.0));
+}
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the other process does not answer");
+}
+
+fn start(folder: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .env(FOLDER, folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// The other process: answers, and once it was clicked broadcasts 100 events a second.
+fn serve(folder: &Path) {
+    let mesh = Mesh::open(&Settings::new(folder, "server")).unwrap();
+    let (clicked, clicks) = std::sync::mpsc::channel();
+    let _serving = mesh
+        .serve("echo", move |call| {
+            if call.command == "click" {
+                clicked.send(()).unwrap_or_default();
+            }
+            Ok(call.argument)
+        })
+        .unwrap();
+    let raw = open_raw(&[&folder.parent().unwrap().join("raw.sock")], &[]);
+    let _answering = raw
+        .declare_queryable(RAW_KEY)
+        .complete(true)
+        .callback(|query| {
+            let payload = query.payload().cloned().unwrap_or_default();
+            drop(query.reply(RAW_KEY, payload).wait());
+        })
+        .wait()
+        .unwrap();
+    if clicks.recv().is_ok() {
+        let element = json!({ "tag": "a", "class": "more", "text": "More", "selector": "a.more" });
+        loop {
+            let event = json!({ "type": "human_click", "element": element });
+            mesh.broadcast("browser.relay", &event).unwrap();
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn open_raw(listen: &[&Path], connect: &[&Path]) -> zenoh::Session {
+    let endpoints = |paths: &[&Path]| -> Vec<String> {
+        paths.iter().map(|it| format!("unixsock-stream/{}", it.display())).collect()
+    };
+    let config = json!({
+        "mode": "peer",
+        "listen": { "endpoints": endpoints(listen) },
+        "connect": { "endpoints": endpoints(connect) },
+        "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
+    });
+    zenoh::open(zenoh::Config::from_json5(&config.to_string()).unwrap()).wait().unwrap()
+}

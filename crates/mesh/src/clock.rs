@@ -1,0 +1,31 @@
+//! The one place that asks for the time: deadlines are real, and both sides of a call must mean the
+//! same moment.
+
+use std::time::{Duration, Instant, SystemTime};
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[expect(clippy::disallowed_methods, reason = "a deadline is of the wall clock of both sides")]
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A moment until which something is worth waiting for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until(Instant);
+
+impl Until {
+    #[expect(clippy::disallowed_methods, reason = "waiting is for real")]
+    pub(crate) fn after(wait: Duration) -> Self {
+        Self(Instant::now() + wait)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "waiting is for real")]
+    pub(crate) fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
+    pub(crate) fn is_over(self) -> bool {
+        self.left().is_zero()
+    }
+}

@@ -1,0 +1,284 @@
+//! The runtime folder: where the peers of one machine find each other, and what keeps others out.
+//!
+//! | file | what |
+//! |---|---|
+//! | `turn` | locked while a peer joins, so that two that join at once see each other |
+//! | `credentials` | `peer:PASSWORD`, made by the first that joins |
+//! | `SEAT.peer` | locked as long as the peer lives; its pid and name |
+//! | `SEAT.sock` | the peer's socket |
+//! | `TARGET.target` | locked as long as a peer serves the target; its pid and name |
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::clock::Until;
+use crate::envelope::random_id;
+use crate::error::{Error, Result};
+use crate::limits::TURN_MAX;
+
+/// What an address of a Unix socket holds, without its final zero.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+const USER: &str = "peer";
+
+/// A folder that is this user's alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+/// What a peer shows to be let in.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    pub(crate) user: &'static str,
+    pub(crate) password: String,
+    /// The file, for the side that checks.
+    pub(crate) file: PathBuf,
+}
+
+/// A file that is locked as long as this lives, and says by whom.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _file: File,
+}
+
+/// A peer's place in the folder. Dropping it clears the place.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    socket: PathBuf,
+    peer: PathBuf,
+    _claim: Claim,
+}
+
+impl Folder {
+    /// Makes the folder if it is not there, and refuses one that others may look into.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io("create", path, error);
+        match fs::symlink_metadata(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let Some(parent) = path.parent() {
+                    fs::create_dir_all(parent).map_err(failed)?;
+                }
+                match DirBuilder::new().mode(0o700).create(path) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(failed(error));
+                    }
+                    Ok(()) | Err(_) => {}
+                }
+            }
+            Err(error) => return Err(Error::io("look at", path, error)),
+        }
+        let path = path.canonicalize().map_err(|error| Error::io("look at", path, error))?;
+        let metadata = fs::symlink_metadata(&path).map_err(|it| Error::io("look at", &path, it))?;
+        if !metadata.is_dir() {
+            let reason = "it is not a folder; remove it or choose another path".into();
+            return Err(Error::Damaged { path, reason });
+        }
+        refuse_exposed(&path, &metadata, 0o700)?;
+        // The transport's addresses are text, in which these begin something else.
+        if path.to_str().is_none_or(|it| it.contains(['?', '#'])) {
+            let reason = "its path is not UTF-8, or has ? or # in it; choose another folder".into();
+            return Err(Error::Damaged { path, reason });
+        }
+        let bytes = path.join(seat_name("sock")).as_os_str().len();
+        if bytes > SOCKET_PATH_BYTES_MAX {
+            return Err(Error::PathTooLong { path, bytes, bytes_max: SOCKET_PATH_BYTES_MAX });
+        }
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until no other peer is joining.
+    pub(crate) fn turn(&self) -> Result<File> {
+        let path = self.path.join("turn");
+        let file = open_private(&path)?;
+        let until = Until::after(TURN_MAX);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if !until.is_over() => {
+                    thread::park_timeout(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let error = io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "another process has been joining for too long; end it",
+                    );
+                    return Err(Error::io("lock", &path, error));
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
+            }
+        }
+    }
+
+    /// Reads the credentials, or makes them. The caller has the turn.
+    pub(crate) fn credentials(&self) -> Result<Credentials> {
+        let file = self.path.join("credentials");
+        let failed = |error| Error::io("read", &file, error);
+        let text = match fs::symlink_metadata(&file) {
+            Ok(metadata) => {
+                refuse_exposed(&file, &metadata, 0o600)?;
+                fs::read_to_string(&file).map_err(failed)?
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = format!("{USER}:{}{}\n", random_id(), random_id());
+                write_private(&file, text.as_bytes())?;
+                text
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let password = text.trim().strip_prefix(USER).and_then(|it| it.strip_prefix(':'));
+        match password {
+            Some(password) if password.len() == 64 => {
+                Ok(Credentials { user: USER, password: password.to_owned(), file })
+            }
+            _ => Err(Error::Damaged {
+                path: file,
+                reason:
+                    "these are no credentials of a mesh; remove the file and start the peers again"
+                        .into(),
+            }),
+        }
+    }
+
+    /// The sockets of the peers that live; what dead ones left is removed. The caller has the turn.
+    pub(crate) fn sockets(&self) -> Result<Vec<PathBuf>> {
+        let failed = |error| Error::io("list", &self.path, error);
+        let mut sockets = Vec::new();
+        for entry in fs::read_dir(&self.path).map_err(failed)? {
+            let peer = entry.map_err(failed)?.path();
+            if peer.extension().is_none_or(|it| it != "peer") {
+                continue;
+            }
+            let Ok(file) = File::open(&peer) else { continue };
+            let socket = peer.with_extension("sock");
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) if socket.exists() => sockets.push(socket),
+                Err(_) => {}
+                Ok(()) => clear(&peer, &socket),
+            }
+        }
+        Ok(sockets)
+    }
+
+    /// Takes a place for a peer. The caller has the turn.
+    pub(crate) fn seat(&self, name: &str) -> Result<Seat> {
+        let peer = self.path.join(seat_name("peer"));
+        let file = open_private(&peer)?;
+        let claim = Claim::take(file, &peer, name)?.map_err(|by| Error::Damaged {
+            path: peer.clone(),
+            reason: format!("a place that was just made is taken already, by {by}"),
+        })?;
+        Ok(Seat { socket: peer.with_extension("sock"), peer, _claim: claim })
+    }
+
+    /// Takes a target for this peer, or says who has it.
+    pub(crate) fn claim(&self, target: &str, name: &str) -> Result<Result<Claim, String>> {
+        let path = self.path.join(format!("{target}.target"));
+        Claim::take(open_private(&path)?, &path, name)
+    }
+}
+
+impl Claim {
+    fn take(mut file: File, path: &Path, name: &str) -> Result<Result<Self, String>> {
+        let failed = |error| Error::io("lock", path, error);
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut by = String::new();
+                (&mut file).take(256).read_to_string(&mut by).map_err(failed)?;
+                let by = by.trim();
+                return Ok(Err(if by.is_empty() { "another peer" } else { by }.to_owned()));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut tell = || {
+            file.set_len(0)?;
+            file.seek(SeekFrom::Start(0))?;
+            writeln!(file, "{name}, process {}", std::process::id())
+        };
+        tell().map_err(failed)?;
+        Ok(Ok(Self { _file: file }))
+    }
+}
+
+impl Seat {
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Whether others can still find the peer by it.
+    pub(crate) fn is_there(&self) -> bool {
+        fs::symlink_metadata(&self.socket).is_ok() && fs::symlink_metadata(&self.peer).is_ok()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        clear(&self.peer, &self.socket);
+    }
+}
+
+/// Removes what belongs to a peer. Whoever joins next does it again for what is left.
+fn clear(peer: &Path, socket: &Path) {
+    let mut lock = socket.as_os_str().to_owned();
+    lock.push(".lock");
+    drop(fs::remove_file(socket));
+    drop(fs::remove_file(lock));
+    drop(fs::remove_file(peer));
+}
+
+fn seat_name(ending: &str) -> String {
+    format!("{}.{ending}", &random_id()[..12])
+}
+
+/// Refuses what others may read or what is another user's.
+pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()> {
+    let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
+    let user = rustix::process::geteuid().as_raw();
+    if metadata.uid() != user {
+        return Err(exposed(format!("it belongs to user {}, not to {user}", metadata.uid())));
+    }
+    let mode = metadata.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(exposed(format!("its mode is {mode:o}, others could use it")));
+    }
+    Ok(())
+}
+
+fn open_private(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Error::io("open", path, error))
+}
+
+/// Writes a new file for this user alone, whole or not at all.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let failed = |error| Error::io("write", path, error);
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", random_id()));
+    let temporary = PathBuf::from(temporary);
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|error| {
+        drop(fs::remove_file(&temporary));
+        failed(error)
+    })
+}

@@ -1,0 +1,183 @@
+//! Which calls were made already: a request that comes a second time within its deadline is not
+//! done a second time.
+//!
+//! Time comes in as an argument, so that every case is a plain test.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::limits::{CALLS_REMEMBERED_MAX, CLOCK_SKEW_MAX, RESULTS_REMEMBERED_BYTES_MAX};
+
+/// The calls of one target that may still come again. `W` waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Ledger<W> {
+    calls: HashMap<Id, State<W>>,
+    /// In the order of coming, with the time after which the id may be forgotten.
+    order: VecDeque<(u64, Id)>,
+    /// Which results are kept, oldest first.
+    kept: VecDeque<Id>,
+    kept_bytes: usize,
+}
+
+/// Who called (as the transport says) and the id that it chose: nobody can use up another's.
+pub(crate) type Id = (String, String);
+
+#[derive(Debug)]
+enum State<W> {
+    Running(Vec<W>),
+    Done(Arc<[u8]>),
+    /// Done, and its result was too much to keep.
+    Forgotten,
+}
+
+/// What is to be done about a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Seen<W> {
+    /// It is new: do it, then say so with [`Ledger::finish`].
+    New(W),
+    /// It is being done; whoever waits will be answered with the first.
+    Waits,
+    /// It was done; this was the answer.
+    Done(W, Arc<[u8]>),
+    /// It was done, and the answer is not kept any more.
+    Forgotten(W),
+    /// There is no room to remember one more.
+    Full(W),
+}
+
+impl<W> Ledger<W> {
+    pub(crate) fn new() -> Self {
+        Self { calls: HashMap::new(), order: VecDeque::new(), kept: VecDeque::new(), kept_bytes: 0 }
+    }
+
+    /// Notes a request that expires at `expires_ms`.
+    pub(crate) fn begin(&mut self, id: &Id, expires_ms: u64, now_ms: u64, waiting: W) -> Seen<W> {
+        self.forget(now_ms);
+        let is_full = self.calls.len() >= CALLS_REMEMBERED_MAX;
+        match self.calls.get_mut(id) {
+            Some(State::Running(waiters)) => {
+                waiters.push(waiting);
+                return Seen::Waits;
+            }
+            Some(State::Done(answer)) => return Seen::Done(waiting, Arc::clone(answer)),
+            Some(State::Forgotten) => return Seen::Forgotten(waiting),
+            None if is_full => return Seen::Full(waiting),
+            None => {}
+        }
+        self.calls.insert(id.clone(), State::Running(Vec::new()));
+        let until = expires_ms.saturating_add(2 * CLOCK_SKEW_MAX.as_millis() as u64);
+        self.order.push_back((until, id.clone()));
+        Seen::New(waiting)
+    }
+
+    /// Notes an answer and gives out who else waited for it.
+    pub(crate) fn finish(&mut self, id: &Id, answer: &Arc<[u8]>) -> Vec<W> {
+        let Some(state) = self.calls.get_mut(id) else { return Vec::new() };
+        let before = std::mem::replace(state, State::Done(Arc::clone(answer)));
+        self.kept.push_back(id.clone());
+        self.kept_bytes += answer.len();
+        while self.kept_bytes > RESULTS_REMEMBERED_BYTES_MAX {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.drop_result(&oldest);
+        }
+        match before {
+            State::Running(waiters) => waiters,
+            State::Done(_) | State::Forgotten => Vec::new(),
+        }
+    }
+
+    /// Takes back a request that was not done after all.
+    pub(crate) fn withdraw(&mut self, id: &Id) {
+        self.calls.remove(id);
+        self.order.retain(|(_, it)| it != id);
+    }
+
+    fn drop_result(&mut self, id: &Id) {
+        if let Some(state @ State::Done(_)) = self.calls.get_mut(id)
+            && let State::Done(answer) = std::mem::replace(state, State::Forgotten)
+        {
+            self.kept_bytes -= answer.len();
+        }
+    }
+
+    /// Ids are forgotten in the order in which they came, so a short deadline may wait for a longer
+    /// one before it; never is one forgotten early. What still runs is kept, whatever its deadline.
+    fn forget(&mut self, now_ms: u64) {
+        while let Some((until, id)) = self.order.front() {
+            if *until >= now_ms || matches!(self.calls.get(id), Some(State::Running(_))) {
+                return;
+            }
+            let Some((_, id)) = self.order.pop_front() else { return };
+            self.drop_result(&id);
+            self.calls.remove(&id);
+            self.kept.retain(|it| *it != id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000_000;
+
+    fn id(text: &str) -> Id {
+        ("local".into(), text.into())
+    }
+
+    fn answer(bytes: usize) -> Arc<[u8]> {
+        vec![7; bytes].into()
+    }
+
+    #[test]
+    fn a_request_is_done_once_and_everybody_hears_the_answer() {
+        let mut ledger = Ledger::new();
+        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW, 1), Seen::New(1));
+        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW, 2), Seen::Waits);
+        assert_eq!(ledger.finish(&id("a"), &answer(3)), vec![2]);
+        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW + 5, 3), Seen::Done(3, answer(3)));
+    }
+
+    #[test]
+    fn two_callers_may_choose_the_same_id() {
+        let mut ledger = Ledger::new();
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::New(1));
+        let other = ("laptop".into(), "a".into());
+        assert_eq!(ledger.begin(&other, NOW, NOW, 2), Seen::New(2));
+    }
+
+    #[test]
+    fn an_id_is_remembered_until_no_clock_could_take_it_for_new() {
+        let mut ledger = Ledger::new();
+        let skew = CLOCK_SKEW_MAX.as_millis() as u64;
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::New(1));
+        ledger.finish(&id("a"), &answer(1));
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 2 * skew, 2), Seen::Done(2, answer(1)));
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 2 * skew + 1, 3), Seen::New(3));
+    }
+
+    #[test]
+    fn results_go_before_ids_and_the_last_id_is_refused() {
+        let mut ledger = Ledger::new();
+        let half = RESULTS_REMEMBERED_BYTES_MAX / 2 + 1;
+        for name in ["a", "b"] {
+            assert_eq!(ledger.begin(&id(name), NOW, NOW, 0), Seen::New(0));
+            ledger.finish(&id(name), &answer(half));
+        }
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::Forgotten(1));
+        assert!(matches!(ledger.begin(&id("b"), NOW, NOW, 1), Seen::Done(..)));
+        for n in 2..CALLS_REMEMBERED_MAX {
+            assert_eq!(ledger.begin(&id(&n.to_string()), NOW, NOW, n), Seen::New(n));
+        }
+        assert_eq!(ledger.begin(&id("one more"), NOW, NOW, 5), Seen::Full(5));
+        ledger.withdraw(&id("2"));
+        assert_eq!(ledger.begin(&id("one more"), NOW, NOW, 5), Seen::New(5));
+    }
+
+    #[test]
+    fn what_runs_is_not_forgotten_whatever_its_deadline() {
+        let mut ledger = Ledger::new();
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::New(1));
+        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 10_000_000, 2), Seen::Waits);
+    }
+}

@@ -1,0 +1,122 @@
+//! Events for one reader. A slow reader loses old ones; it holds up nobody.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+use serde_json::Value;
+
+use crate::caller::Caller;
+use crate::clock::Until;
+use crate::limits::EVENTS_WAITING_MAX;
+use crate::mesh::Inner;
+
+/// An event of a peer. All of it is that peer's word.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Event {
+    /// Who broadcast it: what the transport proved, and what the peer calls itself.
+    pub from: Caller,
+    /// The target that it is about, such as `browser.relay`.
+    pub source: String,
+    /// Its type, such as `human_click`.
+    pub kind: String,
+    /// The same for every listener that hears it.
+    pub id: String,
+    /// When it happened by the sender's clock, in milliseconds since 1970-01-01T00:00:00Z.
+    pub at_ms: u64,
+    /// The event itself: an object with `type`.
+    pub body: Value,
+}
+
+/// Hears events until it is dropped.
+pub struct Listener {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) number: u64,
+    pub(crate) mesh: Weak<Inner>,
+}
+
+/// What waits for the reader.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<Event>,
+    /// The ids that came last: two machines may be linked twice.
+    recent: VecDeque<String>,
+    dropped: u64,
+    is_closed: bool,
+}
+
+impl Listener {
+    /// Waits for the next event. `None` when the time is over or the mesh is closed.
+    pub fn next(&self, wait: Duration) -> Option<Event> {
+        let until = Until::after(wait);
+        let mut state = self.queue.state.lock();
+        loop {
+            if let Some(event) = state.events.pop_front() {
+                return Some(event);
+            }
+            if state.is_closed || until.is_over() {
+                return None;
+            }
+            self.queue.more.wait_for(&mut state, until.left());
+        }
+    }
+
+    /// How many events were given up, since it listens, because nobody took them in time.
+    pub fn dropped(&self) -> u64 {
+        self.queue.state.lock().dropped
+    }
+
+    /// Whether the mesh was closed: no more events will come.
+    pub fn is_closed(&self) -> bool {
+        self.queue.state.lock().is_closed
+    }
+}
+
+impl Queue {
+    /// Takes an event in; never waits for the reader.
+    pub(crate) fn push(&self, event: Event) {
+        let mut state = self.state.lock();
+        if state.recent.contains(&event.id) {
+            return;
+        }
+        if state.recent.len() == EVENTS_WAITING_MAX {
+            state.recent.pop_front();
+        }
+        state.recent.push_back(event.id.clone());
+        if state.events.len() == EVENTS_WAITING_MAX {
+            state.events.pop_front();
+            state.dropped += 1;
+        }
+        state.events.push_back(event);
+        drop(state);
+        self.more.notify_one();
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.more.notify_all();
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(mesh) = self.mesh.upgrade() {
+            mesh.unlisten(self.number);
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("dropped", &self.dropped()).finish_non_exhaustive()
+    }
+}

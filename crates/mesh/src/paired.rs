@@ -1,0 +1,231 @@
+//! Which machines are paired, and what each may do: the file `paired.json` of a pairing folder.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::folder::{refuse_exposed, write_private};
+use crate::name::{self, LOCAL};
+
+/// The version of the file. A newer one is refused by number.
+const FORMAT: u32 = 1;
+
+/// The list of one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Paired {
+    pub(crate) format: u32,
+    /// This machine's name, which is that of its certificate.
+    pub(crate) name: String,
+    /// The address that this machine is reached at, as `HOST:PORT`; none if it only connects.
+    #[serde(default)]
+    pub(crate) listen: Option<String>,
+    /// Addresses of machines and routers that it connects to.
+    #[serde(default)]
+    pub(crate) connect: Vec<String>,
+    #[serde(default)]
+    pub(crate) machines: Vec<Machine>,
+}
+
+/// A paired machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Machine {
+    /// The name in its certificate.
+    pub name: String,
+    /// What it may call here. Nothing else.
+    #[serde(default)]
+    pub calls: Vec<Allow>,
+    /// Whether events go to it and come from it.
+    #[serde(default)]
+    pub events: bool,
+    /// Whether it is a router, which hands on what other machines on this list send: they are then
+    /// who it says they are.
+    #[serde(default)]
+    pub router: bool,
+    /// Whether it was revoked: it may do nothing, whatever else is said here.
+    #[serde(default)]
+    pub revoked: bool,
+}
+
+/// A command of a target that a machine may call, or with `*` all commands of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Allow {
+    target: String,
+    command: String,
+}
+
+impl Allow {
+    /// Reads `TARGET/COMMAND` or `TARGET/*`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for anything else.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (target, command) = text.split_once('/').ok_or_else(|| {
+            Error::Invalid(format!(
+                "what may be called is TARGET/COMMAND or TARGET/*, not {text:?}"
+            ))
+        })?;
+        name::check("a target", target).map_err(Error::Invalid)?;
+        if command != "*" {
+            name::check("a command", command).map_err(Error::Invalid)?;
+        }
+        Ok(Self { target: target.to_owned(), command: command.to_owned() })
+    }
+
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+}
+
+impl TryFrom<String> for Allow {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Allow> for String {
+    fn from(allow: Allow) -> Self {
+        allow.to_string()
+    }
+}
+
+impl std::fmt::Display for Allow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.target, self.command)
+    }
+}
+
+impl Machine {
+    /// The commands of a target that it may call.
+    pub(crate) fn commands(&self, target: &str) -> Vec<String> {
+        let mut commands: Vec<_> = self
+            .calls
+            .iter()
+            .filter(|it| !self.revoked && it.target == target)
+            .map(|it| it.command.clone())
+            .collect();
+        commands.sort();
+        commands.dedup();
+        commands
+    }
+}
+
+impl Paired {
+    pub(crate) fn new(name: &str) -> Self {
+        Self {
+            format: FORMAT,
+            name: name.to_owned(),
+            listen: None,
+            connect: Vec::new(),
+            machines: Vec::new(),
+        }
+    }
+
+    /// Reads the list of a pairing folder; `None` if there is none.
+    pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(FILE);
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        refuse_exposed(&path, &metadata, 0o600)?;
+        let bytes = fs::read(&path).map_err(|error| Error::io("read", &path, error))?;
+        let damaged = |reason| Error::Damaged { path: path.clone(), reason };
+        let paired: Self =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+        if paired.format > FORMAT {
+            let reason = format!("it has format {}, this version knows {FORMAT}", paired.format);
+            return Err(damaged(reason));
+        }
+        for name in paired.machines.iter().map(|it| &it.name).chain([&paired.name]) {
+            check_machine(name).map_err(damaged)?;
+        }
+        for address in paired.connect.iter().chain(&paired.listen) {
+            check_address(address).map_err(damaged)?;
+        }
+        Ok(Some(paired))
+    }
+
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_vec_pretty(self).expect("a list of machines is JSON");
+        write_private(&folder.join(FILE), &text)
+    }
+
+    /// What a machine may call of a target: also one that a router hands on.
+    pub(crate) fn commands(&self, machine: &str, target: &str) -> Vec<String> {
+        let machine = self.machines.iter().find(|it| it.name == machine);
+        machine.map(|it| it.commands(target)).unwrap_or_default()
+    }
+}
+
+pub(crate) const FILE: &str = "paired.json";
+
+/// A name of a machine: as other names, but not the one that stands for this machine's own peers.
+pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
+    if name == LOCAL {
+        return Err(format!("{LOCAL:?} stands for this machine; choose another name"));
+    }
+    name::check("the name of a machine", name)
+}
+
+/// An address as `HOST:PORT`, with IPv6 in brackets. Nothing in it could change what it means to
+/// the transport.
+pub(crate) fn check_address(address: &str) -> Result<&str, String> {
+    let wrong = || format!("an address is HOST:PORT, such as home.lan:7461, not {address:?}");
+    let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
+    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let is_host = if let Some(bare) = bare {
+        bare.parse::<std::net::Ipv6Addr>().is_ok()
+    } else {
+        let fits = |it: char| it.is_ascii_alphanumeric() || ".-".contains(it);
+        !host.is_empty() && host.len() <= 253 && host.chars().all(fits)
+    };
+    match port.parse::<u16>() {
+        Ok(1..) if is_host => Ok(address),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_what_may_be_called_are_read_strictly() {
+        for good in ["home.lan:7461", "127.0.0.1:1", "[::1]:65535", "HOST-1:7"] {
+            assert_eq!(check_address(good), Ok(good));
+        }
+        for bad in [
+            "",
+            "home",
+            "home:",
+            "home:0",
+            "home:65536",
+            ":1",
+            "::1:7",
+            "a/b:1",
+            "a#x=y:1",
+            "a?b:1",
+            "a b:1",
+        ] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+        assert_eq!(Allow::parse("browser.relay/*").unwrap().to_string(), "browser.relay/*");
+        for bad in ["browser.relay", "*/click", "a/b/c", "a/**", "a/b*", "/", "A/b"] {
+            assert!(Allow::parse(bad).is_err(), "{bad}");
+        }
+        assert!(check_machine("local").is_err());
+    }
+}

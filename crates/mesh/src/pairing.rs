@@ -1,0 +1,237 @@
+//! Pairing machines: a certificate authority of one's own, a certificate for each machine, and the
+//! list of who may do what.
+//!
+//! A pairing folder is its owner's alone and holds
+//!
+//! | file | what | on |
+//! |---|---|---|
+//! | `authority.pem` | the authority's certificate: whoever has one of it may knock | every machine |
+//! | `authority.key` | its private key | the machine that pairs |
+//! | `machine.pem`, `machine.key` | this machine's certificate and its private key | every machine |
+//! | `paired.json` | which machines, and what each may do here | every machine |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+
+use crate::error::{Error, Result};
+use crate::folder::{Folder, refuse_exposed, write_private};
+use crate::paired::{Allow, Machine, Paired, check_address, check_machine};
+
+const AUTHORITY: &str = "authority.pem";
+const AUTHORITY_KEY: &str = "authority.key";
+const MACHINE: &str = "machine.pem";
+const MACHINE_KEY: &str = "machine.key";
+
+/// The pairing of one machine.
+#[derive(Debug)]
+pub struct Pairing {
+    folder: PathBuf,
+    paired: Paired,
+}
+
+/// What a machine that is being paired may do on this one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rights {
+    /// What it may call.
+    pub calls: Vec<Allow>,
+    /// Whether events go to it and come from it.
+    pub events: bool,
+    /// Whether it is a router: it may then hand on what other paired machines send.
+    pub router: bool,
+}
+
+impl Pairing {
+    /// Reads the pairing of a folder; `None` if the machine is not paired.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`] if others could read it, [`Error::Damaged`], what the system refuses.
+    pub fn open(folder: &Path) -> Result<Option<Self>> {
+        if !folder.exists() {
+            return Ok(None);
+        }
+        let metadata = fs::metadata(folder).map_err(|error| Error::io("look at", folder, error))?;
+        refuse_exposed(folder, &metadata, 0o700)?;
+        let Some(paired) = Paired::read(folder)? else { return Ok(None) };
+        for (file, wanted) in [(MACHINE_KEY, 0o600), (AUTHORITY_KEY, 0o600)] {
+            let path = folder.join(file);
+            match fs::symlink_metadata(&path) {
+                Ok(metadata) => refuse_exposed(&path, &metadata, wanted)?,
+                // Only the machine that pairs has the authority's.
+                Err(_) if file == AUTHORITY_KEY => {}
+                Err(error) => return Err(Error::io("read", &path, error)),
+            }
+        }
+        Ok(Some(Self { folder: folder.to_owned(), paired }))
+    }
+
+    /// Makes an authority, and the certificate of this machine: `name`, reached by others at
+    /// `address` (`HOST:PORT`). The certificates end on the first day of the third year after `now`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name or an address, [`Error::Damaged`] if the folder has a pairing
+    /// already, what the system refuses.
+    pub fn found(folder: &Path, name: &str, address: &str, now: SystemTime) -> Result<Self> {
+        check_machine(name).map_err(Error::Invalid)?;
+        check_address(address).map_err(Error::Invalid)?;
+        Folder::open(folder)?;
+        if Paired::read(folder)?.is_some() {
+            let reason = "this machine is paired already; remove the folder to begin anew";
+            return Err(Error::Damaged { path: folder.to_owned(), reason: reason.to_owned() });
+        }
+        let key = KeyPair::generate().map_err(|it| certify(&it))?;
+        let mut params = CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
+        params.distinguished_name.push(DnType::CommonName, format!("{name} mesh authority"));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        lasts(&mut params, now);
+        let certificate = params.self_signed(&key).map_err(|it| certify(&it))?;
+        write_private(&folder.join(AUTHORITY_KEY), key.serialize_pem().as_bytes())?;
+        write_private(&folder.join(AUTHORITY), certificate.pem().as_bytes())?;
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let mut this = Self { folder: folder.to_owned(), paired: Paired::new(name) };
+        this.certify(folder, name, vec![host.to_owned()], now)?;
+        this.paired.listen = Some(address.to_owned());
+        this.paired.write(folder)?;
+        Ok(this)
+    }
+
+    /// Pairs a machine: makes its certificate and key, and all that it needs, in the new folder
+    /// `bundle`, which is to be its pairing folder. Pairing a name again gives it a new
+    /// certificate and these rights.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a name, [`Error::Damaged`] if the bundle's folder is there already
+    /// or this machine has no authority, what the system refuses.
+    pub fn pair(
+        &mut self,
+        name: &str,
+        rights: Rights,
+        bundle: &Path,
+        now: SystemTime,
+    ) -> Result<()> {
+        check_machine(name).map_err(Error::Invalid)?;
+        if name == self.paired.name {
+            return Err(Error::Invalid(format!("{name} is this machine's own name")));
+        }
+        if self.paired.machines.iter().any(|it| it.name == name && it.revoked) {
+            // Its old certificate would work again: the transport knows certificates by name.
+            let reason = format!("{name} was revoked; pair the machine under another name");
+            return Err(Error::Invalid(reason));
+        }
+        if bundle.exists() {
+            let reason = "it is there already; choose a folder that is not".to_owned();
+            return Err(Error::Damaged { path: bundle.to_owned(), reason });
+        }
+        // Nothing is made before it is known that it can be.
+        self.read(AUTHORITY_KEY)?;
+        Folder::open(bundle)?;
+        self.certify(bundle, name, Vec::new(), now)?;
+        write_private(&bundle.join(AUTHORITY), self.read(AUTHORITY)?.as_bytes())?;
+        let mut theirs = Paired::new(name);
+        theirs.connect = self.paired.listen.iter().cloned().collect();
+        theirs.machines.push(Machine {
+            name: self.paired.name.clone(),
+            calls: Vec::new(),
+            events: rights.events,
+            router: false,
+            revoked: false,
+        });
+        theirs.write(bundle)?;
+        let Rights { calls, events, router } = rights;
+        self.paired.machines.retain(|it| it.name != name);
+        let machine = Machine { name: name.to_owned(), calls, events, router, revoked: false };
+        self.paired.machines.push(machine);
+        self.paired.write(&self.folder)
+    }
+
+    /// Revokes a machine: peers that are running notice within a second, and from then on it may do
+    /// nothing. Says whether it was paired until now.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn revoke(&mut self, name: &str) -> Result<bool> {
+        let machine = self.paired.machines.iter_mut().find(|it| it.name == name && !it.revoked);
+        let Some(machine) = machine else { return Ok(false) };
+        machine.revoked = true;
+        self.paired.write(&self.folder)?;
+        Ok(true)
+    }
+
+    /// This machine's name.
+    pub fn name(&self) -> &str {
+        &self.paired.name
+    }
+
+    /// Where it is reached, if it listens.
+    pub fn address(&self) -> Option<&str> {
+        self.paired.listen.as_deref()
+    }
+
+    /// The other machines, the revoked ones too.
+    pub fn machines(&self) -> &[Machine] {
+        &self.paired.machines
+    }
+
+    pub(crate) fn paired(&self) -> &Paired {
+        &self.paired
+    }
+
+    /// The files that the transport reads: the authority's certificate, this machine's, its key.
+    pub(crate) fn files(&self) -> [PathBuf; 3] {
+        [AUTHORITY, MACHINE, MACHINE_KEY].map(|file| self.folder.join(file))
+    }
+
+    fn read(&self, file: &str) -> Result<String> {
+        let path = self.folder.join(file);
+        fs::read_to_string(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::Damaged {
+                path: path.clone(),
+                reason: "only the machine with the authority's key can pair others".to_owned(),
+            },
+            _ => Error::io("read", &path, error),
+        })
+    }
+
+    /// Makes a key and a certificate of it in a folder.
+    fn certify(&self, into: &Path, name: &str, hosts: Vec<String>, now: SystemTime) -> Result<()> {
+        let authority_key =
+            KeyPair::from_pem(&self.read(AUTHORITY_KEY)?).map_err(|it| certify(&it))?;
+        let mut authority =
+            CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
+        authority
+            .distinguished_name
+            .push(DnType::CommonName, format!("{} mesh authority", self.paired.name));
+        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        let issuer = Issuer::new(authority, authority_key);
+        let key = KeyPair::generate().map_err(|it| certify(&it))?;
+        let mut params = CertificateParams::new(hosts).map_err(|it| certify(&it))?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        lasts(&mut params, now);
+        let certificate = params.signed_by(&key, &issuer).map_err(|it| certify(&it))?;
+        write_private(&into.join(MACHINE_KEY), key.serialize_pem().as_bytes())?;
+        write_private(&into.join(MACHINE), certificate.pem().as_bytes())
+    }
+}
+
+/// From a year ago, for clocks that are late, to the first day of the third year from now.
+fn lasts(params: &mut CertificateParams, now: SystemTime) {
+    let days = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_secs() / 86_400);
+    let year = 1970 + i32::try_from(days * 400 / 146_097).unwrap_or(0);
+    params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
+    params.not_after = rcgen::date_time_ymd(year + 3, 1, 1);
+}
+
+fn certify(error: &rcgen::Error) -> Error {
+    Error::Transport { action: "make a certificate", reason: error.to_string() }
+}

@@ -1,0 +1,166 @@
+//! The side that answers.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use zenoh::Wait as _;
+use zenoh::query::Query;
+
+use crate::clock::unix_ms;
+use crate::envelope::{Request, Response};
+use crate::error::Problem;
+use crate::ledger::{Id, Ledger, Seen};
+use crate::limits::{
+    CALLS_REMEMBERED_MAX, CALLS_WAITING_MAX, ENVELOPE_BYTES_MAX, PAYLOAD_BYTES_MAX,
+};
+use crate::name::{Keys, LOCAL};
+use crate::paired::Paired;
+use crate::pool::Pool;
+use crate::{Caller, Origin};
+
+/// A call, as the handler of a target gets it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Call {
+    /// What is to be done, such as `click`.
+    pub command: String,
+    /// With what; `null` if nothing was given. It is the caller's text.
+    pub argument: Value,
+    /// Who calls: decide by its origin.
+    pub caller: Caller,
+    /// The id of the request, 32 hexadecimal digits.
+    pub id: String,
+    /// How long the caller still waits.
+    pub wait: Duration,
+}
+
+type Handler = Box<dyn Fn(Call) -> Result<Value, Problem> + Send + Sync>;
+
+/// A target that this peer serves.
+pub(crate) struct Served {
+    pub(crate) target: String,
+    handler: Handler,
+    ledger: Mutex<Ledger<Query>>,
+    pool: Arc<Pool>,
+}
+
+impl Served {
+    pub(crate) fn new(target: String, handler: Handler, pool: Arc<Pool>) -> Self {
+        Self { target, handler, ledger: Mutex::new(Ledger::new()), pool }
+    }
+
+    /// Takes what came; never waits, for it is on the transport's thread.
+    pub(crate) fn take(self: &Arc<Self>, keys: &Keys, is_near: bool, query: Query) {
+        match self.check(keys, is_near, &query) {
+            Ok((id, call, expires_ms)) => self.begin(&id, call, expires_ms, query),
+            Err(problem) => send(&query, &encode(Err(problem))),
+        }
+    }
+
+    fn check(&self, keys: &Keys, is_near: bool, query: &Query) -> Result<(Id, Call, u64), Problem> {
+        let key = keys.read_call(query.key_expr().as_str()).ok_or_else(|| {
+            Problem::new(400, "bad_name", "this is no key of one command of one target")
+        })?;
+        if key.target != self.target {
+            return Err(Problem::new(404, "not_found", "that target is not served here"));
+        }
+        // The link shows who may end a key with what. Whoever claims more is not believed.
+        if is_near != (key.origin == LOCAL) {
+            let detail = format!("the caller is not who it says it is ({})", key.origin);
+            return Err(Problem::denied(detail));
+        }
+        let payload = query.payload().ok_or_else(|| {
+            Problem::new(400, "bad_request", "a call has an envelope, this has none")
+        })?;
+        if payload.len() > PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX {
+            let detail = format!("{} bytes came, {PAYLOAD_BYTES_MAX} are allowed", payload.len());
+            return Err(Problem::new(413, "too_large", detail));
+        }
+        let now_ms = unix_ms();
+        let request = Request::read(&payload.to_bytes(), now_ms)?;
+        let call = Call {
+            command: key.command.to_owned(),
+            argument: request.argument,
+            caller: Caller { origin: Origin::of(key.origin), says: request.from },
+            id: request.id.clone(),
+            wait: Duration::from_millis(request.expires.saturating_sub(now_ms)),
+        };
+        Ok(((key.origin.to_owned(), request.id), call, request.expires))
+    }
+
+    fn begin(self: &Arc<Self>, id: &Id, call: Call, expires_ms: u64, query: Query) {
+        let seen = self.ledger.lock().begin(id, expires_ms, unix_ms(), query);
+        match seen {
+            Seen::New(query) => self.start(id, call, query),
+            Seen::Waits => {}
+            Seen::Done(query, answer) => send(&query, &answer),
+            Seen::Forgotten(query) => {
+                let detail = "it was done already, and its answer is not kept any more";
+                send(&query, &encode(Err(Problem::new(409, "done_already", detail))));
+            }
+            Seen::Full(query) => {
+                let detail = format!("{CALLS_REMEMBERED_MAX} calls came lately; try again later");
+                send(&query, &encode(Err(Problem::new(503, "busy", detail))));
+            }
+        }
+    }
+
+    fn start(self: &Arc<Self>, id: &Id, call: Call, query: Query) {
+        let this = Arc::clone(self);
+        let waiting = query.clone();
+        let started = id.clone();
+        let job = move || this.answer(&started, call, &query);
+        if self.pool.submit(Box::new(job)).is_err() {
+            self.ledger.lock().withdraw(id);
+            let detail = format!("{CALLS_WAITING_MAX} calls wait already; try again later");
+            send(&waiting, &encode(Err(Problem::new(503, "busy", detail))));
+        }
+    }
+
+    fn answer(&self, id: &Id, call: Call, query: &Query) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.handler)(call)));
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(Problem::new(500, "internal", "the target failed in a way it does not know"))
+        });
+        let mut answer = encode(outcome);
+        if answer.len() > PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX {
+            let detail =
+                format!("the result has {} bytes, {PAYLOAD_BYTES_MAX} are allowed", answer.len());
+            answer = encode(Err(Problem::new(500, "result_too_large", detail)));
+        }
+        let others = self.ledger.lock().finish(id, &answer);
+        send(query, &answer);
+        for other in others {
+            send(&other, &answer);
+        }
+    }
+}
+
+/// Answers a machine that asks what it may call of a target.
+pub(crate) fn greet(keys: &Keys, paired: &Paired, query: &Query) {
+    let outcome = match keys.read_hello(query.key_expr().as_str()) {
+        Some([target, origin]) => Ok(paired.commands(origin, target).into()),
+        None => Err(Problem::new(400, "bad_name", "this is no key of a greeting")),
+    };
+    send(query, &encode(outcome));
+}
+
+fn encode(outcome: Result<Value, Problem>) -> Arc<[u8]> {
+    // Strings, numbers, lists and objects with string keys: JSON can say all of it.
+    serde_json::to_vec(&Response::new(outcome)).expect("a response is JSON").into()
+}
+
+/// Answers a query. If that fails, the asker has gone, or finds out by its deadline.
+fn send(query: &Query, answer: &[u8]) {
+    drop(query.reply(query.key_expr().clone(), answer).wait());
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Served").field("target", &self.target).finish_non_exhaustive()
+    }
+}

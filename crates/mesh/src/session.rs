@@ -1,0 +1,346 @@
+//! An open zenoh session, locked down: no multicast, no gossip, nothing that listens but what is
+//! said, no administration.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use zenoh::Wait as _;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::Subscriber;
+use zenoh::qos::{CongestionControl, Priority};
+use zenoh::query::{ConsolidationMode, Querier, QueryTarget, Queryable};
+
+use crate::clock::Until;
+use crate::envelope::{Outcome, Response};
+use crate::error::{Error, Result};
+use crate::folder::{Credentials, Seat};
+use crate::limits::{
+    CALLED_KEYS_MAX, ENVELOPE_BYTES_MAX, FAR_GREETING_MAX, GREETING_MAX, PAYLOAD_BYTES_MAX,
+    PRESENCE_MAX,
+};
+use crate::name::{Keys, LOCAL};
+use crate::paired::Paired;
+use crate::pairing::Pairing;
+use crate::rules::access_control;
+
+/// A session and what is declared on it. Dropping it undeclares, closes and clears its seat.
+pub(crate) struct Open {
+    pub(crate) served: Mutex<HashMap<String, Declarations>>,
+    pub(crate) listening: Mutex<HashMap<u64, Subscriber<()>>>,
+    announced: Mutex<Option<LivelinessToken>>,
+    /// Kept, so that the transport knows at once whether somebody serves a key.
+    called: Mutex<HashMap<String, Arc<Querier<'static>>>>,
+    pub(crate) session: zenoh::Session,
+    /// What this peer's keys end with here.
+    pub(crate) origin: String,
+    /// Near: the place in the runtime folder.
+    pub(crate) seat: Option<Seat>,
+    /// Far: who may do what, as the session was opened with it.
+    pub(crate) paired: Option<Arc<Paired>>,
+    /// Far: what targets said that this machine may call.
+    welcomes: Mutex<HashMap<String, Vec<String>>>,
+}
+
+/// What is declared for a target; undeclared when it is dropped.
+pub(crate) struct Declarations {
+    pub(crate) _calls: Queryable<()>,
+    pub(crate) _live: LivelinessToken,
+    pub(crate) _hello: Option<Queryable<()>>,
+}
+
+/// What came of asking on one link.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Answered(Response),
+    /// Nobody serves the target here.
+    Absent,
+    /// Somebody served it when it was asked, and gave no answer in the time there was.
+    Silent,
+    /// Somebody served it when it was asked, and the way to it ended.
+    Ended,
+}
+
+impl Open {
+    /// Listens on the seat's socket and connects to the others.
+    pub(crate) fn near(credentials: &Credentials, seat: Seat, others: &[PathBuf]) -> Result<Self> {
+        let mut config = closed();
+        let endpoint = |socket: &Path| format!("unixsock-stream/{}", socket.display());
+        config["listen"]["endpoints"] = json!([endpoint(seat.socket())]);
+        config["connect"]["endpoints"] = others.iter().map(|it| endpoint(it)).collect();
+        config["transport"]["auth"]["usrpwd"] = json!({
+            "user": credentials.user,
+            "password": credentials.password,
+            "dictionary_file": credentials.file,
+        });
+        let mut open = Self::start(&config, LOCAL)?;
+        open.seat = Some(seat);
+        Ok(open)
+    }
+
+    /// Connects to paired machines, and listens on this one's address if that is wanted.
+    pub(crate) fn far(pairing: &Pairing, keys: &Keys, listens: bool) -> Result<Self> {
+        let mut config = closed();
+        let endpoint = |address: &str| format!("tls/{address}");
+        if listens {
+            config["listen"]["endpoints"] = pairing.address().into_iter().map(endpoint).collect();
+        }
+        let paired = pairing.paired();
+        config["connect"]["endpoints"] = paired.connect.iter().map(|it| endpoint(it)).collect();
+        config["scouting"]["delay"] = json!(FAR_GREETING_MAX.as_millis());
+        config["access_control"] = access_control(keys, paired);
+        let [authority, certificate, key] = pairing.files();
+        config["transport"]["link"]["tls"] = json!({
+            "root_ca_certificate": authority,
+            "listen_certificate": certificate,
+            "listen_private_key": key,
+            "connect_certificate": certificate,
+            "connect_private_key": key,
+            "enable_mtls": true,
+            "verify_name_on_connect": true,
+            "close_link_on_expiration": true,
+        });
+        let mut open = Self::start(&config, &paired.name)?;
+        open.paired = Some(Arc::new(paired.clone()));
+        Ok(open)
+    }
+
+    fn start(config: &Value, origin: &str) -> Result<Self> {
+        let config = zenoh::Config::from_json5(&config.to_string())
+            .map_err(Error::transport("be configured"))?;
+        let session = zenoh::open(config).wait().map_err(Error::transport("open"))?;
+        Ok(Self {
+            served: Mutex::default(),
+            listening: Mutex::default(),
+            announced: Mutex::default(),
+            called: Mutex::default(),
+            session,
+            origin: origin.to_owned(),
+            seat: None,
+            paired: None,
+            welcomes: Mutex::default(),
+        })
+    }
+
+    /// Whether it leads to the peers of this machine alone.
+    pub(crate) fn is_near(&self) -> bool {
+        self.origin == LOCAL
+    }
+
+    /// Whether at least one other peer let this one in, which takes a moment.
+    pub(crate) fn meets_somebody(&self, wait: Duration) -> bool {
+        let until = Until::after(wait);
+        loop {
+            if self.session.info().peers_zid().wait().next().is_some() {
+                return true;
+            }
+            if until.is_over() {
+                return false;
+            }
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    pub(crate) fn declare_peer(&self, key: &str) -> Result<()> {
+        let token = self
+            .session
+            .liveliness()
+            .declare_token(key.to_owned())
+            .wait()
+            .map_err(Error::transport("say that it is there"))?;
+        *self.announced.lock() = Some(token);
+        Ok(())
+    }
+
+    /// Whether this machine may call a command of a target there, as the target says: over TLS a
+    /// request that is not allowed is never answered. `None` if nobody serves the target.
+    pub(crate) fn may_call(
+        &self,
+        keys: &Keys,
+        target: &str,
+        command: &str,
+        until: Until,
+    ) -> Result<Option<bool>> {
+        let is_one = |it: &String| it == command || it == "*";
+        if let Some(commands) = self.welcomes.lock().get(target) {
+            return Ok(Some(commands.iter().any(is_one)));
+        }
+        self.check_one(keys, target)?;
+        let hello = keys.hello(target, &self.origin);
+        match self.ask(&hello, &keys.live_target(target, "*", "*"), Vec::new(), until)? {
+            Asked::Answered(Response { outcome: Outcome::Result(commands), .. }) => {
+                let commands: Vec<String> = serde_json::from_value(commands).unwrap_or_default();
+                let is_allowed = commands.iter().any(is_one);
+                self.welcomes.lock().insert(target.to_owned(), commands);
+                Ok(Some(is_allowed))
+            }
+            Asked::Absent => Ok(None),
+            // It is there, and does not even say that.
+            Asked::Answered(_) | Asked::Silent | Asked::Ended => Ok(Some(false)),
+        }
+    }
+
+    /// Refuses a target that several paired machines serve: a click must not go to any of them.
+    fn check_one(&self, keys: &Keys, target: &str) -> Result<()> {
+        let there = self.live(&keys.live_target(target, "*", "*"))?;
+        let machines = there.iter().filter_map(|key| keys.read_live(key)).map(|it| it.origin);
+        let machines: BTreeSet<&str> = machines.filter(|it| *it != self.origin).collect();
+        if machines.len() < 2 {
+            return Ok(());
+        }
+        let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
+        Err(Error::Ambiguous { target: target.to_owned(), by })
+    }
+
+    /// Forgets what a target said: it may have changed its mind.
+    pub(crate) fn forget_welcome(&self, target: &str) {
+        self.welcomes.lock().remove(target);
+    }
+
+    /// Sends one request, never twice, and waits for its answer.
+    pub(crate) fn ask(
+        &self,
+        key: &str,
+        live_key: &str,
+        payload: Vec<u8>,
+        until: Until,
+    ) -> Result<Asked> {
+        if !self.is_served(key)? {
+            // Somebody who has just come may be known to be there before it is known what it serves.
+            if !self.is_live(live_key) {
+                return Ok(Asked::Absent);
+            }
+            let arriving = Until::after(GREETING_MAX);
+            while !self.is_served(key)? {
+                if until.is_over() || arriving.is_over() {
+                    return Ok(Asked::Silent);
+                }
+                thread::park_timeout(Duration::from_millis(2));
+            }
+        }
+        let (sender, receiver) = sync_channel(1);
+        self.session
+            .get(key)
+            .payload(payload)
+            .timeout(until.left())
+            .target(QueryTarget::BestMatching)
+            .consolidation(ConsolidationMode::None)
+            .congestion_control(CongestionControl::Block)
+            .priority(Priority::InteractiveHigh)
+            .express(true)
+            .callback(move |reply| {
+                // The first answer counts; nobody waits for a second.
+                drop(sender.try_send(reply));
+            })
+            .wait()
+            .map_err(Error::transport("call"))?;
+        Ok(match receiver.recv_timeout(until.left()) {
+            Ok(reply) => match reply.result() {
+                Ok(sample) if sample.payload().len() <= PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX => {
+                    match serde_json::from_slice(&sample.payload().to_bytes()) {
+                        Ok(response) => Asked::Answered(response),
+                        Err(_) => Asked::Ended,
+                    }
+                }
+                Ok(_) => Asked::Ended,
+                // Ours come as answers; an error is the transport's own: the time is over.
+                Err(_) => Asked::Silent,
+            },
+            Err(RecvTimeoutError::Timeout) => Asked::Silent,
+            Err(RecvTimeoutError::Disconnected) => Asked::Ended,
+        })
+    }
+
+    /// Whether the transport knows of somebody who serves the key.
+    fn is_served(&self, key: &str) -> Result<bool> {
+        let known = self.called.lock().get(key).map(Arc::clone);
+        let querier = if let Some(querier) = known {
+            querier
+        } else {
+            let querier = self.session.declare_querier(key.to_owned()).wait();
+            let querier = Arc::new(querier.map_err(Error::transport("prepare a call"))?);
+            let mut called = self.called.lock();
+            if called.len() >= CALLED_KEYS_MAX {
+                called.clear();
+            }
+            called.insert(key.to_owned(), Arc::clone(&querier));
+            querier
+        };
+        let status = querier.matching_status().wait().map_err(Error::transport("call"))?;
+        Ok(status.matching())
+    }
+
+    /// Whether anybody answers to a key of presence.
+    pub(crate) fn is_live(&self, live_key: &str) -> bool {
+        let (sender, receiver) = sync_channel(1);
+        let asked = self
+            .session
+            .liveliness()
+            .get(live_key)
+            .timeout(PRESENCE_MAX)
+            .callback(move |reply| {
+                if reply.result().is_ok() {
+                    sender.try_send(()).unwrap_or_default();
+                }
+            })
+            .wait();
+        asked.is_ok() && receiver.recv_timeout(PRESENCE_MAX).is_ok()
+    }
+
+    /// The keys of presence that answer to a pattern.
+    pub(crate) fn live(&self, live_key: &str) -> Result<Vec<String>> {
+        let found = Arc::new(Mutex::new(Vec::new()));
+        let (done, receiver) = sync_channel::<()>(0);
+        let into = Arc::clone(&found);
+        self.session
+            .liveliness()
+            .get(live_key)
+            .timeout(PRESENCE_MAX)
+            .callback(move |reply| {
+                // Nothing is ever sent: the end is that the transport lets go of this.
+                let _held = &done;
+                if let Ok(sample) = reply.result() {
+                    into.lock().push(sample.key_expr().as_str().to_owned());
+                }
+            })
+            .wait()
+            .map_err(Error::transport("ask who is there"))?;
+        receiver.recv_timeout(PRESENCE_MAX).unwrap_or_default();
+        let found = std::mem::take(&mut *found.lock());
+        Ok(found)
+    }
+}
+
+/// What every session has in common.
+fn closed() -> Value {
+    json!({
+        "mode": "peer",
+        "listen": { "endpoints": [], "timeout_ms": 0, "exit_on_failure": true },
+        "connect": {
+            "endpoints": [],
+            "timeout_ms": -1,
+            "exit_on_failure": false,
+            "retry": { "period_init_ms": 100, "period_max_ms": 4000, "period_increase_factor": 2 },
+        },
+        "open": { "return_conditions": { "connect_scouted": true, "declares": true } },
+        "scouting": {
+            "delay": 500,
+            "multicast": { "enabled": false },
+            "gossip": { "enabled": false },
+        },
+        "adminspace": { "enabled": false },
+        "transport": {
+            "unicast": { "open_timeout": 5000, "accept_timeout": 5000, "max_sessions": 256 },
+            "link": {
+                "rx": { "max_message_size": 2 * PAYLOAD_BYTES_MAX },
+                "tx": { "lease": 5000 },
+            },
+            "auth": {},
+        },
+    })
+}

@@ -1,0 +1,251 @@
+//! Paired machines over TLS on the loopback address: each machine is a runtime folder and a pairing
+//! folder of its own.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use waypost_mesh::{
+    Allow, CallError, Error, Far, Mesh, Origin, Pairing, Pattern, Rights, Settings,
+};
+
+use crate::{LONG, Place, now, now_ms, serve_echo};
+
+/// A machine: where its peers meet, and its pairing.
+struct Machine {
+    place: Place,
+    pairing: PathBuf,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let place = Place::new();
+        let pairing = place.0.path().join("pairing");
+        Self { place, pairing }
+    }
+
+    fn join(&self, name: &str, listens: bool) -> Mesh {
+        let far = Far { folder: self.pairing.clone(), listens };
+        Mesh::open(&Settings::new(&self.place.folder(), name).with_far(far)).unwrap()
+    }
+
+    /// Makes the authority, on a port that was free a moment ago.
+    fn found(&self, name: &str) -> Pairing {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = format!("127.0.0.1:{port}");
+        Pairing::found(&self.pairing, name, &address, now()).unwrap()
+    }
+}
+
+fn rights(calls: &[&str]) -> Rights {
+    let calls = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
+    Rights { calls, events: true, router: false }
+}
+
+fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &Path) {
+    pairing.pair(name, rights(calls), bundle, now()).unwrap();
+}
+
+/// Calls until the machines have met.
+fn call(mesh: &Mesh, command: &str) -> Result<Value, CallError> {
+    let mut outcome = None;
+    crate::eventually("the machines meet", || {
+        let called = mesh.call("echo", command, &json!(1), LONG);
+        let met = !matches!(called, Err(CallError::Offline(_)));
+        outcome = Some(called);
+        met
+    });
+    outcome.unwrap()
+}
+
+#[test]
+fn a_paired_machine_may_do_what_was_allowed_until_it_is_revoked() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say", "echo/who"], &laptop.pairing);
+    let server = home.join("server", true);
+    assert_eq!(server.trouble(), None);
+    let _serving = serve_echo(&server);
+    let caller = laptop.join("caller", false);
+    assert_eq!(call(&caller, "say"), Ok(json!(1)));
+    // The certificate says who calls, not the envelope.
+    assert_eq!(call(&caller, "who"), Ok(json!({ "origin": "laptop", "says": "caller" })));
+    assert!(matches!(call(&caller, "fail"), Err(CallError::Denied(_))));
+    let nobody = caller.call("nobody", "say", &Value::Null, LONG);
+    assert!(matches!(nobody, Err(CallError::Offline(_))), "{nobody:?}");
+    // A target of the same machine comes first, and needs no rights.
+    let near = laptop.place.join("near");
+    let _near = near.serve("echo", |_| Ok(json!("near"))).unwrap();
+    crate::eventually("the near one answers", || call(&caller, "fail") == Ok(json!("near")));
+    drop(near);
+
+    assert!(pairing.revoke("laptop").unwrap());
+    assert!(!pairing.revoke("laptop").unwrap());
+    crate::eventually("it is denied", || {
+        matches!(caller.call("echo", "say", &json!(1), LONG), Err(CallError::Denied(_)))
+    });
+    // Also to one that joins anew with the same certificate.
+    let again = laptop.join("again", false);
+    crate::eventually("it is denied", || {
+        matches!(again.call("echo", "say", &json!(1), LONG), Err(CallError::Denied(_)))
+    });
+    let renewed = pairing.pair("laptop", rights(&[]), &laptop.place.0.path().join("b"), now());
+    assert!(matches!(renewed, Err(Error::Invalid(_))));
+}
+
+#[test]
+fn events_and_presence_cross_and_say_where_they_come_from() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &[], &laptop.pairing);
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let heard = server.listen(&Pattern::parse("mesh:*").unwrap()).unwrap();
+    let other = laptop.join("other", false);
+    let mut event = None;
+    crate::eventually("the event is heard", || {
+        other.broadcast("ctl", &json!({ "type": "mesh:task", "title": "t" })).unwrap();
+        event = heard.next(Duration::from_millis(50));
+        event.is_some()
+    });
+    let event = event.unwrap();
+    assert_eq!(event.from.origin, Origin::Machine("laptop".into()));
+    assert_eq!((event.from.says.as_str(), &event.body["title"]), ("other", &json!("t")));
+    crate::eventually("the server is seen from the other machine", || {
+        let peers = other.peers().unwrap();
+        let server = peers.iter().find(|it| it.name == "server");
+        server
+            .is_some_and(|it| it.origin == Origin::Machine("home".into()) && it.targets == ["echo"])
+    });
+}
+
+#[test]
+fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
+    let (home, stranger, laptop) = (Machine::new(), Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/*"], &laptop.pairing);
+    let address = pairing.address().unwrap().to_owned();
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    // Another authority calls itself home, too, and its laptop has the same name.
+    let mut theirs =
+        Pairing::found(&stranger.place.0.path().join("ca"), "home", &address, now()).unwrap();
+    pair(&mut theirs, "laptop", &["echo/*"], &stranger.pairing);
+    let intruder = stranger.join("intruder", false);
+    let good = laptop.join("caller", false);
+    assert_eq!(call(&good, "say"), Ok(json!(1)));
+    let called = intruder.call("echo", "say", &json!(1), LONG);
+    assert!(matches!(called, Err(CallError::Offline(_))), "{called:?}");
+    assert_eq!(intruder.peers().unwrap().len(), 1, "it sees itself alone");
+    // One that trusts the right authority, and has no certificate to show.
+    let ca = laptop.pairing.join("authority.pem");
+    let config = json!({
+        "mode": "client",
+        "connect": { "endpoints": [format!("tls/{address}")], "timeout_ms": 2000, "exit_on_failure": true },
+        "scouting": { "multicast": { "enabled": false } },
+        "transport": { "link": { "tls": { "root_ca_certificate": ca } } },
+    });
+    let config = zenoh::Config::from_json5(&config.to_string()).unwrap();
+    assert!(zenoh::Wait::wait(zenoh::open(config)).is_err());
+    assert_eq!(call(&good, "say"), Ok(json!(1)));
+}
+
+#[test]
+fn a_paired_machine_that_forges_its_name_is_not_heard() {
+    let (home, laptop, desk) = (Machine::new(), Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
+    pair(&mut pairing, "desk", &["echo/*"], &desk.pairing);
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let address = pairing.address().unwrap();
+    let file = |name: &str| laptop.pairing.join(name);
+    let config = json!({
+        "mode": "client",
+        "connect": { "endpoints": [format!("tls/{address}")], "timeout_ms": 5000, "exit_on_failure": true },
+        "scouting": { "multicast": { "enabled": false } },
+        "transport": { "link": { "tls": {
+            "root_ca_certificate": file("authority.pem"), "enable_mtls": true,
+            "connect_certificate": file("machine.pem"), "connect_private_key": file("machine.key"),
+        } } },
+    });
+    let config = zenoh::Config::from_json5(&config.to_string()).unwrap();
+    let raw = zenoh::Wait::wait(zenoh::open(config)).unwrap();
+    let now = now_ms();
+    let ask = |key: &str, id: char| {
+        let payload = json!({
+            "v": 1, "id": id.to_string().repeat(32), "from": "raw", "expires": now + 60_000, "argument": 1,
+        });
+        let get = raw.get(key).payload(payload.to_string()).timeout(Duration::from_secs(1));
+        let replies = zenoh::Wait::wait(get).unwrap();
+        replies.into_iter().filter(|it| it.result().is_ok()).count()
+    };
+    assert_eq!(ask("mesh/waypost/call/echo/say/laptop", 'a'), 1);
+    for (key, id) in [
+        ("mesh/waypost/call/echo/say/desk", 'b'),
+        ("mesh/waypost/call/echo/say/local", 'c'),
+        ("mesh/waypost/call/echo/who/laptop", 'd'),
+        ("mesh/waypost/call/echo/*/laptop", 'e'),
+        ("**", 'f'),
+    ] {
+        assert_eq!(ask(key, id), 0, "{key}");
+    }
+}
+
+#[test]
+fn a_second_listener_of_a_machine_connects_only_and_says_so() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &[], &laptop.pairing);
+    let first = home.join("first", true);
+    let second = home.join("second", true);
+    assert_eq!(first.trouble(), None);
+    assert!(second.trouble().is_some());
+}
+
+#[test]
+fn a_machine_that_is_paired_while_it_runs_needs_no_restart() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
+    let caller = laptop.join("caller", false);
+    assert_eq!(call(&caller, "say"), Ok(json!(1)));
+}
+
+#[test]
+fn keys_and_lists_that_others_may_read_are_refused() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &[], &laptop.pairing);
+    for folder in [&home.pairing, &laptop.pairing] {
+        assert_eq!(std::fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            assert_eq!(
+                std::fs::metadata(&path).unwrap().mode() & 0o777,
+                0o600,
+                "{}",
+                path.display()
+            );
+        }
+    }
+    assert!(!laptop.pairing.join("authority.key").exists(), "only one machine can pair others");
+    for file in ["machine.key", "paired.json"] {
+        let path = laptop.pairing.join(file);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(Pairing::open(&laptop.pairing), Err(Error::Exposed { .. })), "{file}");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let mut theirs = Pairing::open(&laptop.pairing).unwrap().unwrap();
+    let other = laptop.place.0.path().join("other");
+    let refused = theirs.pair("desk", rights(&[]), &other, now());
+    assert!(refused.unwrap_err().to_string().contains("authority's key"));
+    for name in ["local", "Home", "a/b", ""] {
+        let refused = pairing.pair(name, rights(&[]), &other, now());
+        assert!(matches!(refused, Err(Error::Invalid(_))), "{name}");
+    }
+}

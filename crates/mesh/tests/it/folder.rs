@@ -1,0 +1,132 @@
+//! The runtime folder: who may use it, and what happens when it is harmed.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+
+use serde_json::json;
+use waypost_mesh::{Error, Mesh, Settings};
+
+use crate::{LONG, Place, serve_echo};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn the_folder_and_what_is_in_it_are_this_user_s_alone() {
+    let place = Place::new();
+    let mesh = place.join("one");
+    let _serving = serve_echo(&mesh);
+    assert_eq!(mode(&place.folder()), 0o700);
+    assert_eq!(mode(&place.folder().join("credentials")), 0o600);
+    for entry in fs::read_dir(place.folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|it| it != "sock") {
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_others_may_read_is_refused_and_says_what_would_be_right() {
+    let place = Place::new();
+    for wrong in [0o755, 0o750, 0o701, 0o710] {
+        fs::create_dir_all(place.folder()).unwrap();
+        chmod(&place.folder(), wrong);
+        let error = Mesh::open(&Settings::new(&place.folder(), "one")).unwrap_err();
+        assert!(matches!(error, Error::Exposed { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("{wrong:o}")), "{error}");
+        assert!(error.to_string().contains("chmod 700"), "{error}");
+    }
+    assert_eq!(fs::read_dir(place.folder()).unwrap().count(), 0, "nothing was written there");
+}
+
+#[test]
+fn credentials_that_others_may_read_are_refused() {
+    let place = Place::new();
+    drop(place.join("one"));
+    let file = place.folder().join("credentials");
+    chmod(&file, 0o644);
+    let error = Mesh::open(&Settings::new(&place.folder(), "one")).unwrap_err();
+    assert!(error.to_string().contains("chmod 600"), "{error}");
+    chmod(&file, 0o600);
+    fs::write(&file, "peer:short").unwrap();
+    let error = Mesh::open(&Settings::new(&place.folder(), "one")).unwrap_err();
+    assert!(error.to_string().contains("remove the file"), "{error}");
+}
+
+#[test]
+fn a_folder_that_is_a_file_or_too_long_is_refused() {
+    let place = Place::new();
+    fs::write(place.folder(), "").unwrap();
+    assert!(Mesh::open(&Settings::new(&place.folder(), "one")).is_err());
+    let long = place.0.path().join("x".repeat(100));
+    let error = Mesh::open(&Settings::new(&long, "one")).unwrap_err();
+    assert!(matches!(error, Error::PathTooLong { bytes_max: 107, .. }), "{error}");
+    // A link to a folder is that folder, and its mode counts.
+    let (real, link) = (place.0.path().join("real"), place.0.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    chmod(&real, 0o755);
+    symlink(&real, &link).unwrap();
+    assert!(matches!(Mesh::open(&Settings::new(&link, "one")), Err(Error::Exposed { .. })));
+}
+
+#[test]
+fn a_peer_whose_socket_was_deleted_is_found_again() {
+    let place = Place::new();
+    let server = place.join("server");
+    let _serving = serve_echo(&server);
+    let listener = server.listen(&waypost_mesh::Pattern::all()).unwrap();
+    for entry in fs::read_dir(place.folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "sock") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    // One that joins now finds nobody, until the server has noticed.
+    let caller = place.join("caller");
+    crate::eventually("the call goes through", || {
+        caller.call("echo", "say", &json!(1), LONG) == Ok(json!(1))
+    });
+    crate::eventually("its listener hears again", || {
+        caller.broadcast("test", &json!({ "type": "tick" })).unwrap();
+        listener.next(std::time::Duration::from_millis(20)).is_some()
+    });
+    assert_eq!(server.trouble(), None);
+}
+
+#[test]
+fn peers_whose_folder_was_deleted_meet_again_in_a_new_one() {
+    let place = Place::new();
+    let server = place.join("server");
+    let _serving = serve_echo(&server);
+    let before = place.join("before");
+    fs::remove_dir_all(place.folder()).unwrap();
+    let after = place.join("after");
+    for caller in [&before, &after] {
+        crate::eventually("the call goes through", || {
+            caller.call("echo", "say", &json!(1), LONG) == Ok(json!(1))
+        });
+    }
+}
+
+#[test]
+fn what_a_dead_peer_left_is_cleared_and_the_living_are_not() {
+    let place = Place::new();
+    let alive = place.join("alive");
+    let _serving = serve_echo(&alive);
+    for ending in ["peer", "sock", "sock.lock"] {
+        fs::write(place.folder().join(format!("0123456789ab.{ending}")), "").unwrap();
+    }
+    let caller = place.join("caller");
+    let left = fs::read_dir(place.folder()).unwrap().filter(|it| {
+        it.as_ref().unwrap().file_name().to_string_lossy().starts_with("0123456789ab")
+    });
+    assert_eq!(left.count(), 0);
+    assert_eq!(caller.call("echo", "say", &json!(1), LONG), Ok(json!(1)));
+}

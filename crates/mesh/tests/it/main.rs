@@ -1,0 +1,74 @@
+//! The mesh through the crate's public face, between real processes, and with a raw session of the
+//! transport in place of a peer that misbehaves.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod calls;
+mod events;
+mod far;
+mod folder;
+mod hostile;
+mod processes;
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_mesh::{Call, Mesh, Problem, Serving, Settings};
+
+/// Long enough for a busy machine; nothing waits for it unless it fails.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A folder for peers to meet in.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.0.path().join("mesh")
+    }
+
+    fn join(&self, name: &str) -> Mesh {
+        Mesh::open(&Settings::new(&self.folder(), name)).unwrap()
+    }
+}
+
+/// Serves `echo`, which answers with what it got.
+fn serve_echo(mesh: &Mesh) -> Serving {
+    mesh.serve("echo", answer_echo).unwrap()
+}
+
+fn answer_echo(call: Call) -> Result<Value, Problem> {
+    match call.command.as_str() {
+        "say" => Ok(call.argument),
+        "who" => Ok(json!({ "origin": call.caller.origin.to_string(), "says": call.caller.says })),
+        "fail" => Err(Problem::new(404, "not_found", "no element matches #gone")),
+        "deny" => Err(Problem::denied("the human has not allowed it")),
+        "panic" => panic!("a handler panics"),
+        "large" => Ok(json!("x".repeat(2 * 1024 * 1024))),
+        other => Err(Problem::new(404, "no_command", other)),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "certificates and deadlines are for real")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+fn now_ms() -> u64 {
+    now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
+}
+
+/// Waits until something is true, without ever depending on how long it takes.
+fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("never: {what}");
+}

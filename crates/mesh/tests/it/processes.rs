@@ -1,0 +1,120 @@
+//! Two processes, one of them killed.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use waypost_mesh::{CallError, Mesh, Settings};
+
+use crate::{LONG, Place, serve_echo};
+
+const FOLDER: &str = "WAYPOST_MESH_TEST_FOLDER";
+
+/// Not a test by itself: the process that the tests below start and kill.
+#[test]
+fn serves_until_it_is_killed() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let mesh = Mesh::open(&Settings::new(Path::new(&folder), "child")).unwrap();
+    let _serving = serve_echo(&mesh);
+    let _hang = mesh
+        .serve("hang", |_| {
+            println!("called");
+            std::thread::park_timeout(LONG);
+            Ok(Value::Null)
+        })
+        .unwrap();
+    println!("serving");
+    // Bounded, should the killer be gone.
+    std::thread::park_timeout(2 * LONG);
+}
+
+struct Server {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Server {
+    fn start(place: &Place) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "processes::serves_until_it_is_killed", "--nocapture"])
+            .env(FOLDER, place.folder())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut server = Self { child, lines };
+        server.wait_for("serving");
+        server
+    }
+
+    fn wait_for(&mut self, text: &str) {
+        assert!(self.lines.by_ref().any(|line| line.unwrap().ends_with(text)));
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+#[test]
+fn another_process_answers_and_another_takes_over_when_it_is_killed() {
+    let place = Place::new();
+    let mut first = Server::start(&place);
+    let caller = place.join("caller");
+    let say = |n: usize| caller.call("echo", "say", &json!(n), LONG);
+    assert_eq!(say(1), Ok(json!(1)));
+    let taken = caller.serve("echo", |_| Ok(Value::Null)).unwrap_err();
+    assert!(taken.to_string().contains(&format!("child, process {}", first.child.id())), "{taken}");
+    first.kill();
+    crate::eventually("it is known to be gone", || matches!(say(2), Err(CallError::Offline(_))));
+    let _second = Server::start(&place);
+    crate::eventually("the second is called", || say(3) == Ok(json!(3)));
+    let sockets = std::fs::read_dir(place.folder())
+        .unwrap()
+        .filter(|it| it.as_ref().unwrap().path().extension().is_some_and(|it| it == "sock"));
+    assert_eq!(sockets.count(), 2, "what the first left was cleared");
+}
+
+#[test]
+fn a_peer_that_is_killed_while_it_is_called_is_offline_and_nobody_waits_for_the_deadline() {
+    let place = Place::new();
+    let mut server = Server::start(&place);
+    let caller = place.join("caller");
+    std::thread::scope(|scope| {
+        let called =
+            scope.spawn(|| caller.call("hang", "now", &Value::Null, Duration::from_secs(150)));
+        server.wait_for("called");
+        server.kill();
+        let outcome = called.join().unwrap();
+        assert!(matches!(outcome, Err(CallError::Offline(_))), "{outcome:?}");
+    });
+}
+
+#[test]
+fn peers_that_join_at_once_all_see_each_other() {
+    let place = Place::new();
+    let meshes: Vec<Mesh> = std::thread::scope(|scope| {
+        let joining: Vec<_> = (0..6)
+            .map(|n| {
+                scope.spawn({
+                    let place = &place;
+                    move || place.join(&format!("peer-{n}"))
+                })
+            })
+            .collect();
+        joining.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    for mesh in &meshes {
+        crate::eventually("six are seen", || mesh.peers().unwrap().len() == 6);
+    }
+}
