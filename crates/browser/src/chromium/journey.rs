@@ -37,6 +37,21 @@ impl Chromium {
         journey: Journey,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
+        match self.travel_once(tab, journey.clone(), by).await {
+            // What ended one process may have ended the one that was kept ready for the next page.
+            Err(problem) if problem.kind == ProblemKind::Crashed => {
+                self.travel_once(tab, journey, by).await
+            }
+            done => done,
+        }
+    }
+
+    async fn travel_once(
+        &self,
+        tab: TabId,
+        journey: Journey,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
         self.ensure().await?;
         self.shared.ways.forget_refusals();
         let journey = self.revive(tab, journey, by).await?;
@@ -168,9 +183,15 @@ impl Chromium {
         before: Before,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
-        let known = self.before(tab)?;
-        if known.downloads > before.downloads {
-            // What was there stays there; the download is told beside it.
+        // A download is told a moment after the journey to it was given up. What was there stays
+        // there; the download is told beside it.
+        let is_told = |shared: &super::Shared| {
+            let state = shared.state.lock();
+            let total = state.tabs.get(&tab).map(|it| it.downloads.total);
+            total.is_none_or(|it| it > before.downloads).then_some(())
+        };
+        let is_aborted = error == "net::ERR_ABORTED";
+        if is_aborted && self.shared.until(by.within(ANSWER_TIME), is_told).await.is_ok() {
             return self.arrival(tab, by).await;
         }
         if let Some(problem) = self.refusal(url) {
@@ -239,6 +260,11 @@ impl Chromium {
             let by = Deadline::after(by.left().saturating_sub(ANSWER_TIME));
             // What is not there by then is told as loading.
             drop(self.shared.until(by.within(LOAD_TIME), is_there).await);
+            // What began and did not come may be a download, which is told a moment later.
+            let is_told = |_: &super::Shared| {
+                look(&|it| moved(it) || it.downloads.total > before.downloads).then_some(())
+            };
+            drop(self.shared.until(by.within(START_TIME), is_told).await);
         }
         let state = self.shared.state.lock();
         let Some(known) = state.tabs.get(&tab) else {

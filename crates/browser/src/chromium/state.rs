@@ -10,7 +10,7 @@ use crate::engine::{DialogAnswer, TabId, TabInfo};
 use crate::summary::{PageError, Shown};
 
 /// Tabs that pages may have open; further popups are closed at once.
-pub(super) const TABS_MAX: usize = 16;
+pub(super) const TABS_MAX: usize = 8;
 /// Errors, dialogs and downloads that a tab remembers.
 const NOTES_MAX: usize = 32;
 

@@ -18,7 +18,7 @@ const CALL: &str = "(name, given) => globalThis.waypost
 /// Gives a node itself.
 const NODE: &str = "(number) => waypost.nodeOf(number)";
 /// How long a page is left to answer before its script is stopped.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Between tries while documents come and go.
 const REST: Duration = Duration::from_millis(15);
 

@@ -48,14 +48,14 @@ pub(crate) struct Around<'a> {
 
 /// What of a page is worth reading for this mode and budget.
 pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool) -> Reach {
-    // An entry costs some 15 tokens at least, a token is some four letters; a diff compares more
+    // An entry costs some 20 tokens, a token is some four letters; a diff compares more
     // than it shows.
     let characters_max = match mode {
         Mode::Outline | Mode::Interactive => 0,
         Mode::Full => tokens * 5,
         Mode::Diff => tokens * 10,
     };
-    Reach { scope, viewport, items_max: (tokens / 10).clamp(40, 5_000), characters_max }
+    Reach { scope, viewport, items_max: (tokens / 20).clamp(40, 5_000), characters_max }
 }
 
 /// A summary's lists before they are cut.

@@ -1,4 +1,7 @@
 //! The browser on real pages, served here.
 
 mod commands;
+mod hostile;
+mod person;
+mod reach;
 mod world;

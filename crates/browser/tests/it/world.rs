@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::thread;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::{Value, json};
 use waypost_browser::{
@@ -19,8 +21,10 @@ type Handler = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
 
 /// A request that came.
 pub(crate) struct Request {
+    pub(crate) method: String,
     /// With its query.
     pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
     pub(crate) body: String,
 }
 
@@ -28,6 +32,7 @@ pub(crate) struct Request {
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -36,27 +41,33 @@ impl Server {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let handler: Arc<Handler> = Arc::new(handler);
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), asked.clone());
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let handler = handler.clone();
-                thread::spawn(move || answer(client, &*handler));
+                let (handler, log) = (handler.clone(), log.clone());
+                thread::spawn(move || answer(client, &*handler, &log));
             }
         });
-        Self { port }
+        Self { port, asked }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
+
+    /// Method and path of everything that was asked for.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().expect("nobody panicked").clone()
+    }
 }
 
-fn answer(client: TcpStream, handler: &Handler) -> Option<()> {
+fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Option<()> {
     let mut reader = BufReader::new(client);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
-    let path = words.nth(1)?.to_owned();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
     let mut headers = HashMap::new();
     loop {
         let mut line = String::new();
@@ -67,8 +78,9 @@ fn answer(client: TcpStream, handler: &Handler) -> Option<()> {
     let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
+    log.lock().expect("nobody panicked").push(format!("{method} {path}"));
     let body = String::from_utf8_lossy(&body).into_owned();
-    let request = Request { path, body };
+    let request = Request { method, path, headers, body };
     let (status, more, body) =
         handler(&request).unwrap_or((404, Vec::new(), "<title>none</title>not here".to_owned()));
     let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n");
@@ -92,7 +104,7 @@ pub(crate) fn page(body: &str) -> Option<Reply> {
 pub(crate) struct World {
     pub(crate) relay: Arc<Relay>,
     pub(crate) engine: Arc<Chromium>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 pub(crate) fn chromium() -> PathBuf {
@@ -114,7 +126,7 @@ impl World {
         let engine = Arc::new(engine);
         let settings = RelaySettings::default();
         let relay = Arc::new(Relay::new(engine.clone(), policy, &settings));
-        Self { relay, engine, _folder: folder }
+        Self { relay, engine, folder }
     }
 
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Value {
@@ -144,10 +156,64 @@ impl World {
         problem
     }
 
+    /// Ends it, and looks that nothing of it stays.
     pub(crate) async fn end(self) {
-        let by = waypost_browser::Deadline::after(std::time::Duration::from_secs(20));
+        let leader = self.leader();
+        let by = waypost_browser::Deadline::after(Duration::from_secs(20));
         self.engine.end(by).await.expect("Chromium ends");
+        // What was killed may need a moment to go.
+        while processes().iter().any(|it| it.group == leader) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let profiles = fs::read_dir(self.folder.path()).expect("the folder").count();
+        assert_eq!(profiles, 0, "fresh profiles");
     }
+
+    fn leader(&self) -> i32 {
+        let folder = self.folder.path().display().to_string();
+        let is_main =
+            |it: &Process| it.command.contains(&folder) && !it.command.contains("--type=");
+        let main = processes().into_iter().find(|it| is_main(it) && it.id == it.group);
+        main.expect("Chromium runs").id
+    }
+
+    /// Kills Chromium's processes of a kind; all of them without one.
+    pub(crate) fn kill(&self, kind: &str) {
+        let leader = self.leader();
+        let mut killed = 0;
+        for process in processes() {
+            if process.group == leader && process.command.contains(kind) {
+                let id = process.id.to_string();
+                // Some end with others.
+                Command::new("kill").args(["-9", &id]).output().expect("there is kill");
+                killed += 1;
+            }
+        }
+        assert!(killed > 0, "there are processes {kind}");
+    }
+}
+
+struct Process {
+    id: i32,
+    group: i32,
+    command: String,
+}
+
+fn processes() -> Vec<Process> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("there is /proc").flatten() {
+        let id = entry.file_name().to_str().and_then(|it| it.parse().ok());
+        let Some(id) = id else { continue };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
+        // One that has ended and waits for its parent runs no more.
+        let (state, group) = (fields.next(), fields.nth(1).and_then(|it| it.parse().ok()));
+        let Some(group) = group.filter(|_| state != Some("Z")) else { continue };
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        found.push(Process { id, group, command });
+    }
+    found
 }
 
 /// The texts of the entries of a list of a summary.

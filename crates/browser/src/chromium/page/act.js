@@ -1,12 +1,15 @@
 // Finding the place to click, and what stands in the way.
 
-const brief = (element) => ({
-  tag: tagOf(element),
-  id: attribute(element, 'id') ?? '',
-  class: (attribute(element, 'class') ?? '').slice(0, 200),
-  text: isField(element) || element.isContentEditable ? '' : cut(nameOf(element, 60), 60),
-  selector: selectorOf(element) ?? '',
-});
+const brief = (element) => {
+  places = new WeakMap();
+  return {
+    tag: tagOf(element),
+    id: attribute(element, 'id') ?? '',
+    class: (attribute(element, 'class') ?? '').slice(0, 200),
+    text: isField(element) || element.isContentEditable ? '' : cut(nameOf(element, 60), 60),
+    selector: selectorOf(element) ?? '',
+  };
+};
 const deepest = (x, y) => {
   let found = documentFromPoint(document, x, y);
   for (let shadow = found && shadowOf(found); shadow;) {

@@ -11,9 +11,9 @@ const hasText = (text) => (document.body?.innerText ?? '').includes(text);
 const LOGOUT = /^(log ?out|sign ?out|log ?off|abmelden|ausloggen|cerrar sesión|se déconnecter|déconnexion|sair|esci|uitloggen|logga ut|выйти|ログアウト|退出登录|登出)$/i;
 // What tells whether somebody is logged in, without a word of what they typed.
 const evidence = () => {
-  const shown = (selector) => Array.from(query(document, selector)).slice(0, 500).filter(isVisible);
-  const controls = shown('a[href],button,input[type=submit],[role=button],[role=menuitem]');
-  const hidden = Array.from(query(document, 'a[href],button,[role=menuitem]')).slice(0, 500);
+  // It may well be in a menu that is closed.
+  const found = query(document, 'a[href],button,input[type=submit],[role=button],[role=menuitem]');
+  const controls = Array.from({ length: Math.min(found.length, 500) }, (_, at) => found[at]);
   const leaves = (it) => LOGOUT.test(squeeze(it.value || textOf(it).slice(0, 60)))
     || /(^|[/?=_-])(log|sign)[_-]?(out|off)\b/i.test(attribute(it, 'href') ?? '');
   const fields = Array.from(query(document, 'input'));
@@ -23,7 +23,7 @@ const evidence = () => {
   return {
     ready: document.readyState !== 'loading',
     passwordFields: fields.filter((it) => (typeOf(it) === 'password' || secrets.has(it)) && isVisible(it)).length,
-    logout: controls.some(leaves) || hidden.some(leaves),
+    logout: controls.some(leaves),
     secretFocused: Boolean(active) && isField(active) && isSecret(active),
     secretRevealed: revealed,
   };
@@ -53,10 +53,13 @@ const focused = () => {
   if (isFrame) return { frame: numberOf(active) };
   return { element: brief(active), secret: isField(active) && isSecret(active) };
 };
-const selectorsOf = (given) => given.map((number) => {
-  const node = nodeOf(number);
-  return node ? selectorOf(node) : null;
-});
+const selectorsOf = (given) => {
+  places = new WeakMap();
+  return given.map((number) => {
+    const node = nodeOf(number);
+    return node ? selectorOf(node) : null;
+  });
+};
 
 globalThis.waypost = {
   nodeOf, adopt, find, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,

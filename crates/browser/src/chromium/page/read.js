@@ -59,15 +59,11 @@ const survey = async (scope, limits, pause) => {
   }
   return found;
 };
-// Drawn although none of its children is: what is drawn may be a closed shadow root.
+// Drawn although it has no text and none of its children is: what is drawn may be a closed shadow root.
 const isHollow = (element) => {
   const child = element.firstElementChild;
   if (child && boxesOf(child).length > 0) return false;
-  if (!child && /\S/.test(textOf(element).slice(0, 200))) {
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    return range.getClientRects().length === 0 && boxesOf(element).length > 0;
-  }
+  if (element.firstChild && /\S/.test(textOf(element).slice(0, 200))) return false;
   const box = boxOf(element);
   return box.width > 0 && box.height > 0;
 };
@@ -192,8 +188,17 @@ const list = async (found, max, make, pause) => {
 };
 
 const read = async (options) => {
-  const begun = performance.now();
+  tallies = new WeakMap();
   places = new WeakMap();
+  try {
+    return await readNow(options);
+  } finally {
+    tallies = null;
+    places = new WeakMap();
+  }
+};
+const readNow = async (options) => {
+  const begun = performance.now();
   const limits = { ...options, until: begun + options.milliseconds };
   let rested = begun;
   const pause = async () => {

@@ -30,6 +30,24 @@ const placeOf = (element) => {
   return { place: known.place.get(element) ?? 1, only: known.count.get(tagOf(element)) === 1 };
 };
 
+// How often each address and name occurs in a root; counted once as long as a reading lasts, because
+// asking for each one by itself would look through the whole page each time.
+let tallies = null;
+const isOnlyWith = (root, name, value, selector) => {
+  if (tallies === null) return isOnly(root, selector);
+  let known = tallies.get(root);
+  if (!known) {
+    known = { href: new Map(), name: new Map() };
+    const count = (of, it) => of.set(it, (of.get(it) ?? 0) + 1);
+    for (const link of query(root, 'a[href]')) count(known.href, attribute(link, 'href'));
+    for (const field of query(root, 'input[name],textarea[name],select[name],button[name]')) {
+      count(known.name, `${tagOf(field)} ${attribute(field, 'name')}`);
+    }
+    tallies.set(root, known);
+  }
+  return known[name].get(value) === 1;
+};
+
 const byId = (element, root) => {
   const id = attribute(element, 'id');
   const selector = id && id.length <= 80 ? `#${CSS.escape(id)}` : null;
@@ -37,34 +55,39 @@ const byId = (element, root) => {
 };
 const byAttribute = (element, root) => {
   const tag = CSS.escape(tagOf(element));
-  const candidates = [];
-  for (const name of tests) {
-    if (hasAttribute(element, name)) candidates.push(`[${name}=${quoted(attribute(element, name))}]`);
+  for (const test of tests) {
+    if (!hasAttribute(element, test)) continue;
+    const selector = `[${test}=${quoted(attribute(element, test))}]`;
+    if (selector.length <= 120 && isOnly(root, selector)) return selector;
   }
   const name = attribute(element, 'name');
-  if (name && (isField(element) || ['select', 'button'].includes(tag))) {
-    candidates.push(`${tag}[name=${quoted(name)}]`);
+  if (name && name.length <= 80 && (isField(element) || ['select', 'button'].includes(tag))) {
+    const selector = `${tag}[name=${quoted(name)}]`;
+    if (isOnlyWith(root, 'name', `${tag} ${name}`, selector)) return selector;
     const value = attribute(element, 'value');
     if (value && value.length <= 40 && ['radio', 'checkbox', 'submit'].includes(typeOf(element))) {
-      candidates.push(`${tag}[name=${quoted(name)}][value=${quoted(value)}]`);
+      const one = `${selector}[value=${quoted(value)}]`;
+      if (isOnly(root, one)) return one;
     }
   }
   const href = tag === 'a' ? attribute(element, 'href') : null;
-  if (href && href.length <= 60) candidates.push(`a[href=${quoted(href)}]`);
-  return candidates.find((it) => it.length <= 120 && isOnly(root, it)) ?? null;
+  if (href && href.length <= 60) {
+    const selector = `a[href=${quoted(href)}]`;
+    if (isOnlyWith(root, 'href', href, selector)) return selector;
+  }
+  return null;
 };
+// The way from the body, or from the nearest element with an id: each step is the only one of its
+// place, so that the whole is, and nobody need ask the page.
 const byPath = (element, root) => {
   const steps = [];
   for (let at = element; at && steps.length < 64; at = parentOf(at)) {
     const anchor = at === element ? null : byId(at, root);
-    if (anchor) {
-      steps.unshift(anchor);
-      break;
-    }
+    if (anchor) return [anchor, ...steps].join(' > ');
+    if (at === document.body) return ['body', ...steps].join(' > ');
     const { place, only } = placeOf(at);
     const tag = CSS.escape(tagOf(at));
     steps.unshift(only ? tag : `${tag}:nth-of-type(${place})`);
-    if (steps.length === 3 && isOnly(root, steps.join(' > '))) break;
   }
   const path = steps.join(' > ');
   if (isOnly(root, path)) return path;
