@@ -100,6 +100,10 @@ const VENDORED: &[&str] = &[
     "site-packages",
 ];
 
+/// The service's own folder in a project, of which only the journal is the project's.
+const OWN: &str = ".waypost";
+const OWN_JOURNAL: &str = "journal";
+
 /// What begins with a dot and is read all the same.
 const SHOWN: &[&str] = &[
     ".agents",
@@ -118,6 +122,7 @@ const SHOWN: &[&str] = &[
     ".kiro",
     ".roo",
     ".specify",
+    OWN,
     ".windsurf",
     ".windsurfrules",
 ];
@@ -226,7 +231,7 @@ impl Rules {
     ) -> Option<Place> {
         let lower = name.to_lowercase();
         if name == ".git"
-            || name == ".waypost"
+            || !is_open(&place.dir, name)
             || secret::FOLDERS.contains(&lower.as_str())
             || ignores::says(&self.exclude, path, true) == Some(true)
         {
@@ -260,7 +265,7 @@ impl Rules {
         if class == Err(Skip::Secret) {
             return Err(Skip::Secret);
         }
-        if ignores::says(&self.exclude, path, false) == Some(true) {
+        if place.dir == OWN || ignores::says(&self.exclude, path, false) == Some(true) {
             return Err(Skip::Ignored);
         }
         let hidden = name.starts_with('.') && !SHOWN.contains(&name.to_lowercase().as_str());
@@ -287,6 +292,15 @@ impl Rules {
     fn leads_to_included(&self, dir: &str) -> bool {
         self.include.is_match(dir)
             || self.include_below.iter().any(|below| is_below(dir, below) || is_below(below, dir))
+    }
+}
+
+/// Whether a folder in a folder is no part of what the service keeps for itself.
+fn is_open(dir: &str, name: &str) -> bool {
+    match (dir, name) {
+        (OWN, _) => name == OWN_JOURNAL,
+        (_, OWN) => dir.is_empty(),
+        _ => true,
     }
 }
 

@@ -148,6 +148,9 @@ impl State {
 
 /// Whether a path, relative to the root, is not told of.
 pub(super) fn left_out(path: &str) -> bool {
+    // The project's own journal is in the service's folder, which does not write there.
+    let journal = path.strip_prefix(".waypost/journal");
+    let path = journal.filter(|it| it.is_empty() || it.starts_with('/')).unwrap_or(path);
     path.split('/').any(|it| LEFT_OUT.contains(&it))
 }
 

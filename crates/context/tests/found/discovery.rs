@@ -19,6 +19,9 @@ fn folders_of_others_and_hidden_ones_are_left_out_even_when_tracked() {
         (".git/config.md", "a"),
         (".hidden/a.md", "a"),
         (".waypost/data/a.md", "a"),
+        (".waypost/a.md", "a"),
+        (".waypost/journal/2026-11-20.md", "a"),
+        ("src/.waypost/journal/a.md", "a"),
         (".github/copilot-instructions.md", "a"),
         (".cursor/rules/a.mdc", "a"),
         (".claude/skills/x/SKILL.md", "a"),
@@ -35,6 +38,7 @@ fn folders_of_others_and_hidden_ones_are_left_out_even_when_tracked() {
             ".claude/skills/x/SKILL.md",
             ".cursor/rules/a.mdc",
             ".github/copilot-instructions.md",
+            ".waypost/journal/2026-11-20.md",
             "src/main.rs",
         ]
     );
