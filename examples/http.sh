@@ -28,3 +28,7 @@ case $found in
 *) echo "the newer memory should come first" >&2; exit 1 ;;
 esac
 call /api/memory/status
+
+# What of this folder a task needs; nothing has to be set up.
+call /api/context/rescan --request POST
+call /api/context --data '{"query": "approvals", "taskType": "spec", "maxItems": 3}'

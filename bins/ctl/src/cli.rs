@@ -1,5 +1,6 @@
 //! The command line as clap sees it, and nothing else.
 
+mod context;
 mod events;
 mod flows;
 mod memory;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use context::{ContextArgs, ContextCommand, ContextFindArgs};
 pub(crate) use events::{EmitArgs, EventsCommand, EventsListArgs, EventsTailArgs};
 pub(crate) use flows::{
     FlowsAllowArgs, FlowsCheckArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs, FlowsTestArgs,
@@ -91,6 +93,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     Backup(BackupArgs),
     Compact(CompactArgs),
+    Context(ContextArgs),
     Emit(EmitArgs),
     /// List and follow events
     #[command(subcommand)]

@@ -2,6 +2,7 @@
 
 mod completions;
 mod config;
+mod context;
 mod doctor;
 mod events;
 mod flows;
@@ -40,6 +41,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Export(args) => transfer::export(program, &args, output),
         Command::Import(args) => transfer::import(program, &args, output),
         Command::Backup(args) => transfer::backup(program, &args, output),
+        Command::Context(args) => context::run(program, args, output),
         Command::Emit(args) => events::emit(program, &args, output),
         Command::Events(command) => events::events(program, command, output),
         Command::Flows(command) => flows::run(program, command, output),

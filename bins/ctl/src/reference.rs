@@ -27,12 +27,16 @@ pub fn reference() -> String {
 
 fn describe(command: &Command, parent: &str, text: &mut String) {
     let path = format!("{parent} {}", command.get_name());
-    if command.has_subcommands() {
-        for inner in command.get_subcommands() {
-            describe(inner, &path, text);
-        }
-        return;
+    // `context` does something by itself, too.
+    if !command.has_subcommands() || command.get_positionals().next().is_some() {
+        describe_itself(command, &path, text);
     }
+    for inner in command.get_subcommands() {
+        describe(inner, &path, text);
+    }
+}
+
+fn describe_itself(command: &Command, path: &str, text: &mut String) {
     line(text, format_args!("\n## `{path}`\n"));
     let about = command
         .get_long_about()

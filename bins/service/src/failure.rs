@@ -113,6 +113,16 @@ impl From<waypost_memory::Error> for Failure {
     }
 }
 
+impl From<waypost_context::Error> for Failure {
+    fn from(error: waypost_context::Error) -> Self {
+        if let waypost_context::Error::Invalid { what, reason } = error {
+            return Problem::field(format!("/{what}"), reason).into();
+        }
+        tracing::error!(error = chain(&error), "the context failed");
+        Self::internal()
+    }
+}
+
 impl From<waypost_events::Error> for Failure {
     fn from(error: waypost_events::Error) -> Self {
         use waypost_events::{Error, ErrorKind};

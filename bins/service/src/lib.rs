@@ -1,10 +1,11 @@
-//! The Waypost service: memory over HTTP.
+//! The Waypost service: memory, context, events and flows over HTTP.
 //!
 //! [`run`] is the program: it starts, answers until a signal, and stops in order. [`start`] is the
 //! same inside another program or a test.
 
 mod answer;
 mod body;
+mod context;
 mod failure;
 mod feed;
 mod flows;

@@ -127,6 +127,15 @@ fn load(
     let embed = Arc::new(move |texts: &[&str]| {
         priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
     });
+    // First of all: what a query's vector is compared with is there before the vector is.
+    if let Some(context) = app.context.index() {
+        let fingerprint = info.fingerprint.clone();
+        let embed = Arc::clone(&embed) as waypost_context::EmbedFn;
+        let embedder = waypost_context::Embedder { fingerprint, dimensions, embed };
+        if let Err(error) = context.set_embedder(Some(embedder)) {
+            tracing::error!(error = chain(&error), "the context goes without the embedding model");
+        }
+    }
     if let Err(error) = app.store.set_embedder(Some(Embedder { model: info, embed })) {
         tracing::error!(error = chain(&error), "the store does not take the embedding model");
         app.model.missing(

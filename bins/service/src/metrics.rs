@@ -45,6 +45,13 @@ pub(crate) struct Gauges {
     pub(crate) index_terms: u64,
     pub(crate) index_bytes: u64,
     pub(crate) model_ready: bool,
+    pub(crate) context_files: u64,
+    pub(crate) context_chunks: u64,
+    pub(crate) context_pending: u64,
+    pub(crate) context_skipped: u64,
+    pub(crate) context_vectors: u64,
+    pub(crate) context_vectors_pending: u64,
+    pub(crate) context_bytes: u64,
     pub(crate) queued_reads: usize,
     pub(crate) queued_writes: usize,
     pub(crate) uptime_seconds: u64,
@@ -166,7 +173,7 @@ impl Metrics {
     fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
         let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
         let events = &gauges.events;
-        let values: [(&str, &str, &str, u64); 23] = [
+        let values: [(&str, &str, &str, u64); 30] = [
             (
                 "connections_refused_total",
                 "counter",
@@ -194,6 +201,38 @@ impl Metrics {
             ("index_documents", "gauge", "Memories in the index.", gauges.index_documents),
             ("index_terms", "gauge", "Terms in the index.", gauges.index_terms),
             ("index_bytes", "gauge", "Bytes of the index in memory.", gauges.index_bytes),
+            (
+                "context_files",
+                "gauge",
+                "Files of the project that are indexed.",
+                gauges.context_files,
+            ),
+            ("context_chunks", "gauge", "Pieces of them.", gauges.context_chunks),
+            (
+                "context_pending",
+                "gauge",
+                "Files of the project that wait for indexing.",
+                gauges.context_pending,
+            ),
+            (
+                "context_skipped",
+                "gauge",
+                "Files of the project that are left out.",
+                gauges.context_skipped,
+            ),
+            ("context_vectors", "gauge", "Pieces with a vector.", gauges.context_vectors),
+            (
+                "context_vectors_pending",
+                "gauge",
+                "Pieces that wait for a vector.",
+                gauges.context_vectors_pending,
+            ),
+            (
+                "context_bytes",
+                "gauge",
+                "Bytes of the project's index in memory.",
+                gauges.context_bytes,
+            ),
             (
                 "model_ready",
                 "gauge",

@@ -1,6 +1,7 @@
 //! Every path of the service and what answers it.
 
 mod batch;
+mod context;
 mod events;
 mod flows;
 mod index;
@@ -46,6 +47,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/memory/{id}", get(memory::get).patch(memory::update).delete(memory::delete))
         .route("/api/memory/{id}/history", get(memory::history))
         .route("/api/memory/{id}/links", get(memory::links))
+        .route("/api/context", post(context::query))
+        .route("/api/context/status", get(context::status))
+        .route("/api/context/rescan", post(context::rescan))
         .route("/api/events", get(events::list).post(events::publish))
         .route("/api/events/stream", get(stream::stream))
         .route("/api/events/{id}", get(events::get))

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
-use waypost_project::{EventSettings, FlowSettings, LimitSettings, Model, Project, Settings};
+use waypost_project::{
+    ContextSettings, EventSettings, FlowSettings, LimitSettings, Model, Project, Settings,
+};
 
 use crate::loader::ModelOptions;
 
@@ -31,6 +33,8 @@ pub struct Options {
     pub events: EventSettings,
     /// What flows may do, and with what.
     pub flows: FlowOptions,
+    /// What of the project is indexed, and how.
+    pub context: ContextSettings,
     /// What is accepted, and how much of it.
     pub limits: LimitSettings,
 }
@@ -99,6 +103,7 @@ impl Options {
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
             },
+            context: settings.context.clone(),
             limits: settings.limits.clone(),
         }
     }
@@ -130,6 +135,7 @@ impl Options {
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
             },
+            context: ContextSettings::default(),
             limits: LimitSettings::default(),
             project,
         })

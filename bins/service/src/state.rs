@@ -11,6 +11,7 @@ use waypost_memory::{Store, Timestamp};
 use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
+use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::Flows;
 use crate::guard::Gate;
@@ -28,6 +29,7 @@ pub(crate) struct App {
     pub(crate) feed: Feed,
     pub(crate) listeners: Arc<Semaphore>,
     pub(crate) flows: Flows,
+    pub(crate) context: ProjectContext,
     /// What happens to memories is published.
     pub(crate) tells_of_memory: bool,
     pub(crate) gate: Gate,

@@ -17,6 +17,7 @@ use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 
 use crate::body::Bodies;
+use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::{self, Flows};
 use crate::guard::Gate;
@@ -67,6 +68,7 @@ impl Running {
         };
         app.stopping.store(true, Ordering::Relaxed);
         app.feed.stop();
+        app.context.wake();
         self.stop.send_replace(true);
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");
@@ -74,7 +76,11 @@ impl Running {
         workers.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
         app.tokens.flush().context("the last use of tokens could not be written")?;
-        if let Ok(Ok(store)) = Arc::try_unwrap(app).map(|it| Arc::try_unwrap(it.store)) {
+        let parts = Arc::try_unwrap(app).map(|it| {
+            it.context.close();
+            Arc::try_unwrap(it.store)
+        });
+        if let Ok(Ok(store)) = parts {
             store.close().context("the store could not be closed in order")?;
         } else {
             // The loader or a call that takes long still has it; what was answered is on disk.
@@ -131,6 +137,8 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let wake = Arc::new(Wake::default());
     let project_flows = Flows::open(options, &events, address, &wake)?;
+    let context_dir = options.data_dir.join("context");
+    let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
         store: Arc::new(store),
@@ -138,6 +146,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         feed: Feed::new(&events),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows: project_flows,
+        context,
         tells_of_memory: options.events.memory,
         events,
         gate: Gate::new(address, &options.hosts, &options.origins),

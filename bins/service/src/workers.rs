@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+use crate::context;
 use crate::failure::chain;
 use crate::flows;
 use crate::state::{App, event_time};
@@ -131,6 +132,12 @@ impl Wake {
         !state.stopping
     }
 
+    /// Whether something else is to be done than embedding what waits already.
+    fn breaks_embedding(&self) -> bool {
+        let state = self.state.lock();
+        state.embedding || state.stopping
+    }
+
     /// Waits that time; `false` to stop.
     pub(crate) fn rest(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
@@ -227,6 +234,7 @@ impl Workers {
             IN_BACKGROUND.set(true);
             while shared.wake.wait_embedding(LOOK_EVERY) {
                 embed_all(&shared, &priority, batch);
+                embed_context(&shared, &priority, batch);
             }
         })?);
         let shared = Arc::clone(app);
@@ -244,6 +252,9 @@ impl Workers {
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
         threads.push(runner.spawn(move || flows::run(&shared))?);
+        let shared = Arc::clone(app);
+        let keeper = std::thread::Builder::new().name("context".to_owned());
+        threads.push(keeper.spawn(move || context::keep(&shared))?);
         let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
@@ -343,6 +354,29 @@ fn embed_all(app: &App, priority: &Priority, batch: usize) {
                 if !app.wake.rest(FAILED_REST) {
                     return;
                 }
+            }
+        }
+    }
+}
+
+/// Embeds pieces of the project, until there may be memories to embed, which go first.
+fn embed_context(app: &App, priority: &Priority, batch: usize) {
+    let Some(context) = app.context.index() else { return };
+    while app.model.is_ready() && !app.wake.breaks_embedding() {
+        match context.embed_pending(priority.step_aside(batch)) {
+            Ok(done) => {
+                app.metrics.embeddings(done.embedded, done.failed);
+                if let Some(error) = &done.last_error {
+                    tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                }
+                if done.pending == 0 || done.embedded + done.failed == 0 {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "embedding the project failed");
+                app.wake.rest(FAILED_REST);
+                return;
             }
         }
     }

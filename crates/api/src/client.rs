@@ -16,6 +16,7 @@
 
 mod answer;
 mod bus;
+mod context;
 mod error;
 mod events;
 mod flows;

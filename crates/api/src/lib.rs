@@ -6,6 +6,7 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+mod context;
 mod events;
 mod flows;
 pub mod limits;
@@ -22,6 +23,10 @@ mod time;
 mod tokens;
 mod wire;
 
+pub use context::{
+    CONTEXT_TYPES, ContextAnswer, ContextItem, ContextRequest, ContextScan, ContextSkipped,
+    ContextSource, ContextState, ContextStatus, ContextTask, ContextWatch, ContextWatchMode,
+};
 pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
 pub use flows::{
     AllowRequest, EventRange, FlowFailure, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo,

@@ -1,5 +1,9 @@
 //! The limits of the contract, and the one place that checks requests against them.
 
+mod context;
+
+pub use self::context::{ITEMS_DEFAULT, ITEMS_MAX, TOKENS_MAX};
+
 use crate::{
     AddRequest, AllowRequest, CompactRequest, EventsRequest, FieldError, FlowTestRequest,
     IndexRequest, LinkRequest, LinksRequest, ListRequest, NewTokenRequest, PatchRequest,

@@ -6,13 +6,14 @@ use utoipa::{IntoParams, OpenApi};
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
-    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, Event, EventsRequest,
-    FlowFailure, FlowFileInfo, FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows,
-    Health, Hit, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
-    LinksRequest, ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON,
-    PatchRequest, PauseRequest, Problem, PublishRequest, Published, Readiness, Replay,
-    ReplayRequest, Run, RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest,
-    TokenCreated, TokenInfo, Version, WhyRequest,
+    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
+    ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFailure, FlowFileInfo,
+    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
+    NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest, PauseRequest, Problem,
+    PublishRequest, Published, Readiness, Replay, ReplayRequest, Run, RunsRequest,
+    SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo, Version,
+    WhyRequest,
 };
 
 #[derive(OpenApi)]
@@ -22,6 +23,10 @@ use crate::{
     BatchResult,
     CompactRequest,
     CompactResult,
+    ContextAnswer,
+    ContextRequest,
+    ContextScan,
+    ContextStatus,
     Event,
     FlowFileInfo,
     FlowFileTexts,
@@ -82,7 +87,7 @@ pub fn document() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Waypost",
-            "description": "A local memory that is searched by words and by meaning, a durable bus of events, and flows that run on it.",
+            "description": "A local memory that is searched by words and by meaning, what of a project a task needs, a durable bus of events, and flows that run on it.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "MIT OR Apache-2.0" },
         },
@@ -123,6 +128,7 @@ fn operation(route: &Route) -> Value {
 fn tag(path: &str) -> &'static str {
     match path.split('/').nth(2) {
         Some("memory") => "memory",
+        Some("context") => "context",
         Some("events") => "events",
         Some("flows") => "flows",
         Some("tokens") => "tokens",

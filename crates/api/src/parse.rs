@@ -210,7 +210,7 @@ fn found_in_words(found: &str) -> String {
 }
 
 /// The known name that is near enough to be meant.
-fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let folded = |text: &str| {
         text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
     };

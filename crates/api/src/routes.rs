@@ -88,6 +88,7 @@ const BASE: Route = Route {
 };
 
 const WRITE: Access = Access::Scope(Scope::MemoryWrite);
+const READ_CONTEXT: Access = Access::Scope(Scope::ContextRead);
 const READ_EVENTS: Access = Access::Scope(Scope::EventsRead);
 const PUBLISH: Access = Access::Scope(Scope::EventsPublish);
 const READ_FLOWS: Access = Access::Scope(Scope::FlowsRead);
@@ -264,6 +265,39 @@ pub const ROUTES: &[Route] = &[
         query: Some("LinksRequest"),
         answers: &[answer(200, "The edges", Payload::Array("Link"))],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/context",
+        operation: "queryContext",
+        summary: "Find what of the project a task needs: journals, documents, code headers",
+        access: READ_CONTEXT,
+        body: Payload::OptionalJson("ContextRequest"),
+        answers: &[answer(
+            200,
+            "The items, best first; also while the project is being indexed",
+            Payload::Json("ContextAnswer"),
+        )],
+        problems: &[409],
+        ..BASE
+    },
+    Route {
+        path: "/api/context/status",
+        operation: "contextStatus",
+        summary: "What of the project is indexed, what is left out, and why",
+        access: READ_CONTEXT,
+        answers: &[answer(200, "How it is", Payload::Json("ContextStatus"))],
+        ..BASE
+    },
+    Route {
+        method: "POST",
+        path: "/api/context/rescan",
+        operation: "rescanContext",
+        summary: "Compare all of the project with its index, and wait until they agree",
+        access: READ_CONTEXT,
+        answers: &[answer(200, "They did at that time", Payload::Json("ContextScan"))],
+        problems: &[409],
         ..BASE
     },
     Route {

@@ -85,8 +85,10 @@ pub(crate) fn one_or_many<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Str
     input.deserialize_any(OneOrMany)
 }
 
-/// An array of strings; `null` is an empty one.
-pub(crate) fn list<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+/// An array; `null` is an empty one.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    input: D,
+) -> Result<Vec<T>, D::Error> {
     Ok(Option::deserialize(input)?.unwrap_or_default())
 }
 

@@ -114,6 +114,16 @@ impl Store {
         Ok(())
     }
 
+    /// The vector of a query, made by the model in use and remembered for a while; nothing without
+    /// a model.
+    ///
+    /// # Errors
+    /// [`Error::Embedding`] if the model gives it none.
+    pub fn embed_query(&self, query: &str) -> Result<Option<Arc<Vec<f32>>>> {
+        let model = self.model.read().clone();
+        model.map(|it| it.embed_query(query)).transpose()
+    }
+
     /// Takes the stored vectors of a model into a view.
     pub(crate) fn install_stored(&self, model: &Model, with_view: &mut WithView<'_>) {
         let mut stored = self.vectors.iter().filter(|it| it.model == model.hash).peekable();

@@ -48,6 +48,14 @@ pub fn approvals_dir(project: &Path, environment: &Environment<'_>) -> Option<Pa
     Some(state.join("waypost").join("approvals").join(name))
 }
 
+/// The file of what git ignores in every repository of this user, where git looks for it unless
+/// told otherwise; it need not be there.
+pub(crate) fn git_ignore_file(environment: &Environment<'_>) -> Option<PathBuf> {
+    let absolute = |name: &str| absolute(System::own(), environment, name);
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(config.join("git").join("ignore"))
+}
+
 fn cache_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
     let absolute = |name: &str| absolute(system, environment, name);
     absolute("XDG_CACHE_HOME").or_else(|| match system {

@@ -41,6 +41,7 @@ impl Key {
 }
 
 pub(crate) const LOG_FORMATS: &[&str] = &["text", "json"];
+const WATCH_MODES: &[&str] = &["native", "poll", "off"];
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -153,6 +154,78 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Bool,
         "true",
         "Holds a flow file that has changed back until it was approved by `ctl flows allow`. `false` is taken from the variable only: a checkout can change `config.yaml`, too.",
+    ),
+    key(
+        "context.enabled",
+        Kind::Bool,
+        "true",
+        "Indexes the project for queries about it: journals, documents, code headers.",
+    ),
+    key(
+        "context.allow_home",
+        Kind::Bool,
+        "false",
+        "Does so even if the project's folder is your home, holds it, or is the root of the file system.",
+    ),
+    key(
+        "context.include",
+        Kind::Globs,
+        "",
+        "Files that are indexed although they are ignored, hidden or in `vendor/`, `node_modules/` and the like. What holds secrets stays out.",
+    ),
+    key(
+        "context.exclude",
+        Kind::Patterns,
+        "",
+        "Files and folders that are left out, as in a `.gitignore`; `.waypostignore` does the same.",
+    ),
+    key(
+        "context.types",
+        Kind::NamedGlobs,
+        "",
+        "Documents that are of a type, asked before the built-in rules; the first that fits holds.",
+    ),
+    key(
+        "context.code_bytes_max",
+        bytes(KIB, 64 * MIB),
+        "512KiB",
+        "Size of a code file; larger ones are left out.",
+    ),
+    key(
+        "context.document_bytes_max",
+        bytes(KIB, 64 * MIB),
+        "2MiB",
+        "Size of a document; a larger one is cut.",
+    ),
+    key(
+        "context.files_max",
+        count(1, 1_000_000),
+        "50000",
+        "Files that are indexed; above it the status says that some are left out.",
+    ),
+    key(
+        "context.text_bytes_max",
+        bytes(MIB, 4 * GIB),
+        "200MiB",
+        "Size of all indexed files; above it the status says that some are left out.",
+    ),
+    key(
+        "context.vectors_max",
+        count(0, 1_000_000),
+        "30000",
+        "Pieces of files that get a vector, so that they are found by meaning; documents and files that change often come first.",
+    ),
+    key(
+        "context.git",
+        Kind::Bool,
+        "true",
+        "Lets the history and the working tree of git count, where there is one.",
+    ),
+    key(
+        "context.watch",
+        Kind::Choice(WATCH_MODES),
+        "native",
+        "How changes are noticed: by the system's notifications, by looking now and then, or only by `ctl context rescan`.",
     ),
     key(
         "log.level",

@@ -41,6 +41,6 @@ pub use error::{Error, Result};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
-    EmbeddingSettings, EventSettings, Flag, FlowSettings, LimitSettings, LogFormat, LogSettings,
-    Model, ModelSettings, Origin, Row, Settings, Sources,
+    ContextSettings, EmbeddingSettings, EventSettings, Flag, FlowSettings, LimitSettings,
+    LogFormat, LogSettings, Model, ModelSettings, Origin, Row, Settings, Sources, WatchMode,
 };

@@ -1,5 +1,7 @@
 //! Settings with their origin.
 
+mod context;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,6 +15,8 @@ use crate::key::{Default as KeyDefault, KEYS, Key};
 use crate::nearest::nearest;
 use crate::project::Project;
 use crate::value::{Kind, Value};
+
+pub use self::context::{ContextSettings, WatchMode};
 
 /// Where settings come from, the strongest first: flags, variables, the project's `config.yaml`.
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
@@ -207,6 +211,8 @@ pub struct Settings {
     pub events: EventSettings,
     /// What of flows has to be approved.
     pub flows: FlowSettings,
+    /// What of the project is indexed for queries about it.
+    pub context: ContextSettings,
     /// What is logged.
     pub log: LogSettings,
     /// The service's limits.
@@ -247,6 +253,7 @@ impl Settings {
                 approval: resolved.is_on("flows.approval"),
                 approvals_dir: approvals_dir(sources.project.root(), sources.environment),
             },
+            context: ContextSettings::resolve(&resolved, sources),
             log: LogSettings {
                 level: resolved.text("log.level"),
                 format: match resolved.text("log.format").as_str() {
@@ -324,15 +331,7 @@ impl Settings {
 /// What holds where nobody says otherwise.
 impl Default for LimitSettings {
     fn default() -> Self {
-        let limits = KEYS.iter().filter(|key| key.section() == Some("limits"));
-        let resolved = limits.map(|key| match key.default {
-            KeyDefault::Text(text) => {
-                let value = key.kind.read_text(text).expect("a default is a right value");
-                (key.name, (value, Origin::Default))
-            }
-            KeyDefault::Computed(_) => unreachable!("no limit is computed"),
-        });
-        Self::new(&Resolved(resolved.collect()))
+        Self::new(&Resolved::defaults("limits"))
     }
 }
 
@@ -368,6 +367,19 @@ impl LimitSettings {
 struct Resolved(BTreeMap<&'static str, (Value, Origin)>);
 
 impl Resolved {
+    /// The defaults of a section whose defaults depend on nothing.
+    fn defaults(section: &str) -> Self {
+        let keys = KEYS.iter().filter(|key| key.section() == Some(section));
+        let resolved = keys.map(|key| match key.default {
+            KeyDefault::Text(text) => {
+                let value = key.kind.read_text(text).expect("a default is a right value");
+                (key.name, (value, Origin::Default))
+            }
+            KeyDefault::Computed(_) => unreachable!("{} is not computed", key.name),
+        });
+        Self(resolved.collect())
+    }
+
     fn new(sources: &Sources<'_>) -> Result<Self> {
         let config_file = sources.project.config_file();
         let mut config = config::read(&config_file)?;

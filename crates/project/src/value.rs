@@ -21,11 +21,26 @@ pub(crate) enum Kind {
     Bool,
     Hosts,
     Origins,
+    /// Globs of paths in the project.
+    Globs,
+    /// The same, each after a name and `=`.
+    NamedGlobs,
+    /// Lines of a `.gitignore`.
+    Patterns,
     LogLevel,
     Choice(&'static [&'static str]),
-    Count { min: u64, max: u64 },
-    Bytes { min: u64, max: u64 },
-    Time { min: Duration, max: Duration },
+    Count {
+        min: u64,
+        max: u64,
+    },
+    Bytes {
+        min: u64,
+        max: u64,
+    },
+    Time {
+        min: Duration,
+        max: Duration,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +78,13 @@ impl Kind {
             Self::Bool => "true or false".to_owned(),
             Self::Hosts => "a list of host names such as waypost.example:443".to_owned(),
             Self::Origins => "a list of origins such as https://waypost.example".to_owned(),
+            Self::Globs => {
+                "a list of globs relative to the project such as vendor/own/**".to_owned()
+            }
+            Self::Patterns => "a list of patterns as in .gitignore such as /drafts/".to_owned(),
+            Self::NamedGlobs => {
+                "a list of types with a glob relative to the project each, such as decision=notes/adr/**".to_owned()
+            }
             Self::LogLevel => {
                 "error, warn, info, debug or trace, or such levels by target as in info,waypost_memory=debug".to_owned()
             }
@@ -87,7 +109,10 @@ impl Kind {
             (Self::Count { .. } | Self::Bytes { .. }, Given::Integer(value)) => {
                 self.read_text(&value.to_string())
             }
-            (Self::Hosts | Self::Origins, Given::List(items)) => {
+            (
+                Self::Hosts | Self::Origins | Self::Globs | Self::NamedGlobs | Self::Patterns,
+                Given::List(items),
+            ) => {
                 let items: Option<Vec<&str>> = items
                     .iter()
                     .map(|item| if let Given::Text(text) = item { Some(&**text) } else { None })
@@ -125,7 +150,7 @@ impl Kind {
                 "false" | "0" | "no" | "off" => Some(Value::Bool(false)),
                 _ => None,
             },
-            Self::Hosts | Self::Origins => {
+            Self::Hosts | Self::Origins | Self::Globs | Self::NamedGlobs | Self::Patterns => {
                 let items = text.split(',').map(str::trim).filter(|it| !it.is_empty());
                 return self.read_list(items.collect());
             }
@@ -149,6 +174,11 @@ impl Kind {
     fn read_list(self, items: Vec<&str>) -> Result<Value, String> {
         let is_right = |item: &str| match self {
             Self::Origins => is_origin(item),
+            Self::Globs => is_glob(item),
+            Self::Patterns => !item.trim().is_empty() && !item.contains(char::is_control),
+            Self::NamedGlobs => item.split_once('=').is_some_and(|(name, glob)| {
+                !name.is_empty() && name.bytes().all(|it| it.is_ascii_lowercase()) && is_glob(glob)
+            }),
             _ => is_host(item),
         };
         match items.iter().find(|item| !is_right(item)) {
@@ -240,6 +270,12 @@ fn is_origin(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, host)| {
         !scheme.is_empty() && scheme.chars().all(|it| it.is_ascii_alphanumeric()) && is_host(host)
     })
+}
+
+/// Whether it can be a glob of paths in the project.
+fn is_glob(text: &str) -> bool {
+    let climbs_out = text.starts_with(['/', '~']) || text.split('/').any(|it| it == "..");
+    !text.trim().is_empty() && !climbs_out && !text.contains(char::is_control)
 }
 
 fn is_log_level(text: &str) -> bool {

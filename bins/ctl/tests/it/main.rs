@@ -1,6 +1,7 @@
 //! The command line, run as a program.
 
 mod alone;
+mod context;
 mod ctl;
 mod events;
 mod flows;

@@ -110,8 +110,10 @@ pub(super) async fn metrics(
         guard::authenticate(&app.tokens, &app.flows.grants, &headers)?.require(Scope::Admin)?;
     }
     let shared = Arc::clone(&app);
-    let looked = app.reads.run(move || (shared.store.status(), EventGauges::of(&shared)));
-    let (of_store, events) = looked.await?;
+    let looked = app
+        .reads
+        .run(move || (shared.store.status(), EventGauges::of(&shared), shared.context.status()));
+    let (of_store, events, context) = looked.await?;
     let of_store = of_store?;
     let gauges = Gauges {
         events,
@@ -123,6 +125,13 @@ pub(super) async fn metrics(
         index_documents: of_store.index.documents,
         index_terms: of_store.index.terms,
         index_bytes: of_store.index.bytes,
+        context_files: context.files,
+        context_chunks: context.chunks.values().sum(),
+        context_pending: context.pending,
+        context_skipped: context.skipped.values().map(|it| it.files).sum(),
+        context_vectors: context.vectors,
+        context_vectors_pending: context.vectors_pending,
+        context_bytes: context.memory_bytes,
         model_ready: app.model.status().state == api::ModelState::Ready,
         queued_reads: app.reads.queued(),
         queued_writes: app.writes.queued(),

@@ -24,6 +24,9 @@ const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/api/memory/export", "", "memory:read"),
     ("POST", "/api/memory/import", EMPTY_EXPORT, "memory:write"),
     ("POST", "/api/memory/compact", "", "admin"),
+    ("POST", "/api/context", r#"{"query":"x"}"#, "context:read"),
+    ("GET", "/api/context/status", "", "context:read"),
+    ("POST", "/api/context/rescan", "", "context:read"),
     ("GET", "/api/flows", "", "flows:read"),
     ("GET", "/api/flows/runs", "", "flows:read"),
     ("GET", "/api/flows/runs/a.1", "", "flows:read"),
@@ -134,13 +137,15 @@ fn a_scope_opens_its_own_routes_and_no_other() {
     let write = service.new_token(&["memory:write"], None);
     let look = service.new_token(&["flows:read"], None);
     let run = service.new_token(&["flows:run"], None);
-    let other = service.new_token(&["context:read", "events:publish"], None);
+    let context = service.new_token(&["context:read"], None);
+    let other = service.new_token(&["events:publish"], None);
     for (method, path, body, scope) in ROUTES {
         for (token, has) in [
             (&read, "memory:read"),
             (&write, "memory:write"),
             (&look, "flows:read"),
             (&run, "flows:run"),
+            (&context, "context:read"),
             (&other, "-"),
         ] {
             let answer = service.send(method, path, token, body.as_bytes());

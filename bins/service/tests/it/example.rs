@@ -19,6 +19,6 @@ fn the_example_with_curl_runs_against_the_program() {
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}\n{errors}");
-    assert_eq!(said.lines().count(), 5, "{said}");
+    assert_eq!(said.lines().count(), 7, "{said}");
     assert!(said.contains("\"supersededBy\""), "{said}");
 }

@@ -8,6 +8,7 @@ mod auth;
 mod batch;
 mod body;
 mod client;
+mod context;
 mod crash;
 mod disk;
 mod events;

@@ -5,6 +5,7 @@
 mod body;
 #[cfg(feature = "client")]
 mod client;
+mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod query;

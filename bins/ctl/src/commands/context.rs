@@ -1,0 +1,184 @@
+//! `context`.
+
+use std::collections::BTreeMap;
+
+use indicatif::HumanBytes;
+use waypost_api::{
+    ContextItem, ContextRequest, ContextScan, ContextState, ContextStatus, ContextWatch,
+    ContextWatchMode,
+};
+
+use super::{show, text_or_stdin};
+use crate::cli::{ContextArgs, ContextCommand, ContextFindArgs};
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output, cut};
+use crate::program::Program;
+
+/// Lines of content under an item.
+const SNIPPET_LINES: usize = 2;
+/// Paths of left out files that are shown for each reason.
+const SAMPLES_SHOWN: usize = 3;
+
+pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> Result<()> {
+    let ContextArgs { command, find } = args;
+    let Some(command) = command else { return self::find(program, find, output) };
+    if find != ContextFindArgs::default() {
+        let message = "`status` and `rescan` take none of the options of a query; a query that begins with one of these words goes after `--`";
+        return Err(Failure::usage(message));
+    }
+    match command {
+        ContextCommand::Status => status(&program.client()?.context_status()?, output),
+        ContextCommand::Rescan => rescan(program, output),
+    }
+}
+
+fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result<()> {
+    let query = text_or_stdin(args.query.join(" "))?;
+    let request = ContextRequest {
+        query: Some(query).filter(|it| !it.is_empty()),
+        max_items: args.max,
+        task_type: args.task.map(Into::into),
+        max_tokens: args.max_tokens,
+        sources: args.sources.into_iter().map(Into::into).collect(),
+        types: args.types,
+        paths: args.paths,
+    };
+    let answer = program.client()?.context(&request)?;
+    if output.is_json() {
+        output.document(&answer)?;
+        return Ok(());
+    }
+    for item in &answer.items {
+        show_item(item, args.full, output)?;
+    }
+    if answer.items.is_empty() {
+        output.note("nothing found");
+    }
+    if answer.truncated {
+        output.note("some did not fit --max-tokens and was left out");
+    }
+    if answer.pending > 0 {
+        let files = show::count(answer.pending, "file waits", "files wait");
+        output.note(&format!("{files} for indexing; `ctl context status` tells more"));
+    }
+    Ok(())
+}
+
+fn show_item(item: &ContextItem, full: bool, output: &mut Output) -> Result<()> {
+    let place = match item.line {
+        Some(line) => format!("{}:{line}", item.path),
+        None => item.path.clone(),
+    };
+    // The title of code begins with the path, which is there already.
+    let title = item.title.strip_prefix(&item.path).and_then(|it| it.strip_prefix("::"));
+    output.styled(&[
+        (Look::Good, &format!("{:.3}", item.score)),
+        (Look::Name, &format!("  {place}  ")),
+        (Look::Dim, &format!("{} {}  ", item.source.as_str(), item.kind)),
+        (Look::Bold, title.unwrap_or(&item.title)),
+        (Look::Dim, &format!("  {}", item.why.join(", "))),
+    ])?;
+    if full {
+        output.text(&item.content)?;
+        output.line("")?;
+        return Ok(());
+    }
+    let room = output.width().saturating_sub(7);
+    let lines = item.content.lines().map(str::trim).filter(|it| !it.is_empty());
+    for line in lines.take(SNIPPET_LINES) {
+        output.styled(&[(Look::Plain, "       "), (Look::Dim, &cut(line, room))])?;
+    }
+    Ok(())
+}
+
+fn status(status: &ContextStatus, output: &mut Output) -> Result<()> {
+    if output.is_json() {
+        output.document(status)?;
+        return Ok(());
+    }
+    let look = match status.status {
+        ContextState::Ready => Look::Good,
+        ContextState::Indexing | ContextState::Off => Look::Warn,
+    };
+    output.styled(&[(look, status.status.as_str())])?;
+    for (name, value) in lines(status) {
+        output.styled(&[(Look::Dim, &format!("{name:<11}")), (Look::Plain, &value)])?;
+    }
+    for (reason, left_out) in &status.skipped {
+        let shown: Vec<_> =
+            left_out.samples.iter().take(SAMPLES_SHOWN).map(String::as_str).collect();
+        let more =
+            if left_out.files > shown.len() as u64 && !shown.is_empty() { ", …" } else { "" };
+        let samples = format!("{}{more}", shown.join(", "));
+        output.styled(&[
+            (Look::Dim, "left out   "),
+            (Look::Plain, &format!("{} {reason}  ", left_out.files)),
+            (Look::Dim, &samples),
+        ])?;
+    }
+    Ok(())
+}
+
+fn lines(status: &ContextStatus) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let mut tell = |name, value: Option<String>| lines.extend(value.map(|it| (name, it)));
+    tell("why", status.why.clone());
+    if status.status == ContextState::Off {
+        return lines;
+    }
+    let waiting = match status.pending {
+        0 => String::new(),
+        waiting => format!(", {waiting} waiting"),
+    };
+    tell("files", Some(format!("{}{waiting}", status.files)));
+    tell("pieces", listed(&status.chunks));
+    tell("limit", status.truncated.then(|| "a limit kept files out".to_owned()));
+    tell("indexed", Some(status.indexed_at.map_or("not yet".to_owned(), |it| it.to_string())));
+    tell("last scan", status.last_scan.as_ref().map(scanned));
+    tell("watching", Some(watching(&status.watch)));
+    tell("secrets", listed(&status.redactions).map(|it| format!("replaced: {it}")));
+    let head = status.head.as_ref();
+    let commits = show::count(status.commits, "commit", "commits");
+    tell("history", head.map(|it| format!("{commits} up to {}", cut(it, 12))));
+    let vectors = format!("{}, {} waiting", status.vectors, status.vectors_pending);
+    tell("embedded", Some(vectors));
+    tell("rebuilt", status.rebuilt.clone());
+    let sizes = [status.memory_bytes, status.disk_bytes].map(|it| HumanBytes(it).to_string());
+    tell("size", Some(format!("{} in memory, {} on disk", sizes[0], sizes[1])));
+    lines
+}
+
+fn listed(counts: &BTreeMap<String, u64>) -> Option<String> {
+    let parts: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn watching(watch: &ContextWatch) -> String {
+    match watch.mode {
+        ContextWatchMode::Native => {
+            show::count(watch.folders.unwrap_or_default(), "folder", "folders")
+        }
+        ContextWatchMode::Poll => {
+            let seconds = watch.every_ms.unwrap_or_default() as f64 / 1000.0;
+            let why = watch.why.as_deref().unwrap_or("notifications do not do");
+            format!("by looking every {seconds} s: {why}")
+        }
+        ContextWatchMode::Off => "not at all".to_owned(),
+    }
+}
+
+fn scanned(scan: &ContextScan) -> String {
+    let ContextScan { at, found, indexed, removed, duration_ms, .. } = scan;
+    let found = show::count(*found, "file", "files");
+    format!("{at}: {found}, {indexed} indexed, {removed} removed, in {duration_ms} ms")
+}
+
+fn rescan(program: &Program, output: &mut Output) -> Result<()> {
+    let scan = program.client()?.rescan_context()?;
+    if output.is_json() {
+        output.document(&scan)?;
+    } else {
+        output.line(&scanned(&scan))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! The thread that keeps the index fresh: it scans at the start, then follows what changes.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use waypost_api as api;
+use waypost_context::{Changes, Context, Error, ScanReport, Watch};
+
+use super::{Order, ProjectContext};
+use crate::failure::{Failure, chain};
+use crate::state::{App, now_ms};
+
+/// How long nothing changes before the index is saved: a save writes all that changed since the
+/// last one.
+const QUIET_BEFORE_SAVE: Duration = Duration::from_secs(5);
+/// How often all of the project is looked at although nothing was told: notifications can be lost.
+const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
+/// How long it rests after something failed.
+const FAILED_REST: Duration = Duration::from_secs(5);
+
+/// Keeps the index fresh until the service stops.
+pub(crate) fn keep(app: &App) {
+    if let Some(context) = app.context.index() {
+        let mut keeper = Keeper {
+            app,
+            context,
+            folders: Vec::new(),
+            git_files: Vec::new(),
+            looked: Instant::now(),
+            unsaved_since: None,
+        };
+        while !app.is_stopping() {
+            // What panicked is not undone by resting, but the next round may have other files.
+            if catch_unwind(AssertUnwindSafe(|| keeper.run())).is_err() {
+                tracing::error!("keeping the context fresh panicked");
+                app.wake.rest(FAILED_REST);
+            }
+        }
+        keeper.save();
+    }
+    // Who still waits is told that the service stops.
+    app.context.orders.lock().take();
+}
+
+struct Keeper<'a> {
+    app: &'a App,
+    context: &'a Context,
+    /// What is watched.
+    folders: Vec<String>,
+    git_files: Vec<PathBuf>,
+    /// When all of the project was looked at.
+    looked: Instant,
+    /// When the last change was taken in that is not saved.
+    unsaved_since: Option<Instant>,
+}
+
+impl Keeper<'_> {
+    fn run(&mut self) {
+        self.serve_orders_or_scan();
+        let watch = self.watch();
+        // What changed before it was watched.
+        self.scan_and_log();
+        while !self.app.is_stopping() {
+            if self.has_orders() {
+                self.serve_orders_or_scan();
+                self.follow(&watch, &Changes::default());
+                continue;
+            }
+            let changes = watch.wait(Some(self.next_due()));
+            if !self.app.is_stopping() {
+                self.take(&watch, &changes);
+            }
+        }
+    }
+
+    /// Takes in what has changed; without a change, does what is due.
+    fn take(&mut self, watch: &Watch, changes: &Changes) {
+        if changes.git {
+            self.look_at_git(watch);
+        }
+        if changes.rescan || self.looked.elapsed() >= LOOK_EVERY {
+            self.scan_and_log();
+        } else if !changes.paths.is_empty() {
+            let done = self.context.update(&changes.paths, seconds());
+            self.took(done.as_ref().ok());
+            if let Err(error) = done {
+                self.failed(&error);
+            }
+        } else if self.unsaved_since.is_some_and(|it| it.elapsed() >= QUIET_BEFORE_SAVE) {
+            self.save();
+        }
+        self.follow(watch, changes);
+    }
+
+    /// Begins to watch; a watch that was there before is let go.
+    fn watch(&mut self) -> Arc<Watch> {
+        self.folders = self.context.watched();
+        self.git_files = self.find_git_files();
+        let ProjectContext { root, mode, .. } = &self.app.context;
+        let watch = Arc::new(Watch::start(root, &self.folders, &self.git_files, *mode));
+        *self.app.context.watch.lock() = Some(Arc::clone(&watch));
+        watch
+    }
+
+    /// Watches the folders that there are now, until none is new.
+    fn follow(&mut self, watch: &Watch, changes: &Changes) {
+        let mut is_new = self.watch_folders(watch, changes);
+        while is_new && !self.app.is_stopping() {
+            // What came into a new folder before it was watched.
+            self.scan_and_log();
+            is_new = self.watch_folders(watch, &Changes::default());
+        }
+    }
+
+    /// Watches the folders that the last scan saw, and those again that changed: they may be others
+    /// under the same names. Whether there was a new one.
+    fn watch_folders(&mut self, watch: &Watch, changes: &Changes) -> bool {
+        let folders = self.context.watched();
+        let changed: BTreeSet<&str> = changes.paths.iter().map(String::as_str).collect();
+        let again: Vec<String> =
+            folders.iter().filter(|it| is_below_one_of(it, &changed)).cloned().collect();
+        let known: BTreeSet<&String> = self.folders.iter().collect();
+        let is_new = !again.is_empty() || folders.iter().any(|it| !known.contains(it));
+        if changes.rescan || folders != self.folders {
+            self.folders = folders;
+            watch.follow(&self.folders, &self.git_files);
+        }
+        if !again.is_empty() {
+            watch.add(&again);
+        }
+        is_new
+    }
+
+    /// Takes in what the commit and the branch are now.
+    fn look_at_git(&mut self, watch: &Watch) {
+        let files = self.find_git_files();
+        if files != self.git_files {
+            self.git_files = files;
+            watch.follow(&self.folders, &self.git_files);
+        }
+        match self.context.update_history(&|| self.app.is_stopping()) {
+            Ok(is_other) => tracing::debug!(is_other, "looked at the history"),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// The files that tell of another commit.
+    fn find_git_files(&self) -> Vec<PathBuf> {
+        match waypost_context::head(&self.app.context.root) {
+            Ok(head) => head.map(|it| it.files).unwrap_or_default(),
+            Err(error) => {
+                tracing::debug!(error = chain(&error), "git cannot be read");
+                Vec::new()
+            }
+        }
+    }
+
+    fn has_orders(&self) -> bool {
+        self.app.context.orders.lock().as_ref().is_some_and(|it| !it.is_empty())
+    }
+
+    /// One scan for all who wait for one that begins now.
+    fn serve_orders_or_scan(&mut self) {
+        let orders: Vec<Order> =
+            self.app.context.orders.lock().as_mut().map(std::mem::take).unwrap_or_default();
+        let scanned = self.scan_and_log();
+        if self.app.is_stopping() {
+            return;
+        }
+        for order in orders {
+            // Who asked may be gone.
+            drop(order.send(scanned.ok_or_else(Failure::internal)));
+        }
+    }
+
+    fn scan_and_log(&mut self) -> Option<api::ContextScan> {
+        match self.scan() {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.failed(&error);
+                None
+            }
+        }
+    }
+
+    fn scan(&mut self) -> Result<api::ContextScan, Error> {
+        let started = Instant::now();
+        self.looked = started;
+        let stopping = || self.app.is_stopping();
+        let report = self.context.scan(seconds(), &stopping)?;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let scan = api::ContextScan {
+            at: api::Time(now_ms()),
+            found: report.found,
+            indexed: report.indexed,
+            removed: report.removed,
+            duration_ms,
+        };
+        if report.indexed + report.removed > 0 {
+            let ScanReport { found, indexed, removed, .. } = report;
+            tracing::info!(files = found, indexed, removed, duration_ms, "the project is indexed");
+        }
+        if !report.cancelled {
+            *self.app.context.last_scan.lock() = Some(scan);
+        }
+        self.took(Some(&report));
+        Ok(scan)
+    }
+
+    /// Something of the project was taken in.
+    fn took(&mut self, report: Option<&ScanReport>) {
+        if report.is_some_and(|it| it.indexed + it.removed > 0) {
+            self.unsaved_since = Some(Instant::now());
+            self.app.added();
+        }
+    }
+
+    fn failed(&self, error: &Error) {
+        if self.app.is_stopping() {
+            return;
+        }
+        tracing::warn!(error = chain(error), "the project could not be indexed");
+        self.app.wake.rest(FAILED_REST);
+    }
+
+    /// How long there is nothing to do unless something changes.
+    fn next_due(&self) -> Duration {
+        let look = LOOK_EVERY.saturating_sub(self.looked.elapsed());
+        let save = self.unsaved_since.map(|it| QUIET_BEFORE_SAVE.saturating_sub(it.elapsed()));
+        save.map_or(look, |it| it.min(look))
+    }
+
+    fn save(&mut self) {
+        self.unsaved_since = None;
+        match self.context.save() {
+            Ok(saved) => tracing::trace!(saved, "the index of the project"),
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "the index of the project was not saved");
+            }
+        }
+    }
+}
+
+/// Whether a folder is one of these paths or below one.
+fn is_below_one_of(folder: &str, paths: &BTreeSet<&str>) -> bool {
+    let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+    !paths.is_empty() && ends.into_iter().any(|end| paths.contains(&folder[..end]))
+}
+
+fn seconds() -> i64 {
+    now_ms() / 1000
+}

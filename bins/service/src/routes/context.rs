@@ -1,0 +1,100 @@
+//! What of the project a task needs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::{HeaderName, HeaderValue, StatusCode};
+use waypost_api as api;
+use waypost_auth::Scope;
+use waypost_memory::SearchMode;
+
+use super::whole;
+use crate::answer::json;
+use crate::context::{Asked, asks_the_project, find};
+use crate::failure::Failure;
+use crate::guard::Caller;
+use crate::state::{App, now_ms};
+use crate::wire;
+
+/// How long an answer waits for the query's vector. A model that is busy takes longer; then words
+/// alone count, and the next time the vector is known.
+const VECTOR_TIME_MAX: Duration = Duration::from_millis(150);
+
+pub(super) async fn query(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, Failure> {
+    let started = Instant::now();
+    caller.require(Scope::ContextRead)?;
+    let body = whole(&app, request).await?;
+    let parse = move || api::parse_optional_body::<api::ContextRequest>(&body.bytes);
+    let asked = app.reads.run(parse).await??;
+    if asked.sources.contains(&api::ContextSource::Memory) {
+        caller.require(Scope::MemoryRead)?;
+    }
+    if asks_the_project(&asked) {
+        app.context.required()?;
+    }
+    let text = asked.query.as_deref().unwrap_or_default().trim();
+    let vector = if text.is_empty() { None } else { vector(&app, text.to_owned()).await };
+    let mode = match (&vector, text.is_empty()) {
+        (_, true) => None,
+        (Some(_), _) => Some(SearchMode::Hybrid),
+        (None, _) => Some(SearchMode::Lexical),
+    };
+    let shared = Arc::clone(&app);
+    let find = move || {
+        let now = now_ms() / 1000;
+        let asked = Asked { request: &asked, vector, space: caller.space(), now };
+        find(shared.context.index(), &shared.store, asked)
+    };
+    let mut answer = app.reads.run(find).await??;
+    answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let mut response = json(StatusCode::OK, &answer);
+    if let Some(mode) = mode {
+        let mode = HeaderValue::from_static(wire::search_mode(mode));
+        response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
+    }
+    Ok(response)
+}
+
+/// The query's vector, if the model gives it soon.
+async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
+    if !app.model.is_ready() {
+        return None;
+    }
+    let store = Arc::clone(&app.store);
+    let embedding = app.reads.run(move || store.embed_query(&text));
+    let vector = tokio::time::timeout(VECTOR_TIME_MAX, embedding).await.ok()?.ok()?;
+    match vector {
+        Ok(vector) => vector.map(|it| it.to_vec()),
+        Err(error) => {
+            tracing::debug!(%error, "the query has no vector");
+            None
+        }
+    }
+}
+
+pub(super) async fn status(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::ContextRead)?;
+    let shared = Arc::clone(&app);
+    app.reads.run(move || json(StatusCode::OK, &shared.context.status())).await
+}
+
+pub(super) async fn rescan(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::ContextRead)?;
+    // It takes as long as it takes: the slot bounds how many wait, not how long.
+    let slot = app.streams.slot().await?;
+    let scanned = app.context.order_scan()?.await.map_err(|_| Failure::stopping())?;
+    drop(slot);
+    Ok(json(StatusCode::OK, &scanned?))
+}

@@ -1,0 +1,65 @@
+//! Asks what of a project a task needs, inside a program: no HTTP, no service, no model.
+
+use std::fs;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, ensure};
+use waypost_context::{Context, Kind, Options, Query, Source, TaskType};
+
+fn main() -> Result<()> {
+    // A project of three files; any folder is one.
+    let project = tempfile::tempdir()?;
+    let files = [
+        (
+            "docs/decisions/0007-lamp.md",
+            "# An electric lamp\n\nOil smokes, so the lamp is electric.\n",
+        ),
+        ("journal/2026-11-20.md", "# 2026-11-20\n\nThe lamp failed; its fuse was replaced.\n"),
+        ("src/lamp.rs", "/// Turns the lamp.\npub fn rotate_lamp(degrees: u32) {}\n"),
+    ];
+    for (path, text) in files {
+        let path = project.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(project.path()))?;
+        fs::write(path, text)?;
+    }
+
+    // What is derived from it is kept elsewhere, and may be deleted.
+    let index = tempfile::tempdir()?;
+    let context = Context::open(project.path(), index.path(), Options::default())?;
+    let scanned = context.scan(now()?, &|| false)?;
+    ensure!(scanned.indexed == 3, "all three files are read");
+
+    for task in [TaskType::Code, TaskType::Spec] {
+        let answer = context.query(&Query::new("lamp").with_task(task), now()?)?;
+        for item in &answer.items {
+            let (score, path, line) = (item.score, &item.path, item.line);
+            writeln!(std::io::stdout(), "{task}: {score:.3}  {path}:{line}  {}", item.title)?;
+        }
+        let sources = answer.items.iter().map(|it| it.source);
+        ensure!(
+            Source::ALL.iter().all(|it| sources.clone().any(|found| found == *it)),
+            "all sources"
+        );
+        let first = answer.items.first().map(|it| it.kind);
+        let wanted = if task == TaskType::Code { Kind::Function } else { Kind::Decision };
+        ensure!(first == Some(wanted), "the task decides what comes first");
+    }
+
+    // What was deleted is in no answer, also before the index knows of it.
+    fs::remove_file(project.path().join("src/lamp.rs"))?;
+    let answer = context.query(&Query::new("rotate_lamp"), now()?)?;
+    ensure!(answer.items.iter().all(|it| it.path != "src/lamp.rs"), "it is gone");
+    context.close()?;
+    Ok(())
+}
+
+/// Seconds since 1970: time is an argument.
+fn now() -> Result<i64> {
+    Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?)
+}
+
+#[test]
+fn what_it_shows_holds() -> Result<()> {
+    main()
+}
