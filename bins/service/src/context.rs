@@ -172,7 +172,6 @@ fn options(
                 text_bytes_max: settings.text_bytes_max,
                 ..Limits::default()
             },
-            ..Discovery::default()
         },
         vectors_max: settings.vectors_max,
         git: settings.git,

@@ -144,7 +144,8 @@ pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
     if text.len() <= bytes_max {
         return text;
     }
-    let start = &text[..text.floor_char_boundary(bytes_max)];
+    let end = (0..=bytes_max).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
+    let start = &text[..end];
     start.rfind('\n').filter(|it| *it > 0).map_or(start, |it| &start[..it])
 }
 

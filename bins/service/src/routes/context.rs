@@ -30,7 +30,7 @@ pub(super) async fn query(
     let started = Instant::now();
     caller.require(Scope::ContextRead)?;
     let body = whole(&app, request).await?;
-    let parse = move || api::parse_optional_body::<api::ContextRequest>(&body.bytes);
+    let parse = move || Ok::<api::ContextRequest, Failure>(api::parse_optional_body(&body.bytes)?);
     let asked = app.reads.run(parse).await??;
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;

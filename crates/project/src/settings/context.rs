@@ -7,6 +7,7 @@ use crate::cache::git_ignore_file;
 
 /// What of the project is indexed for queries about it, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, or a fact")]
 pub struct ContextSettings {
     /// Whether anything is.
     pub enabled: bool,
