@@ -76,7 +76,10 @@ impl<W> Ledger<W> {
         let before = std::mem::replace(state, State::Done(Arc::clone(answer)));
         self.kept.push_back(id.clone());
         self.kept_bytes += answer.len();
-        while self.kept_bytes > RESULTS_REMEMBERED_BYTES_MAX {
+        let too_many = |it: &Self| {
+            it.kept_bytes > RESULTS_REMEMBERED_BYTES_MAX || it.kept.len() > CALLS_REMEMBERED_MAX
+        };
+        while too_many(self) {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.drop_result(&oldest);
         }
@@ -109,8 +112,8 @@ impl<W> Ledger<W> {
             }
             let Some((_, id)) = self.order.pop_front() else { return };
             self.drop_result(&id);
+            // Its place in `kept` goes with the others', in their order.
             self.calls.remove(&id);
-            self.kept.retain(|it| *it != id);
         }
     }
 }

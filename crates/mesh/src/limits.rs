@@ -17,7 +17,7 @@ pub const CALLS_RUNNING_MAX: usize = 32;
 /// How many calls wait for one of those; more are refused.
 pub const CALLS_WAITING_MAX: usize = 256;
 /// How many request ids a peer remembers, each until its deadline has passed.
-pub const CALLS_REMEMBERED_MAX: usize = 4_096;
+pub const CALLS_REMEMBERED_MAX: usize = 65_536;
 /// How many bytes of results it remembers with them.
 pub const RESULTS_REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many events a listener keeps for its reader; the oldest goes when one more comes.

@@ -118,3 +118,32 @@ fn peers_that_join_at_once_all_see_each_other() {
         crate::eventually("six are seen", || mesh.peers().unwrap().len() == 6);
     }
 }
+
+/// The sockets of the network that a process has, by the system's own lists.
+#[cfg(target_os = "linux")]
+fn network_sockets(pid: u32) -> Vec<String> {
+    let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .filter_map(|it| std::fs::read_link(it.unwrap().path()).ok())
+        .filter_map(|it| Some(it.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
+        .collect();
+    assert!(!own.is_empty(), "it has those of the mesh");
+    let lists = ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"];
+    let lines = lists.iter().flat_map(|list| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/net/{list}")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    });
+    lines
+        .filter(|line| line.split_whitespace().nth(9).is_some_and(|it| own.iter().any(|o| o == it)))
+        .collect()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_peer_that_is_not_paired_has_no_socket_of_the_network() {
+    let place = Place::new();
+    let server = Server::start(&place);
+    let caller = place.join("caller");
+    assert_eq!(caller.call("echo", "say", &json!(1), LONG), Ok(json!(1)));
+    assert_eq!(network_sockets(server.child.id()), Vec::<String>::new());
+}
