@@ -58,8 +58,9 @@ const CONFINED: &[(&str, &[&str])] = &[
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring.
 /// 154 of them came with zenoh and rcgen: calls, events and presence between peers, and TLS with
-/// certificates of one's own (docs/decisions/0007-the-mesh-is-zenoh.md).
-const PACKAGES_MAX: usize = 611;
+/// certificates of one's own (docs/decisions/0007-the-mesh-is-zenoh.md). 19 came with scraper, which
+/// reads pages as browsers do where there is no Chromium.
+const PACKAGES_MAX: usize = 632;
 
 #[test]
 fn library_crates_import_only_what_the_architecture_allows() {

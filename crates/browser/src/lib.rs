@@ -36,6 +36,7 @@ mod engine;
 mod event;
 mod key;
 mod lease;
+mod plain;
 mod policy;
 mod problem;
 mod proxy;
@@ -56,6 +57,7 @@ pub use engine::{
 pub use event::Event;
 pub use key::Key;
 pub use lease::Holder;
+pub use plain::Plain;
 pub use policy::{Allow, InvalidAllow, Policy, URL_BYTES_MAX, Who, is_public};
 pub use problem::{Problem, ProblemKind};
 pub use relay::{Relay, RelaySettings};

@@ -12,6 +12,36 @@ const LETTERS_MIN: usize = 4;
 /// The oldest are forgotten beyond this.
 const SECRETS_MAX: usize = 64;
 
+/// What a secret field is called, in lower case and without spaces and signs.
+const NAMES: &[&str] = &[
+    "passw",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "onetime",
+    "otp",
+    "2fa",
+    "cvv",
+    "cvc",
+    "securitycode",
+    "verificationcode",
+    "cardnum",
+    "apikey",
+    "accesstoken",
+    "kennwort",
+];
+
+/// Whether a field's names, label or `autocomplete` say that it is a secret one.
+pub(crate) fn says_secret(names: &[&str], label: &str, fill: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|it| it.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let mut said = names.iter().chain(std::iter::once(&label)).map(|it| plain(it));
+    let is_filled = ["password", "one-time-code", "cc-"].iter().any(|it| fill.contains(it));
+    is_filled || said.any(|said| NAMES.iter().any(|it| said.contains(it)))
+}
+
 /// Values of secret fields. They leave it in no form.
 #[derive(Default)]
 pub(crate) struct Secrets {

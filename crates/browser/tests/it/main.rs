@@ -3,5 +3,6 @@
 mod commands;
 mod hostile;
 mod person;
+mod plain;
 mod reach;
 mod world;

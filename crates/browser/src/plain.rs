@@ -1,0 +1,328 @@
+//! The engine that is always there: pages without scripts, their links and their forms.
+
+mod act;
+mod extract;
+mod fetch;
+mod page;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use scraper::ElementRef;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use url::Url;
+
+use self::act::locate;
+use self::fetch::{Asked, Fetcher};
+use self::page::{Page, is_shown, text_of};
+use crate::engine::{
+    Action, Answer, Arrival, Capabilities, Condition, Done, ElementState, Engine, Evidence, Hit,
+    Journey, Reach, TabId, TabInfo, Target,
+};
+use crate::proxy::Proxy;
+use crate::secret::Secrets;
+use crate::{Deadline, Extract, Policy, Problem, ProblemKind};
+
+/// Pages that a tab remembers.
+const HISTORY_MAX: usize = 50;
+
+/// Pages as their servers send them. It says of what needs scripts or a layout that it cannot do it.
+#[derive(Debug)]
+pub struct Plain {
+    fetcher: Arc<Fetcher>,
+    state: Mutex<State>,
+    secrets: Secrets,
+    key: [u8; 32],
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tabs: BTreeMap<TabId, Tab>,
+    last_tab: u64,
+    last_document: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tab {
+    history: Vec<Page>,
+    /// Which of them is shown.
+    at: usize,
+    downloads: Vec<serde_json::Value>,
+}
+
+impl Tab {
+    fn page(&self) -> Option<&Page> {
+        self.history.get(self.at)
+    }
+}
+
+fn unsupported(what: &str) -> Problem {
+    let detail =
+        format!("{what} needs scripts or a layout, which this engine has not; chromium has");
+    Problem::new(ProblemKind::Unsupported, detail)
+}
+
+fn no_tab(tab: TabId) -> Problem {
+    Problem::new(ProblemKind::NotFound, format!("tab: there is no tab {tab}; `tabs` lists them"))
+}
+
+impl Plain {
+    /// Starts it, on the caller's tokio runtime. Every page keeps to the policy.
+    ///
+    /// # Errors
+    /// [`ProblemKind::Unavailable`] if the system gives no port or no random bytes.
+    pub async fn start(policy: Arc<Policy>) -> Result<Self, Problem> {
+        let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
+        let proxy = Proxy::start(policy.clone()).await;
+        let proxy = proxy.map_err(|it| unavailable(format!("no port for the proxy: {it}")))?;
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|it| unavailable(format!("no random bytes: {it}")))?;
+        let fetcher = Arc::new(Fetcher::new(proxy, policy));
+        Ok(Self { fetcher, state: Mutex::default(), secrets: Secrets::default(), key })
+    }
+
+    /// Asks something of the page of a tab.
+    fn with_page<T>(
+        &self,
+        tab: TabId,
+        ask: impl FnOnce(&Page) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let page = {
+            let state = self.state.lock();
+            let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
+            known.page().cloned()
+        };
+        let page = page.ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, "the tab is empty; navigate somewhere first")
+        })?;
+        ask(&page)
+    }
+
+    async fn load(
+        &self,
+        tab: TabId,
+        asked: Asked,
+        again: bool,
+        by: Deadline,
+    ) -> Result<Arrival, Problem> {
+        self.fetcher.forget_refusals();
+        let fetcher = self.fetcher.clone();
+        let work = tokio::task::spawn_blocking(move || fetcher.fetch(&asked, by));
+        let late = || Problem::new(ProblemKind::Timeout, "the server did not answer in time");
+        let fetched = by.of(work).await.map_err(|_| late())?;
+        let fetched =
+            fetched.map_err(|it| Problem::new(ProblemKind::Unavailable, it.to_string()))??;
+        {
+            let mut state = self.state.lock();
+            state.last_document += 1;
+            let document = state.last_document;
+            let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
+            if let Some(name) = fetched.file {
+                let url = fetched.url.to_string();
+                known.downloads.push(json!({ "name": name, "url": url, "state": "refused" }));
+            } else {
+                let page = Page {
+                    url: fetched.url,
+                    status: Some(fetched.status),
+                    html: fetched.body,
+                    document,
+                    filled: HashMap::new(),
+                };
+                if again && known.at < known.history.len() {
+                    let at = known.at;
+                    known.history[at] = page;
+                } else {
+                    known.history.truncate(known.at + 1);
+                    known.history.push(page);
+                    if known.history.len() > HISTORY_MAX {
+                        known.history.remove(0);
+                    }
+                    known.at = known.history.len() - 1;
+                }
+            }
+        }
+        self.arrival(tab)
+    }
+
+    fn arrival(&self, tab: TabId) -> Result<Arrival, Problem> {
+        let state = self.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
+        let Some(page) = known.page() else {
+            let url = "about:blank".to_owned();
+            return Ok(Arrival { url, title: String::new(), status: None, loading: false });
+        };
+        let title = page.open().select("title").first().map(|it| text_of(*it)).unwrap_or_default();
+        Ok(Arrival { url: page.url.to_string(), title, status: page.status, loading: false })
+    }
+
+    async fn travel(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Arrival, Problem> {
+        match journey {
+            Journey::To(url) => self.load(tab, Asked { url, form: None }, false, by).await,
+            Journey::Reload => {
+                let url: Url = self.with_page(tab, |page| Ok(page.url.clone()))?;
+                self.load(tab, Asked { url, form: None }, true, by).await
+            }
+            Journey::Back | Journey::Forward => {
+                {
+                    let mut state = self.state.lock();
+                    let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
+                    let to = match journey {
+                        Journey::Back => known.at.checked_sub(1),
+                        _ => Some(known.at + 1).filter(|it| *it < known.history.len()),
+                    };
+                    known.at = to.ok_or_else(|| {
+                        let detail = "there is no such page in the tab's history";
+                        Problem::new(ProblemKind::NotFound, detail)
+                    })?;
+                }
+                self.arrival(tab)
+            }
+        }
+    }
+
+    fn gather(&self, tab: TabId) -> Result<Evidence, Problem> {
+        let state = self.state.lock();
+        let known = state.tabs.get(&tab).ok_or_else(|| no_tab(tab))?;
+        let Some(page) = known.page() else { return Ok(Evidence::default()) };
+        let open = page.open();
+        let fields =
+            open.select("input[type=password]").into_iter().filter(|it| is_shown(*it)).count();
+        let leaves = |it: &ElementRef<'_>| {
+            let text = text_of(*it).to_lowercase().replace(' ', "");
+            ["logout", "signout", "logoff", "abmelden"].contains(&text.as_str())
+        };
+        let jar = self.fetcher.jar.lock();
+        let cookies = jar.matches(&page.url);
+        let guarded = cookies.iter().filter(|it| it.http_only() == Some(true)).count();
+        let mut values: Vec<String> =
+            cookies.iter().map(|it| format!("{}\0{}", it.name(), it.value())).collect();
+        values.sort_unstable();
+        let mut hasher = Sha256::new();
+        hasher.update(self.key);
+        hasher.update(values.join("\0\0"));
+        Ok(Evidence {
+            origin: page.url.origin().ascii_serialization(),
+            path: page.url.path().to_owned(),
+            ready: true,
+            document: page.document,
+            password_fields: fields as u64,
+            logout: open.select("a, button").iter().any(leaves),
+            cookies: format!("{:?}", hasher.finalize()),
+            guarded_cookies: guarded as u64,
+            secret_focused: false,
+            secret_revealed: false,
+        })
+    }
+
+    fn is_so(&self, tab: TabId, condition: &Condition) -> Result<bool, Problem> {
+        self.with_page(tab, |page| {
+            let open = page.open();
+            Ok(match condition {
+                Condition::NetworkIdle => true,
+                Condition::Url(part) => page.url.as_str().contains(part.as_str()),
+                Condition::Text(text) => text_of(open.html.root_element()).contains(text.as_str()),
+                Condition::Element(selector, state) => match (open.find(selector), state) {
+                    (Ok(_), ElementState::Attached) => true,
+                    (Ok((it, _)), ElementState::Visible) => is_shown(it),
+                    (Ok((it, _)), ElementState::Hidden) => !is_shown(it),
+                    (Err(problem), state) if problem.kind == ProblemKind::NotFound => {
+                        *state == ElementState::Hidden
+                    }
+                    (Err(problem), _) => return Err(problem),
+                },
+            })
+        })
+    }
+
+    fn read_page(&self, tab: TabId, reach: &Reach) -> Result<Extract, Problem> {
+        let downloads = self.state.lock().tabs.get(&tab).map(|it| it.downloads.clone());
+        self.with_page(tab, |page| {
+            let open = page.open();
+            let scope = match &reach.scope {
+                Some(target) => Some(locate(&open, Some(target))?.0),
+                None => None,
+            };
+            let mut extract = open.extract(scope, reach);
+            extract.downloads = downloads.unwrap_or_default();
+            Ok(extract)
+        })
+    }
+}
+
+impl Engine for Plain {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { engine: "static", scripts: false, layout: false, screenshots: false }
+    }
+
+    fn tabs(&self) -> Vec<TabInfo> {
+        let state = self.state.lock();
+        let info = |(tab, known): (&TabId, &Tab)| TabInfo {
+            tab: *tab,
+            url: known.page().map_or_else(|| "about:blank".to_owned(), |it| it.url.to_string()),
+            title: String::new(),
+            popup: false,
+            crashed: false,
+        };
+        state.tabs.iter().map(info).collect()
+    }
+
+    fn open(&self, _: Deadline) -> Answer<'_, TabId> {
+        Box::pin(async {
+            let mut state = self.state.lock();
+            state.last_tab += 1;
+            let tab = TabId(state.last_tab);
+            state.tabs.insert(tab, Tab::default());
+            Ok(tab)
+        })
+    }
+
+    fn close(&self, tab: TabId, _: Deadline) -> Answer<'_, ()> {
+        Box::pin(
+            async move { self.state.lock().tabs.remove(&tab).map(drop).ok_or_else(|| no_tab(tab)) },
+        )
+    }
+
+    fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival> {
+        Box::pin(self.travel(tab, journey, by))
+    }
+
+    fn read(&self, tab: TabId, reach: Reach, _: Deadline) -> Answer<'_, Extract> {
+        Box::pin(async move { self.read_page(tab, &reach) })
+    }
+
+    fn act(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Answer<'_, Done> {
+        Box::pin(self.do_action(tab, target, action, by))
+    }
+
+    fn holds(&self, tab: TabId, condition: Condition, _: Deadline) -> Answer<'_, bool> {
+        Box::pin(async move { self.is_so(tab, &condition) })
+    }
+
+    fn evidence(&self, tab: TabId, _: Deadline) -> Answer<'_, Evidence> {
+        Box::pin(async move { self.gather(tab) })
+    }
+
+    fn hit(&self, _: TabId, _: Option<(f64, f64)>, _: Deadline) -> Answer<'_, Option<Hit>> {
+        Box::pin(async { Err(unsupported("a place in the view")) })
+    }
+
+    fn screenshot(&self, _: TabId, _: Deadline) -> Answer<'_, String> {
+        Box::pin(async { Err(unsupported("a picture")) })
+    }
+
+    fn mask(&self, text: &str) -> String {
+        self.secrets.mask(text)
+    }
+
+    fn end(&self, _: Deadline) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}

@@ -1,0 +1,190 @@
+//! What can be done on a page without scripts.
+
+use scraper::ElementRef;
+use serde_json::{Map, json};
+
+use super::extract::option_named;
+use super::fetch::Asked;
+use super::page::{self, Filled, Page, is_shown, name_of};
+use super::{Plain, no_tab, unsupported};
+use crate::engine::{Action, Done, Reference, TabId, Target};
+use crate::{Deadline, Problem, ProblemKind};
+
+/// What an action on a page leads to.
+enum Then {
+    Fill(u64, Filled),
+    Go(Asked),
+    Nothing,
+}
+
+impl Plain {
+    pub(super) async fn do_action(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Result<Done, Problem> {
+        let (then, mut done) =
+            self.with_page(tab, |page| self.decide(page, target.as_ref(), &action))?;
+        let before = self.arrival(tab)?.url;
+        let mut navigated = false;
+        match then {
+            Then::Fill(number, filled) => {
+                let mut state = self.state.lock();
+                let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
+                let at = known.at;
+                if let Some(page) = known.history.get_mut(at) {
+                    page.filled.insert(number, filled);
+                }
+            }
+            Then::Go(asked) => {
+                self.load(tab, asked, false, by).await?;
+                navigated = true;
+            }
+            Then::Nothing => {}
+        }
+        let submits = matches!(action, Action::Type { submit: true, .. });
+        if submits && let Some(Target::Selector(_) | Target::Ref(_)) = target {
+            let asked = self.with_page(tab, |page| {
+                let open = page.open();
+                let (field, _) = locate(&open, target.as_ref())?;
+                let form =
+                    open.form_of(field).ok_or_else(|| unsupported("a field without a form"))?;
+                open.submission(form, None)
+            })?;
+            self.load(tab, asked, false, by).await?;
+            navigated = true;
+        }
+        let url = self.arrival(tab)?.url;
+        done.insert("navigated".to_owned(), (navigated || url != before).into());
+        done.insert("url".to_owned(), url.into());
+        Ok(done)
+    }
+
+    /// What an action means on this page.
+    fn decide(
+        &self,
+        page: &Page,
+        target: Option<&Target>,
+        action: &Action,
+    ) -> Result<(Then, Done), Problem> {
+        let open = page.open();
+        if matches!(
+            action,
+            Action::Scroll { .. } | Action::ScrollTo | Action::ClickAt { .. } | Action::Insert(_)
+        ) {
+            return Err(unsupported("that"));
+        }
+        let (element, matches) = locate(&open, target)?;
+        let number = open.number(element);
+        let mut done = Map::new();
+        let reference = Reference { document: page.document, element: number };
+        done.insert("ref".to_owned(), reference.to_string().into());
+        done.insert("matches".to_owned(), matches.into());
+        let kind = element.attr("type").unwrap_or_default().to_ascii_lowercase();
+        if element.attr("disabled").is_some() {
+            let detail = format!("<{}> {} is disabled", name_of(element), open.label(element));
+            return Err(Problem::new(ProblemKind::Disabled, detail));
+        }
+        if !is_shown(element) {
+            let detail = format!("<{}> {} is not shown", name_of(element), open.label(element));
+            return Err(Problem::new(ProblemKind::Hidden, detail));
+        }
+        let then = match action {
+            Action::Click(_) => self.click(&open, element, &kind)?,
+            Action::Press(key) if key.name == "Enter" => match name_of(element) {
+                "input" => {
+                    let form = open
+                        .form_of(element)
+                        .ok_or_else(|| unsupported("a field without a form"))?;
+                    Then::Go(open.submission(form, None)?)
+                }
+                _ => self.click(&open, element, &kind)?,
+            },
+            Action::Type { text, append, .. } => {
+                let is_text = name_of(element) == "textarea"
+                    || (name_of(element) == "input"
+                        && !matches!(
+                            kind.as_str(),
+                            "checkbox" | "radio" | "submit" | "button" | "file"
+                        ));
+                if !is_text || element.attr("readonly").is_some() {
+                    return Err(Problem::invalid(format!("<{}> takes no text", name_of(element))));
+                }
+                let before = if *append { open.value(element) } else { String::new() };
+                let whole = format!("{before}{text}");
+                if open.is_secret(element) {
+                    self.secrets.keep(&reference.to_string(), &whole);
+                }
+                Then::Fill(number, Filled::Text(whole))
+            }
+            Action::Select(values) => {
+                if name_of(element) != "select" {
+                    return Err(Problem::invalid(format!("<{}> is no list", name_of(element))));
+                }
+                let chosen: Option<Vec<String>> =
+                    values.iter().map(|it| option_named(element, it)).collect();
+                let chosen = chosen.ok_or_else(|| {
+                    let detail = format!("value: the list has not all of {}", values.join(", "));
+                    Problem::new(ProblemKind::NotFound, detail)
+                })?;
+                done.insert("chosen".to_owned(), json!(chosen));
+                Then::Fill(number, Filled::Chosen(chosen))
+            }
+            _ => return Err(unsupported("that key")),
+        };
+        Ok((then, done))
+    }
+
+    fn click(
+        &self,
+        open: &page::Open<'_>,
+        element: ElementRef<'_>,
+        kind: &str,
+    ) -> Result<Then, Problem> {
+        match (name_of(element), kind) {
+            ("input", "checkbox") => {
+                Ok(Then::Fill(open.number(element), Filled::Checked(!open.is_checked(element))))
+            }
+            ("input", "radio") => Ok(Then::Fill(open.number(element), Filled::Checked(true))),
+            ("button", "" | "submit") | ("input", "submit" | "image") => {
+                let form =
+                    open.form_of(element).ok_or_else(|| unsupported("a button without a form"))?;
+                Ok(Then::Go(open.submission(form, Some(element))?))
+            }
+            ("input" | "textarea" | "select", _) => Ok(Then::Nothing),
+            _ => {
+                let above = element.ancestors().filter_map(ElementRef::wrap);
+                let mut around = std::iter::once(element).chain(above);
+                let link = around.find(|it| name_of(*it) == "a" && it.attr("href").is_some());
+                let link = link.ok_or_else(|| unsupported("a click on it"))?;
+                let href = link.attr("href").unwrap_or_default();
+                let url =
+                    open.page.url.join(href).map_err(|it| Problem::invalid(it.to_string()))?;
+                let url = self.fetcher.check(&url)?;
+                Ok(Then::Go(Asked { url, form: None }))
+            }
+        }
+    }
+}
+
+pub(super) fn locate<'a>(
+    open: &'a page::Open<'_>,
+    target: Option<&Target>,
+) -> Result<(ElementRef<'a>, u64), Problem> {
+    match target {
+        Some(Target::Selector(selector)) => open.find(selector),
+        Some(Target::Ref(reference)) => {
+            let found = open.by_number(reference.element);
+            let found = found.filter(|_| reference.document == open.page.document);
+            found.map(|it| (it, 1)).ok_or_else(|| {
+                let detail = format!(
+                    "ref: the element {reference} is gone and will not come back; `read` again"
+                );
+                Problem::new(ProblemKind::StaleRef, detail)
+            })
+        }
+        None => Err(unsupported("a key without an element")),
+    }
+}

@@ -1,0 +1,221 @@
+//! A page without scripts: its document, and what was filled in.
+
+use std::collections::HashMap;
+
+use scraper::{ElementRef, Html, Selector as Css};
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use super::fetch::Asked;
+use crate::{Problem, ProblemKind, Selector};
+
+/// What is shown in a tab.
+#[derive(Debug, Clone)]
+pub(super) struct Page {
+    pub(super) url: Url,
+    pub(super) status: Option<u16>,
+    pub(super) html: String,
+    /// Which of all documents it is.
+    pub(super) document: u64,
+    /// What was filled in: fields by their number.
+    pub(super) filled: HashMap<u64, Filled>,
+}
+
+/// What a field holds instead of what the page gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Filled {
+    Text(String),
+    Checked(bool),
+    Chosen(Vec<String>),
+}
+
+/// A page with its document read.
+pub(super) struct Open<'a> {
+    pub(super) page: &'a Page,
+    pub(super) html: Html,
+}
+
+const UNSHOWN: &[&str] =
+    &["script", "style", "template", "head", "title", "datalist", "iframe", "svg"];
+
+impl Page {
+    pub(super) fn open(&self) -> Open<'_> {
+        Open { page: self, html: Html::parse_document(&self.html) }
+    }
+}
+
+impl Open<'_> {
+    /// Every element, the first with number 1.
+    pub(super) fn elements(&self) -> impl Iterator<Item = ElementRef<'_>> {
+        self.html.root_element().descendants().filter_map(ElementRef::wrap)
+    }
+
+    pub(super) fn number(&self, element: ElementRef<'_>) -> u64 {
+        self.elements().zip(1..).find(|it| it.0 == element).map_or(0, |it| it.1)
+    }
+
+    pub(super) fn by_number(&self, number: u64) -> Option<ElementRef<'_>> {
+        let at = usize::try_from(number.checked_sub(1)?).ok()?;
+        self.elements().nth(at)
+    }
+
+    /// What a selector finds: the first that is shown, or else the first, and how many.
+    pub(super) fn find(&self, selector: &Selector) -> Result<(ElementRef<'_>, u64), Problem> {
+        let [step] = selector.steps() else {
+            let detail = "selector: this engine reads no frames and shadow roots";
+            return Err(Problem::new(ProblemKind::Unsupported, detail));
+        };
+        let css = Css::parse(step).map_err(|error| {
+            Problem::invalid(format!("selector: `{step}` is not valid CSS: {error}"))
+        })?;
+        let found: Vec<ElementRef<'_>> = self.html.select(&css).collect();
+        let shown = found.iter().find(|it| is_shown(**it)).or(found.first()).copied();
+        let element = shown.ok_or_else(|| {
+            let detail = format!("selector: nothing matches `{step}`; `read` lists what is there");
+            Problem::new(ProblemKind::NotFound, detail)
+        })?;
+        Ok((element, found.len() as u64))
+    }
+
+    pub(super) fn select(&self, css: &str) -> Vec<ElementRef<'_>> {
+        // The selectors are our own.
+        Css::parse(css).map(|it| self.html.select(&it).collect()).unwrap_or_default()
+    }
+
+    /// What a field holds now.
+    pub(super) fn value(&self, field: ElementRef<'_>) -> String {
+        match self.page.filled.get(&self.number(field)) {
+            Some(Filled::Text(text)) => text.clone(),
+            _ if name_of(field) == "textarea" => text_of(field),
+            _ => field.attr("value").unwrap_or_default().to_owned(),
+        }
+    }
+
+    pub(super) fn is_checked(&self, field: ElementRef<'_>) -> bool {
+        match self.page.filled.get(&self.number(field)) {
+            Some(Filled::Checked(checked)) => *checked,
+            _ => field.attr("checked").is_some(),
+        }
+    }
+
+    /// The values of the options that are chosen.
+    pub(super) fn chosen(&self, list: ElementRef<'_>) -> Vec<String> {
+        if let Some(Filled::Chosen(values)) = self.page.filled.get(&self.number(list)) {
+            return values.clone();
+        }
+        let options = options_of(list);
+        let marked = options.iter().filter(|it| it.attr("selected").is_some());
+        let mut values: Vec<String> = marked.map(|it| option_value(*it)).collect();
+        if values.is_empty() && list.attr("multiple").is_none() {
+            values.extend(options.first().map(|it| option_value(*it)));
+        }
+        values
+    }
+
+    /// The form that a field is in, or names.
+    pub(super) fn form_of(&self, field: ElementRef<'_>) -> Option<ElementRef<'_>> {
+        if let Some(id) = field.attr("form") {
+            return self.select("form").into_iter().find(|it| it.attr("id") == Some(id));
+        }
+        let number = self.number(field);
+        let forms = self.select("form").into_iter().rev();
+        forms.into_iter().find(|form| {
+            form.descendants().filter_map(ElementRef::wrap).any(|it| self.number(it) == number)
+        })
+    }
+
+    /// What is asked for when a form is sent by a button of it.
+    pub(super) fn submission(
+        &self,
+        form: ElementRef<'_>,
+        button: Option<ElementRef<'_>>,
+    ) -> Result<Asked, Problem> {
+        let by = |name: &str| {
+            let own = button.and_then(|it| it.attr(&format!("form{name}")));
+            own.or_else(|| form.attr(name)).unwrap_or_default()
+        };
+        if by("enctype") == "multipart/form-data" {
+            let detail = "this engine sends no files; the form wants multipart/form-data";
+            return Err(Problem::new(ProblemKind::Unsupported, detail));
+        }
+        let mut pairs = Serializer::new(String::new());
+        let fields = form.descendants().filter_map(ElementRef::wrap);
+        for field in fields.filter(|it| it.attr("disabled").is_none()) {
+            let Some(name) = field.attr("name").filter(|it| !it.is_empty()) else { continue };
+            let kind = field.attr("type").unwrap_or("text").to_ascii_lowercase();
+            match (name_of(field), kind.as_str()) {
+                ("select", _) => {
+                    for value in self.chosen(field) {
+                        pairs.append_pair(name, &value);
+                    }
+                }
+                ("input", "checkbox" | "radio") if !self.is_checked(field) => {}
+                ("input", "checkbox" | "radio") => {
+                    pairs.append_pair(name, field.attr("value").unwrap_or("on"));
+                }
+                ("button", _) | ("input", "submit" | "image" | "button" | "reset")
+                    if Some(field) != button => {}
+                ("button", _) | ("input", "submit" | "image" | "button" | "reset") => {
+                    pairs.append_pair(name, field.attr("value").unwrap_or_default());
+                }
+                ("input", "file") => {}
+                ("input" | "textarea", _) => {
+                    pairs.append_pair(
+                        name,
+                        &self.value(field).replace("\r\n", "\n").replace('\n', "\r\n"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        let query = pairs.finish();
+        let action = by("action");
+        let mut url = self.page.url.join(action).map_err(|error| {
+            Problem::invalid(format!("the form's address {action:?} is none: {error}"))
+        })?;
+        if by("method").eq_ignore_ascii_case("post") {
+            return Ok(Asked { url, form: Some(query) });
+        }
+        url.set_query(Some(&query));
+        Ok(Asked { url, form: None })
+    }
+}
+
+pub(super) fn name_of(element: ElementRef<'_>) -> &str {
+    element.value().name()
+}
+
+/// An element's text, a space between words.
+pub(super) fn text_of(element: ElementRef<'_>) -> String {
+    crate::clean_line(&element.text().collect::<String>())
+}
+
+pub(super) fn options_of(list: ElementRef<'_>) -> Vec<ElementRef<'_>> {
+    let inside = list.descendants().filter_map(ElementRef::wrap);
+    inside.filter(|it| name_of(*it) == "option").collect()
+}
+
+pub(super) fn option_value(option: ElementRef<'_>) -> String {
+    option.attr("value").map_or_else(|| text_of(option), str::to_owned)
+}
+
+/// Whether an element is shown, as far as its own and its ancestors' attributes tell.
+pub(super) fn is_shown(element: ElementRef<'_>) -> bool {
+    let above = element.ancestors().filter_map(ElementRef::wrap);
+    std::iter::once(element).chain(above).all(|it| !hides(it))
+}
+
+/// Whether an element hides what is in it.
+pub(super) fn hides(element: ElementRef<'_>) -> bool {
+    let style: String = element
+        .attr("style")
+        .unwrap_or_default()
+        .chars()
+        .filter(|it| !it.is_whitespace())
+        .collect();
+    UNSHOWN.contains(&name_of(element))
+        || element.attr("hidden").is_some()
+        || style.contains("display:none")
+        || style.contains("visibility:hidden")
+        || (name_of(element) == "input" && element.attr("type") == Some("hidden"))
+}
