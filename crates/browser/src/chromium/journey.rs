@@ -74,7 +74,8 @@ impl Chromium {
                 }
                 if answer["loaderId"].is_string() {
                     let loader = answer["loaderId"].as_str().unwrap_or_default().to_owned();
-                    let come = |tab: &Tab| tab.loader == loader || tab.commits > before.commits;
+                    // A page that reloads itself all the time commits documents, too: only ours counts.
+                    let come = |tab: &Tab| tab.loaders.contains(&loader);
                     self.arrive(tab, &session, come, by).await?;
                 }
             }

@@ -11,6 +11,8 @@ use crate::summary::{PageError, Shown};
 
 /// Tabs that pages may have open; further popups are closed at once.
 pub(super) const TABS_MAX: usize = 8;
+/// Documents that a tab remembers the names of.
+const LOADERS_MAX: usize = 16;
 /// Errors, dialogs and downloads that a tab remembers.
 const NOTES_MAX: usize = 32;
 
@@ -38,6 +40,8 @@ pub(super) struct Tab {
     pub(super) is_popup: bool,
     /// The document of the main frame; each has its own.
     pub(super) loader: String,
+    /// The last documents of the main frame, this one included.
+    pub(super) loaders: VecDeque<String>,
     /// How often the main frame got another document, or another address in the same.
     pub(super) commits: u64,
     pub(super) hops: u64,
@@ -140,6 +144,7 @@ impl State {
             title: String::new(),
             is_popup,
             loader: String::new(),
+            loaders: VecDeque::new(),
             commits: 0,
             hops: 0,
             starts: 0,
@@ -218,6 +223,10 @@ impl Tab {
     /// Another document is in the main frame.
     pub(super) fn commit(&mut self, loader: &str, url: &str) {
         loader.clone_into(&mut self.loader);
+        self.loaders.push_back(loader.to_owned());
+        if self.loaders.len() > LOADERS_MAX {
+            self.loaders.pop_front();
+        }
         url.clone_into(&mut self.url);
         self.title.clear();
         self.commits += 1;
