@@ -11,7 +11,7 @@ pub(crate) fn checkout(bare: &Path, commit: &str, root: &Path) -> Result<()> {
     let parent = root.parent().context("a folder to check out into")?;
     let bare = bare.to_string_lossy();
     let root_name = root.to_string_lossy();
-    git(parent, &["clone", "--quiet", "--shared", "--no-checkout", &bare, &root_name])?;
+    git(parent, &["clone", "--quiet", "--local", "--no-checkout", &bare, &root_name])?;
     git(root, &["update-ref", "--no-deref", "HEAD", commit])?;
     git(root, &["read-tree", commit])?;
     // Says so of each file that is missing, and goes on.

@@ -1,13 +1,14 @@
 //! Prints how well a project's context is found, as Markdown.
 //!
 //! `quality-context --data DIR --repos DIR [--only NAME] [--set KEY=NUMBER]… [--docs]
-//! [--model] [--verbose]`
+//! [--model] [--verbose]`, or `quality-context --speed FOLDER`
 //!
 //! `DIR/context-dev/pairs.NAME.jsonl` hold subjects of commits with the files that they changed;
 //! below the second `DIR` lie bare repositories, `OWNER+NAME/repo`. Each repository's base commit is
 //! checked out, with its history and nothing after it, indexed, and asked. `--set` changes a weight.
 //! `--docs` asks for functions by their doc comments instead. `--model` (a feature of this package)
-//! adds vectors of the default model, which is brought into the user's cache folder.
+//! adds vectors of the default model, which is brought into the user's cache folder. `--speed` says what
+//! indexing and asking a project's folder costs.
 
 mod ask;
 mod checkout;
@@ -15,6 +16,7 @@ mod docs;
 mod measure;
 mod model;
 mod plain;
+mod speed;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,10 @@ use serde::Deserialize;
 use waypost_context::{Context, Options, Weights};
 
 use self::measure::Table;
+
+/// As the service has it: what indexing costs depends on it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A subject of a commit, and what it changed.
 #[derive(Debug, Deserialize)]
@@ -46,10 +52,15 @@ struct Arguments {
     docs: bool,
     model: bool,
     verbose: bool,
+    /// The folder whose indexing and asking is measured instead.
+    speed: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
     let arguments = arguments()?;
+    if let Some(folder) = &arguments.speed {
+        return speed::measure(folder, &mut io::stdout().lock());
+    }
     let mut table = Table::default();
     let mut names = repositories(&arguments.data.join("context-dev"))?;
     names.retain(|it| arguments.only.as_ref().is_none_or(|only| only == it));
@@ -92,6 +103,7 @@ fn arguments() -> Result<Arguments> {
         docs: false,
         model: false,
         verbose: false,
+        speed: None,
     };
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
@@ -104,10 +116,13 @@ fn arguments() -> Result<Arguments> {
                 match name.as_str() {
                     "--data" => arguments.data = value.into(),
                     "--repos" => arguments.repos = value.into(),
+                    "--speed" => arguments.speed = Some(value.into()),
                     "--only" => arguments.only = Some(value),
                     "--set" => set(&mut arguments.weights, &value)?,
                     _ => {
-                        bail!("{name} is unknown; there are --data, --repos, --only, --set, --docs")
+                        bail!(
+                            "{name} is unknown; there are --data, --repos, --only, --set, --docs, --speed"
+                        )
                     }
                 }
             }

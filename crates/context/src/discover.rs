@@ -27,6 +27,7 @@ mod walk;
 pub use language::Language;
 pub use root::Root;
 pub(crate) use root::{skip, state};
+pub(crate) use rules::Places;
 pub use rules::{Discovery, Limits, Rules};
 pub use walk::{SAMPLES_MAX, Walk, walk};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use waypost_ranking::Slot;
 
 use super::Context;
+use crate::discover::Places;
 use crate::index::ChunkFact;
 use crate::past::History;
 use crate::rank::Next;
@@ -25,6 +26,7 @@ pub(super) struct Server<'a> {
     anew: usize,
     /// By path: how it is.
     states: HashMap<Box<str>, State>,
+    places: Places,
     history: Option<Arc<History>>,
     /// Contents that are in the answer.
     given: HashSet<u64>,
@@ -60,6 +62,7 @@ impl<'a> Server<'a> {
             extractor: Extractor::new(),
             anew: 0,
             states: HashMap::new(),
+            places: Places::default(),
             history: context.history(),
             given: HashSet::new(),
         }
@@ -110,12 +113,13 @@ impl<'a> Server<'a> {
         }
     }
 
-    fn commit(&self, place: u32, candidate: &Candidate) -> Option<Item> {
+    fn commit(&mut self, place: u32, candidate: &Candidate) -> Option<Item> {
         let history = self.history.as_ref()?;
         let commit = history.commits().nth(place as usize)?;
         let id = crate::text::head(commit.id(), 12);
         let paths: Vec<&str> = commit.paths().take(20).collect();
-        let is_there = |it: &&&str| self.context.rules.one(&self.context.root, it).is_ok();
+        let Context { root, rules, .. } = self.context;
+        let is_there = |it: &&&str| rules.one_of(root, it, &mut self.places).is_ok();
         let path = paths.iter().find(is_there).map_or(".", |it| *it);
         let mut content = format!("commit {id}\n");
         if !commit.body().is_empty() {
@@ -171,7 +175,7 @@ impl<'a> Server<'a> {
 
     /// How a file is now.
     fn look(&mut self, known: &Known) -> State {
-        match self.context.rules.one(&self.context.root, &known.path) {
+        match self.context.rules.one_of(&self.context.root, &known.path, &mut self.places) {
             Err(_) => {
                 self.context.stale.lock().push(known.path.to_string());
                 State::Gone
@@ -195,7 +199,7 @@ impl<'a> Server<'a> {
             return State::Gone;
         }
         let Context { root, rules, .. } = self.context;
-        let Ok(found) = rules.one(root, path) else { return State::Gone };
+        let Ok(found) = rules.one_of(root, path, &mut self.places) else { return State::Gone };
         let Ok((bytes, _)) = read(root, &found, rules.limits()) else { return State::Gone };
         let extract = self.extractor.extract(&found, &bytes, self.now);
         extract.map_or(State::Gone, |it| State::Anew(it.chunks))

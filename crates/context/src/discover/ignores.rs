@@ -1,6 +1,8 @@
 //! Ignore files: `.gitignore`, `.ignore`, the project's own, and those of git itself.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use parking_lot::Mutex;
 use rustix::fs::FileType;
 
+use super::root::stat_at;
 use super::{Root, Stat};
 use crate::extract::read_at_most;
 
@@ -44,14 +47,18 @@ pub(super) struct Ignores {
 }
 
 impl Ignores {
-    /// The level of a folder. A folder without ignore files has that of the folder above.
+    /// The level of a folder, which is open. A folder without ignore files has that of the folder above.
     pub(super) fn level(
         &self,
         root: &Root,
+        folder: Option<&OwnedFd>,
         dir: &str,
         above: Option<&Arc<Level>>,
     ) -> Option<Arc<Level>> {
-        let files = NAMES.map(|name| self.file(root, &join(dir, name), dir));
+        let files = NAMES.map(|name| {
+            let state = stat_at(folder?, OsStr::new(name)).ok()?;
+            self.file(root, &join(dir, name), dir, state)
+        });
         if files.iter().all(Option::is_none) {
             return above.cloned();
         }
@@ -60,11 +67,17 @@ impl Ignores {
 
     /// What git ignores in this clone alone.
     pub(super) fn exclude(&self, root: &Root) -> Option<Arc<Gitignore>> {
-        self.file(root, EXCLUDE, "")
+        self.file(root, EXCLUDE, "", root.stat(EXCLUDE).ok()?)
     }
 
-    fn file(&self, root: &Root, path: &str, dir: &str) -> Option<Arc<Gitignore>> {
-        let (FileType::RegularFile, stat) = root.stat(path).ok()? else { return None };
+    fn file(
+        &self,
+        root: &Root,
+        path: &str,
+        dir: &str,
+        state: (FileType, Stat),
+    ) -> Option<Arc<Gitignore>> {
+        let (FileType::RegularFile, stat) = state else { return None };
         if let Some((then, compiled)) = self.known.lock().get(path)
             && *then == stat
         {

@@ -1,5 +1,8 @@
 //! The rules of discovery.
 
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
@@ -8,7 +11,7 @@ use rustix::fs::FileType;
 
 use super::classify::classify;
 use super::ignores::{self, Ignores, Level, join};
-use super::root::{regular, split};
+use super::root::{regular, split, stat_at};
 use super::{Class, Found, Root, Skip, Stat, secret};
 use crate::extract::read_at_most;
 use crate::{Error, Kind, Result, Source};
@@ -127,6 +130,11 @@ const SHOWN: &[&str] = &[
     ".windsurfrules",
 ];
 
+/// Folders that were looked at already, for as long as nothing can have changed: one answer asks about
+/// many files of few folders.
+#[derive(Debug, Default)]
+pub(crate) struct Places(HashMap<String, Result<Place, Skip>>);
+
 /// A folder, and the rules that hold in it.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
@@ -177,8 +185,18 @@ impl Rules {
     /// Why it is not: [`Skip::Gone`] if there is none. A path that is absolute or climbs (`..`) is
     /// [`Skip::Ignored`].
     pub fn one(&self, root: &Root, path: &str) -> Result<Found, Skip> {
+        self.one_of(root, path, &mut Places::default())
+    }
+
+    /// [`Rules::one`] for one of many files.
+    pub(crate) fn one_of(
+        &self,
+        root: &Root,
+        path: &str,
+        places: &mut Places,
+    ) -> Result<Found, Skip> {
         let entry = split(path).ok_or(Skip::Ignored)?;
-        let place = self.place(root, entry.dir)?;
+        let place = self.place(root, entry.dir, places)?;
         let (kind, stat) = root.stat(path)?;
         if kind == FileType::Directory {
             return Err(Skip::Gone);
@@ -189,7 +207,8 @@ impl Rules {
     /// Whether a folder belongs to the project, as [`Rules::one`] says it of a file: for the
     /// watcher, when a folder appears. `""` is the root.
     pub fn folder(&self, root: &Root, path: &str) -> bool {
-        (path.is_empty() || split(path).is_some()) && self.place(root, path).is_ok()
+        (path.is_empty() || split(path).is_some())
+            && self.place(root, path, &mut Places::default()).is_ok()
     }
 
     /// Whether a change of this file changes what is ignored, so that the folder around it must be
@@ -203,22 +222,28 @@ impl Rules {
     pub(super) fn top(&self, root: &Root) -> Place {
         Place {
             dir: String::new(),
-            level: self.ignores.level(root, "", None),
+            level: self.ignores.level(root, root.folder("").ok().as_ref(), "", None),
             exclude: self.ignores.exclude(root),
             shut: false,
         }
     }
 
-    fn place(&self, root: &Root, dir: &str) -> Result<Place, Skip> {
-        let mut place = self.top(root);
-        for part in dir.split('/').filter(|it| !it.is_empty()) {
-            let path = join(&place.dir, part);
-            place = self.enter(root, &place, &path, part).ok_or(Skip::Ignored)?;
+    fn place(&self, root: &Root, dir: &str, places: &mut Places) -> Result<Place, Skip> {
+        if let Some(known) = places.0.get(dir) {
+            return known.clone();
         }
-        // A link on the way, or nothing there.
-        drop(root.folder(dir)?);
-        let deep = !dir.is_empty() && dir.split('/').count() > self.limits.depth_max;
-        if deep { Err(Skip::Limit) } else { Ok(place) }
+        let place = match split(dir) {
+            Some(entry) => self.place(root, entry.dir, places).and_then(|around| {
+                let place = self.enter(root, &around, dir, entry.name).ok_or(Skip::Ignored)?;
+                // A link on the way, or nothing there.
+                drop(root.folder(dir)?);
+                let deep = dir.split('/').count() > self.limits.depth_max;
+                if deep { Err(Skip::Limit) } else { Ok(place) }
+            }),
+            None => Ok(self.top(root)),
+        };
+        places.0.insert(dir.to_owned(), place.clone());
+        place
     }
 
     /// The place of a folder in a place, if it belongs to the project.
@@ -242,12 +267,17 @@ impl Rules {
             || hidden
             || VENDORED.contains(&lower.as_str())
             || lower == "worktrees" && place.dir.ends_with(".claude")
-            || self.is_ignored(place, path, true)
-            || is_worktree(root, path);
+            || self.is_ignored(place, path, true);
         if shut && !self.leads_to_included(path) {
             return None;
         }
-        let level = self.ignores.level(root, path, place.level.as_ref());
+        // Opened once for all that is asked of it.
+        let folder = root.folder(path).ok();
+        let shut = shut || folder.as_ref().is_some_and(|it| is_worktree(root, it, path));
+        if shut && !self.leads_to_included(path) {
+            return None;
+        }
+        let level = self.ignores.level(root, folder.as_ref(), path, place.level.as_ref());
         Some(Place { dir: path.to_owned(), level, exclude: place.exclude.clone(), shut })
     }
 
@@ -312,7 +342,10 @@ fn is_below(path: &str, dir: &str) -> bool {
 
 /// Whether a folder is another working tree of a repository. A submodule has a file of the same
 /// name, and belongs to the project.
-fn is_worktree(root: &Root, dir: &str) -> bool {
+fn is_worktree(root: &Root, folder: &OwnedFd, dir: &str) -> bool {
+    if !matches!(stat_at(folder, OsStr::new(".git")), Ok((FileType::RegularFile, _))) {
+        return false;
+    }
     let Ok((bytes, _)) = read_at_most(root, &join(dir, ".git"), 4096) else { return false };
     let text = String::from_utf8_lossy(&bytes);
     text.starts_with("gitdir:") && text.contains("/worktrees/")

@@ -42,11 +42,11 @@ impl Default for Weights {
     fn default() -> Self {
         Self {
             body: 1.0,
-            headers: 1.0,
-            chunk: 0.5,
+            headers: 0.5,
+            chunk: 0.8,
             path: 0.5,
             frecency: 0.6,
-            subjects: 0.6,
+            subjects: 0.8,
             meaning: 0.6,
             named: 1.0,
             perhaps: 0.3,
