@@ -15,7 +15,9 @@ use crate::{Deadline, Problem, ProblemKind};
 const LOAD_TIME: Duration = Duration::from_secs(8);
 /// Of the time that is left, what is kept for the answer itself.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
-/// A click that goes somewhere has begun to by then.
+/// For so long a page is asked for its title, and a download to be told.
+const NEWS_TIME: Duration = Duration::from_secs(2);
+/// A click that goes somewhere has begun to by then, once the page has answered again.
 const START_TIME: Duration = Duration::from_millis(120);
 
 /// Where a tab was before something was done to it.
@@ -192,7 +194,7 @@ impl Chromium {
             total.is_none_or(|it| it > before.downloads).then_some(())
         };
         let is_aborted = error == "net::ERR_ABORTED";
-        if is_aborted && self.shared.until(by.within(ANSWER_TIME), is_told).await.is_ok() {
+        if is_aborted && self.shared.until(by.within(NEWS_TIME), is_told).await.is_ok() {
             return self.arrival(tab, by).await;
         }
         if let Some(problem) = self.refusal(url) {
@@ -210,8 +212,7 @@ impl Chromium {
     async fn arrival(&self, tab: TabId, by: Deadline) -> Result<Arrival, Problem> {
         let frame = self.main_frame(tab)?;
         // A page whose scripts do not end has a title that cannot be asked for.
-        let title =
-            self.ask::<String>(tab, &frame, "title", json!([]), by.within(ANSWER_TIME)).await;
+        let title = self.ask::<String>(tab, &frame, "title", json!([]), by.within(NEWS_TIME)).await;
         let title = title.map(|it| it.0).unwrap_or_default();
         let state = self.shared.state.lock();
         let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
@@ -253,6 +254,11 @@ impl Chromium {
         let begun = |_: &super::Shared| {
             look(&|it| it.starts > before.starts || moved(it) || it.session.is_none()).then_some(())
         };
+        // Once the page answers again, what the input began has been told.
+        if let Ok(session) = self.session(tab) {
+            let params = json!({ "expression": "0" });
+            drop(self.call(Some(&session), "Runtime.evaluate", params, by.within(NEWS_TIME)).await);
+        }
         if self.shared.until(by.within(START_TIME), begun).await.is_ok() {
             let is_there = |_: &super::Shared| {
                 let there = |it: &Tab| it.is_ready && !it.is_leaving;
@@ -265,7 +271,7 @@ impl Chromium {
             let is_told = |_: &super::Shared| {
                 look(&|it| moved(it) || it.downloads.total > before.downloads).then_some(())
             };
-            drop(self.shared.until(by.within(START_TIME), is_told).await);
+            drop(self.shared.until(by.within(NEWS_TIME / 4), is_told).await);
         }
         let state = self.shared.state.lock();
         let Some(known) = state.tabs.get(&tab) else {
