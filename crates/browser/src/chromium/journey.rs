@@ -20,6 +20,9 @@ const NEWS_TIME: Duration = Duration::from_secs(2);
 /// A click that goes somewhere has begun to by then, once the page has answered again.
 const START_TIME: Duration = Duration::from_millis(120);
 
+/// So often one goes to a page that the one before comes back over.
+const TRIES_MAX: usize = 3;
+
 /// Where a tab was before something was done to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
@@ -59,26 +62,32 @@ impl Chromium {
         let journey = self.revive(tab, journey, by).await?;
         let session = self.session(tab)?;
         let before = self.before(tab)?;
+        let from = self.shared.state.lock().tabs.get(&tab).map(|it| it.url.clone());
+        let from = from.unwrap_or_default();
         match &journey {
             Journey::To(url) => {
                 let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
                     return self.go_blank(tab, &session, before, by).await;
                 };
                 self.shared.ways.announce(host, port);
-                let params = json!({ "url": url.as_str(), "transitionType": "typed" });
-                let asked = self.call(Some(&session), "Page.navigate", params, by).await;
-                let answer = match asked {
-                    Ok(answer) => answer,
-                    Err(lost) => return Err(self.stop(&session, lost)),
-                };
-                if let Some(error) = answer["errorText"].as_str() {
-                    return self.failed(tab, (url, error), before, by).await;
-                }
-                if answer["loaderId"].is_string() {
-                    let loader = answer["loaderId"].as_str().unwrap_or_default().to_owned();
-                    // A page that reloads itself all the time commits documents, too: only ours counts.
-                    let come = |tab: &Tab| tab.loaders.contains(&loader);
+                for _ in 0..TRIES_MAX {
+                    let params = json!({ "url": url.as_str(), "transitionType": "typed" });
+                    let asked = self.call(Some(&session), "Page.navigate", params, by).await;
+                    let answer = match asked {
+                        Ok(answer) => answer,
+                        Err(lost) => return Err(self.stop(&session, lost)),
+                    };
+                    if let Some(error) = answer["errorText"].as_str() {
+                        return self.failed(tab, (url, error), before, by).await;
+                    }
+                    let Some(loader) = answer["loaderId"].as_str() else { break };
+                    // A page that reloads itself all the time commits documents, too: only ours
+                    // counts.
+                    let come = |tab: &Tab| tab.loaders.iter().any(|it| it == loader);
                     self.arrive(tab, &session, come, by).await?;
+                    if !self.is_pulled_back(tab, loader, (&from, before), by).await {
+                        break;
+                    }
                 }
             }
             Journey::Reload => {
@@ -92,6 +101,28 @@ impl Chromium {
             }
         }
         self.arrival(tab, by).await
+    }
+
+    /// Whether the page that was left came back over the one that had arrived: one that reloads
+    /// itself all the time may have asked for that while the other was on its way.
+    async fn is_pulled_back(
+        &self,
+        tab: TabId,
+        loader: &str,
+        (from, before): (&str, Before),
+        by: Deadline,
+    ) -> bool {
+        let look = |is_so: &dyn Fn(&Tab) -> bool| {
+            self.shared.state.lock().tabs.get(&tab).is_some_and(is_so)
+        };
+        let is_ours = |it: &Tab| it.loader == loader;
+        // Nothing but this journey began.
+        if look(&|it| is_ours(it) && it.starts <= before.starts + 1) {
+            return false;
+        }
+        let gone = |_: &super::Shared| look(&|it| !is_ours(it) && it.is_ready).then_some(());
+        drop(self.shared.until(by.within(2 * START_TIME), gone).await);
+        look(&|it| !is_ours(it) && it.url == from)
     }
 
     async fn go_blank(
