@@ -52,8 +52,8 @@ const CONFINED: &[(&str, &[&str])] = &[
         ],
     ),
     // zenoh, the transport of the mesh, brings a runtime of its own.
-    ("tokio", &["waypost-browser", "waypost-mesh", "waypost-service"]),
-    ("zenoh", &["waypost-mesh"]),
+    ("tokio", &["waypost-browser", "waypost-mesh", "waypost-service", "waypost-ctl"]),
+    ("zenoh", &["waypost-mesh", "waypost-service", "waypost-ctl"]),
 ];
 
 /// The packages that `Cargo.lock` may name. Raising it is a decision: say what the new ones bring.

@@ -4,6 +4,7 @@ mod context;
 mod events;
 mod flows;
 mod memory;
+mod mesh;
 mod other;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ pub(crate) use memory::{
     AddArgs, BatchArgs, CompactArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, LinkArgs,
     LinksArgs, ListArgs, ReindexArgs, SearchArgs, UpdateArgs,
 };
+pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
     BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs, ModelCommand,
     TokenCommand, TokenCreateArgs,
@@ -101,6 +103,9 @@ pub(crate) enum Command {
     /// See what flows do, and order it
     #[command(subcommand)]
     Flows(FlowsCommand),
+    /// Call, hear and pair peers
+    #[command(subcommand)]
+    Mesh(MeshCommand),
     /// Make, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),

@@ -8,6 +8,7 @@ mod events;
 mod flows;
 mod link;
 mod memory;
+mod mesh;
 mod model;
 mod operate;
 mod search;
@@ -45,6 +46,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Emit(args) => events::emit(program, &args, output),
         Command::Events(command) => events::events(program, command, output),
         Command::Flows(command) => flows::run(program, command, output),
+        Command::Mesh(command) => mesh::run(program, command, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
         Command::Config(command) => config::run(program, &command, output),

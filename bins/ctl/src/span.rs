@@ -1,6 +1,6 @@
 //! Points in time on the command line: `30d`, `2025-01-31`, `2025-01-31T09:30:00Z`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use waypost_api::Time;
 
@@ -8,6 +8,7 @@ use crate::failure::{Failure, Result};
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+const SHORT_MAX: Duration = Duration::from_secs(180);
 
 /// Now.
 pub(crate) fn now() -> Time {
@@ -40,6 +41,13 @@ fn point(text: &str, from_now: impl Fn(i64) -> Option<i64>) -> Result<Time> {
             "{text:?} is no point in time; write `30d`, `12h`, `2w`, a day such as `2025-01-31` or `2025-01-31T09:30:00Z`"
         ))
     })
+}
+
+/// How long to wait at most: a span such as `10s`, up to 3 minutes.
+pub(crate) fn short(text: &str) -> std::result::Result<Duration, String> {
+    let span = span_ms(text).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
+    span.filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))
+        .ok_or_else(|| "a time from 1s to 3m, such as `10s`".to_owned())
 }
 
 fn span_ms(text: &str) -> Option<i64> {

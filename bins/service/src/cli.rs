@@ -89,7 +89,8 @@ impl Arguments {
 
 /// Begins to log to standard error.
 pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.level)
+    // The mesh's transport says much about peers that come and go; who wants it, says `zenoh=info`.
+    let filter = EnvFilter::try_new(format!("zenoh=off,{}", settings.level))
         .with_context(|| format!("log.level: \"{}\" is no log filter", settings.level))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.format {

@@ -11,6 +11,7 @@ mod feed;
 mod flows;
 mod guard;
 mod loader;
+mod mesh;
 mod metrics;
 mod model;
 mod news;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
 use waypost_project::{
-    ContextSettings, EventSettings, FlowSettings, LimitSettings, Model, Project, Settings,
+    ContextSettings, EventSettings, FlowSettings, LimitSettings, MeshSettings, Model, Project,
+    Settings,
 };
 
 use crate::loader::ModelOptions;
@@ -35,6 +36,8 @@ pub struct Options {
     pub flows: FlowOptions,
     /// What of the project is indexed, and how.
     pub context: ContextSettings,
+    /// How peers are met; `None` if they are not.
+    pub mesh: Option<MeshSettings>,
     /// What is accepted, and how much of it.
     pub limits: LimitSettings,
 }
@@ -104,12 +107,13 @@ impl Options {
                 environment: Vec::new(),
             },
             context: settings.context.clone(),
+            mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
             limits: settings.limits.clone(),
         }
     }
 
-    /// The defaults for a project folder, on a free port of loopback, without a model and without
-    /// approval of flow files.
+    /// The defaults for a project folder, on a free port of loopback, without a model, without a
+    /// mesh and without approval of flow files.
     ///
     /// # Errors
     /// If there is no such folder.
@@ -136,6 +140,7 @@ impl Options {
                 environment: Vec::new(),
             },
             context: ContextSettings::default(),
+            mesh: None,
             limits: LimitSettings::default(),
             project,
         })

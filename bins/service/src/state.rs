@@ -15,6 +15,7 @@ use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::Flows;
 use crate::guard::Gate;
+use crate::mesh::Board;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) context: ProjectContext,
     /// What happens to memories is published.
     pub(crate) tells_of_memory: bool,
+    pub(crate) mesh: Board,
     pub(crate) gate: Gate,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: Bodies,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -22,6 +23,7 @@ use crate::feed::Feed;
 use crate::flows::{self, Flows};
 use crate::guard::Gate;
 use crate::loader;
+use crate::mesh;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
@@ -49,6 +51,7 @@ struct Parts {
     runtime: Runtime,
     serving: JoinHandle<()>,
     workers: Workers,
+    mesh: Option<thread::JoinHandle<()>>,
 }
 
 impl Running {
@@ -63,7 +66,7 @@ impl Running {
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
-        let Some(Parts { app, runtime, serving, workers }) = self.parts.take() else {
+        let Some(Parts { app, runtime, serving, workers, mesh }) = self.parts.take() else {
             return Ok(());
         };
         app.stopping.store(true, Ordering::Relaxed);
@@ -72,6 +75,9 @@ impl Running {
         self.stop.send_replace(true);
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");
+        }
+        if mesh.is_some_and(|it| it.join().is_err()) {
+            tracing::error!("the thread of the mesh panicked");
         }
         workers.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
@@ -149,6 +155,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         context,
         tells_of_memory: options.events.memory,
         events,
+        mesh: mesh::Board::new(options.mesh.is_some()),
         gate: Gate::new(address, &options.hosts, &options.origins),
         metrics: Metrics::default(),
         bodies: Bodies::new(&limits),
@@ -169,13 +176,15 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         loader::start(Arc::clone(&app), options.model.clone(), priority)
             .context("no threads for the service")?;
     }
+    let mesh = options.mesh.as_ref().map(|it| mesh::start(&app, it)).transpose();
+    let mesh = mesh.context("no threads for the mesh")?;
     let fed = Arc::clone(&app);
     runtime.spawn(async move { fed.feed.run(&fed.events).await });
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(Arc::clone(&app));
     let serving = runtime.spawn(server::serve(listener, Arc::clone(&app), router, stopped));
     tracing::info!("{}", greeting(address, options));
-    Ok(Running { address, stop, parts: Some(Parts { app, runtime, serving, workers }) })
+    Ok(Running { address, stop, parts: Some(Parts { app, runtime, serving, workers, mesh }) })
 }
 
 /// Runs the service until a signal to stop.

@@ -42,7 +42,9 @@ pub use memory::{
 };
 pub use parse::{parse_body, parse_id, parse_optional_body, parse_query};
 pub use problem::{FieldError, Problem};
-pub use status::{Health, IndexStatus, ModelState, ModelStatus, Readiness, Status, StatusKind};
+pub use status::{
+    Health, IndexStatus, MeshStatus, ModelState, ModelStatus, Readiness, Status, StatusKind,
+};
 pub use time::{Time, TimeError};
 pub use tokens::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
 

@@ -37,10 +37,25 @@ pub struct Status {
     /// When the index was last rebuilt by order.
     #[serde(default)]
     pub last_reindex_at: Option<Time>,
+    /// How it stands with the mesh; absent if it is not to join.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mesh: Option<MeshStatus>,
     /// The version of the service.
     pub version: String,
     /// How long the service has been running.
     pub uptime_seconds: u64,
+}
+
+/// How the service stands with the mesh of peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MeshStatus {
+    /// Whether it has joined.
+    pub joined: bool,
+    /// What is wrong, if anything is. All else works without the mesh.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Whether all works as it should.

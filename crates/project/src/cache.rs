@@ -38,14 +38,27 @@ pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
 /// the project's path, in the user's state folder: `$XDG_STATE_HOME`, else `~/.local/state`; on macOS
 /// `~/Library/Application Support`, on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
 pub fn approvals_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
+    let state = state_dir(System::own(), environment)?;
+    Some(state.join("waypost").join("approvals").join(name_of(project)))
+}
+
+/// Where the peers of a project meet: `waypost/` and a short name made of the project's path, in
+/// `$XDG_RUNTIME_DIR`. `None` where there is no such folder.
+pub(crate) fn mesh_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
+    let runtime = absolute(System::own(), environment, "XDG_RUNTIME_DIR")?;
+    // Addresses of sockets are short: 64 bits tell the projects of one user apart.
+    Some(runtime.join("waypost").join(&name_of(project)[..16]))
+}
+
+/// A name for a folder, made of a project's path: 64 hexadecimal digits.
+fn name_of(project: &Path) -> String {
     let mut name = String::with_capacity(64);
     for byte in Sha256::digest(project.as_os_str().as_encoded_bytes()) {
         name.extend(
             [byte >> 4, byte & 15].map(|it| char::from(b"0123456789abcdef"[usize::from(it)])),
         );
     }
-    let state = state_dir(System::own(), environment)?;
-    Some(state.join("waypost").join("approvals").join(name))
+    name
 }
 
 /// The file of what git ignores in every repository of this user, where git looks for it unless
@@ -95,7 +108,7 @@ fn is_absolute(system: System, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{System, approvals_dir, cache_dir, state_dir};
+    use super::{System, approvals_dir, cache_dir, mesh_dir, state_dir};
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -126,6 +139,18 @@ mod tests {
         assert_ne!(one, other);
         assert!(one.starts_with("/s/waypost/approvals"), "{}", one.display());
         assert_eq!(approvals_dir(Path::new("/a"), &|_| None), None);
+    }
+
+    #[test]
+    fn peers_meet_in_the_runtime_folder_apart_for_each_project() {
+        let environment = set(&[("XDG_RUNTIME_DIR", "/run/user/1000")]);
+        let [one, other] =
+            ["/a", "/b"].map(|it| mesh_dir(Path::new(it), &environment).expect("a folder"));
+        assert_ne!(one, other);
+        assert!(one.starts_with("/run/user/1000/waypost"), "{}", one.display());
+        assert!(one.as_os_str().len() < 60, "{}", one.display());
+        assert_eq!(mesh_dir(Path::new("/a"), &|_| None), None);
+        assert_eq!(mesh_dir(Path::new("/a"), &set(&[("XDG_RUNTIME_DIR", "run")])), None);
     }
 
     #[test]

@@ -228,6 +228,32 @@ pub(crate) const KEYS: &[Key] = &[
         "How changes are noticed: by the system's notifications, by looking now and then, or only by `ctl context rescan`.",
     ),
     key(
+        "mesh.enabled",
+        Kind::Bool,
+        "true",
+        "Lets the service join the mesh of the project's peers.",
+    ),
+    Key {
+        name: "mesh.folder",
+        kind: Kind::Path,
+        default: Default::Computed(
+            "`waypost/` and a name made of the project's path in `$XDG_RUNTIME_DIR`, else `mesh` in `data_dir`",
+        ),
+        description: "Folder where the peers of this machine meet. It must be the user's alone (0700), and its path short: sockets have 107 bytes for theirs.",
+    },
+    key(
+        "mesh.listen",
+        Kind::Bool,
+        "false",
+        "Lets the service listen on this machine's address for paired machines. Without pairing there is none.",
+    ),
+    key(
+        "mesh.human_events",
+        Kind::Bool,
+        "false",
+        "Publishes what a human does in the browser as events: `human_click` as `browser:human_click`.",
+    ),
+    key(
         "log.level",
         Kind::LogLevel,
         "info",

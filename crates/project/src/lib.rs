@@ -42,5 +42,6 @@ pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
     ContextSettings, EmbeddingSettings, EventSettings, Flag, FlowSettings, LimitSettings,
-    LogFormat, LogSettings, Model, ModelSettings, Origin, Row, Settings, Sources, WatchMode,
+    LogFormat, LogSettings, MeshSettings, Model, ModelSettings, Origin, Row, Settings, Sources,
+    WatchMode,
 };

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cache::{Environment, approvals_dir, models_dir};
+use crate::cache::{Environment, approvals_dir, mesh_dir, models_dir};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::key::{Default as KeyDefault, KEYS, Key};
@@ -163,6 +163,21 @@ pub struct FlowSettings {
     pub approvals_dir: Option<PathBuf>,
 }
 
+/// How the programs of a project meet their peers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeshSettings {
+    /// The service joins.
+    pub enabled: bool,
+    /// The folder where the peers of this machine meet.
+    pub folder: PathBuf,
+    /// The folder of this machine's pairing: `pairing` in the store's folder.
+    pub pairing_dir: PathBuf,
+    /// The service listens for paired machines.
+    pub listen: bool,
+    /// What a human does in the browser is published.
+    pub human_events: bool,
+}
+
 /// What the service accepts, for how long it waits, and how much it does at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/settings.md describes each key from the same table")]
@@ -213,6 +228,8 @@ pub struct Settings {
     pub flows: FlowSettings,
     /// What of the project is indexed for queries about it.
     pub context: ContextSettings,
+    /// How peers are met.
+    pub mesh: MeshSettings,
     /// What is logged.
     pub log: LogSettings,
     /// The service's limits.
@@ -254,6 +271,13 @@ impl Settings {
                 approvals_dir: approvals_dir(sources.project.root(), sources.environment),
             },
             context: ContextSettings::resolve(&resolved, sources),
+            mesh: MeshSettings {
+                enabled: resolved.is_on("mesh.enabled"),
+                folder: resolved.path("mesh.folder"),
+                pairing_dir: resolved.path("data_dir").join("pairing"),
+                listen: resolved.is_on("mesh.listen"),
+                human_events: resolved.is_on("mesh.human_events"),
+            },
             log: LogSettings {
                 level: resolved.text("log.level"),
                 format: match resolved.text("log.format").as_str() {
@@ -533,6 +557,14 @@ fn default(
             }
             _ => unreachable!("listen is resolved before url"),
         },
+        KeyDefault::Computed(_) if key.name == "mesh.folder" => {
+            let project = sources.project.root();
+            let folder = mesh_dir(project, sources.environment);
+            Value::Path(folder.unwrap_or_else(|| match before.get("data_dir") {
+                Some((Value::Path(data_dir), _)) => data_dir.join("mesh"),
+                _ => unreachable!("data_dir is resolved before mesh.folder"),
+            }))
+        }
         // A user without a home has the cache beside the store.
         KeyDefault::Computed(_) => Value::Path(
             models_dir(sources.environment)

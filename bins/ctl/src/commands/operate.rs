@@ -72,6 +72,11 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
             HumanBytes(status.index.bytes)
         ),
     ));
+    if let Some(mesh) = &status.mesh {
+        let joined = if mesh.joined { "joined" } else { "not joined" };
+        let problem = mesh.problem.as_ref().map_or(String::new(), |it| format!(": {it}"));
+        lines.push(("mesh", format!("{joined}{problem}")));
+    }
     lines.push(("on disk", HumanBytes(status.storage_bytes).to_string()));
     let reindexed = status.last_reindex_at.map_or("never".to_owned(), |time| time.to_string());
     lines.push(("reindexed", reindexed));

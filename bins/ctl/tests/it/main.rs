@@ -5,6 +5,7 @@ mod context;
 mod ctl;
 mod events;
 mod flows;
+mod mesh;
 mod reference;
 mod service;
 mod together;

@@ -72,6 +72,7 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
         },
         storage_bytes: of_store.storage_bytes,
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
+        mesh: app.mesh.status(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: app.started.elapsed().as_secs(),
     }

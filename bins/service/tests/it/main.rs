@@ -25,6 +25,7 @@ mod limits;
 mod link;
 mod load;
 mod meaning;
+mod mesh;
 mod power;
 mod program;
 mod search;

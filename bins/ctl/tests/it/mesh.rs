@@ -1,0 +1,147 @@
+//! `mesh`, with a peer in this process.
+
+use std::io::{BufRead as _, BufReader};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_mesh::{Mesh, Problem, Serving, Settings};
+
+use crate::ctl::{Ran, command, run};
+
+/// A project with a peer that serves `echo`.
+struct Place {
+    mesh: Mesh,
+    _serving: Serving,
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let meeting = folder.path().join(".waypost/data/mesh");
+        let mesh = Mesh::open(&Settings::new(&meeting, "browser")).expect("the peer joins");
+        let serving = mesh.serve("echo", |call| match call.command.as_str() {
+            "say" => Ok(call.argument),
+            "gone" => Err(Problem::new(404, "not_found", "no element \u{1b}[31m matches")),
+            "deny" => Err(Problem::denied("the human has not allowed it")),
+            _ => Err(Problem::new(422, "invalid", "that is no command")),
+        });
+        Self { mesh, _serving: serving.expect("it serves"), folder }
+    }
+
+    fn ctl(&self, arguments: &[&str]) -> Ran {
+        run(self.folder.path(), &[&["mesh"], arguments].concat())
+    }
+}
+
+#[test]
+fn a_call_shows_its_result_and_no_control_characters() {
+    let place = Place::new();
+    let said = r#"{"text":"\u001b[31mred","n":1.5}"#;
+    let answered = place.ctl(&["call", "echo", "say", said]);
+    assert!(!answered.out.contains('\u{1b}'), "{answered:?}");
+    assert_eq!(answered.json(), json!({ "text": "\u{1b}[31mred", "n": 1.5 }));
+    assert_eq!(place.ctl(&["call", "echo", "say"]).json(), Value::Null);
+}
+
+#[test]
+fn what_comes_of_a_call_is_the_exit_status() {
+    let place = Place::new();
+    for (arguments, code, said) in [
+        (vec!["echo", "gone"], 3, "no element \\u{1b}[31m matches"),
+        (vec!["echo", "deny"], 4, "denied: the human has not allowed it"),
+        (vec!["nobody", "say"], 5, "offline: nobody serves nobody"),
+        (vec!["echo", "other"], 1, "that is no command"),
+        (vec!["echo", "*"], 2, "a command is made of"),
+        (vec!["**", "say"], 2, "a target is made of"),
+        (vec!["echo", "say", "{"], 2, "the argument is not JSON"),
+        (vec!["echo", "say", "--timeout", "1h"], 2, "1s to 3m"),
+    ] {
+        let ran = place.ctl(&[&["call"], &arguments[..]].concat());
+        assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");
+        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn peers_are_listed_with_what_they_serve() {
+    let place = Place::new();
+    let listed = place.ctl(&["peers"]).done();
+    assert!(listed.lines().any(|it| it.split_whitespace().eq(["browser", "local", "echo"])));
+    let peers = run(place.folder.path(), &["--json", "mesh", "peers"]).json();
+    assert_eq!((&peers[0]["name"], &peers[0]["targets"]), (&json!("browser"), &json!(["echo"])));
+    assert_eq!(peers.as_array().map(Vec::len), Some(1), "ctl itself is left out");
+}
+
+#[test]
+fn events_are_shown_as_they_come() {
+    let place = Place::new();
+    let arguments = ["--json", "mesh", "listen", "human_*", "-n", "1"];
+    let mut listening = command(place.folder.path(), &arguments).spawn().expect("it starts");
+    let out = listening.stdout.take().expect("it is piped");
+    let heard = std::thread::spawn(move || BufReader::new(out).lines().next());
+    let click = json!({ "type": "human_click", "element": { "tag": "a" } });
+    for _ in 0..600 {
+        place.mesh.broadcast("browser.relay", &click).expect("it is told");
+        if heard.is_finished() {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+    let line = heard.join().expect("no panic").expect("a line").expect("text");
+    let event: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&event["event"], &event["source"]), (&click, &json!("browser.relay")));
+    assert_eq!((&event["origin"], &event["from"]), (&json!("local"), &json!("browser")));
+    assert!(listening.wait().expect("it ends").success());
+}
+
+#[test]
+fn an_event_is_told_to_those_who_listen() {
+    let place = Place::new();
+    let heard = place.mesh.listen(&waypost_mesh::Pattern::all()).expect("it listens");
+    let told = place.ctl(&["broadcast", "mesh:task", r#"{"title":"t"}"#]);
+    assert_eq!(told.done(), "told mesh:task\n");
+    let event = heard.next(Duration::from_secs(60)).expect("it is heard");
+    assert_eq!(event.body, json!({ "type": "mesh:task", "title": "t" }));
+    assert_eq!(event.from.says, "ctl");
+    for wrong in [r#"{"type":"x"}"#, "[]", "{"] {
+        assert_eq!(place.ctl(&["broadcast", "mesh:task", wrong]).code, 2, "{wrong}");
+    }
+}
+
+#[test]
+fn machines_are_paired_listed_and_revoked() {
+    let place = Place::new();
+    let to = place.folder.path().join("laptop");
+    let to = to.to_str().expect("text");
+    let first = place.ctl(&["pair", "laptop", "--to", to]);
+    assert_eq!(first.code, 2, "{first:?}");
+    assert!(first.err.contains("--address"), "{first:?}");
+    let rights = ["--call", "echo/say", "--call", "echo/*", "--events"];
+    let paired = [&["pair", "laptop", "--to", to, "--address", "127.0.0.1:7461"], &rights[..]];
+    let paired = place.ctl(&paired.concat());
+    assert_eq!(paired.code, 0, "{paired:?}");
+    let listed = place.ctl(&["machines"]).done();
+    assert!(listed.contains("laptop") && listed.contains("echo/say echo/*"), "{listed}");
+    assert_eq!(place.ctl(&["revoke", "laptop"]).done(), "revoked laptop\n");
+    assert_eq!(place.ctl(&["revoke", "laptop"]).code, 3);
+    assert!(place.ctl(&["machines"]).done().contains("revoked"));
+    for wrong in ["local", "Laptop", "a/b"] {
+        let other = format!("{to}-{}", wrong.len());
+        assert_eq!(place.ctl(&["pair", wrong, "--to", &other]).code, 2, "{wrong}");
+    }
+    assert_eq!(place.ctl(&["pair", "desk", "--to", to, "--call", "everything"]).code, 2);
+}
+
+#[test]
+fn a_folder_that_others_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let meeting = folder.path().join(".waypost/data/mesh");
+    std::fs::create_dir_all(&meeting).expect("a folder");
+    std::fs::set_permissions(&meeting, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    let ran = run(folder.path(), &["mesh", "peers"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(ran.err.contains("chmod 700"), "{ran:?}");
+}
