@@ -181,7 +181,7 @@ fn sources_types_paths_and_limits_narrow_an_answer() {
     let below = of(json!({"query": "lamp", "paths": ["docs/g*.md", "src"]}));
     assert!(has(&below, "docs/guide.md") && has(&below, "src/lamp.rs"), "{below}");
     let inside = |it: &&str| it.starts_with("src/") || *it == "docs/guide.md";
-    assert!(paths(&below).iter().all(|it| inside(it)), "{below}");
+    assert!(paths(&below).iter().all(inside), "{below}");
     assert_eq!(paths(&of(json!({"query": "lamp", "maxItems": 2}))).len(), 2);
     let small = of(json!({"query": "lamp", "maxTokens": 60}));
     let tokens = small["items"].as_array().expect("an array").iter();
