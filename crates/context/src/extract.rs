@@ -74,6 +74,27 @@ pub struct Extract {
     pub parser: Parser,
 }
 
+impl Extract {
+    /// What a file says that bears nothing but its parts: no date, no names beside its title.
+    fn plain(kind: Kind, title: String, chunks: Vec<Chunk>, body: String, parser: Parser) -> Self {
+        Self {
+            kind,
+            title,
+            date: None,
+            standing: Standing::Current,
+            supersedes: Vec::new(),
+            aliases: Vec::new(),
+            tags: Vec::new(),
+            links: Vec::new(),
+            generated: false,
+            chunks,
+            body,
+            redactions: BTreeMap::new(),
+            parser,
+        }
+    }
+}
+
 /// A part of a file that can be an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {

@@ -1,5 +1,6 @@
 //! What git tells, as far as it is in use.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use waypost_derived::files::write_synced;
 use waypost_ranking::Document;
 
 use super::{Cancel, Context};
+use crate::discover::Places;
 use crate::index::Words;
 use crate::past::{History, Present, changed};
 use crate::prepare::{remember, subjects};
@@ -95,8 +97,9 @@ impl Context {
             bytes: stat.bytes,
             modified_ns: stat.modified_ns,
         });
+        let places = RefCell::new(Places::default());
         let read_file = |path: &str| {
-            let found = self.rules.one(&self.root, path).ok()?;
+            let found = self.rules.one_of(&self.root, path, &mut places.borrow_mut()).ok()?;
             read(&self.root, &found, self.rules.limits()).ok().map(|it| it.0)
         };
         match changed(self.root.path(), present, &read_file, &|| cancel()) {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{Cancel, Context, Survey};
+use crate::discover::Places;
 use crate::index::FileFact;
 use crate::prepare::{Prepared, prepare};
 use crate::text::hash;
@@ -109,14 +110,17 @@ impl Context {
         let mut paths: BTreeSet<String> = paths.iter().cloned().collect();
         paths.append(&mut self.stale.lock().drain(..).collect());
         let mut changed = Vec::new();
+        let mut places = Places::default();
         for path in &paths {
             let mut gone = self.index.read().below(path);
-            match self.rules.one(&self.root, path) {
+            match self.rules.one_of(&self.root, path, &mut places) {
                 Ok(found) => {
                     changed.push(found);
                     gone.clear();
                 }
-                Err(_) => gone.retain(|it| self.rules.one(&self.root, it).is_err()),
+                Err(_) => {
+                    gone.retain(|it| self.rules.one_of(&self.root, it, &mut places).is_err());
+                }
             }
             for path in gone {
                 self.forget(&path)?;

@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::text::clip;
-use super::{Chunk, Extract, Parser, Standing};
+use super::{Chunk, Extract, Parser};
 use crate::{Kind, Language};
 
 /// The most definitions of a file.
@@ -75,21 +75,7 @@ impl Reader {
         let module = module(path, language, &text, &items);
         let mut chunks: Vec<Chunk> = module.into_iter().collect();
         chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
-        Extract {
-            kind: Kind::Module,
-            title: path.to_owned(),
-            date: None,
-            standing: Standing::Current,
-            supersedes: Vec::new(),
-            aliases: Vec::new(),
-            tags: Vec::new(),
-            links: Vec::new(),
-            generated: false,
-            chunks,
-            body: text.into_owned(),
-            redactions: std::collections::BTreeMap::new(),
-            parser,
-        }
+        Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser)
     }
 }
 

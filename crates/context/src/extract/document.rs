@@ -7,9 +7,8 @@ mod links;
 mod sections;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use super::{Chunk, Extract, Parser, Standing, date, frontmatter};
+use super::{Extract, Parser, date, frontmatter};
 use crate::{Found, Kind, Source};
 
 /// How a document marks headings, code and lists.
@@ -41,7 +40,8 @@ impl Format {
 pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
     let path = found.path.as_str();
     if let Some(chunk) = interface::chunk(path, &text) {
-        return whole(found, text.into_owned(), chunk);
+        let (kind, title) = (found.class.kind, chunk.title.clone());
+        return Extract::plain(kind, title, vec![chunk], text.into_owned(), Parser::None);
     }
     let head = frontmatter::read(&text);
     let lines: Vec<&str> = text.lines().collect();
@@ -64,10 +64,9 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
             _ => None,
         };
     }
+    let links = links::links(&lines, kind, format);
     let (standing, supersedes) = head::standing(&head, kind, &lines, &blocks);
     Extract {
-        kind,
-        title,
         date: date.or_else(|| chunks.iter().filter_map(|it| it.date).max()),
         standing,
         supersedes,
@@ -77,31 +76,8 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
             .iter()
             .map(|it| it.trim_start_matches('#').to_owned())
             .collect(),
-        links: links::links(&lines, kind, format),
-        generated: false,
-        chunks,
-        body: text.into_owned(),
-        redactions: BTreeMap::new(),
-        parser: Parser::None,
-    }
-}
-
-/// A document that is one chunk.
-fn whole(found: &Found, body: String, chunk: Chunk) -> Extract {
-    Extract {
-        kind: found.class.kind,
-        title: chunk.title.clone(),
-        date: None,
-        standing: Standing::Current,
-        supersedes: Vec::new(),
-        aliases: Vec::new(),
-        tags: Vec::new(),
-        links: Vec::new(),
-        generated: false,
-        chunks: vec![chunk],
-        body,
-        redactions: BTreeMap::new(),
-        parser: Parser::None,
+        links,
+        ..Extract::plain(kind, title, chunks, text.into_owned(), Parser::None)
     }
 }
 
