@@ -2,6 +2,7 @@
 
 mod act;
 mod events;
+mod frame;
 mod human;
 mod journey;
 mod launch;
@@ -29,7 +30,7 @@ use crate::engine::{
 };
 use crate::proxy::{Proxy, Ways};
 use crate::secret::Secrets;
-use crate::{Deadline, Extract, Policy, Problem, ProblemKind};
+use crate::{Deadline, Extract, Frame, Policy, Problem, ProblemKind, Seen, View};
 
 /// A Chromium that does not answer within this after its start is none.
 const START_TIME: Duration = Duration::from_secs(60);
@@ -329,6 +330,16 @@ impl Engine for Chromium {
 
     fn screenshot(&self, tab: TabId, by: Deadline) -> Answer<'_, String> {
         Box::pin(self.picture(tab, by))
+    }
+
+    fn frame(
+        &self,
+        tab: TabId,
+        view: View,
+        seen: Option<Seen>,
+        by: Deadline,
+    ) -> Answer<'_, Option<Frame>> {
+        Box::pin(self.draw(tab, view, seen, by))
     }
 
     fn mask(&self, text: &str) -> String {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::{Deadline, Extract, Problem, Selector};
+use crate::{Deadline, Extract, Frame, Problem, Seen, Selector, View};
 
 /// What an engine answers, in time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
@@ -193,6 +193,15 @@ pub enum Action {
     },
     /// Put a text where the focus is.
     Insert(String),
+    /// Select the next place of a text, and bring it into view.
+    Find {
+        /// The text, in any case of its letters.
+        text: String,
+        /// The place before instead.
+        backwards: bool,
+    },
+    /// Take the focus away from what has it.
+    Unfocus,
 }
 
 /// What an action did: members of an object.
@@ -311,6 +320,14 @@ pub trait Engine: Send + Sync + fmt::Debug {
     fn evidence(&self, tab: TabId, by: Deadline) -> Answer<'_, Evidence>;
     /// What is at a place of the view, or has the focus where no place is given.
     fn hit(&self, tab: TabId, place: Option<(f64, f64)>, by: Deadline) -> Answer<'_, Option<Hit>>;
+    /// What is in view, drawn; nothing if it is still what was seen, half a second later.
+    fn frame(
+        &self,
+        tab: TabId,
+        view: View,
+        seen: Option<Seen>,
+        by: Deadline,
+    ) -> Answer<'_, Option<Frame>>;
     /// A picture of the view: PNG in base64.
     fn screenshot(&self, tab: TabId, by: Deadline) -> Answer<'_, String>;
     /// The address of a tab.

@@ -34,6 +34,7 @@ mod command;
 mod deadline;
 mod engine;
 mod event;
+mod frame;
 mod key;
 mod lease;
 mod plain;
@@ -55,6 +56,10 @@ pub use engine::{
     ElementState, Engine, Evidence, Hit, Journey, Reach, Reference, TabId, TabInfo, Target,
 };
 pub use event::Event;
+pub use frame::{
+    Area, COLUMNS_MAX, Cell, Color, Focus, Frame, FrameTarget, ROWS_MAX, Scrolled, Seen,
+    TargetKind, View, ZOOM_MAX, ZOOM_MIN,
+};
 pub use key::Key;
 pub use lease::Holder;
 pub use plain::Plain;

@@ -3,6 +3,8 @@
 mod act;
 mod extract;
 mod fetch;
+mod flow;
+mod frame;
 mod page;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,10 +14,12 @@ use parking_lot::Mutex;
 use scraper::ElementRef;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::sync::Notify;
 use url::Url;
 
 use self::act::locate;
 use self::fetch::{Asked, Fetcher};
+use self::frame::Look;
 use self::page::{Page, is_shown, text_of};
 use crate::engine::{
     Action, Answer, Arrival, Capabilities, Condition, Done, ElementState, Engine, Evidence, Hit,
@@ -23,7 +27,7 @@ use crate::engine::{
 };
 use crate::proxy::Proxy;
 use crate::secret::Secrets;
-use crate::{Deadline, Extract, Policy, Problem, ProblemKind};
+use crate::{Deadline, Extract, Frame, Policy, Problem, ProblemKind, Seen, View};
 
 /// Pages that a tab remembers.
 const HISTORY_MAX: usize = 50;
@@ -35,6 +39,8 @@ pub struct Plain {
     state: Mutex<State>,
     secrets: Secrets,
     key: [u8; 32],
+    /// A tab looks different.
+    news: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +56,7 @@ struct Tab {
     /// Which of them is shown.
     at: usize,
     downloads: Vec<serde_json::Value>,
+    look: Look,
 }
 
 impl Tab {
@@ -80,7 +87,8 @@ impl Plain {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|it| unavailable(format!("no random bytes: {it}")))?;
         let fetcher = Arc::new(Fetcher::new(proxy, policy));
-        Ok(Self { fetcher, state: Mutex::default(), secrets: Secrets::default(), key })
+        let (state, secrets, news) = (Mutex::default(), Secrets::default(), Notify::new());
+        Ok(Self { fetcher, state, secrets, key, news })
     }
 
     /// Asks something of the page of a tab.
@@ -141,8 +149,10 @@ impl Plain {
                     }
                     known.at = known.history.len() - 1;
                 }
+                known.look.begin();
             }
         }
+        self.news.notify_waiters();
         self.arrival(tab)
     }
 
@@ -176,7 +186,9 @@ impl Plain {
                         let detail = "there is no such page in the tab's history";
                         Problem::new(ProblemKind::NotFound, detail)
                     })?;
+                    known.look.begin();
                 }
+                self.news.notify_waiters();
                 self.arrival(tab)
             }
         }
@@ -310,8 +322,18 @@ impl Engine for Plain {
         Box::pin(async move { self.gather(tab) })
     }
 
-    fn hit(&self, _: TabId, _: Option<(f64, f64)>, _: Deadline) -> Answer<'_, Option<Hit>> {
-        Box::pin(async { Err(unsupported("a place in the view")) })
+    fn hit(&self, tab: TabId, place: Option<(f64, f64)>, _: Deadline) -> Answer<'_, Option<Hit>> {
+        Box::pin(async move { self.hit_thing(tab, place) })
+    }
+
+    fn frame(
+        &self,
+        tab: TabId,
+        view: View,
+        seen: Option<Seen>,
+        by: Deadline,
+    ) -> Answer<'_, Option<Frame>> {
+        Box::pin(self.draw(tab, view, seen, by))
     }
 
     fn screenshot(&self, _: TabId, _: Deadline) -> Answer<'_, String> {

@@ -1,9 +1,10 @@
 //! One page for a person and programs: whatever carries the commands, they come in here.
 
 mod human;
+mod screen;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -71,6 +72,9 @@ struct State {
     known: HashMap<TabId, Known>,
     auth: HashMap<TabId, AuthWatch>,
     urls: HashMap<TabId, String>,
+    /// What programs are about, in the order in which they began.
+    doing: BTreeMap<u64, String>,
+    last_doing: u64,
 }
 
 impl Relay {
@@ -90,6 +94,8 @@ impl Relay {
                 known: HashMap::new(),
                 auth: HashMap::new(),
                 urls: HashMap::new(),
+                doing: BTreeMap::new(),
+                last_doing: 0,
             }),
             writer: AsyncMutex::default(),
             taken: Notify::new(),
@@ -121,7 +127,9 @@ impl Relay {
     /// # Errors
     /// Why it was not done; [`ProblemKind`] has the kinds.
     pub async fn handle(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
+        let doing = self.begin(command, &arguments);
         let done = self.obey(command, arguments).await;
+        drop(doing);
         let tidy = |text: &str| self.engine.mask(&clean(text));
         done.map_err(|problem| Problem { detail: tidy(&problem.detail), ..problem })
     }
@@ -333,15 +341,20 @@ impl Relay {
             TabsAction::Close => {
                 let closing = tab.ok_or_else(missing)?;
                 self.write(by, self.engine.close(closing, by)).await?;
-                let mut state = self.state.lock();
-                state.known.remove(&closing);
-                state.auth.remove(&closing);
-                state.urls.remove(&closing);
+                self.forget(closing);
             }
         }
         let tabs = self.engine.tabs();
         let current = self.state.lock().current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
         Ok(json!({ "tabs": tabs, "current": current }))
+    }
+
+    /// What was known of a tab that is gone.
+    fn forget(&self, tab: TabId) {
+        let mut state = self.state.lock();
+        state.known.remove(&tab);
+        state.auth.remove(&tab);
+        state.urls.remove(&tab);
     }
 
     /// Milliseconds since the relay began.

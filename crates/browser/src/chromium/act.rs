@@ -167,6 +167,14 @@ impl Chromium {
             Action::Scroll { direction, share } => {
                 return self.scroll(tab, direction, share, by).await;
             }
+            Action::Find { text, backwards } => {
+                let frame = self.main_frame(tab)?;
+                return Ok(self.ask(tab, &frame, "seek", json!([text, backwards]), by).await?.0);
+            }
+            Action::Unfocus => {
+                let frame = self.main_frame(tab)?;
+                return Ok(self.ask(tab, &frame, "unfocus", json!([]), by).await?.0);
+            }
             Action::ScrollTo => {
                 let spot = aim()?;
                 let asked = ("scrollTo", json!([spot.number]));

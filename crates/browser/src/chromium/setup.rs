@@ -19,6 +19,11 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("page/read.js"),
     include_str!("page/act.js"),
     include_str!("page/look.js"),
+    include_str!("frame/fit.js"),
+    include_str!("frame/text.js"),
+    include_str!("frame/field.js"),
+    include_str!("frame/draw.js"),
+    include_str!("frame/find.js"),
     "})();\n",
 );
 
@@ -43,12 +48,15 @@ pub(super) fn prepare(session: &str, view: Option<(u32, u32)>) -> Vec<Post> {
     say("Page.setInterceptFileChooserDialog", json!({ "enabled": true }));
     let attach = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
     say("Target.setAutoAttach", attach);
-    if let Some((width, height)) = view {
+    if let Some(view) = view {
         say("Emulation.setFocusEmulationEnabled", json!({ "enabled": true }));
-        let metrics =
-            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        say("Emulation.setDeviceMetricsOverride", metrics);
+        say("Emulation.setDeviceMetricsOverride", metrics(view));
     }
     say("Runtime.runIfWaitingForDebugger", json!({}));
     posts
+}
+
+/// What a page is laid out for: width and height in CSS pixels.
+pub(super) fn metrics((width, height): (u32, u32)) -> Value {
+    json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false })
 }

@@ -61,6 +61,8 @@ pub(super) struct Tab {
     pub(super) choosers: u64,
     pub(super) popups: u64,
     pub(super) answer: DialogAnswer,
+    /// What it is laid out for, once a person looks at it, in CSS pixels.
+    pub(super) view: Option<(u32, u32)>,
 }
 
 #[derive(Debug)]
@@ -161,6 +163,7 @@ impl State {
             choosers: 0,
             popups: 0,
             answer: DialogAnswer::default(),
+            view: None,
         };
         self.tabs.insert(id, tab);
         self.sessions.insert(session.to_owned(), id);

@@ -25,6 +25,9 @@ impl Plain {
         action: Action,
         by: Deadline,
     ) -> Result<Done, Problem> {
+        if target.is_none() {
+            return self.do_by_hand(tab, action, by).await;
+        }
         let (then, mut done) =
             self.with_page(tab, |page| self.decide(page, target.as_ref(), &action))?;
         let before = self.arrival(tab)?.url;
@@ -37,6 +40,9 @@ impl Plain {
                 if let Some(page) = known.history.get_mut(at) {
                     page.filled.insert(number, filled);
                 }
+                known.look.fill();
+                drop(state);
+                self.news.notify_waiters();
             }
             Then::Go(asked) => {
                 self.load(tab, asked, false, by).await?;
@@ -70,10 +76,7 @@ impl Plain {
         action: &Action,
     ) -> Result<(Then, Done), Problem> {
         let open = page.open();
-        if matches!(
-            action,
-            Action::Scroll { .. } | Action::ScrollTo | Action::ClickAt { .. } | Action::Insert(_)
-        ) {
+        if matches!(action, Action::ScrollTo) {
             return Err(unsupported("that"));
         }
         let (element, matches) = locate(&open, target)?;

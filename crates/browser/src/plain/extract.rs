@@ -13,7 +13,8 @@ use crate::summary::{
     Control, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place, Table,
 };
 
-const BLOCKS: &[&str] = &[
+/// What begins on a line of its own.
+pub(super) const BLOCKS: &[&str] = &[
     "address",
     "article",
     "aside",
@@ -110,7 +111,7 @@ impl Open<'_> {
     }
 
     /// A selector that finds this element alone.
-    fn selector_of(&self, element: ElementRef<'_>) -> String {
+    pub(super) fn selector_of(&self, element: ElementRef<'_>) -> String {
         let mut steps = Vec::new();
         for at in std::iter::once(element).chain(element.ancestors().filter_map(ElementRef::wrap)) {
             let is_plain = |it: &&str| {

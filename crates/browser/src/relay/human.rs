@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::{COMMAND_TIME, JOURNEY_TIME, Relay, human_in_control};
-use crate::engine::{Action, Arrival, Direction, Done, Element, Hit, Journey, TabId};
+use crate::engine::{
+    Action, Arrival, Direction, Done, Element, Hit, Journey, Reference, TabId, Target,
+};
 use crate::{Deadline, Event, Holder, Key, Problem, Who, clean_line};
 
 impl Relay {
@@ -98,9 +100,100 @@ impl Relay {
         self.human_act(tab, Action::Scroll { direction, share }, by).await
     }
 
+    /// Selects the next place of a text, or the one before, and says whether there is one.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_find(&self, text: &str, backwards: bool) -> Result<bool, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.take(false);
+        let action = Action::Find { text: text.to_owned(), backwards };
+        let done = self.human_act(tab, action, by).await?;
+        Ok(done.get("found") == Some(&Value::Bool(true)))
+    }
+
+    /// Takes the focus away from what has it.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_unfocus(&self) -> Result<Done, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.take(false);
+        self.human_act(tab, Action::Unfocus, by).await
+    }
+
+    /// Chooses from the list at a place of the view, by value or label. The list is told as
+    /// `human_input`, the choice is not.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_select(
+        &self,
+        place: (f64, f64),
+        list: Reference,
+        choice: &str,
+    ) -> Result<Done, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.take(false);
+        if let Some(hit) = self.engine.hit(tab, Some(place), by).await? {
+            self.publish(Event::HumanInput { element: self.shown(&hit) });
+        }
+        let action = Action::Select(vec![choice.to_owned()]);
+        self.human_act_on(tab, Some(Target::Ref(list)), action, by).await
+    }
+
+    /// Opens an empty tab, and goes to it.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_open(&self) -> Result<TabId, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        self.take(false);
+        let tab = self.engine.open(by).await?;
+        self.state.lock().current = Some(tab);
+        Ok(tab)
+    }
+
+    /// Goes to another tab.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_select_tab(&self, tab: TabId) -> Result<(), Problem> {
+        self.take(false);
+        self.tab(Some(tab), Deadline::after(COMMAND_TIME)).await?;
+        self.state.lock().current = Some(tab);
+        Ok(())
+    }
+
+    /// Closes the current tab.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn human_close(&self) -> Result<(), Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.take(false);
+        self.engine.close(tab, by).await?;
+        self.forget(tab);
+        Ok(())
+    }
+
     async fn human_act(&self, tab: TabId, action: Action, by: Deadline) -> Result<Done, Problem> {
+        self.human_act_on(tab, None, action, by).await
+    }
+
+    async fn human_act_on(
+        &self,
+        tab: TabId,
+        target: Option<Target>,
+        action: Action,
+        by: Deadline,
+    ) -> Result<Done, Problem> {
         let turn = by.of(self.writer.lock()).await.map_err(|_| human_in_control())?;
-        let done = self.engine.act(tab, None, action, by).await;
+        let done = self.engine.act(tab, target, action, by).await;
         drop(turn);
         self.note_addresses(Holder::Human);
         if let Ok(done) = &done {

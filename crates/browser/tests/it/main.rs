@@ -1,6 +1,8 @@
 //! The browser on real pages, served here.
 
 mod commands;
+mod flow;
+mod frame;
 mod hostile;
 mod person;
 mod plain;

@@ -1,0 +1,238 @@
+//! Drawing what is in view: asked of our scripts in the page and in the frames that are seen in it,
+//! and painted here.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::setup::metrics;
+use super::world::World;
+use super::{Chromium, world};
+use crate::engine::{Reference, TabId};
+use crate::frame::{Op, Painter, Pane};
+use crate::{
+    Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, ProblemKind, Scrolled, Seen,
+    TargetKind, View, clean_line,
+};
+
+/// How long the page is watched for a change before the answer is that there was none.
+const HOLD_MS: u64 = 500;
+/// The same where frames of other documents are in view: they are asked anew each time.
+const HOLD_INNER_MS: u64 = 120;
+/// Frames that are drawn, and how deep.
+const FRAMES_MAX: usize = 8;
+const DEPTH_MAX: usize = 3;
+
+/// What our script answers.
+#[derive(Deserialize)]
+struct Answer {
+    version: u64,
+    /// A [`Drawn`], as JSON.
+    drawn: String,
+}
+
+#[derive(Deserialize)]
+struct Drawn {
+    ops: Vec<Op>,
+    /// The colour behind it all.
+    back: u32,
+    targets: Vec<Target>,
+    caret: Option<(f64, f64)>,
+    focus: Option<Focus>,
+    /// The element whose inner page has the focus.
+    inner: Option<u64>,
+    scroll: Scrolled,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: TargetKind,
+    number: u64,
+    #[serde(default)]
+    options: Vec<String>,
+}
+
+/// A page or a frame in it.
+struct Part {
+    drawn: Drawn,
+    world: World,
+    depth: usize,
+    /// Which part is in which element.
+    inner: HashMap<u64, usize>,
+}
+
+/// Where the focus is, in the view.
+#[derive(Default)]
+struct Attention {
+    caret: Option<(f64, f64)>,
+    focus: Option<Focus>,
+}
+
+impl Chromium {
+    pub(super) async fn draw(
+        &self,
+        tab: TabId,
+        view: View,
+        seen: Option<Seen>,
+        by: Deadline,
+    ) -> Result<Option<Frame>, Problem> {
+        self.fit(tab, view, by).await?;
+        let seen = seen.filter(|it| it.view == view);
+        let has_inner = seen.is_some_and(|it| it.has_inner);
+        let since = seen.map_or(0, |it| it.version);
+        let frame = self.main_frame(tab)?;
+        let Some((version, first)) =
+            self.draw_part(tab, &frame, view, (since, has_inner), by).await?
+        else {
+            return Ok(None);
+        };
+        let parts = self.draw_inner(tab, view, first, by).await?;
+        let main = &parts[0].drawn;
+        let mut painter =
+            Painter::new(view, view.cell(), Color::over(main.back, Color(255, 255, 255)));
+        let (width, height) = view.cell();
+        let clip = Area {
+            left: 0.0,
+            top: 0.0,
+            right: f64::from(view.columns()) * width,
+            bottom: f64::from(view.rows()) * height,
+        };
+        let mut attention = Attention::default();
+        self.paint(&mut painter, &parts, 0, (0.0, 0.0, clip), Some(&mut attention));
+        let stamp = (version, parts.len() > 1);
+        Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll)))
+    }
+
+    /// Has the page laid out for the view.
+    async fn fit(&self, tab: TabId, view: View, by: Deadline) -> Result<(), Problem> {
+        let pixels = view.pixels();
+        let known = |it: &super::state::Tab| it.view;
+        let before = self.shared.state.lock().tabs.get(&tab).map(known);
+        if before.ok_or_else(|| world::no_tab(tab))? == Some(pixels) {
+            return Ok(());
+        }
+        let session = self.session(tab)?;
+        self.command(&session, "Page.bringToFront", json!({}), by).await?;
+        let hidden = json!({ "hidden": true });
+        self.command(&session, "Emulation.setScrollbarsHidden", hidden, by).await?;
+        self.command(&session, "Emulation.setDeviceMetricsOverride", metrics(pixels), by).await?;
+        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
+            tab.view = Some(pixels);
+        }
+        Ok(())
+    }
+
+    /// Asks one document. Nothing if it is as it was in the version `since`, unless it is wanted
+    /// `again`.
+    async fn draw_part(
+        &self,
+        tab: TabId,
+        frame: &str,
+        view: View,
+        (since, again): (u64, bool),
+        by: Deadline,
+    ) -> Result<Option<(u64, Part)>, Problem> {
+        let hold = if again { HOLD_INNER_MS } else { HOLD_MS };
+        let (width, height) = view.cell();
+        let given =
+            json!([{ "cell": [width, height], "since": since, "hold": hold, "again": again }]);
+        let (answer, world) = self.ask::<Option<Answer>>(tab, frame, "frame", given, by).await?;
+        let Some(Answer { version, drawn }) = answer else { return Ok(None) };
+        let drawn = serde_json::from_str(&drawn).map_err(|error| {
+            let detail = format!("what the page draws cannot be read: {error}");
+            Problem::new(ProblemKind::Unavailable, detail)
+        })?;
+        Ok(Some((version, Part { drawn, world, depth: 0, inner: HashMap::new() })))
+    }
+
+    /// The page with the frames that are seen in it, it itself first.
+    async fn draw_inner(
+        &self,
+        tab: TabId,
+        view: View,
+        first: Part,
+        by: Deadline,
+    ) -> Result<Vec<Part>, Problem> {
+        let mut parts = vec![first];
+        let mut at = 0;
+        while at < parts.len() {
+            let depth = parts[at].depth;
+            let holds = |op: &Op| match op {
+                Op::Inner(.., number) if depth < DEPTH_MAX => Some(*number),
+                _ => None,
+            };
+            let inside: Vec<u64> = parts[at].drawn.ops.iter().filter_map(holds).collect();
+            for number in inside {
+                if parts.len() > FRAMES_MAX {
+                    return Ok(parts);
+                }
+                // A frame may go at any time; it is left empty then.
+                let frame = self.frame_in(&parts[at].world, number, by).await;
+                let Ok(Some(frame)) = frame else { continue };
+                let part = self.draw_part(tab, &frame, view, (0, true), by).await;
+                let Ok(Some((_, mut part))) = part else { continue };
+                part.depth = depth + 1;
+                let place = parts.len();
+                parts[at].inner.insert(number, place);
+                parts.push(part);
+            }
+            at += 1;
+        }
+        Ok(parts)
+    }
+
+    /// Paints a part with those in it. `attention` is given to the one that may have the focus.
+    fn paint(
+        &self,
+        painter: &mut Painter,
+        parts: &[Part],
+        which: usize,
+        (left, top, clip): (f64, f64, Area),
+        mut attention: Option<&mut Attention>,
+    ) {
+        let Part { drawn, world, inner, .. } = &parts[which];
+        let targets = painter.add_targets(drawn.targets.iter().map(|it| FrameTarget {
+            kind: it.kind,
+            reference: Reference { document: world.document, element: it.number },
+            options: it.options.iter().map(|it| self.shown(it)).collect(),
+            areas: Vec::new(),
+        }));
+        let pane = Pane { left, top, clip, targets };
+        if let Some(attention) = attention.as_deref_mut() {
+            attention.caret = drawn.caret.map(|(x, y)| (x + left, y + top));
+            attention.focus = drawn.focus;
+        }
+        for op in &drawn.ops {
+            match op {
+                Op::Text(x, middle, color, how, text, from, to, target) => {
+                    let text = self.mask_secrets(text);
+                    let op = Op::Text(*x, *middle, *color, *how, text, *from, *to, *target);
+                    painter.paint(&op, &pane);
+                }
+                Op::Inner(x, y, from, above, to, below, number) => {
+                    let Some(place) = inner.get(number) else { continue };
+                    let seen = Area {
+                        left: from + left,
+                        top: above + top,
+                        right: to + left,
+                        bottom: below + top,
+                    };
+                    let seen = seen.within(clip);
+                    let has_it = drawn.inner == Some(*number);
+                    let attention = attention.as_deref_mut().filter(|_| has_it);
+                    self.paint(painter, parts, *place, (x + left, y + top, seen), attention);
+                }
+                op => painter.paint(op, &pane),
+            }
+        }
+    }
+
+    fn mask_secrets(&self, text: &str) -> String {
+        self.shared.secrets.mask(text)
+    }
+
+    fn shown(&self, text: &str) -> String {
+        clean_line(&self.mask_secrets(text))
+    }
+}

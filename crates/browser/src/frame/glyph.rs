@@ -1,0 +1,62 @@
+//! Letters, each with the cells that it takes.
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::clean;
+
+/// The letters of a text with their widths in cells, 1 or 2. Terminals disagree about pictures that
+/// are put together of others; of those the first stands for all.
+pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
+    let mut glyphs: Vec<(String, u8)> = Vec::new();
+    let mut is_joined = false;
+    for letter in clean(text).chars() {
+        if is_joined {
+            is_joined = false;
+            continue;
+        }
+        match letter {
+            '\u{200D}' => is_joined = true,
+            // What makes a picture of a letter, or colours one, changes widths in some terminals only.
+            '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}' => {}
+            // Private letters are pictures of the page's own font.
+            '\u{E000}'..='\u{F8FF}' | '\u{F0000}'.. => glyphs.push(("▪".to_owned(), 1)),
+            '\n' => glyphs.push((" ".to_owned(), 1)),
+            _ => match letter.width() {
+                Some(width @ 1..) => {
+                    glyphs.push((letter.to_string(), u8::try_from(width).unwrap_or(2)));
+                }
+                // A mark belongs to the letter before it.
+                _ => {
+                    if let Some((text, _)) = glyphs.last_mut() {
+                        text.push(letter);
+                    }
+                }
+            },
+        }
+    }
+    glyphs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glyphs;
+
+    #[test]
+    fn letters_take_the_cells_that_terminals_give_them() {
+        let widths = |text: &str| glyphs(text).iter().map(|it| u32::from(it.1)).sum::<u32>();
+        let shown = |text: &str| glyphs(text).into_iter().map(|it| it.0).collect::<String>();
+        let cases = [
+            ("plain", "plain", 5),
+            ("e\u{301}te\u{301}", "e\u{301}te\u{301}", 3),
+            ("汉字", "汉字", 4),
+            ("👩\u{200d}💻!", "👩!", 3),
+            ("👍🏽 ❤\u{fe0f}", "👍 ❤", 4),
+            ("\u{e0b0}x", "▪x", 2),
+            ("\u{301}", "", 0),
+            ("a\x1b[31mb\u{9b}c\u{202e}d", "a[31mbcd", 8),
+        ];
+        for (given, expected, width) in cases {
+            assert_eq!((shown(given).as_str(), widths(given)), (expected, width), "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a terminal shows of a relay: the page, its tabs, and what is being done.
+
+use serde_json::Value;
+
+use super::{COMMAND_TIME, Relay};
+use crate::engine::{TabId, TabInfo};
+use crate::{Deadline, Frame, Problem, Seen, View, clean_line};
+
+/// Of what is being done, so many letters are told.
+const DOING_MAX: usize = 60;
+
+/// A command that is being done, until it is dropped.
+pub(super) struct Doing<'a> {
+    relay: &'a Relay,
+    number: u64,
+}
+
+impl Drop for Doing<'_> {
+    fn drop(&mut self) {
+        self.relay.state.lock().doing.remove(&self.number);
+    }
+}
+
+impl Relay {
+    /// The current tab as a person sees it; nothing if that is still what was seen. It waits for a
+    /// change, half a second long at most.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn frame(&self, view: View, seen: Option<Seen>) -> Result<Option<Frame>, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.engine.frame(tab, view, seen, by).await
+    }
+
+    /// All tabs, the oldest first, and the current one. Nothing in them was typed into a secret
+    /// field, or steers a terminal.
+    #[must_use]
+    pub fn shown_tabs(&self) -> (Vec<TabInfo>, Option<TabId>) {
+        let mut tabs = self.engine.tabs();
+        for tab in &mut tabs {
+            tab.url = self.engine.mask(&clean_line(&tab.url));
+            tab.title = self.engine.mask(&clean_line(&tab.title));
+        }
+        let current = self.state.lock().current;
+        let current = current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
+        let current = current.or_else(|| tabs.last().map(|it| it.tab));
+        (tabs, current)
+    }
+
+    /// What programs are about: the name of the last command that is not done yet, and what it is
+    /// done to.
+    #[must_use]
+    pub fn doing(&self) -> Option<String> {
+        self.state.lock().doing.last_key_value().map(|it| it.1.clone())
+    }
+
+    pub(super) fn begin(&self, command: &str, arguments: &Value) -> Doing<'_> {
+        // Of what is typed nothing is told, only into what.
+        let told = ["selector", "ref", "url", "key", "direction", "action"];
+        let to = told.iter().find_map(|it| arguments[*it].as_str()).unwrap_or_default();
+        let whole = self.engine.mask(&clean_line(&format!("{command} {to}")));
+        let text = whole.chars().take(DOING_MAX).collect();
+        let mut state = self.state.lock();
+        state.last_doing += 1;
+        let number = state.last_doing;
+        state.doing.insert(number, text);
+        Doing { relay: self, number }
+    }
+}
