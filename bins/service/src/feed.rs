@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Notify, broadcast, watch};
+use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use waypost_events::{Bus, Event, EventType, Subscription, Tail};
 
 use crate::answer::encode;
@@ -21,6 +21,9 @@ const READ_AT_ONCE: usize = 500;
 /// Larger ones are not kept for listeners, who read them from the log: as many as are kept could
 /// take a gigabyte.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
+/// Listeners that read the log at the same time: each takes a thread, and what a thread once took
+/// for it stays with the thread.
+const READERS_MAX: usize = 2;
 /// How long events are gathered for each listener there is, so that a thousand of them are not
 /// woken a thousand times a second.
 const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
@@ -56,6 +59,7 @@ pub(crate) fn frame(event: Event) -> Vec<u8> {
 pub(crate) struct Feed {
     frames: broadcast::Sender<Arc<Frame>>,
     more: Arc<Notify>,
+    readers: Arc<Semaphore>,
     stopped: watch::Sender<bool>,
     _subscription: Subscription,
 }
@@ -68,6 +72,7 @@ impl Feed {
             frames: broadcast::Sender::new(FRAMES_KEPT),
             more,
             _subscription: bus.subscribe(Box::new(move |_| told.notify_one())),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
             stopped: watch::Sender::new(false),
         }
     }
@@ -75,6 +80,11 @@ impl Feed {
     /// The frames of events that come from now on.
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Frame>> {
         self.frames.subscribe()
+    }
+
+    /// One of it is held by a listener while it reads the log.
+    pub(crate) fn readers(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.readers)
     }
 
     /// Becomes true when listeners must end.

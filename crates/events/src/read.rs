@@ -74,6 +74,24 @@ struct Search<'a> {
     newest: bool,
 }
 
+/// What a page has so far.
+struct Found {
+    events: Vec<Event>,
+    bytes_left: usize,
+}
+
+impl Found {
+    fn is_full(&self, search: &Search<'_>) -> bool {
+        self.events.len() == search.limit || self.bytes_left == 0
+    }
+
+    /// Counts bytes of an event that was taken; returns true if there is no room for more.
+    fn spend(&mut self, bytes: usize) -> bool {
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+        self.bytes_left == 0
+    }
+}
+
 impl Bus {
     /// Reads events. What it costs grows with what it returns, and with the number of blocks of
     /// 65,536 events whose filter does not rule the pattern out; not with the events between.
@@ -82,6 +100,12 @@ impl Bus {
     /// [`Error::Gone`] if events after the cursor have been dropped. [`Error::Invalid`] for a limit
     /// out of range and for a cursor beyond the last event.
     pub fn read(&self, query: &Query) -> Result<Page> {
+        self.read_within(query, usize::MAX)
+    }
+
+    /// Reads events as [`read`](Self::read) does; a page after a cursor also ends with the event
+    /// with which its data has `bytes_max` bytes.
+    pub(crate) fn read_within(&self, query: &Query, bytes_max: usize) -> Result<Page> {
         if !(1..=LIMIT_MAX).contains(&query.limit) {
             let reason = format!("must be from 1 to {LIMIT_MAX}, not {}", query.limit);
             return Err(Error::invalid("limit", reason));
@@ -98,8 +122,10 @@ impl Bus {
             limit: query.limit,
             newest: query.after.is_none(),
         };
-        let mut events = self.search(&search)?;
-        let full = events.len() == query.limit;
+        let mut found = Found { events: Vec::new(), bytes_left: bytes_max };
+        self.search(&search, &mut found)?;
+        let full = found.is_full(&search);
+        let mut events = found.events;
         let next_after = match (query.after, events.last()) {
             (Some(_), Some(event)) if full => event.id,
             (Some(after), _) => after.max(search.to),
@@ -116,10 +142,9 @@ impl Bus {
     }
 
     /// The events in ascending order: the first of them, or the last.
-    fn search(&self, search: &Search<'_>) -> Result<Vec<Event>> {
-        let mut found = Vec::new();
+    fn search(&self, search: &Search<'_>, found: &mut Found) -> Result<()> {
         let (mut from, mut to) = (search.from, search.to);
-        while from <= to && found.len() < search.limit {
+        while from <= to && !found.is_full(search) {
             let number = block_of(if search.newest { to } else { from });
             let ids = ids_of(number);
             let (low, high) = (from.max(*ids.start()), to.min(*ids.end()));
@@ -127,21 +152,21 @@ impl Bus {
                 pattern: search.pattern,
                 from: low,
                 to: high,
-                count: search.limit - found.len(),
+                count: search.limit - found.events.len(),
                 newest: search.newest,
             };
             let (examined_low, examined_high) = match self.look(number, &wanted) {
                 Look::Nothing => (low, high),
                 Look::Ids(ids) => {
                     let reached = ids.last().copied().filter(|_| ids.len() == wanted.count);
-                    self.take_ids(ids, search, &mut found)?;
+                    let reached = self.take_ids(ids, search, found)?.or(reached);
                     match (reached, search.newest) {
                         (None, _) => (low, high),
                         (Some(id), true) => (id, high),
                         (Some(id), false) => (low, id),
                     }
                 }
-                Look::All | Look::Shelved(_) => self.take_run(low, high, search, &mut found)?,
+                Look::All | Look::Shelved(_) => self.take_run(low, high, search, found)?,
             };
             if search.newest {
                 to = examined_low - 1;
@@ -150,18 +175,19 @@ impl Bus {
             }
         }
         if search.newest {
-            found.reverse();
+            found.events.reverse();
         }
-        Ok(found)
+        Ok(())
     }
 
-    /// Takes some events that a pattern selects, in the order of the search.
+    /// Takes some events that a pattern selects, in the order of the search. Returns the last one
+    /// if they were too large for the page to take all.
     fn take_ids(
         &self,
         mut ids: Vec<u64>,
         search: &Search<'_>,
-        found: &mut Vec<Event>,
-    ) -> Result<()> {
+        found: &mut Found,
+    ) -> Result<Option<u64>> {
         /// Events closer than so many, on average, are read in passing, if they are not few: a
         /// pass reads the file in larger pieces.
         const NEAR: u64 = 64;
@@ -174,8 +200,9 @@ impl Bus {
             let index = self.index.read();
             ids.retain(|id| index.may_be_since(*id, since));
         }
-        let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(()) };
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(None) };
         let mut taken = Vec::with_capacity(ids.len());
+        let mut reached = None;
         if ids.len() > FEW && last - first <= NEAR * ids.len() as u64 {
             let mut entries = self.log.entries_after(first - 1);
             for id in &ids {
@@ -184,19 +211,29 @@ impl Bus {
                 let entry = entry.map_err(|it| self.log_error(&it))?;
                 if entry.sequence == *id {
                     taken.push(decode(*id, entry.kind, entry.version, entry.payload)?);
+                    if !search.newest && found.spend(entry.payload.len()) {
+                        reached = Some(*id);
+                        break;
+                    }
                 }
             }
         } else {
             for id in &ids {
-                taken.extend(self.get(*id)?);
+                let Some(event) = self.get(*id)? else { continue };
+                let bytes = event.data.bytes();
+                taken.push(event);
+                if !search.newest && found.spend(bytes) {
+                    reached = Some(*id);
+                    break;
+                }
             }
         }
         taken.retain(|it| it.time_ms >= since);
         if search.newest {
             taken.reverse();
         }
-        found.append(&mut taken);
-        Ok(())
+        found.events.append(&mut taken);
+        Ok(reached)
     }
 
     /// Reads neighbouring events and takes those that are wanted, in the order of the search.
@@ -206,12 +243,12 @@ impl Bus {
         low: u64,
         high: u64,
         search: &Search<'_>,
-        found: &mut Vec<Event>,
+        found: &mut Found,
     ) -> Result<(u64, u64)> {
         /// So many are read at least when not all of them are wanted.
         const RUN_MIN: u64 = 256;
         let since = search.since_ms.unwrap_or(0);
-        let missing = (search.limit - found.len()) as u64;
+        let missing = (search.limit - found.events.len()) as u64;
         let is_filtered = since > 0 || search.pattern.is_some();
         let len = if is_filtered { missing.max(RUN_MIN) } else { missing };
         let (low, high) = if search.newest {
@@ -237,21 +274,22 @@ impl Bus {
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
             let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
             if is_wanted && stored.time_ms >= since {
-                run.push(stored.event(id).map_err(malformed)?);
-            }
-            if !search.newest && found.len() + run.len() == search.limit {
-                found.append(&mut run);
-                return Ok((low, id));
+                let event = stored.event(id).map_err(malformed)?;
+                if search.newest {
+                    run.push(event);
+                    continue;
+                }
+                found.events.push(event);
+                found.spend(entry.payload.len());
+                if found.is_full(search) {
+                    return Ok((low, id));
+                }
             }
         }
-        if !search.newest {
-            found.append(&mut run);
-            return Ok((low, high));
-        }
-        let missing = search.limit - found.len();
+        let missing = search.limit - found.events.len();
         let dropped = run.len().saturating_sub(missing);
         run.drain(..dropped);
-        found.extend(run.into_iter().rev());
+        found.events.extend(run.into_iter().rev());
         Ok((low, high))
     }
 }

@@ -6,11 +6,14 @@ use crate::bus::Bus;
 use crate::read::LIMIT_MAX;
 use crate::{Error, Event, Order, Pattern, Query, Result};
 
+/// Bytes of data with which a batch ends.
+const BATCH_BYTES: usize = 64 << 10;
+
 /// A cursor that follows the bus. It reads the log when it is asked: a slow reader costs those who
 /// publish nothing.
 ///
 /// It does not wait; [`Bus::wait_beyond`] and [`Bus::subscribe`] do.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tail {
     bus: Arc<Bus>,
     pattern: Option<Pattern>,
@@ -38,6 +41,8 @@ impl Tail {
     }
 
     /// The next events, at most `count` and at most [`LIMIT_MAX`]; none if there are none yet.
+    /// When they are large a batch ends with the event that takes its data to 64 KiB, so that
+    /// what many tails hold stays small.
     ///
     /// # Errors
     /// [`Error::Gone`] if retention has overtaken the cursor; [`Tail::skip_to`] goes on from there.
@@ -45,14 +50,15 @@ impl Tail {
         if count == 0 {
             return Err(Error::invalid("count", "must be above 0"));
         }
-        let page = self.bus.read(&Query {
+        let query = Query {
             pattern: self.pattern.clone(),
             after: Some(self.cursor),
             before: None,
             since_ms: None,
             limit: count.min(LIMIT_MAX),
             order: Order::Ascending,
-        })?;
+        };
+        let page = self.bus.read_within(&query, BATCH_BYTES)?;
         self.cursor = page.next_after;
         Ok(Tailed { events: page.events, examined: page.next_after })
     }

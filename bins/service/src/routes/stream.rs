@@ -11,7 +11,7 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
@@ -63,6 +63,7 @@ pub(super) async fn stream(
     let listener = Listener {
         // Listened before the log is read, so that nothing falls between.
         frames: app.feed.listen(),
+        readers: app.feed.readers(),
         stopped: app.feed.stopped(),
         tail: Tail::new(Arc::clone(&app.events), pattern.clone(), after),
         pattern,
@@ -105,6 +106,7 @@ struct Listener {
     tail: Tail,
     pattern: Option<Pattern>,
     frames: broadcast::Receiver<Arc<Frame>>,
+    readers: Arc<Semaphore>,
     stopped: watch::Receiver<bool>,
     pieces: mpsc::Sender<Bytes>,
     gathered: BytesMut,
@@ -152,14 +154,11 @@ impl Listener {
     /// Sends what the log has after the cursor.
     async fn catch_up(&mut self) -> Result<(), End> {
         loop {
-            // Reading waits for the disk at worst; the page cache has what is new.
-            let read = tokio::task::block_in_place(|| self.tail.next_batch(READ_AT_ONCE));
+            let (tail, read) = self.read_on().await?;
             match read {
-                Ok(tailed) => {
-                    let caught_up = tailed.events.is_empty();
-                    for event in tailed.events {
-                        self.gather(&frame(event)).await?;
-                    }
+                Ok((frames, caught_up)) => {
+                    self.tail = tail;
+                    self.gather(&frames).await?;
                     self.flush().await?;
                     if caught_up {
                         return Ok(());
@@ -181,6 +180,23 @@ impl Listener {
                 return Err(End::Stopping);
             }
         }
+    }
+
+    /// Reads what the log has after the cursor: the tail behind it, and what it is for the client,
+    /// nothing if there is nothing after it.
+    async fn read_on(&self) -> Result<(Tail, waypost_events::Result<(Vec<u8>, bool)>), End> {
+        let turn = Arc::clone(&self.readers).acquire_owned().await.map_err(|_| End::Failed)?;
+        let mut tail = self.tail.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let read = tail.next_batch(READ_AT_ONCE).map(|it| {
+                let caught_up = it.events.is_empty();
+                (it.events.into_iter().flat_map(frame).collect(), caught_up)
+            });
+            drop(turn);
+            (tail, read)
+        });
+        // The only other way to fail is a panic, which has been logged where it happened.
+        reading.await.map_err(|_| End::Failed)
     }
 
     /// Sends what comes, until some of it has to be read from the log.

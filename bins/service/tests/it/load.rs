@@ -5,8 +5,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
+use tempfile::TempDir;
+use waypost_api::StreamRequest;
+use waypost_api::client::{Client, Told};
 
 use crate::client::{connect, read};
+use crate::program::Program;
 use crate::service::{Service, request};
 
 #[test]
@@ -70,4 +74,53 @@ fn bodies_that_would_fill_the_memory_are_refused() {
     let answer = read(&mut stream);
     assert!(sent.is_err() || answer.as_ref().is_some_and(|it| it.status == 503), "{answer:?}");
     assert_eq!(service.post(path, &json!({"content": "small"})).status, 201);
+}
+
+/// Bytes of the program's memory that are in use (proc(5)).
+fn resident_bytes(program: &Program) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/statm", program.pid())).expect("statm");
+    let pages: u64 = text.split(' ').nth(1).expect("a field").parse().expect("a number");
+    pages * 4096
+}
+
+#[test]
+fn listeners_that_never_read_keep_nobody_waiting_and_cost_little() {
+    const EVENTS: u64 = 300;
+    const TEXT_BYTES: usize = 60_000;
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let bytes =
+        request(program.address, "GET", "/api/events/stream?after=0", &program.token, &[], b"");
+    let deaf: Vec<_> = (0..100)
+        .map(|_| {
+            let mut stream = connect(program.address);
+            stream.write_all(&bytes).expect("a connection");
+            stream
+        })
+        .collect();
+    let before = resident_bytes(&program);
+    let told = std::thread::scope(|scope| {
+        let listening = scope.spawn(|| {
+            let client = Client::new(&format!("http://{}", program.address), Some(&program.token));
+            let asked = StreamRequest { pattern: None, after: Some(0) };
+            let mut told = Vec::new();
+            let followed = client.expect("a client").follow_events(&asked, &mut |it| {
+                let Told::Event(event) = it else { panic!("{it:?}") };
+                told.push(event.id);
+                Ok(event.id < EVENTS)
+            });
+            followed.expect("a stream");
+            told
+        });
+        let body = json!({"type": "a:b", "data": {"text": "x".repeat(TEXT_BYTES)}}).to_string();
+        for _ in 0..EVENTS {
+            let answer = program.send("POST", "/api/events", body.as_bytes());
+            assert_eq!(answer.status, 201, "{}", answer.text());
+        }
+        listening.join().expect("no panic")
+    });
+    assert_eq!(told, (1..=EVENTS).collect::<Vec<u64>>());
+    // Each of them has yet to get 18 MB.
+    let grown = resident_bytes(&program).saturating_sub(before);
+    assert!(grown < 250_000_000, "{grown} bytes for {} listeners", deaf.len());
 }
