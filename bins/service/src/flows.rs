@@ -27,7 +27,7 @@ use self::inbox::{Inbox, Message};
 use crate::failure::chain;
 use crate::settings::{Approval, Options};
 use crate::state::{App, event_time};
-use crate::workers::Wake;
+use crate::wake::Wake;
 
 pub(crate) use self::files::start as start_files;
 pub(crate) use self::grants::{Grant, Grants};
@@ -141,12 +141,12 @@ impl Flows {
 
     /// Publishes an event about flows, without waiting for it.
     fn announce(&self, app: &App, notice: Notice) {
-        let run = notice.run.clone();
+        let end = notice.end.clone();
         let inbox = Arc::clone(&self.inbox);
-        let published = Box::new(move |done: waypost_events::Result<_>| match (done, run) {
+        let published = Box::new(move |done: waypost_events::Result<_>| match (done, end) {
             // One with its key is there: it was said before.
-            (Ok(_) | Err(waypost_events::Error::KeyReused { .. }), Some(run)) => {
-                inbox.put(Message::Announced(run));
+            (Ok(_) | Err(waypost_events::Error::KeyReused { .. }), Some(end)) => {
+                inbox.put(Message::Announced(end));
             }
             (Ok(_), None) => {}
             (Err(error), _) => {

@@ -22,6 +22,7 @@ mod server;
 mod settings;
 mod state;
 mod stream;
+mod wake;
 mod wire;
 mod wiring;
 mod workers;

@@ -69,7 +69,7 @@ impl App {
                 if let Err(error) = self.events.queue(draft, event_time(), then) {
                     failed(&error);
                 }
-                self.wake.publishing();
+                self.wake.publishing_soon();
             }
             Err(error) => tracing::error!(%error, kind, "an event about a memory is none"),
         }

@@ -41,7 +41,7 @@ pub(crate) struct App {
     pub(crate) writes: Pool,
     pub(crate) streams: Pool,
     pub(crate) model: Arc<ModelBoard>,
-    pub(crate) wake: Arc<crate::workers::Wake>,
+    pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) started: Instant,
     pub(crate) stopping: AtomicBool,
 }

@@ -32,7 +32,8 @@ use crate::routes;
 use crate::server;
 use crate::settings::Options;
 use crate::state::{App, now_ms};
-use crate::workers::{Priority, Wake, Workers};
+use crate::wake::Wake;
+use crate::workers::{Priority, Workers};
 
 /// How long store calls that outlived their requests may take at the end.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);

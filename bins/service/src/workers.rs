@@ -2,9 +2,8 @@
 //! a start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::{JoinHandle, Thread};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +13,7 @@ use crate::context;
 use crate::failure::chain;
 use crate::flows;
 use crate::state::{App, event_time};
+use crate::wake::{Bell, Wake};
 
 /// Memories embedded between two looks at whether a search waits, when there are searches.
 const BATCH_BUSY: usize = 4;
@@ -30,126 +30,6 @@ const FAILED_REST: Duration = Duration::from_secs(5);
 #[cfg(target_os = "linux")]
 const BACKGROUND_NICE: i32 = 10;
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
-
-/// Wakes the workers, and tells them to stop.
-#[derive(Debug, Default)]
-pub(crate) struct Wake {
-    state: Mutex<Signals>,
-    to_embed: Condvar,
-    stopping: Condvar,
-    writer: Bell,
-    publisher: Bell,
-    flows: Bell,
-}
-
-/// Wakes one thread. The flag stands beside the thread's own token, which whatever else parks on
-/// that thread, such as waiting for a log, may take.
-#[derive(Debug, Default)]
-struct Bell {
-    thread: OnceLock<Thread>,
-    rung: AtomicBool,
-}
-
-impl Bell {
-    /// This is the thread that it wakes.
-    fn is_here(&self) {
-        drop(self.thread.set(std::thread::current()));
-    }
-
-    fn ring(&self) {
-        self.rung.store(true, Ordering::SeqCst);
-        // A thread that has not begun yet looks at everything when it begins.
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
-    }
-
-    /// Whether it was rung since this was asked the last time.
-    fn answer(&self) -> bool {
-        self.rung.swap(false, Ordering::SeqCst)
-    }
-}
-
-#[derive(Debug, Default)]
-struct Signals {
-    embedding: bool,
-    stopping: bool,
-}
-
-impl Wake {
-    /// There may be something to embed.
-    pub(crate) fn embedding(&self) {
-        if !std::mem::replace(&mut self.state.lock().embedding, true) {
-            self.to_embed.notify_all();
-        }
-    }
-
-    /// Something was queued to be written.
-    pub(crate) fn writing(&self) {
-        self.writer.ring();
-    }
-
-    /// An event was queued to be published.
-    pub(crate) fn publishing(&self) {
-        self.publisher.ring();
-    }
-
-    /// Something happened that flows are about.
-    pub(crate) fn flowing(&self) {
-        self.flows.ring();
-    }
-
-    /// Whether something happened since this was asked the last time.
-    pub(crate) fn take_flowing(&self) -> bool {
-        self.flows.answer()
-    }
-
-    /// This is the thread that [`flowing`](Self::flowing) wakes.
-    pub(crate) fn flowing_is_here(&self) {
-        self.flows.is_here();
-    }
-
-    pub(crate) fn stop(&self) {
-        self.state.lock().stopping = true;
-        self.to_embed.notify_all();
-        self.stopping.notify_all();
-        self.writing();
-        self.publishing();
-        self.flowing();
-    }
-
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.state.lock().stopping
-    }
-
-    /// Waits for work to embed, or that time; `false` to stop.
-    fn wait_embedding(&self, time_max: Duration) -> bool {
-        let mut state = self.state.lock();
-        if !state.embedding && !state.stopping {
-            self.to_embed.wait_for(&mut state, time_max);
-        }
-        state.embedding = false;
-        !state.stopping
-    }
-
-    /// Whether something else is to be done than embedding what waits already.
-    fn breaks_embedding(&self) -> bool {
-        let state = self.state.lock();
-        state.embedding || state.stopping
-    }
-
-    /// Waits that time; `false` to stop.
-    pub(crate) fn rest(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        let mut state = self.state.lock();
-        while !state.stopping {
-            if self.stopping.wait_until(&mut state, until).timed_out() {
-                break;
-            }
-        }
-        !state.stopping
-    }
-}
 
 /// Lets searches go before background embedding: both use the same model and the same cores.
 #[derive(Debug)]
@@ -305,9 +185,7 @@ fn serve(wake: &Wake, bell: &Bell, doing: &str, work: impl Fn()) {
         if is_last {
             return;
         }
-        while !bell.answer() {
-            std::thread::park();
-        }
+        bell.wait(None);
     }
 }
 

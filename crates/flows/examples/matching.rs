@@ -95,7 +95,7 @@ fn finish(engine: &mut Engine, now_ms: u64) -> Result<u64, waypost_flows::Error>
                     runs += 1;
                     engine.ended(&attempt.id, Report::new(Outcome::Succeeded, ""), now_ms);
                 }
-                Effect::Announce(notice) => notice.run.iter().for_each(|it| engine.announced(it)),
+                Effect::Announce(notice) => notice.end.iter().for_each(|it| engine.announced(it)),
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@ pub enum Effect {
     /// ([`end_orphans`](crate::end_orphans)), then call
     /// [`Engine::orphan_ended`](crate::Engine::orphan_ended).
     EndOrphan(Orphan),
-    /// Publish an event of the service's own. When that is done, and `run` is given, call
+    /// Publish an event of the service's own. When that is done, and `end` is given, call
     /// [`Engine::announced`](crate::Engine::announced): until then it is asked for again after
     /// each start.
     Announce(Notice),
@@ -90,8 +90,17 @@ pub struct Notice {
     pub lineage: Lineage,
     /// Published twice with it, it is one event.
     pub idempotency_key: String,
-    /// The run that ended.
-    pub run: Option<RunId>,
+    /// The end of a run that it tells.
+    pub end: Option<RunEnd>,
+}
+
+/// One end of a run, which has more than one if it is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunEnd {
+    /// The run.
+    pub run: RunId,
+    /// Tries of its actions that it took.
+    pub tries: usize,
 }
 
 impl Notice {

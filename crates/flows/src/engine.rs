@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use waypost_log::{Keep, Log};
 
 pub use self::view::{Failure, FlowStatus, RunFilter};
-use crate::effect::{Backfill, Effect};
+use crate::effect::{Backfill, Effect, RunEnd};
 use crate::machine::{Decided, Machine, Options};
 use crate::record::Record;
 use crate::set::FlowSet;
@@ -173,9 +173,9 @@ impl Engine {
         self.machine.interrupt(run, self.clock.read(now_ms));
     }
 
-    /// Says that a run's end was published.
-    pub fn announced(&mut self, run: &RunId) {
-        self.machine.told(run);
+    /// Says that a run's end was published. One that was tried again meanwhile has yet to be told of.
+    pub fn announced(&mut self, end: &RunEnd) {
+        self.machine.told(end);
     }
 
     /// Ends a run, whatever it does or waits for. Whether there was anything to end.

@@ -127,7 +127,7 @@ pub use definition::{
     Values, Variables, parse,
 };
 pub use diff::{DiffLine, diff};
-pub use effect::{Attempt, Backfill, Effect, Notice, Orphan};
+pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Engine, Error, Failure, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{ApprovalError, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch};

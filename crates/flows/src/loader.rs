@@ -294,7 +294,7 @@ impl Loader {
                 lineage: Lineage::default(),
                 // A name and a content, short enough for a key.
                 idempotency_key: format!("{kind}.{:.16}.{content}", name.as_str()),
-                run: None,
+                end: None,
             });
         }
         notices

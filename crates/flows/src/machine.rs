@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub(crate) use self::decide::guarded;
 use self::slots::Slots;
-use crate::effect::{Backfill, Effect, Notice, notice_data, notice_kind};
+use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
 use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId};
 
@@ -248,7 +248,7 @@ impl Machine {
             data: notice_data(&values),
             lineage: run.lineage.clone(),
             idempotency_key: format!("{}.{run_text}.{word}.{}", self.identity, run.tries.len()),
-            run: Some(id.clone()),
+            end: Some(RunEnd { run: id.clone(), tries: run.tries.len() }),
         };
         self.effects.push(Effect::Announce(notice));
     }

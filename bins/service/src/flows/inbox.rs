@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use waypost_flows::{AttemptId, Leader, Report, RunId};
+use waypost_flows::{AttemptId, Leader, Report, RunEnd, RunId};
 
-use crate::workers::Wake;
+use crate::wake::Wake;
 
 /// Something that happened to an action or a run.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) enum Message {
     /// Nothing is left of what an earlier process began for a run.
     OrphanEnded(RunId),
     /// A run's end was published.
-    Announced(RunId),
+    Announced(RunEnd),
 }
 
 /// Messages for the runner, in order.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use waypost_events::{Bus, Event, Pattern, Query};
 use waypost_flows::{Backfill, Engine};
@@ -47,17 +47,12 @@ pub(crate) fn run(app: &Arc<App>) {
 /// Waits until something happens or is due.
 fn rest(app: &App) {
     let due_ms = app.flows.engine.lock().next_wake_ms();
-    if app.wake.take_flowing() {
-        return;
-    }
-    match due_ms {
-        None => std::thread::park(),
-        Some(due_ms) => {
-            let left_ms = due_ms.saturating_sub(event_time());
-            // A millisecond more than none: time is read in whole ones.
-            std::thread::park_timeout(Duration::from_millis(left_ms.max(1)));
-        }
-    }
+    let due = due_ms.map(|due_ms| {
+        // A millisecond more than none: time is read in whole ones.
+        let left_ms = due_ms.saturating_sub(event_time()).max(1);
+        Instant::now() + Duration::from_millis(left_ms)
+    });
+    app.wake.wait_flowing(due);
 }
 
 /// Does what there is to do now; whether there is more of it at once.
@@ -72,7 +67,7 @@ fn step(app: &Arc<App>) -> anyhow::Result<bool> {
             Message::Spawned(attempt, leader) => engine.spawned(&attempt, leader),
             Message::Ended(attempt, report) => engine.ended(&attempt, report, now_ms),
             Message::OrphanEnded(run) => engine.orphan_ended(&run, now_ms),
-            Message::Announced(run) => engine.announced(&run),
+            Message::Announced(end) => engine.announced(&end),
         }
     }
     let offered = offer(&app.events, &mut engine, now_ms);

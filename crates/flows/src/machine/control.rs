@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Machine;
-use crate::effect::Effect;
+use crate::effect::{Effect, RunEnd};
 use crate::record::{Record, StoredEvent};
 use crate::{AttemptId, End, Event, FlowName, Phase, RunId};
 
@@ -73,9 +73,10 @@ impl Machine {
         self.schedule(now_ms);
     }
 
-    pub(crate) fn told(&mut self, run: &RunId) {
-        if self.runs.get(run).is_some_and(|it| !it.told) {
-            self.record(Record::Told { run: run.clone() });
+    pub(crate) fn told(&mut self, end: &RunEnd) {
+        let Some(run) = self.runs.get(&end.run).filter(|it| !it.told) else { return };
+        if matches!(run.phase, Phase::Ended { .. }) && run.tries.len() == end.tries {
+            self.record(Record::Told { run: end.run.clone() });
         }
     }
 

@@ -67,7 +67,7 @@ impl Machine {
             data: notice_data(&[("flow", flow.as_str()), ("event", &event), ("why", why)]),
             lineage: lineage_after(&id, case.event),
             idempotency_key: format!("{}.{flow}.{event}.{what}", self.identity),
-            run: None,
+            end: None,
         }));
     }
 }

@@ -185,11 +185,29 @@ fn an_end_is_announced_until_somebody_has_published_it() {
     world.open();
     world.commit();
     assert_eq!(world.notices, std::slice::from_ref(&notice));
-    world.engine().announced(&notice.run.unwrap());
+    world.engine().announced(&notice.end.unwrap());
     world.commit();
     world.open();
     world.commit();
     assert!(world.notices.is_empty());
+}
+
+#[test]
+fn an_end_that_is_published_late_does_not_stand_for_the_one_after_it() {
+    let mut world = World::new(&[flow("a", "a:x", 1, "")]);
+    world.say("a:x", "{}");
+    world.finish(Outcome::Failed);
+    let failed = world.notices.remove(0).end.unwrap();
+    let now_ms = world.now_ms;
+    world.engine().retry(&failed.run, now_ms).unwrap();
+    world.commit();
+    world.engine().announced(&failed);
+    world.finish(Outcome::Succeeded);
+    let succeeded = world.notices.remove(0);
+    world.engine().announced(&failed);
+    world.open();
+    world.commit();
+    assert_eq!(world.notices, [succeeded]);
 }
 
 #[test]

@@ -1,0 +1,211 @@
+//! Waking the threads of the service that are not a request's, and telling them to stop.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// How long work that nobody waits for is gathered: a sync each would cost as much as the requests
+/// that it comes from.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// Wakes the workers, and tells them to stop.
+#[derive(Debug, Default)]
+pub(crate) struct Wake {
+    state: Mutex<Signals>,
+    to_embed: Condvar,
+    stopping: Condvar,
+    pub(crate) writer: Bell,
+    pub(crate) publisher: Bell,
+    flows: Bell,
+}
+
+/// Wakes one thread. The flag stands beside the thread's own token, which whatever else parks on
+/// that thread, such as waiting for a log, may take.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    thread: OnceLock<Thread>,
+    rung: AtomicBool,
+    /// Whether there is something that nobody waits for.
+    mentioned: AtomicBool,
+}
+
+impl Bell {
+    /// This is the thread that it wakes.
+    pub(crate) fn is_here(&self) {
+        drop(self.thread.set(std::thread::current()));
+    }
+
+    fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        self.unpark();
+    }
+
+    /// Has the thread look after [`GATHER`], unless it is rung for before.
+    fn mention(&self) {
+        if !self.mentioned.swap(true, Ordering::SeqCst) {
+            self.unpark();
+        }
+    }
+
+    fn unpark(&self) {
+        // A thread that has not begun yet looks at everything when it begins.
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Waits, on the thread that it wakes, until there is something to do, or until `due`.
+    pub(crate) fn wait(&self, due: Option<Instant>) {
+        let mut until = due;
+        let mut gathers = false;
+        loop {
+            let now = Instant::now();
+            if self.answer() || until.is_some_and(|it| now >= it) {
+                // Before the thread looks, so that what comes after that is mentioned anew.
+                self.mentioned.store(false, Ordering::SeqCst);
+                return;
+            }
+            if !gathers && self.mentioned.load(Ordering::SeqCst) {
+                gathers = true;
+                until = Some(until.map_or(now + GATHER, |it| it.min(now + GATHER)));
+            }
+            match until {
+                Some(until) => std::thread::park_timeout(until.saturating_duration_since(now)),
+                None => std::thread::park(),
+            }
+        }
+    }
+
+    /// Whether it was rung since this was asked the last time.
+    fn answer(&self) -> bool {
+        self.rung.swap(false, Ordering::SeqCst)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Signals {
+    embedding: bool,
+    stopping: bool,
+}
+
+impl Wake {
+    /// There may be something to embed.
+    pub(crate) fn embedding(&self) {
+        if !std::mem::replace(&mut self.state.lock().embedding, true) {
+            self.to_embed.notify_all();
+        }
+    }
+
+    /// Something was queued to be written.
+    pub(crate) fn writing(&self) {
+        self.writer.ring();
+    }
+
+    /// An event was queued to be published.
+    pub(crate) fn publishing(&self) {
+        self.publisher.ring();
+    }
+
+    /// The same for an event whose publishing nobody waits for.
+    pub(crate) fn publishing_soon(&self) {
+        self.publisher.mention();
+    }
+
+    /// Something happened that flows are about.
+    pub(crate) fn flowing(&self) {
+        self.flows.ring();
+    }
+
+    /// Waits, on the thread of the flows, until something happened or is due.
+    pub(crate) fn wait_flowing(&self, due: Option<Instant>) {
+        self.flows.wait(due);
+    }
+
+    /// This is the thread that [`flowing`](Self::flowing) wakes.
+    pub(crate) fn flowing_is_here(&self) {
+        self.flows.is_here();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.to_embed.notify_all();
+        self.stopping.notify_all();
+        self.writing();
+        self.publishing();
+        self.flowing();
+    }
+
+    /// Whether something else is to be done than embedding what waits already.
+    pub(crate) fn breaks_embedding(&self) -> bool {
+        let state = self.state.lock();
+        state.embedding || state.stopping
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    /// Waits for work to embed, or that time; `false` to stop.
+    pub(crate) fn wait_embedding(&self, time_max: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.embedding && !state.stopping {
+            self.to_embed.wait_for(&mut state, time_max);
+        }
+        state.embedding = false;
+        !state.stopping
+    }
+
+    /// Waits that time; `false` to stop.
+    pub(crate) fn rest(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        let mut state = self.state.lock();
+        while !state.stopping {
+            if self.stopping.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        !state.stopping
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_waits_is_woken_by_a_ring_by_a_mention_and_when_it_is_due() {
+        let bell = Arc::new(Bell::default());
+        let (begins, has_begun) = std::sync::mpsc::channel();
+        let rung = Arc::clone(&bell);
+        let thread = std::thread::spawn(move || {
+            rung.is_here();
+            for due in [None, None, Some(Instant::now())] {
+                begins.send(()).expect("the test is there");
+                rung.wait(due);
+            }
+        });
+        for wake in [Bell::ring, Bell::mention] {
+            has_begun.recv().expect("the thread waits, or is about to");
+            wake(&bell);
+        }
+        thread.join().expect("it was woken each time");
+        assert!(!bell.answer(), "a ring is answered once");
+    }
+
+    #[test]
+    fn what_is_mentioned_while_the_thread_is_busy_is_not_forgotten() {
+        let bell = Bell::default();
+        bell.is_here();
+        bell.mention();
+        bell.mention();
+        // As when something else that parks on the thread has taken the token.
+        std::thread::park();
+        bell.wait(None);
+        assert!(!bell.mentioned.load(Ordering::SeqCst));
+    }
+}
