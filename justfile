@@ -10,6 +10,10 @@ test:
 serve *arguments:
     ./scripts/start {{arguments}}
 
+# Begins the browser there, for this folder.
+browse url *arguments:
+    ./bins/browser/launch.sh {{url}} {{arguments}}
+
 # Everything that must hold before a change lands.
 check: test deny
 
@@ -33,6 +37,10 @@ quality-context repos data="../shared/eval" *arguments:
 # How fast it is beside tantivy, onnxruntime, Redis and a plain vector scan.
 speed *arguments:
     ./scripts/speed {{arguments}}
+
+# How fast pages are read and the mesh answers.
+speed-browser *arguments:
+    cargo run --release --locked --package waypost-benches-browser -- {{arguments}}
 
 # The documentation of the crates.
 docs:

@@ -80,7 +80,7 @@ pub(crate) async fn answer(
 
 /// The checks before the router, then the router.
 async fn admit(app: &App, router: Router, peer: SocketAddr, mut request: Request) -> Response {
-    let checked = app.gate.check(request.uri(), request.headers());
+    let checked = app.gate.check(request.uri(), request.headers()).map_err(Failure::from);
     let admitted = checked.and_then(|()| {
         if guard::is_public(request.uri().path()) {
             return Ok(None);

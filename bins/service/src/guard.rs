@@ -1,15 +1,10 @@
-//! Who may come in: the `Host`, `Origin` and `Sec-Fetch-Site` checks, then the bearer token.
-//!
-//! A web page can make a browser send requests to loopback, and a name that its owner points at
-//! 127.0.0.1 makes them same-origin. The first is caught by `Origin` and `Sec-Fetch-Site`, the
-//! second by `Host`; and neither has the token, which is taken from `Authorization` alone.
+//! Who may come in, once the [`Gate`](waypost_api::Gate) has let the request pass: whoever has a
+//! good token. It is taken from `Authorization` alone, which no web page can send for its reader.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderValue, ORIGIN};
-use http::uri::Authority;
-use http::{StatusCode, Uri};
+use http::StatusCode;
+use http::header::{AUTHORIZATION, HeaderMap};
 use waypost_auth::{Rejected, Scope, Scopes, TokenId, TokenStore};
 use waypost_events::Lineage;
 
@@ -19,100 +14,6 @@ use crate::state::now_ms;
 
 /// Longer tokens are refused unread.
 const TOKEN_BYTES_MAX: usize = 512;
-
-/// Which `Host` and `Origin` values are ours.
-#[derive(Debug, Clone)]
-pub(crate) struct Gate {
-    address: SocketAddr,
-    usual: String,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-}
-
-impl Gate {
-    /// `hosts` are further names, with or without a port; `origins` are whole origins.
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
-        let lower = |it: &[String]| it.iter().map(|it| it.to_ascii_lowercase()).collect();
-        let usual = format!("127.0.0.1:{}", address.port());
-        Self { address, usual, hosts: lower(hosts), origins: lower(origins) }
-    }
-
-    /// Refuses what did not come from a program that meant us.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
-        let host = sole(headers, &HOST, "Host")?.ok_or_else(|| {
-            Failure::new(StatusCode::BAD_REQUEST, "the Host header is missing; send exactly one")
-        })?;
-        let named = std::str::from_utf8(host.as_bytes()).ok().filter(|it| self.is_ours(it));
-        let target_is_ours = uri.authority().is_none_or(|it| self.is_ours(it.as_str()));
-        if named.is_none() || !target_is_ours {
-            return Err(Failure::new(
-                StatusCode::MISDIRECTED_REQUEST,
-                format!(
-                    "this service does not answer for that host; use 127.0.0.1:{port} or localhost:{port}, or allow the name in the service's settings",
-                    port = self.address.port()
-                ),
-            ));
-        }
-        if let Some(origin) = sole(headers, &ORIGIN, "Origin")? {
-            let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
-            if !self.origins.contains(&origin) {
-                return Err(Failure::new(
-                    StatusCode::FORBIDDEN,
-                    "requests from web pages are refused: this Origin is not allowed",
-                ));
-            }
-        } else if let Some(site) = headers.get("sec-fetch-site")
-            && !matches!(site.as_bytes(), b"none" | b"same-origin")
-        {
-            return Err(Failure::new(
-                StatusCode::FORBIDDEN,
-                "requests from web pages are refused: Sec-Fetch-Site must be none or same-origin",
-            ));
-        }
-        Ok(())
-    }
-
-    fn is_ours(&self, authority: &str) -> bool {
-        // What nearly all clients send.
-        if authority == self.usual {
-            return true;
-        }
-        let authority = authority.to_ascii_lowercase();
-        // No user part, no path, nothing that only looks like an authority.
-        let Ok(parsed) = authority.parse::<Authority>() else { return false };
-        if authority.contains('@') {
-            return false;
-        }
-        if self.hosts.iter().any(|it| *it == authority || *it == parsed.host()) {
-            return true;
-        }
-        if parsed.port_u16().unwrap_or(80) != self.address.port() {
-            return false;
-        }
-        let host = parsed.host();
-        if matches!(host, "127.0.0.1" | "localhost" | "[::1]") {
-            return true;
-        }
-        // A literal address cannot be rebound, so a service bound wider answers to any of its own.
-        let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
-        literal.is_some_and(|it| it == self.address.ip() || self.address.ip().is_unspecified())
-    }
-}
-
-/// The header's only value; two of them are an error.
-fn sole<'a>(
-    headers: &'a HeaderMap,
-    name: &http::HeaderName,
-    shown: &str,
-) -> Result<Option<&'a HeaderValue>, Failure> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    if values.next().is_some() {
-        let detail = format!("more than one {shown} header; send exactly one");
-        return Err(Failure::new(StatusCode::BAD_REQUEST, detail));
-    }
-    Ok(first)
-}
 
 /// Who calls, once the token was found good.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Semaphore;
+use waypost_api::Gate;
 use waypost_auth::TokenStore;
 use waypost_events::Bus;
 use waypost_memory::{Store, Timestamp};
@@ -14,7 +15,6 @@ use crate::body::Bodies;
 use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::Flows;
-use crate::guard::Gate;
 use crate::mesh::Board;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
-use waypost_api::ModelState;
+use waypost_api::{Gate, ModelState};
 use waypost_auth::{AdminToken, TokenStore};
 use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
@@ -21,7 +21,6 @@ use crate::body::Bodies;
 use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::{self, Flows};
-use crate::guard::Gate;
 use crate::loader;
 use crate::mesh;
 use crate::metrics::Metrics;
@@ -157,7 +156,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         tells_of_memory: options.events.memory,
         events,
         mesh: mesh::Board::new(options.mesh.is_some()),
-        gate: Gate::new(address, &options.hosts, &options.origins),
+        gate: Gate::new(address).with_settings(&options.hosts, &options.origins),
         metrics: Metrics::default(),
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),

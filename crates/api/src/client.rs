@@ -29,7 +29,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK};
-use ureq::http::{Request, Response, Uri};
+use ureq::http::request::Builder as RequestBuilder;
+use ureq::http::{Error as MalformedRequest, Request, Response, Uri};
 use ureq::{Agent, Body, SendBody};
 
 pub use self::answer::{Found, Page, Stored};
@@ -300,7 +301,7 @@ impl Client {
         self.read(self.send("GET", "/openapi.json")?)
     }
 
-    fn request(&self, method: &str, path: &str) -> ureq::http::request::Builder {
+    fn request(&self, method: &str, path: &str) -> RequestBuilder {
         let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
@@ -333,7 +334,7 @@ impl Client {
     /// Sends what may take long.
     fn run(
         &self,
-        request: ureq::http::request::Builder,
+        request: RequestBuilder,
         body: &[u8],
         silence_max: Option<Duration>,
     ) -> Result<Response<Body>> {
@@ -388,7 +389,7 @@ impl Client {
         Error::NotReachable { url: self.base.clone(), source: Box::new(error) }
     }
 
-    fn not_sent(&self, error: &ureq::http::Error) -> Error {
+    fn not_sent(&self, error: &MalformedRequest) -> Error {
         Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
     }
 

@@ -9,6 +9,8 @@ pub mod client;
 mod context;
 mod events;
 mod flows;
+#[cfg(feature = "server")]
+mod gate;
 pub mod limits;
 mod memory;
 #[cfg(feature = "openapi")]
@@ -33,6 +35,8 @@ pub use flows::{
     FlowTest, FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction, PlannedPost,
     PlannedProgram, Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest, WhyRequest,
 };
+#[cfg(feature = "server")]
+pub use gate::Gate;
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::{
     AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportResult,
@@ -40,7 +44,7 @@ pub use memory::{
     LinksRequest, ListRequest, Memory, PatchRequest, Scalar, Scores, SearchMode, SearchRequest,
     SignalScore, Version, VersionChange,
 };
-pub use parse::{parse_body, parse_id, parse_optional_body, parse_query};
+pub use parse::{parse_arguments, parse_body, parse_id, parse_optional_body, parse_query};
 pub use problem::{FieldError, Problem};
 pub use status::{
     Health, IndexStatus, MeshStatus, ModelState, ModelStatus, Readiness, Status, StatusKind,

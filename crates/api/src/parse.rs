@@ -6,6 +6,7 @@
 )]
 
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::limits::{Check, Faults, escape_pointer};
 use crate::{FieldError, Problem, query, scan};
@@ -33,7 +34,30 @@ pub fn parse_optional_body<T: DeserializeOwned + Check + Default>(
     if is_blank(body) { Ok(T::default()) } else { parse_line(body) }
 }
 
+/// Reads a body whose fields are for somebody else to judge: a JSON object, or nothing for an empty one.
+///
+/// # Errors
+/// As [`parse_body`] where it is not acceptable JSON, or no object.
+pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
+    if is_blank(body) {
+        return Ok(Map::new());
+    }
+    check_object(body)?;
+    serde_json::from_slice(body)
+        .map_err(|error| Problem::new(400, format!("the body is not acceptable JSON: {error}")))
+}
+
 fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
+    check_object(body)?;
+    let mut input = serde_json::Deserializer::from_slice(body);
+    let value: T = serde_path_to_error::deserialize(&mut input).map_err(|error| {
+        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '/')])
+    })?;
+    checked(value, Faults::of_body())
+}
+
+/// Refuses what is not acceptable JSON, and what is no object.
+fn check_object(body: &[u8]) -> Result<(), Problem> {
     scan::scan(body)
         .map_err(|fault| Problem::new(400, format!("the body is not acceptable JSON: {fault}")))?;
     // A derived struct would take an array for its fields in order.
@@ -49,11 +73,7 @@ fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
     {
         return Err(Problem::field("", format!("the body must be a JSON object, not {other}")));
     }
-    let mut input = serde_json::Deserializer::from_slice(body);
-    let value: T = serde_path_to_error::deserialize(&mut input).map_err(|error| {
-        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '/')])
-    })?;
-    checked(value, Faults::of_body())
+    Ok(())
 }
 
 /// Reads a query string: known parameters only, right types, inside the limits.

@@ -10,6 +10,7 @@ mod locate;
 mod pipe;
 mod read;
 mod setup;
+mod shadow;
 mod state;
 mod world;
 
@@ -134,6 +135,22 @@ impl Chromium {
         })?;
         *self.shared.pipe.lock() = Some(pipe);
         let by = Deadline::after(START_TIME);
+        if let Err(lost) = self.set_up(by).await {
+            process.kill();
+            if let Some(ended) = process.ended() {
+                // Nothing of it stays, also if the program ends because of this.
+                Deadline::after(END_TIME).of(ended).await.unwrap_or(Ok(())).unwrap_or_default();
+            }
+            let program = self.shared.settings.program.display();
+            let detail = format!("{program} does not answer as Chromium does: {lost:?}");
+            return Err(Problem::new(ProblemKind::Unavailable, detail));
+        }
+        *running = Some(process);
+        Ok(())
+    }
+
+    /// Tells a Chromium that has just begun what to tell us.
+    async fn set_up(&self, by: Deadline) -> Result<(), Lost> {
         // Chromium's own surfaces are pages as well.
         let kinds = json!([
             { "type": "browser", "exclude": true },
@@ -151,13 +168,8 @@ impl Chromium {
             ("Target.setDiscoverTargets", json!({ "discover": true })),
             ("Browser.setDownloadBehavior", deny),
         ] {
-            self.call(None, method, params, by).await.map_err(|lost| {
-                let program = self.shared.settings.program.display();
-                let detail = format!("{program} does not answer as Chromium does: {lost:?}");
-                Problem::new(ProblemKind::Unavailable, detail)
-            })?;
+            self.call(None, method, params, by).await?;
         }
-        *running = Some(process);
         Ok(())
     }
 

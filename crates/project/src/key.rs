@@ -41,6 +41,7 @@ impl Key {
 }
 
 pub(crate) const LOG_FORMATS: &[&str] = &["text", "json"];
+const BROWSER_ENGINES: &[&str] = &["auto", "chromium", "static"];
 const WATCH_MODES: &[&str] = &["native", "poll", "off"];
 
 const KIB: u64 = 1024;
@@ -231,7 +232,7 @@ pub(crate) const KEYS: &[Key] = &[
         "mesh.enabled",
         Kind::Bool,
         "true",
-        "Lets the service join the mesh of the project's peers.",
+        "Lets the service and the browser join the mesh of the project's peers.",
     ),
     Key {
         name: "mesh.folder",
@@ -245,13 +246,37 @@ pub(crate) const KEYS: &[Key] = &[
         "mesh.listen",
         Kind::Bool,
         "false",
-        "Lets the service listen on this machine's address for paired machines. Without pairing there is none.",
+        "Lets the service and the browser listen on this machine's address for paired machines: whoever starts first has it. Without pairing there is none.",
     ),
     key(
         "mesh.human_events",
         Kind::Bool,
         "false",
         "Publishes what a human does in the browser as events: `human_click` as `browser:human_click`.",
+    ),
+    key(
+        "browser.listen",
+        Kind::Address,
+        "127.0.0.1:4748",
+        "Address and port of the browser's commands over HTTP. It asks for no token, so only loopback is accepted.",
+    ),
+    key(
+        "browser.engine",
+        Kind::Choice(BROWSER_ENGINES),
+        "auto",
+        "What shows pages: `chromium`, `static` (no scripts), or Chromium where there is one.",
+    ),
+    key(
+        "browser.allow",
+        Kind::Hosts,
+        "",
+        "What programs may reach with the browser although its address is not public: hosts, with or without a port, or `private` for all of it.",
+    ),
+    key(
+        "browser.screenshots",
+        Kind::Bool,
+        "false",
+        "Lets programs take pictures of the browser's pages.",
     ),
     key(
         "log.level",

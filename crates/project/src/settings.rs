@@ -1,5 +1,6 @@
 //! Settings with their origin.
 
+mod browser;
 mod context;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::nearest::nearest;
 use crate::project::Project;
 use crate::value::{Kind, Value};
 
+pub use self::browser::{BrowserEngine, BrowserSettings};
 pub use self::context::{ContextSettings, WatchMode};
 
 /// Where settings come from, the strongest first: flags, variables, the project's `config.yaml`.
@@ -166,13 +168,13 @@ pub struct FlowSettings {
 /// How the programs of a project meet their peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshSettings {
-    /// The service joins.
+    /// The service and the browser join.
     pub enabled: bool,
     /// The folder where the peers of this machine meet.
     pub folder: PathBuf,
     /// The folder of this machine's pairing: `pairing` in the store's folder.
     pub pairing_dir: PathBuf,
-    /// The service listens for paired machines.
+    /// They listen for paired machines.
     pub listen: bool,
     /// What a human does in the browser is published.
     pub human_events: bool,
@@ -230,6 +232,8 @@ pub struct Settings {
     pub context: ContextSettings,
     /// How peers are met.
     pub mesh: MeshSettings,
+    /// How the browser is reached, and what it may reach.
+    pub browser: BrowserSettings,
     /// What is logged.
     pub log: LogSettings,
     /// The service's limits.
@@ -278,6 +282,7 @@ impl Settings {
                 listen: resolved.is_on("mesh.listen"),
                 human_events: resolved.is_on("mesh.human_events"),
             },
+            browser: BrowserSettings::resolve(&resolved),
             log: LogSettings {
                 level: resolved.text("log.level"),
                 format: match resolved.text("log.format").as_str() {

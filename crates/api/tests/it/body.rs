@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use waypost_api::{
     AddRequest, IndexRequest, LinkRequest, PatchRequest, Problem, Scalar, SearchRequest,
-    parse_body, parse_id, parse_optional_body,
+    parse_arguments, parse_body, parse_id, parse_optional_body,
 };
 
 fn search(body: impl AsRef<[u8]>) -> Result<SearchRequest, Problem> {
@@ -240,5 +240,14 @@ proptest! {
             Err(error) if !error.to_string().contains("out of range") => prop_assert_eq!(ours.status, 400, "{}", ours.detail),
             _ => prop_assert!(ours.status == 422 || ours.detail.contains("duplicate") || ours.detail.contains("NUL"), "{}", ours.detail),
         }
+    }
+}
+
+#[test]
+fn arguments_are_any_object_or_nothing() {
+    assert_eq!(parse_arguments(b" \n").unwrap().len(), 0);
+    assert_eq!(parse_arguments(br#"{"a":{"b":[1.5]},"c":null}"#).unwrap()["a"]["b"][0], 1.5);
+    for (body, status) in [("{", 400), (r#"{"a":1,"a":1}"#, 400), ("[]", 422), ("7", 422)] {
+        assert_eq!(refused(parse_arguments(body.as_bytes())).0, status, "{body}");
     }
 }

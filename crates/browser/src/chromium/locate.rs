@@ -90,7 +90,7 @@ impl Chromium {
                 return Err(Problem::invalid(detail));
             }
             if let Some(host) = found.closed {
-                if self.adopt(&world, host, by).await? {
+                if self.adopt(&world, &[host], by).await? {
                     continue;
                 }
                 let detail = format!("selector: `{step}` is neither a frame nor has a shadow root");

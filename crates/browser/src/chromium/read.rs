@@ -165,14 +165,8 @@ impl Chromium {
                 let (element, document) = scope.unwrap_or_default();
                 return Err(super::locate::stale(Reference { document, element }));
             }
-            let mut has_found = false;
             // Roots inside of roots come to light one after the other.
-            if rounds <= 3 {
-                for suspect in &read.suspects {
-                    has_found |= self.adopt(&world, *suspect, by).await?;
-                }
-            }
-            if !has_found {
+            if rounds > 3 || !self.adopt(&world, &read.suspects, by).await? {
                 return Ok((read, world));
             }
         }

@@ -172,13 +172,13 @@ impl Chromium {
         }
     }
 
-    /// What the DOM domain says of a node: with the frame in it, and its shadow roots.
-    pub(super) async fn describe(
+    /// The frame that an element of a page holds.
+    pub(super) async fn frame_in(
         &self,
         world: &World,
         number: u64,
         by: Deadline,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Option<String>, Problem> {
         let params = json!({
             "functionDeclaration": NODE,
             "executionContextId": world.context,
@@ -187,52 +187,11 @@ impl Chromium {
         let session = Some(world.session.as_str());
         let node = self.call(session, "Runtime.callFunctionOn", params, by).await;
         let node = node.map_err(Problem::from)?;
-        let Some(object) = node["result"]["objectId"].as_str() else { return Ok(Value::Null) };
+        let Some(object) = node["result"]["objectId"].as_str() else { return Ok(None) };
         let params = json!({ "objectId": object, "depth": 0 });
         let described = self.call(session, "DOM.describeNode", params, by).await;
-        let mut described = described.map_err(Problem::from)?;
-        let mut node = described["node"].take();
-        node["objectId"] = object.into();
-        Ok(node)
-    }
-
-    /// The frame that an element of a page holds.
-    pub(super) async fn frame_in(
-        &self,
-        world: &World,
-        number: u64,
-        by: Deadline,
-    ) -> Result<Option<String>, Problem> {
-        let node = self.describe(world, number, by).await?;
-        Ok(node["frameId"].as_str().map(str::to_owned))
-    }
-
-    /// Makes a closed shadow root known to our scripts. False if the element has none.
-    pub(super) async fn adopt(
-        &self,
-        world: &World,
-        number: u64,
-        by: Deadline,
-    ) -> Result<bool, Problem> {
-        let node = self.describe(world, number, by).await?;
-        let roots = node["shadowRoots"].as_array().into_iter().flatten();
-        let mut closed = roots.filter(|it| it["shadowRootType"] == "closed");
-        let Some(root) = closed.next() else { return Ok(false) };
-        let session = Some(world.session.as_str());
-        let params = json!({
-            "backendNodeId": root["backendNodeId"],
-            "executionContextId": world.context,
-        });
-        let resolved = self.call(session, "DOM.resolveNode", params, by).await;
-        let resolved = resolved.map_err(Problem::from)?;
-        let params = json!({
-            "functionDeclaration": "function (root) { waypost.adopt(this, root); }",
-            "objectId": node["objectId"],
-            "arguments": [{ "objectId": resolved["object"]["objectId"] }],
-        });
-        let adopted = self.call(session, "Runtime.callFunctionOn", params, by).await;
-        adopted.map_err(Problem::from)?;
-        Ok(true)
+        let described = described.map_err(Problem::from)?;
+        Ok(described["node"]["frameId"].as_str().map(str::to_owned))
     }
 }
 

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use waypost_browser::ProblemKind;
 
-use crate::world::{Reply, Request, Server, World, entry, page, texts};
+use crate::server::{Reply, Request, Server, page};
+use crate::world::{World, entry, texts};
 
 const FRONT: &str = r#"
 <h1>Shop of things</h1><h2>Offers</h2>

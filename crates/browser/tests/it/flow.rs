@@ -7,7 +7,7 @@ use waypost_browser::{
     Direction, Event, Focus, Frame, Plain, Policy, Relay, RelaySettings, TargetKind, View,
 };
 
-use crate::world::{Reply, Request, Server, page};
+use crate::server::{Reply, Request, Server, page};
 
 const SHOP: &str =
     "<h1>Shop</h1><p>Some <b>bold</b> words and a <a href=/more>link</a> that go on over

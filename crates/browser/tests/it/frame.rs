@@ -2,7 +2,8 @@
 
 use waypost_browser::{Color, Focus, Frame, Seen, TargetKind, View};
 
-use crate::world::{Reply, Request, Server, World, page};
+use crate::server::{Reply, Request, Server, page};
+use crate::world::World;
 
 const PLAIN: &str = "<style>body { margin: 0 } #aside { position: absolute; left: 320px; top: 32px;
     background: rgb(0, 0, 128); color: yellow; width: 80px } #over { position: absolute; left: 0;

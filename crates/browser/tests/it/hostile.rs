@@ -3,7 +3,8 @@
 use serde_json::json;
 use waypost_browser::ProblemKind;
 
-use crate::world::{Reply, Request, Server, World, entry, page, texts};
+use crate::server::{Reply, Request, Server, page};
+use crate::world::{World, entry, texts};
 
 fn pages(request: &Request) -> Option<Reply> {
     let name = "content-disposition".to_owned();

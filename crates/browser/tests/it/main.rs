@@ -6,5 +6,7 @@ mod frame;
 mod hostile;
 mod person;
 mod plain;
+mod processes;
 mod reach;
+mod server;
 mod world;

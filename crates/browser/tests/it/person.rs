@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::TryRecvError;
 use waypost_browser::{Direction, Event, Holder, Key, ProblemKind};
 
-use crate::world::{Reply, Request, Server, World, page};
+use crate::server::{Reply, Request, Server, page};
+use crate::world::World;
 
 const CANARY: &str = "kanarienvogel 7&";
 const WRONG: &str = "falschervogel";

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings};
 
-use crate::world::{Reply, Request, Server, entry, page, texts};
+use crate::server::{Reply, Request, Server, page};
+use crate::world::{entry, texts};
 
 fn pages(request: &Request) -> Option<Reply> {
     let cookie = request.headers.get("cookie").map(String::as_str).unwrap_or_default();

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use waypost_browser::ProblemKind;
 
-use crate::world::{Server, World, page, texts};
+use crate::server::{Server, page};
+use crate::world::{World, texts};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_reach_what_they_may_and_nothing_else() {

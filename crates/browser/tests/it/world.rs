@@ -1,13 +1,10 @@
-//! A server of pages, and an engine that looks at them.
+//! An engine that looks at pages.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use std::{fs, thread};
 
 use serde_json::{Value, json};
 use waypost_browser::{
@@ -15,90 +12,8 @@ use waypost_browser::{
     find_chromium,
 };
 
-/// What a server answers: status, more headers, body.
-pub(crate) type Reply = (u16, Vec<(String, String)>, String);
-type Handler = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
-
-/// A request that came.
-pub(crate) struct Request {
-    pub(crate) method: String,
-    /// With its query.
-    pub(crate) path: String,
-    pub(crate) headers: HashMap<String, String>,
-    pub(crate) body: String,
-}
-
-/// A server on a port of this machine; every page is a string. It ends with the test.
-#[derive(Clone)]
-pub(crate) struct Server {
-    pub(crate) port: u16,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Server {
-    pub(crate) fn start(
-        handler: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
-    ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), asked.clone());
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let (handler, log) = (handler.clone(), log.clone());
-                thread::spawn(move || answer(client, &*handler, &log));
-            }
-        });
-        Self { port, asked }
-    }
-
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
-    }
-
-    /// Method and path of everything that was asked for.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().expect("nobody panicked").clone()
-    }
-}
-
-fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Option<()> {
-    let mut reader = BufReader::new(client);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok()?;
-    let mut words = line.split_whitespace();
-    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let mut headers = HashMap::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim().split_once(':') else { break };
-        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
-    }
-    let length = headers.get("content-length").and_then(|it| it.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    log.lock().expect("nobody panicked").push(format!("{method} {path}"));
-    let body = String::from_utf8_lossy(&body).into_owned();
-    let request = Request { method, path, headers, body };
-    let (status, more, body) =
-        handler(&request).unwrap_or((404, Vec::new(), "<title>none</title>not here".to_owned()));
-    let mut head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n");
-    if !more.iter().any(|it| it.0 == "content-type") {
-        head.push_str("content-type: text/html; charset=utf-8\r\n");
-    }
-    for (name, value) in &more {
-        head.extend([name, ": ", value, "\r\n"]);
-    }
-    let mut client = reader.into_inner();
-    client.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).ok()
-}
-
-/// A page.
-#[expect(clippy::unnecessary_wraps, reason = "it is what handlers answer")]
-pub(crate) fn page(body: &str) -> Option<Reply> {
-    Some((200, Vec::new(), format!("<!doctype html><title>Test</title>{body}")))
-}
+use crate::processes::{Process, processes};
+use crate::server::Server;
 
 /// Chromium with a relay, which may reach the servers of the test.
 pub(crate) struct World {
@@ -191,29 +106,6 @@ impl World {
         }
         assert!(killed > 0, "there are processes {kind}");
     }
-}
-
-struct Process {
-    id: i32,
-    group: i32,
-    command: String,
-}
-
-fn processes() -> Vec<Process> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").expect("there is /proc").flatten() {
-        let id = entry.file_name().to_str().and_then(|it| it.parse().ok());
-        let Some(id) = id else { continue };
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
-        // One that has ended and waits for its parent runs no more.
-        let (state, group) = (fields.next(), fields.nth(1).and_then(|it| it.parse().ok()));
-        let Some(group) = group.filter(|_| state != Some("Z")) else { continue };
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        found.push(Process { id, group, command });
-    }
-    found
 }
 
 /// The texts of the entries of a list of a summary.

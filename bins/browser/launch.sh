@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# launch.sh URL [ARGUMENTS]: starts the browser there, for the folder it is called from. The program
+# beside this script is taken, else the repository's, which is built first.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+
+if [ $# -eq 0 ]; then
+    echo "usage: launch.sh URL [ARGUMENTS]; --help lists them" >&2
+    exit 2
+fi
+if [ -x "$here/browser" ] && [ ! -d "$here/browser" ]; then
+    exec "$here/browser" "$@"
+fi
+root=$(cd "$here/../.." && pwd)
+"$root/scripts/prepare"
+cargo build --release --locked --manifest-path "$root/Cargo.toml" --bin browser
+exec "${CARGO_TARGET_DIR:-$root/target}/release/browser" "$@"

@@ -1,0 +1,154 @@
+//! The command line.
+
+use std::env;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use waypost_browser::Allow;
+use waypost_mesh::Pairing;
+use waypost_project::{BrowserEngine, Flag, MeshSettings, Project, Settings, Sources};
+
+use crate::address;
+
+/// Show a page to a person in the terminal, and to programs as data
+#[derive(Debug, Parser)]
+#[command(
+    name = "browser",
+    version,
+    after_help = "Programs give commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org --headless"
+)]
+pub(crate) struct Arguments {
+    /// Where to begin
+    url: String,
+    /// The project's folder; by default the nearest one upwards with .waypost or .git
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// The address and port for commands over HTTP; only loopback
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Run without a terminal, for programs alone
+    #[arg(long)]
+    headless: bool,
+    /// What shows pages: `chromium`, or `static`, which runs no scripts; by default Chromium where there is one
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// Keep cookies and storage under this name; by default nothing is kept
+    #[arg(long, value_name = "NAME", value_parser = profile)]
+    profile: Option<String>,
+    /// Stay away from the mesh
+    #[arg(long)]
+    no_mesh: bool,
+    /// Run Chromium without its sandbox, which it needs as root: only for pages that are trusted
+    #[arg(long)]
+    no_sandbox: bool,
+    /// What programs may reach although its address is not public; may be given again
+    #[arg(long, value_name = "HOST[:PORT]|private")]
+    allow: Vec<String>,
+}
+
+/// Everything that the program is started with.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Where the person wants to begin.
+    pub(crate) url: String,
+    pub(crate) listen: SocketAddr,
+    pub(crate) engine: EngineOptions,
+    pub(crate) allow: Vec<Allow>,
+    /// Ports of Waypost, which no page may reach.
+    pub(crate) own_ports: Vec<u16>,
+    /// `None` if it stays away from the mesh.
+    pub(crate) mesh: Option<MeshSettings>,
+    pub(crate) screenshots: bool,
+}
+
+/// How pages are shown.
+#[derive(Debug)]
+pub(crate) struct EngineOptions {
+    pub(crate) which: BrowserEngine,
+    pub(crate) sandbox: bool,
+    pub(crate) profile: Option<PathBuf>,
+    /// Where programs are looked for, as `PATH` has it.
+    pub(crate) path: OsString,
+    /// Where a fresh profile is made.
+    pub(crate) temporary: PathBuf,
+}
+
+impl Arguments {
+    /// Everything resolved.
+    pub(crate) fn resolve(self) -> anyhow::Result<Options> {
+        if !self.headless {
+            bail!("the page is shown to programs only: give --headless");
+        }
+        let current_dir = env::current_dir().context("there is no current folder")?;
+        let project = match &self.project {
+            Some(dir) => Project::at(dir)?,
+            None => Project::find(&current_dir)?,
+        };
+        let settings = Settings::resolve(&Sources {
+            project: &project,
+            current_dir: &current_dir,
+            flags: &self.flags(),
+            environment: &|name| env::var_os(name),
+        })?;
+        settings.browser.check_listen()?;
+        let mesh = (settings.mesh.enabled && !self.no_mesh).then(|| settings.mesh.clone());
+        let keeps = self.profile.is_some()
+            || mesh.as_ref().is_some_and(|it| it.folder.starts_with(&settings.data_dir));
+        if keeps {
+            project.prepare()?;
+            waypost_project::create_data_dir(&settings.data_dir)?;
+        }
+        let profiles = settings.data_dir.join("browser");
+        let allow = settings.browser.allow.iter().map(|it| it.parse::<Allow>());
+        Ok(Options {
+            url: address::meant(&self.url),
+            listen: settings.browser.listen,
+            engine: EngineOptions {
+                which: settings.browser.engine,
+                sandbox: !self.no_sandbox,
+                profile: self.profile.map(|it| profiles.join(it)),
+                path: env::var_os("PATH").unwrap_or_default(),
+                temporary: env::temp_dir(),
+            },
+            allow: allow.collect::<Result<_, _>>().context("browser.allow")?,
+            own_ports: own_ports(&settings)?,
+            mesh,
+            screenshots: settings.browser.screenshots,
+        })
+    }
+
+    fn flags(&self) -> Vec<Flag> {
+        let allow = (!self.allow.is_empty()).then(|| self.allow.join(","));
+        [
+            ("browser.listen", "--listen", self.listen.clone()),
+            ("browser.engine", "--engine", self.engine.clone()),
+            ("browser.allow", "--allow", allow),
+        ]
+        .into_iter()
+        .filter_map(|(key, flag, value)| Some(Flag::new(key, flag, value?)))
+        .collect()
+    }
+}
+
+/// The name of a profile: of a folder, and nothing else.
+fn profile(text: &str) -> Result<String, String> {
+    let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    if (1..=64).contains(&text.len()) && text.bytes().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err("a name is made of 1 to 64 of a-z, 0-9 and -".to_owned())
+}
+
+/// The service's port, where `ctl` looks for it, and where paired machines come in.
+fn own_ports(settings: &Settings) -> anyhow::Result<Vec<u16>> {
+    let mut ports = vec![settings.listen.port()];
+    let url = url::Url::parse(&settings.url).ok();
+    ports.extend(url.and_then(|it| it.port_or_known_default()));
+    let pairing = Pairing::open(&settings.mesh.pairing_dir).context("the pairing")?;
+    let address = pairing.as_ref().and_then(Pairing::address);
+    ports.extend(address.and_then(|it| it.rsplit_once(':')?.1.parse::<u16>().ok()));
+    Ok(ports)
+}

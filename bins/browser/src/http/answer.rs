@@ -1,0 +1,92 @@
+//! One request, one answer.
+
+#![expect(
+    clippy::result_large_err,
+    reason = "a refused request is rare, and its answer is the problem itself"
+)]
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, EXPECT, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use serde_json::Value;
+use waypost_api::{Gate, PROBLEM_JSON, Problem};
+use waypost_browser::COMMANDS;
+
+use super::body;
+use crate::relay::Commands;
+
+/// Who may come in, and to what.
+#[derive(Debug)]
+pub(crate) struct Door {
+    gate: Gate,
+    commands: Commands,
+}
+
+impl Door {
+    pub(crate) fn new(gate: Gate, commands: Commands) -> Self {
+        Self { gate, commands }
+    }
+
+    /// Answers one request; whatever happens, it is an answer.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let path = request.uri().path().to_owned();
+        match self.done(request, &path).await {
+            Ok(value) => response(StatusCode::OK, "application/json", value.to_string()),
+            Err(problem) => {
+                let status = StatusCode::from_u16(problem.status);
+                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let problem = serde_json::to_string(&problem.at(path)).unwrap_or_default();
+                let mut response = response(status, PROBLEM_JSON, problem);
+                if status == StatusCode::METHOD_NOT_ALLOWED {
+                    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+                }
+                response
+            }
+        }
+    }
+
+    async fn done(&self, request: Request<Incoming>, path: &str) -> Result<Value, Problem> {
+        let (head, body) = request.into_parts();
+        let command = path.strip_prefix('/').filter(|it| COMMANDS.contains(it));
+        let admitted = self.gate.check(&head.uri, &head.headers).and_then(|()| match command {
+            Some(command) if head.method == Method::POST => Ok(command),
+            Some(_) => Err(Problem::new(405, "commands take POST only")),
+            None => {
+                let paths: Vec<String> = COMMANDS.iter().map(|it| format!("/{it}")).collect();
+                let detail =
+                    format!("there is nothing at this path; there are {}", paths.join(", "));
+                Err(Problem::new(404, detail))
+            }
+        });
+        let command = match admitted {
+            Ok(command) => command,
+            Err(problem) => {
+                // Who still sends would see a broken connection in place of the answer; who waits
+                // for `100 Continue` has not begun.
+                if !head.headers.contains_key(EXPECT) {
+                    drop(body::read(body).await);
+                }
+                return Err(problem);
+            }
+        };
+        let arguments = waypost_api::parse_arguments(&body::read(body).await?)?;
+        let done = self.commands.give(command, Value::Object(arguments)).await;
+        done.map_err(|problem| Problem {
+            kind: format!("urn:waypost:browser:{}", problem.kind.as_str()),
+            ..Problem::new(problem.kind.status(), problem.detail)
+        })
+    }
+}
+
+fn response(status: StatusCode, media_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let nosniff = HeaderName::from_static("x-content-type-options");
+    headers.insert(nosniff, HeaderValue::from_static("nosniff"));
+    response
+}

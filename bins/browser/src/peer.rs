@@ -1,0 +1,102 @@
+//! The browser as a peer of the mesh: programs call `browser.relay`, and whoever listens hears what
+//! happens.
+
+use std::sync::{Arc, Weak};
+
+use anyhow::Context;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::JoinHandle;
+use waypost_browser::Event;
+use waypost_mesh::{Call, Far, Mesh, Problem, Serving, Settings};
+use waypost_project::MeshSettings;
+
+use crate::news::News;
+use crate::relay::Commands;
+
+/// What programs call.
+pub(crate) const TARGET: &str = "browser.relay";
+
+/// A peer that has joined.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    mesh: Arc<Mesh>,
+    serving: Serving,
+    telling: JoinHandle<()>,
+}
+
+impl Peer {
+    /// Joins, and serves the commands. Waits; not for a thread of the runtime.
+    pub(crate) fn join(
+        settings: &MeshSettings,
+        runtime: &Handle,
+        commands: Commands,
+        events: Receiver<Event>,
+        news: News,
+    ) -> anyhow::Result<Self> {
+        let far = Far { folder: settings.pairing_dir.clone(), listens: settings.listen };
+        let joining = Settings::new(&settings.folder, "browser").with_far(far);
+        let mesh = Mesh::open(&joining)
+            .context("the mesh cannot be joined (with --no-mesh it is left out)")?;
+        let mesh = Arc::new(mesh);
+        let waits = runtime.clone();
+        let serving = mesh
+            .serve(TARGET, move |call| waits.block_on(answer(&commands, call)))
+            .context("programs cannot be served (--no-mesh starts a browser beside another)")?;
+        if let Some(trouble) = mesh.trouble() {
+            news.tell(format!("the mesh is joined in part: {trouble}"));
+        }
+        let telling = runtime.spawn(tell(events, Arc::downgrade(&mesh), news));
+        Ok(Self { mesh, serving, telling })
+    }
+
+    /// Leaves. Waits; not for a thread of the runtime.
+    pub(crate) fn leave(self) {
+        let Self { mesh, serving, telling } = self;
+        drop(serving);
+        telling.abort();
+        drop(mesh);
+    }
+}
+
+async fn answer(commands: &Commands, call: Call) -> Result<Value, Problem> {
+    // Some send the arguments as a text that holds the JSON.
+    let arguments = match call.argument {
+        Value::String(text) => serde_json::from_str(&text).map_err(|error| {
+            Problem::new(422, "invalid", format!("the arguments are no JSON: {error}"))
+        })?,
+        other => other,
+    };
+    let done = tokio::time::timeout(call.wait, commands.give(&call.command, arguments)).await;
+    let done = done.map_err(|_| {
+        Problem::new(408, "timeout", "it was not done while the caller waited for it")
+    })?;
+    done.map_err(|it| Problem::new(it.kind.status(), it.kind.as_str(), it.detail))
+}
+
+/// Broadcasts what happens, in its order.
+async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
+    loop {
+        let event = match events.recv().await {
+            Ok(event) => event,
+            Err(RecvError::Lagged(lost)) => {
+                news.tell(format!("{lost} events came too fast for the mesh and were not told"));
+                continue;
+            }
+            Err(RecvError::Closed) => return,
+        };
+        let Some(mesh) = mesh.upgrade() else { return };
+        let told = tokio::task::spawn_blocking(move || {
+            let event = serde_json::to_value(event)?;
+            mesh.broadcast(TARGET, &event)?;
+            anyhow::Ok(())
+        });
+        match told.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => news.tell(format!("an event could not be told: {error:#}")),
+            Err(_) => return,
+        }
+    }
+}

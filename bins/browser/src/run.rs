@@ -1,0 +1,118 @@
+//! Puts the parts together, and takes them apart in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use waypost_api::Gate;
+use waypost_browser::{Deadline, Engine, Policy, Relay, RelaySettings, Who, clean_line};
+
+use crate::cli::Options;
+use crate::news::News;
+use crate::peer::{Peer, TARGET};
+use crate::relay::Commands;
+use crate::{engine, headless, http, stop};
+
+/// How long the engine may take to write its profile and go.
+const END_TIME: Duration = Duration::from_secs(12);
+/// Work that does not end by itself is left behind then.
+const LAST_TIME: Duration = Duration::from_secs(1);
+
+/// Where one begins who wants to see no page yet.
+const NOWHERE: &str = "about:blank";
+
+/// What everything that runs needs.
+struct Parts<'a> {
+    runtime: &'a Runtime,
+    options: &'a Options,
+    policy: Arc<Policy>,
+    engine: Arc<dyn Engine>,
+    news: News,
+    stop: watch::Receiver<bool>,
+}
+
+/// Runs the browser until a signal to stop. Then nothing of it is left, no process and no file but
+/// a named profile.
+pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("browser")
+        .build()
+        .context("no threads for the browser")?;
+    let stopping = runtime.block_on(async { stop::stop() });
+    let (_stopper, stop) = stopping.context("signals cannot be waited for")?;
+    let listener = runtime.block_on(TcpListener::bind(options.listen)).with_context(|| {
+        let address = options.listen;
+        format!("cannot listen on {address}; if another browser has that address, choose one with --listen 127.0.0.1:PORT")
+    })?;
+    let address = listener.local_addr().context("the listener has no address")?;
+    let policy = Policy::new(options.allow.clone(), options.own_ports.iter().copied());
+    policy.add_own_port(address.port());
+    let policy = Arc::new(policy);
+    policy.url(&options.url, None, Who::Human).context("cannot begin there")?;
+    let (engine, remark) = runtime.block_on(engine::start(&options.engine, policy.clone()))?;
+    let (news, shown) = News::new();
+    if let Some(remark) = remark {
+        news.tell(remark);
+    }
+    let parts = Parts { runtime: &runtime, options, policy, engine: engine.clone(), news, stop };
+    let served = parts.serve(listener, address, shown);
+    let ended = runtime.block_on(engine.end(Deadline::after(END_TIME)));
+    runtime.shutdown_timeout(LAST_TIME);
+    served?;
+    ended.context("the engine did not end in order")
+}
+
+impl Parts<'_> {
+    /// Serves programs until it is time to stop.
+    fn serve(
+        self,
+        listener: TcpListener,
+        address: SocketAddr,
+        shown: tokio::sync::mpsc::Receiver<String>,
+    ) -> anyhow::Result<()> {
+        let Self { runtime, options, policy, engine, news, stop } = self;
+        let settings = RelaySettings { screenshots: options.screenshots, ..Default::default() };
+        let name = engine.capabilities().engine;
+        let relay = Arc::new(Relay::new(engine, policy, &settings));
+        let commands = Commands::new(Arc::clone(&relay), stop.clone());
+        let join = |it| {
+            let commands = commands.clone();
+            Peer::join(it, runtime.handle(), commands, relay.events(), news.clone())
+        };
+        let peer = options.mesh.as_ref().map(join).transpose()?;
+        let door = http::Door::new(Gate::new(address), commands);
+        let serving = runtime.spawn(http::serve(listener, door, stop.clone()));
+        let watched = Arc::clone(&relay);
+        let watching = runtime.spawn(async move { watched.watch().await });
+        let way =
+            if peer.is_some() { format!("{TARGET} on the mesh") } else { "no mesh".to_owned() };
+        let greeting = format!("listening on http://{address} · {way} · {name}");
+        let beginning = runtime.spawn(begin(relay, options.url.clone(), news, greeting));
+        runtime.block_on(headless::show(shown, stop));
+        beginning.abort();
+        watching.abort();
+        // It does not panic; if it did, nobody is served any more.
+        drop(runtime.block_on(serving));
+        if let Some(peer) = peer {
+            peer.leave();
+        }
+        Ok(())
+    }
+}
+
+/// Goes where the person wants to begin, then leaves the page to the programs and says that it is
+/// there.
+async fn begin(relay: Arc<Relay>, url: String, news: News, greeting: String) {
+    if url != NOWHERE
+        && let Err(problem) = relay.human_navigate(&url).await
+    {
+        news.tell(format!("the first page did not come: {}", clean_line(&problem.detail)));
+    }
+    relay.hand_back();
+    news.tell(greeting);
+}

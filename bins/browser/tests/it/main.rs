@@ -1,0 +1,13 @@
+//! The browser, run as a program, with pages served here.
+
+mod commands;
+mod faults;
+mod gate;
+mod policy;
+#[path = "../../../../crates/browser/tests/it/processes.rs"]
+mod processes;
+#[path = "../../../../crates/browser/tests/it/server.rs"]
+mod server;
+mod start;
+mod stop;
+mod world;

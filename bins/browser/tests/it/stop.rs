@@ -1,0 +1,59 @@
+//! The end of it: nothing stays.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::server::{Server, page};
+use crate::world::{Browser, Place, going_for_long, slow};
+
+/// Ends a browser by a signal, and looks what is left of it.
+fn ends_without_a_trace(place: &Place, browser: &mut Browser, signal: &str) {
+    browser.signal(signal);
+    let (status, said) = browser.end();
+    assert_eq!(status.code(), Some(0), "{signal}: {said}");
+    assert_eq!(said, "", "{signal}");
+    let left: Vec<_> = fs::read_dir(place.temporary()).expect("a folder").flatten().collect();
+    assert!(left.is_empty(), "{signal}: {left:?}");
+    assert_eq!(place.chromiums(), Vec::<i32>::new(), "{signal}");
+}
+
+#[test]
+fn a_signal_ends_chromium_and_removes_what_is_temporary() {
+    let server = Server::start(|_| page("<h1>Hello</h1>"));
+    for signal in ["TERM", "HUP"] {
+        let place = Place::new();
+        let mut browser = place.chromium(&server.url("/"), &[]);
+        assert!(!place.chromiums().is_empty(), "Chromium runs");
+        ends_without_a_trace(&place, &mut browser, signal);
+        assert!(place.peer().peers().expect("peers").iter().all(|it| it.is_self), "it has left");
+    }
+}
+
+#[test]
+fn who_waits_is_told_of_the_end() {
+    let server = Server::start(slow);
+    let place = Place::new();
+    let mut browser = place.plain(&server.url("/"), &["--no-mesh"]);
+    let waiting = going_for_long(&server, &browser);
+    ends_without_a_trace(&place, &mut browser, "INT");
+    let told = waiting.join().expect("no panic").problem(503);
+    assert!(told["detail"].as_str().is_some_and(|it| it.contains("ending")), "{told}");
+}
+
+#[test]
+fn a_named_profile_stays_with_its_cookies() {
+    let server = Server::start(|request| {
+        let cookie = request.headers.get("cookie").cloned().unwrap_or_default();
+        let set = ("set-cookie".to_owned(), "login=yes; Max-Age=86400".to_owned());
+        Some((200, vec![set], format!("<title>x</title><p>{cookie}</p>")))
+    });
+    let place = Place::new();
+    let kept = ["--no-mesh", "--profile", "work"];
+    let mut first = place.chromium(&server.url("/"), &kept);
+    ends_without_a_trace(&place, &mut first, "TERM");
+    let second = place.chromium(&server.url("/"), &kept);
+    let read = second.done("read", &json!({}));
+    assert_eq!(read["dom_summary"]["text_content"], "login=yes", "{read}");
+    assert!(place.file(".waypost/.gitignore").exists(), "sessions are kept out of git");
+}

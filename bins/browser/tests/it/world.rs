@@ -1,0 +1,247 @@
+//! The program, and ways to talk to it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_mesh::{CallError, Mesh, Settings};
+
+use crate::processes::processes;
+use crate::server::{Reply, Request, Server, page};
+
+/// Everything is answered long before.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A project's folder, and what a browser may need beside it.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("tmp")).expect("a folder");
+        Self { folder }
+    }
+
+    /// The folder where fresh profiles are made.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// A file of the project.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes the project's settings.
+    pub(crate) fn configure(&self, settings: &str) {
+        fs::create_dir(self.file(".waypost")).expect("a folder");
+        fs::write(self.file(".waypost/config.yaml"), settings).expect("a file");
+    }
+
+    /// The program.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        self.command_of(Path::new(env!("CARGO_BIN_EXE_browser")), arguments)
+    }
+
+    /// Some program in the project's folder, with nothing of the tester's own environment but where
+    /// programs are.
+    pub(crate) fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.folder.path()).env_clear();
+        command.env("HOME", self.folder.path()).env("TMPDIR", self.temporary());
+        command.env("PATH", std::env::var_os("PATH").expect("there is a PATH"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// A browser that begins there and has begun.
+    fn browser(&self, url: &str, arguments: &[&str]) -> Browser {
+        let usual = [url, "--headless", "--listen", "127.0.0.1:0"];
+        Browser::begun(self.command(&[&usual, arguments].concat()))
+    }
+
+    /// The static engine there.
+    pub(crate) fn plain(&self, url: &str, arguments: &[&str]) -> Browser {
+        self.browser(url, &[&["--engine", "static"], arguments].concat())
+    }
+
+    /// Chromium there. Tests run as root in containers, and their pages are ours.
+    pub(crate) fn chromium(&self, url: &str, arguments: &[&str]) -> Browser {
+        self.browser(url, &[&["--engine", "chromium", "--no-sandbox"], arguments].concat())
+    }
+
+    /// A peer of this project's mesh.
+    pub(crate) fn peer(&self) -> Mesh {
+        let meeting = self.file(".waypost/data/mesh");
+        Mesh::open(&Settings::new(&meeting, "agent")).expect("the peer joins")
+    }
+
+    /// Chromium's processes: their profiles are in this place.
+    pub(crate) fn chromiums(&self) -> Vec<i32> {
+        let folder = self.folder.path().display().to_string();
+        let all = processes();
+        let leaders = all.iter().filter(|it| it.command.contains(&folder)).map(|it| it.group);
+        let groups: Vec<i32> = leaders.collect();
+        all.iter().filter(|it| groups.contains(&it.group)).map(|it| it.id).collect()
+    }
+}
+
+/// Calls the browser as another program does.
+pub(crate) fn call(mesh: &Mesh, command: &str, arguments: &Value) -> Result<Value, CallError> {
+    mesh.call("browser.relay", command, arguments, PATIENCE)
+}
+
+/// A browser that runs. It is ended with the test.
+pub(crate) struct Browser {
+    child: Child,
+    pub(crate) address: SocketAddr,
+    /// What it said at its beginning.
+    pub(crate) said: String,
+    lines: BufReader<ChildStderr>,
+}
+
+impl Browser {
+    /// One that has begun.
+    pub(crate) fn begun(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("it starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("its errors are piped"));
+        let mut said = String::new();
+        let address = loop {
+            let begun = said.len();
+            lines.read_line(&mut said).expect("it says something");
+            assert!(said.len() > begun, "it has ended: {said}");
+            if let Some(rest) = said[begun..].strip_prefix("listening on http://") {
+                let address = rest.split(' ').next().unwrap_or_default();
+                break address.parse().expect("an address");
+            }
+        };
+        Self { child, address, said, lines }
+    }
+
+    /// Gives a command over HTTP.
+    pub(crate) fn post(&self, command: &str, arguments: &Value) -> Answer {
+        post(self.address, command, arguments)
+    }
+
+    /// The same for what must be done.
+    #[track_caller]
+    pub(crate) fn done(&self, command: &str, arguments: &Value) -> Value {
+        let answer = self.post(command, arguments);
+        assert_eq!(answer.status, 200, "{command} {arguments}: {answer:?}");
+        answer.json()
+    }
+
+    /// The same for what must be refused.
+    #[track_caller]
+    pub(crate) fn refused(&self, command: &str, arguments: &Value, status: u16) -> Value {
+        let answer = self.post(command, arguments);
+        let problem = answer.problem(status);
+        assert_eq!(problem["instance"], format!("/{command}"));
+        problem
+    }
+
+    /// Sends a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status().expect("there is kill");
+        assert!(sent.success(), "{name}");
+    }
+
+    /// Waits for the end, and gives what was said since the beginning.
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).expect("its last words");
+        let status = self.child.wait().expect("it ends");
+        assert_eq!(status.signal(), None, "it ends by itself: {rest}");
+        (status, rest)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Ended in order, so that nothing of it stays; a browser that has ended needs nothing.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal("TERM");
+            drop(self.child.wait());
+        }
+    }
+}
+
+/// What came over HTTP.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    body: String,
+}
+
+impl Answer {
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).expect("the body is JSON")
+    }
+
+    /// The problem of an answer with this status.
+    #[track_caller]
+    pub(crate) fn problem(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(self.head.contains("content-type: application/problem+json"), "{self:?}");
+        let problem = self.json();
+        assert_eq!(problem["status"], status, "{self:?}");
+        for member in ["type", "title", "detail"] {
+            assert!(problem[member].as_str().is_some_and(|it| !it.is_empty()), "{self:?}");
+        }
+        problem
+    }
+}
+
+/// Gives a command: its arguments as the body, or no body, and nothing said of its type.
+pub(crate) fn post(address: SocketAddr, command: &str, arguments: &Value) -> Answer {
+    let body = if arguments.is_null() { String::new() } else { arguments.to_string() };
+    let head = format!(
+        "POST /{command} HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    send(address, &head, body.as_bytes())
+}
+
+/// Sends a request whose head lacks its end only.
+pub(crate) fn send(address: SocketAddr, head: &str, body: &[u8]) -> Answer {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+    let head = format!("{head}connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("it reads");
+    stream.write_all(body).expect("it reads all of it");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
+    Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+/// Pages of which one takes longer than any test.
+pub(crate) fn slow(request: &Request) -> Option<Reply> {
+    if request.path == "/slow" {
+        thread::sleep(PATIENCE);
+    }
+    page("<h1>Hello</h1>")
+}
+
+/// A program that is on its way to the slow page.
+pub(crate) fn going_for_long(server: &Server, browser: &Browser) -> JoinHandle<Answer> {
+    let address = browser.address;
+    let going = thread::spawn(move || post(address, "navigate", &json!({ "url": "/slow" })));
+    while !server.asked().iter().any(|it| it == "GET /slow") {
+        thread::sleep(Duration::from_millis(5));
+    }
+    going
+}

@@ -1,0 +1,109 @@
+//! Closed shadow roots: the page's scripts do not give them away, the DOM domain does.
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::Chromium;
+use super::pipe::Lost;
+use super::world::World;
+use crate::{Deadline, Problem};
+
+/// Gives the nodes themselves, in one object.
+const NODES: &str = "(numbers) => numbers.map(waypost.nodeOf)";
+/// Makes a root known to our scripts.
+const ADOPT: &str = "function (root) { waypost.adopt(this, root); }";
+/// What we hold of the page's meanwhile.
+const GROUP: &str = "waypost-hosts";
+
+impl Chromium {
+    /// Makes the closed shadow roots of these elements known to our scripts. False if none has one.
+    ///
+    /// Chromium is asked about all of them at once: one after the other, what takes time is the way
+    /// there and back.
+    pub(super) async fn adopt(
+        &self,
+        world: &World,
+        numbers: &[u64],
+        by: Deadline,
+    ) -> Result<bool, Problem> {
+        if numbers.is_empty() {
+            return Ok(false);
+        }
+        let mut has_found = false;
+        for (host, root) in self.closed_roots(world, numbers, by).await.map_err(Problem::from)? {
+            let params = json!({
+                "backendNodeId": root,
+                "executionContextId": world.context,
+                "objectGroup": GROUP,
+            });
+            let session = Some(world.session.as_str());
+            let resolved = self.call(session, "DOM.resolveNode", params, by).await;
+            let resolved = resolved.map_err(Problem::from)?;
+            let params = json!({
+                "functionDeclaration": ADOPT,
+                "objectId": host,
+                "arguments": [{ "objectId": resolved["object"]["objectId"] }],
+            });
+            let adopted = self.call(session, "Runtime.callFunctionOn", params, by).await;
+            adopted.map_err(Problem::from)?;
+            has_found = true;
+        }
+        self.post(&super::Post {
+            session: Some(world.session.clone()),
+            method: "Runtime.releaseObjectGroup",
+            params: json!({ "objectGroup": GROUP }),
+        });
+        Ok(has_found)
+    }
+
+    /// The elements that have one, and their roots.
+    async fn closed_roots(
+        &self,
+        world: &World,
+        numbers: &[u64],
+        by: Deadline,
+    ) -> Result<Vec<(String, Value)>, Lost> {
+        let session = Some(world.session.as_str());
+        let params = json!({
+            "functionDeclaration": NODES,
+            "executionContextId": world.context,
+            "arguments": [{ "value": numbers }],
+            "objectGroup": GROUP,
+        });
+        let nodes = self.call(session, "Runtime.callFunctionOn", params, by).await?;
+        let params = json!({ "objectId": nodes["result"]["objectId"], "ownProperties": true });
+        let listed = self.call(session, "Runtime.getProperties", params, by).await?;
+        let pipe = self.shared.pipe.lock().clone().ok_or(Lost::Gone)?;
+        let mut asking = JoinSet::new();
+        for entry in listed["result"].as_array().into_iter().flatten() {
+            // Nodes that have gone meanwhile are null, and the length is no object.
+            let Some(host) = entry["value"]["objectId"].as_str().map(str::to_owned) else {
+                continue;
+            };
+            let (pipe, session) = (pipe.clone(), world.session.clone());
+            asking.spawn(async move {
+                let params = json!({ "objectId": host, "depth": 0 });
+                let told = pipe.call(Some(&session), "DOM.describeNode", params, by).await;
+                told.map(|it| Some((host, closed_root(&it["node"])?)))
+            });
+        }
+        let mut found = Vec::new();
+        while let Some(told) = asking.join_next().await {
+            match told {
+                Ok(Ok(root)) => found.extend(root),
+                // What is no node of the document any more has no root.
+                Ok(Err(Lost::Refused(_))) => {}
+                Ok(Err(lost)) => return Err(lost),
+                Err(_) => return Err(Lost::Gone),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The closed root of a node as the DOM domain tells of it.
+fn closed_root(node: &Value) -> Option<Value> {
+    let roots = node["shadowRoots"].as_array()?;
+    let closed = roots.iter().find(|it| it["shadowRootType"] == "closed")?;
+    Some(closed["backendNodeId"].clone())
+}
