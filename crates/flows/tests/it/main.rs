@@ -7,6 +7,7 @@ mod crash;
 mod files;
 mod guards;
 mod model;
+mod oracle;
 mod order;
 mod pages;
 mod programs;
