@@ -59,6 +59,8 @@ pub struct Relay {
     state: Mutex<State>,
     /// Whoever changes something.
     writer: AsyncMutex<()>,
+    /// Whoever opens the first tab.
+    opening: AsyncMutex<()>,
     /// A person has taken the page.
     taken: Notify,
     events: broadcast::Sender<Event>,
@@ -98,6 +100,7 @@ impl Relay {
                 last_doing: 0,
             }),
             writer: AsyncMutex::default(),
+            opening: AsyncMutex::default(),
             taken: Notify::new(),
             events: broadcast::channel(EVENTS_MAX).0,
         }
@@ -185,10 +188,22 @@ impl Relay {
         let current = current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
         let tab = match current.or_else(|| tabs.last().map(|it| it.tab)) {
             Some(tab) => tab,
-            None => self.engine.open(by).await?,
+            None => self.first_tab(by).await?,
         };
         self.state.lock().current = Some(tab);
         Ok(tab)
+    }
+
+    /// The first tab, which is opened by one only of those who need it.
+    async fn first_tab(&self, by: Deadline) -> Result<TabId, Problem> {
+        let late = |_| Problem::new(ProblemKind::Timeout, "the first tab is still being opened");
+        let turn = by.of(self.opening.lock()).await.map_err(late)?;
+        let opened = match self.engine.tabs().last() {
+            Some(it) => Ok(it.tab),
+            None => self.engine.open(by).await,
+        };
+        drop(turn);
+        opened
     }
 
     /// Does something that changes the page, unless a person has it or takes it meanwhile.

@@ -37,6 +37,7 @@ struct Drawn {
     ops: Vec<Op>,
     /// The colour behind it all.
     back: u32,
+    title: String,
     targets: Vec<Target>,
     caret: Option<(f64, f64)>,
     focus: Option<Focus>,
@@ -89,6 +90,10 @@ impl Chromium {
         };
         let parts = self.draw_inner(tab, view, first, by).await?;
         let main = &parts[0].drawn;
+        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
+            // Chromium's own word of it may be of the page before.
+            tab.title.clone_from(&main.title);
+        }
         let mut painter =
             Painter::new(view, view.cell(), Color::over(main.back, Color(255, 255, 255)));
         let (width, height) = view.cell();

@@ -1,28 +1,25 @@
 //! Laying out a page without style sheets: blocks one under the other, words in lines, tables in
 //! columns. Everything is counted in cells.
 
+mod field;
+mod table;
+
 use std::collections::HashMap;
 
 use scraper::ElementRef;
 use scraper::node::{Element, Node};
 
 use super::extract::BLOCKS;
-use super::page::{Open, hides, name_of, option_value, options_of, text_of};
+use super::page::{Open, hides, name_of, options_of, text_of};
 use crate::TargetKind;
 use crate::frame::glyphs;
 
 /// Lines of a page; what comes after is left out.
 const LINES_MAX: usize = 20_000;
-/// Rows of a table.
-const ROWS_MAX: usize = 4_000;
 /// Elements inside elements.
 const DEPTH_MAX: usize = 200;
 /// Cells of a field that does not say how wide it is.
 const FIELD: usize = 20;
-/// Between the columns of a table.
-const GAP: usize = 2;
-/// The narrowest that a column is made.
-const COLUMN_MIN: usize = 4;
 /// Blocks with an empty line around them.
 const APART: &[&str] = &[
     "blockquote",
@@ -231,126 +228,6 @@ impl Flow<'_> {
         self.is_marked = true;
     }
 
-    fn field(&mut self, field: ElementRef<'_>, mut style: Style) {
-        let kind = field.attr("type").unwrap_or_default().to_ascii_lowercase();
-        let is_on = || self.open.is_checked(field);
-        let size = field.attr("size").or(field.attr("cols")).and_then(|it| it.parse().ok());
-        let size: usize = size.unwrap_or(FIELD).clamp(1, self.width);
-        let (target, text, is_faint, size) = match (name_of(field), kind.as_str()) {
-            ("input", "checkbox") => {
-                (TargetKind::Check, if is_on() { "[x]" } else { "[ ]" }.to_owned(), false, 3)
-            }
-            ("input", "radio") => {
-                (TargetKind::Check, if is_on() { "(•)" } else { "( )" }.to_owned(), false, 3)
-            }
-            ("input", "submit" | "button" | "reset" | "image") => {
-                let label = self.open.label(field);
-                let label = if label.is_empty() { "Submit".to_owned() } else { label };
-                let size = cells_of(&label);
-                (TargetKind::Button, label, false, size)
-            }
-            ("input", "file") => (TargetKind::Other, "no file".to_owned(), true, 7),
-            ("select", _) => {
-                let chosen = self.open.chosen(field);
-                let options = options_of(field);
-                let shown = options.iter().filter(|it| chosen.contains(&option_value(**it)));
-                let shown: Vec<String> = shown.map(|it| text_of(*it)).collect();
-                let text = format!("{} ▾", shown.join(", "));
-                let size = cells_of(&text).min(self.width);
-                (TargetKind::Select, text, false, size)
-            }
-            _ => {
-                let value = self.open.value(field);
-                let is_secret = self.open.is_secret(field);
-                let target = if is_secret { TargetKind::Secret } else { TargetKind::Text };
-                let placeholder = field.attr("placeholder").unwrap_or_default();
-                match (value.is_empty(), is_secret) {
-                    (true, _) => (target, placeholder.to_owned(), true, size),
-                    (false, true) => {
-                        (target, "•".repeat(value.chars().count().min(64)), false, size)
-                    }
-                    (false, false) => (target, crate::clean_line(&value), false, size),
-                }
-            }
-        };
-        self.begin(target, field, &mut style);
-        style.is_faint = is_faint;
-        self.make_room(size, style);
-        let shown =
-            tail(&text, size, target.is_field() && !is_faint && target != TargetKind::Select);
-        let span = Span { column: self.column, cells: size, text: shown, style };
-        self.column += size;
-        self.line.push(span);
-    }
-
-    fn table(&mut self, table: ElementRef<'_>, style: Style) {
-        let mut rows: Vec<Vec<ElementRef<'_>>> = Vec::new();
-        let parts = table.children().filter_map(ElementRef::wrap).filter(|it| !hides(*it));
-        for part in parts {
-            let inner = part.children().filter_map(ElementRef::wrap);
-            let found: Vec<ElementRef<'_>> = match name_of(part) {
-                "tr" => vec![part],
-                "caption" => {
-                    self.inside(part, style);
-                    self.end_line();
-                    continue;
-                }
-                _ => inner.filter(|it| name_of(*it) == "tr").collect(),
-            };
-            for row in found.into_iter().filter(|it| !hides(*it)) {
-                let cells = row.children().filter_map(ElementRef::wrap);
-                rows.push(cells.filter(|it| matches!(name_of(*it), "td" | "th")).collect());
-            }
-        }
-        rows.truncate(ROWS_MAX);
-        let widths = widths_of(&rows, self.width.saturating_sub(self.indent));
-        for row in rows {
-            if self.lines.len() >= LINES_MAX {
-                return;
-            }
-            self.row(&row, &widths, style);
-        }
-    }
-
-    fn row(&mut self, row: &[ElementRef<'_>], widths: &[usize], style: Style) {
-        let top = self.lines.len();
-        let mut column = self.indent;
-        let mut merged: Vec<Vec<Span>> = Vec::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let style = Style { is_bold: style.is_bold || name_of(*cell) == "th", ..style };
-            let mut inner = Flow {
-                width: *width,
-                lines: Vec::new(),
-                things: std::mem::take(&mut self.things),
-                line: Vec::new(),
-                column: 0,
-                indent: 0,
-                has_space: false,
-                is_marked: false,
-                depth: self.depth,
-                ..*self
-            };
-            let first = inner.things.len();
-            if !hides(*cell) {
-                inner.inside(*cell, style);
-                inner.end_line();
-            }
-            for thing in &mut inner.things[first..] {
-                thing.line += top;
-            }
-            let (lines, things) = (inner.lines, inner.things);
-            self.things = things;
-            if merged.len() < lines.len() {
-                merged.resize(lines.len(), Vec::new());
-            }
-            for (into, line) in merged.iter_mut().zip(lines) {
-                into.extend(line.into_iter().map(|it| Span { column: it.column + column, ..it }));
-            }
-            column += width + GAP;
-        }
-        self.lines.append(&mut merged);
-    }
-
     fn text(&mut self, text: &str, style: Style) {
         if !style.is_verbatim {
             return self.words(text, style);
@@ -440,49 +317,4 @@ impl Flow<'_> {
             self.lines.push(Vec::new());
         }
     }
-}
-
-/// The widths of a table's columns: as wide as they would be, or less where there is no room.
-fn widths_of(rows: &[Vec<ElementRef<'_>>], room: usize) -> Vec<usize> {
-    let mut widths: Vec<usize> = Vec::new();
-    for row in rows {
-        if widths.len() < row.len() {
-            widths.resize(row.len(), 1);
-        }
-        for (width, cell) in widths.iter_mut().zip(row) {
-            let has_field = || {
-                let inside = cell.descendants().filter_map(ElementRef::wrap);
-                inside.into_iter().any(|it| matches!(name_of(it), "input" | "select" | "textarea"))
-            };
-            let own = cells_of(&text_of(*cell)).min(room) + if has_field() { FIELD } else { 0 };
-            *width = (*width).max(own);
-        }
-    }
-    let gaps = GAP * widths.len().saturating_sub(1);
-    let room = room.saturating_sub(gaps);
-    let total: usize = widths.iter().sum();
-    if total > room {
-        for width in &mut widths {
-            *width = (*width * room / total.max(1)).max(COLUMN_MIN);
-        }
-    }
-    widths
-}
-
-/// The part of a text that fits: its end where one writes, its beginning elsewhere.
-fn tail(text: &str, cells: usize, is_written: bool) -> String {
-    let letters = glyphs(text);
-    let mut total: usize = letters.iter().map(|it| usize::from(it.1)).sum();
-    let mut first = 0;
-    while is_written && total > cells.saturating_sub(1) && first < letters.len() {
-        total -= usize::from(letters[first].1);
-        first += 1;
-    }
-    let mut room = cells;
-    let fits = letters[first..].iter().take_while(|it| {
-        let is_in = usize::from(it.1) <= room;
-        room = room.saturating_sub(usize::from(it.1));
-        is_in
-    });
-    fits.map(|it| it.0.as_str()).collect()
 }

@@ -274,7 +274,9 @@ const draw = (width, height) => {
     if (isField(element) || tag === 'select') {
       if (!at.isVisible) return;
       const { color, flags } = inkOf(style, at);
-      const narrow = { ...at, clip: intersect(at.clip, box) };
+      // The signs of boxes that are ticked may be wider than these.
+      const isSign = glyphs[typeOf(element)] && tag === 'input';
+      const narrow = isSign ? at : { ...at, clip: intersect(at.clip, box) };
       const place = placeField(element, style, box, [width, height], (x, middle, what, isFaint) =>
         text(narrow, x, middle, what, color, flags | (isFaint ? FAINT : 0)));
       if (place) caret = place;
@@ -362,6 +364,7 @@ const draw = (width, height) => {
   return {
     ops,
     back,
+    title: title(),
     targets: targets.map(({ kind, number, options }) => ({ kind, number, options })),
     caret: caret && caret.map(round),
     focus: focus.kind ?? null,

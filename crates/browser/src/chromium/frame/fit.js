@@ -35,7 +35,8 @@ const rulesFor = (width, height) => {
       font-size: ${size}px !important;
     }
     input[type=checkbox], input[type=radio] {
-      min-width: ${3 * width}px !important; min-height: ${height}px !important;
+      min-width: ${3 * width}px !important; height: ${height}px !important;
+      margin: 0 !important; vertical-align: top !important;
     }
     sub, sup { vertical-align: baseline !important; }
   }`;
