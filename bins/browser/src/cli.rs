@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Parser;
 use waypost_browser::Allow;
 use waypost_mesh::Pairing;
 use waypost_project::{BrowserEngine, Flag, MeshSettings, Project, Settings, Sources};
 
-use crate::address;
+use crate::{address, terminal};
 
 /// Show a page to a person in the terminal, and to programs as data
 #[derive(Debug, Parser)]
@@ -55,6 +55,8 @@ pub(crate) struct Options {
     /// Where the person wants to begin.
     pub(crate) url: String,
     pub(crate) listen: SocketAddr,
+    /// Without a terminal.
+    pub(crate) headless: bool,
     pub(crate) engine: EngineOptions,
     pub(crate) allow: Vec<Allow>,
     /// Ports of Waypost, which no page may reach.
@@ -80,7 +82,7 @@ impl Arguments {
     /// Everything resolved.
     pub(crate) fn resolve(self) -> anyhow::Result<Options> {
         if !self.headless {
-            bail!("the page is shown to programs only: give --headless");
+            terminal::check()?;
         }
         let current_dir = env::current_dir().context("there is no current folder")?;
         let project = match &self.project {
@@ -106,6 +108,7 @@ impl Arguments {
         Ok(Options {
             url: address::meant(&self.url),
             listen: settings.browser.listen,
+            headless: self.headless,
             engine: EngineOptions {
                 which: settings.browser.engine,
                 sandbox: !self.no_sandbox,

@@ -1,6 +1,6 @@
 //! The program `browser`: a page that a person and programs share.
 //!
-//! Programs reach one relay two ways: as the target `browser.relay` of the mesh, and over HTTP on
+//! The person sees it in the terminal. Programs reach one relay two ways: as the target `browser.relay` of the mesh, and over HTTP on
 //! loopback.
 
 mod address;
@@ -13,6 +13,7 @@ mod peer;
 mod relay;
 mod run;
 mod stop;
+mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;

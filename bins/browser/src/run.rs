@@ -15,7 +15,7 @@ use crate::cli::Options;
 use crate::news::News;
 use crate::peer::{Peer, TARGET};
 use crate::relay::Commands;
-use crate::{engine, headless, http, stop};
+use crate::{engine, headless, http, stop, terminal};
 
 /// How long the engine may take to write its profile and go.
 const END_TIME: Duration = Duration::from_secs(12);
@@ -33,9 +33,11 @@ struct Parts<'a> {
     engine: Arc<dyn Engine>,
     news: News,
     stop: watch::Receiver<bool>,
+    /// Ends it all.
+    stopper: watch::Sender<bool>,
 }
 
-/// Runs the browser until a signal to stop. Then nothing of it is left, no process and no file but
+/// Runs the browser until a signal to stop, or until the person quits. Then nothing of it is left, no process and no file but
 /// a named profile.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -44,7 +46,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         .build()
         .context("no threads for the browser")?;
     let stopping = runtime.block_on(async { stop::stop() });
-    let (_stopper, stop) = stopping.context("signals cannot be waited for")?;
+    let (stopper, stop) = stopping.context("signals cannot be waited for")?;
     let listener = runtime.block_on(TcpListener::bind(options.listen)).with_context(|| {
         let address = options.listen;
         format!("cannot listen on {address}; if another browser has that address, choose one with --listen 127.0.0.1:PORT")
@@ -59,7 +61,9 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     if let Some(remark) = remark {
         news.tell(remark);
     }
-    let parts = Parts { runtime: &runtime, options, policy, engine: engine.clone(), news, stop };
+    let engine_of = Arc::clone(&engine);
+    let parts =
+        Parts { runtime: &runtime, options, policy, engine: engine_of, news, stop, stopper };
     let served = parts.serve(listener, address, shown);
     let ended = runtime.block_on(engine.end(Deadline::after(END_TIME)));
     runtime.shutdown_timeout(LAST_TIME);
@@ -68,14 +72,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 impl Parts<'_> {
-    /// Serves programs until it is time to stop.
+    /// Serves programs, and the person, until it is time to stop.
     fn serve(
         self,
         listener: TcpListener,
         address: SocketAddr,
         shown: tokio::sync::mpsc::Receiver<String>,
     ) -> anyhow::Result<()> {
-        let Self { runtime, options, policy, engine, news, stop } = self;
+        let Self { runtime, options, policy, engine, news, stop, stopper } = self;
         let settings = RelaySettings { screenshots: options.screenshots, ..Default::default() };
         let name = engine.capabilities().engine;
         let relay = Arc::new(Relay::new(engine, policy, &settings));
@@ -92,8 +96,15 @@ impl Parts<'_> {
         let way =
             if peer.is_some() { format!("{TARGET} on the mesh") } else { "no mesh".to_owned() };
         let greeting = format!("listening on http://{address} · {way} · {name}");
-        let beginning = runtime.spawn(begin(relay, options.url.clone(), news, greeting));
-        runtime.block_on(headless::show(shown, stop));
+        let url = options.url.clone();
+        let beginning = runtime.spawn(begin(Arc::clone(&relay), url, news, greeting));
+        let done = if options.headless {
+            runtime.block_on(headless::show(shown, stop));
+            Ok(())
+        } else {
+            terminal::run(runtime, &relay, shown, stop)
+        };
+        stopper.send_replace(true);
         beginning.abort();
         watching.abort();
         // It does not panic; if it did, nobody is served any more.
@@ -101,7 +112,7 @@ impl Parts<'_> {
         if let Some(peer) = peer {
             peer.leave();
         }
-        Ok(())
+        done
     }
 }
 

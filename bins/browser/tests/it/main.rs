@@ -10,4 +10,5 @@ mod processes;
 mod server;
 mod start;
 mod stop;
+mod terminal;
 mod world;

@@ -1,0 +1,232 @@
+//! The page in a terminal, for the person.
+//!
+//! This thread draws and takes what the person does; the page is asked, and acted on, beside it, so
+//! that neither waits for the other.
+
+mod act;
+mod color;
+mod hint;
+mod key;
+mod layout;
+mod line;
+mod paint;
+mod screen;
+mod state;
+
+use std::env;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use crossterm::event::{self, Event};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use waypost_browser::{Frame, Relay, View, clean_line};
+
+use self::act::Numbered;
+use self::color::Depth;
+use self::screen::Screen;
+use self::state::{Around, Effect, State};
+
+/// Between two frames, so that there are twenty a second at most.
+const REST: Duration = Duration::from_millis(50);
+/// Between two tries where the page cannot be drawn.
+const RETRY: Duration = Duration::from_millis(300);
+/// So often it is looked who has the page, whatever happens.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Something that the terminal learns of.
+pub(crate) enum Happening {
+    /// The person did something.
+    Input(Event),
+    /// The page looks different.
+    Frame(Box<Frame>),
+    /// An act is done; with what is to be said of it.
+    Done(u64, Option<String>),
+    /// Something to say.
+    News(String),
+    /// It is time to end: by a signal, or the terminal is gone.
+    End,
+}
+
+/// Whether there is a terminal to show pages in.
+pub(crate) fn check() -> anyhow::Result<()> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    bail!("there is no terminal to show the page in: start it in one, or give --headless")
+}
+
+/// Shows the page until the person quits, the terminal is gone, or it is time to stop.
+pub(crate) fn run(
+    runtime: &Runtime,
+    relay: &Arc<Relay>,
+    news: Receiver<String>,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let depth = Depth::of(|name| env::var(name).ok());
+    let mut screen = Screen::take().context("the terminal cannot be used")?;
+    let size = screen.size().context("the terminal has no size")?;
+    let mut state = State::new(size, around(relay));
+    let (tell, happenings) = mpsc::channel();
+    let (views, view) = watch::channel(state.view());
+    let (acts, queue) = unbounded_channel();
+    let tasks = [
+        runtime.spawn(pull(Arc::clone(relay), view.clone(), tell.clone())),
+        runtime.spawn(act::work(Arc::clone(relay), queue, view, tell.clone())),
+        runtime.spawn(hear(news, stop, tell.clone())),
+    ];
+    let is_over = Arc::new(AtomicBool::new(false));
+    let keys = listen(tell, Arc::clone(&is_over)).context("no thread for the keyboard")?;
+    let hands = Hands { relay, acts, views };
+
+    let begun = Instant::now();
+    let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    'shown: loop {
+        state.around = around(relay);
+        // A terminal that takes nothing any more is gone.
+        if screen.draw(|it| paint::paint(it, &state, depth)).is_err() {
+            break;
+        }
+        let first = match happenings.recv_timeout(TICK) {
+            Ok(happening) => Some(happening),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        for happening in first.into_iter().chain(happenings.try_iter()) {
+            let effects = match happening {
+                Happening::Input(event) => state.take(event, now()),
+                Happening::Frame(frame) => {
+                    state.frame = Some(frame);
+                    Vec::new()
+                }
+                Happening::Done(number, said) => state.go_on(Some((number, said)), now()),
+                Happening::News(line) => {
+                    state.message = Some(clean_line(&line));
+                    Vec::new()
+                }
+                Happening::End => break 'shown,
+            };
+            if hands.carry_out(effects).is_none() {
+                break 'shown;
+            }
+        }
+        if hands.carry_out(state.go_on(None, now())).is_none() {
+            break;
+        }
+    }
+    drop(screen);
+    is_over.store(true, Ordering::Relaxed);
+    tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    // It ends by itself a moment later; nothing of it is needed any more.
+    drop(keys);
+    Ok(())
+}
+
+/// What effects are carried out by.
+struct Hands<'a> {
+    relay: &'a Relay,
+    acts: UnboundedSender<Numbered>,
+    views: watch::Sender<View>,
+}
+
+impl Hands<'_> {
+    /// Nothing if it is time to end.
+    fn carry_out(&self, effects: Vec<Effect>) -> Option<()> {
+        for effect in effects {
+            match effect {
+                Effect::Act(act) => self.acts.send(act).ok()?,
+                Effect::View(view) => drop(self.views.send_replace(view)),
+                Effect::Pause => self.relay.pause(),
+                Effect::HandBack => self.relay.hand_back(),
+                Effect::Quit => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+fn around(relay: &Relay) -> Around {
+    let (tabs, current) = relay.shown_tabs();
+    Around { tabs, current, holder: relay.holder(), doing: relay.doing() }
+}
+
+/// Asks for frames as they change.
+async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<Happening>) {
+    let mut seen = None;
+    let mut trouble = String::new();
+    loop {
+        let begun = tokio::time::Instant::now();
+        let wanted = *view.borrow_and_update();
+        let frame = tokio::select! {
+            frame = relay.frame(wanted, seen) => frame,
+            changed = view.changed() => match changed {
+                Ok(()) => continue,
+                Err(_) => return,
+            },
+        };
+        let told = match frame {
+            Ok(None) => Ok(()),
+            Ok(Some(frame)) => {
+                trouble.clear();
+                seen = Some(frame.seen());
+                tell.send(Happening::Frame(Box::new(frame)))
+            }
+            Err(problem) => {
+                seen = None;
+                tokio::time::sleep(RETRY).await;
+                // Said once, however often it is so.
+                if problem.detail == trouble {
+                    continue;
+                }
+                trouble.clone_from(&problem.detail);
+                tell.send(Happening::News(problem.detail))
+            }
+        };
+        if told.is_err() {
+            return;
+        }
+        tokio::time::sleep_until(begun + REST).await;
+    }
+}
+
+/// Passes on the news, and when it is time to stop.
+async fn hear(
+    mut news: Receiver<String>,
+    mut stop: watch::Receiver<bool>,
+    tell: Sender<Happening>,
+) {
+    let passing = async {
+        while let Some(line) = news.recv().await {
+            tell.send(Happening::News(line)).unwrap_or_default();
+        }
+        // Nobody has news any more; the end is still to come.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = passing => {}
+        _ = stop.wait_for(|it| *it) => tell.send(Happening::End).unwrap_or_default(),
+    }
+}
+
+/// Takes what the person does, on a thread of its own, because the terminal is waited for.
+fn listen(tell: Sender<Happening>, is_over: Arc<AtomicBool>) -> io::Result<thread::JoinHandle<()>> {
+    thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
+        while !is_over.load(Ordering::Relaxed) {
+            let happening = match event::poll(TICK) {
+                Ok(false) => continue,
+                Ok(true) => event::read().map_or(Happening::End, Happening::Input),
+                Err(_) => Happening::End,
+            };
+            let is_end = matches!(happening, Happening::End);
+            if tell.send(happening).is_err() || is_end {
+                return;
+            }
+        }
+    })
+}

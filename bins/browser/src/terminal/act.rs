@@ -1,0 +1,169 @@
+//! What a person does to a page, done one after the other while the terminal goes on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use waypost_browser::{
+    Direction, Journey, Key, Problem, Reference, Relay, TabId, View, clean_line,
+};
+
+use super::Happening;
+use crate::address;
+
+/// How long a page is waited for after something was done, so that it is seen.
+const LOOK_TIME: Duration = Duration::from_secs(1);
+
+/// Something that a person does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// Goes to what was written as an address.
+    Go(String),
+    /// Goes back, forward, or here again.
+    Step(Journey),
+    /// Clicks at a place of the view.
+    Click(f64, f64),
+    /// Types where the focus is.
+    Type(String),
+    /// Presses a key.
+    Press(Key),
+    /// Scrolls by a part of the view.
+    Scroll(Direction, f64),
+    /// Finds a text, or the one before.
+    Find(String, bool),
+    /// Takes the focus from where it is.
+    Unfocus,
+    /// Chooses from the list at a place.
+    Choose { place: (f64, f64), list: Reference, choice: String },
+    /// Opens an empty tab.
+    Open,
+    /// Goes to another tab.
+    Tab(TabId),
+    /// Closes this one.
+    Close,
+}
+
+impl Act {
+    /// What is typed next may mean something else once this is done.
+    pub(crate) fn moves_focus(&self) -> bool {
+        !matches!(self, Self::Type(_) | Self::Scroll(..))
+    }
+
+    /// Whoever does this does not wait for what went before.
+    fn is_departure(&self) -> bool {
+        matches!(self, Self::Go(_) | Self::Step(_) | Self::Tab(_) | Self::Close)
+    }
+}
+
+/// An act with its number; later ones have larger numbers.
+pub(crate) type Numbered = (u64, Act);
+
+/// Does what comes, and tells when it is done, until nothing can come any more.
+pub(crate) async fn work(
+    relay: Arc<Relay>,
+    mut acts: UnboundedReceiver<Numbered>,
+    view: watch::Receiver<View>,
+    tell: Sender<Happening>,
+) {
+    let mut queue: VecDeque<Numbered> = VecDeque::new();
+    loop {
+        let first = match queue.pop_front() {
+            Some(act) => Some(act),
+            None => acts.recv().await,
+        };
+        let Some((mut number, mut act)) = first else { return };
+        while let Ok(next) = acts.try_recv() {
+            queue.push_back(next);
+        }
+        while let Some((next, joined)) =
+            queue.front().and_then(|it| Some((it.0, join(&act, &it.1)?)))
+        {
+            (number, act) = (next, joined);
+            queue.pop_front();
+        }
+        let is_looked_at = act.moves_focus();
+        let mut doing = std::pin::pin!(perform(&relay, act));
+        let done = loop {
+            tokio::select! {
+                done = &mut doing => break Some(done),
+                next = acts.recv() => match next {
+                    None => return,
+                    Some(next) if next.1.is_departure() => {
+                        queue.clear();
+                        queue.push_back(next);
+                        break None;
+                    }
+                    Some(next) => queue.push_back(next),
+                },
+            }
+        };
+        let Some(done) = done else { continue };
+        if is_looked_at {
+            let view = *view.borrow();
+            if let Ok(Ok(Some(frame))) = timeout(LOOK_TIME, relay.frame(view, None)).await {
+                tell.send(Happening::Frame(Box::new(frame))).unwrap_or_default();
+            }
+        }
+        let message = done.unwrap_or_else(|problem| Some(clean_line(&problem.detail)));
+        tell.send(Happening::Done(number, message)).unwrap_or_default();
+    }
+}
+
+/// Two acts as one, where that is the same.
+fn join(act: &Act, next: &Act) -> Option<Act> {
+    match (act, next) {
+        (Act::Type(text), Act::Type(more)) => Some(Act::Type(format!("{text}{more}"))),
+        (Act::Scroll(direction, share), Act::Scroll(other, more)) if direction == other => {
+            Some(Act::Scroll(*direction, share + more))
+        }
+        _ => None,
+    }
+}
+
+/// Does it. What is said in return is for the person.
+async fn perform(relay: &Relay, act: Act) -> Result<Option<String>, Problem> {
+    match act {
+        Act::Go(written) => drop(relay.human_navigate(&address::meant(&written)).await?),
+        Act::Step(journey) => drop(relay.human_step(journey).await?),
+        Act::Click(x, y) => drop(relay.human_click(x, y).await?),
+        Act::Type(text) => drop(relay.human_type(&text).await?),
+        Act::Press(key) => drop(relay.human_press(key).await?),
+        Act::Scroll(direction, share) => drop(relay.human_scroll(direction, share).await?),
+        Act::Find(text, backwards) => {
+            if !relay.human_find(&text, backwards).await? {
+                return Ok(Some(format!("{} is not on the page", clean_line(&text))));
+            }
+        }
+        Act::Unfocus => drop(relay.human_unfocus().await?),
+        Act::Choose { place, list, choice } => {
+            drop(relay.human_select(place, list, &choice).await?);
+        }
+        Act::Open => drop(relay.human_open().await?),
+        Act::Tab(tab) => relay.human_select_tab(tab).await?,
+        Act::Close => relay.human_close().await?,
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use waypost_browser::Direction::{Down, Up};
+
+    use super::{Act, join};
+
+    #[test]
+    fn only_what_is_the_same_is_done_at_once() {
+        let typed = |text: &str| Act::Type(text.to_owned());
+        assert_eq!(join(&typed("a"), &typed("b")), Some(typed("ab")));
+        assert_eq!(
+            join(&Act::Scroll(Down, 0.5), &Act::Scroll(Down, 0.5)),
+            Some(Act::Scroll(Down, 1.0))
+        );
+        assert_eq!(join(&Act::Scroll(Down, 0.5), &Act::Scroll(Up, 0.5)), None);
+        assert_eq!(join(&typed("a"), &Act::Click(1.0, 1.0)), None);
+    }
+}

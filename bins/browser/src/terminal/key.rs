@@ -1,0 +1,229 @@
+//! What keys mean.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use waypost_browser::{Direction, Journey, Key};
+
+/// What a key asks for while no field takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Command {
+    Scroll(Direction, Amount),
+    Step(Journey),
+    /// A key of the page's own.
+    Press(Key),
+    Hints,
+    Find,
+    /// The next place of what was found, or the one before.
+    Again {
+        backwards: bool,
+    },
+    /// The address line, with the address in it or empty.
+    Address {
+        is_empty: bool,
+    },
+    Help,
+    Zoom(Zoom),
+    NewTab,
+    CloseTab,
+    OtherTab {
+        backwards: bool,
+    },
+    /// Keeps the page, or hands it back.
+    Pause,
+    /// Into the first field in view.
+    Field,
+    Quit,
+}
+
+/// How far to scroll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Rows,
+    Half,
+    View,
+    All,
+}
+
+/// How to zoom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zoom {
+    In,
+    Out,
+    Not,
+}
+
+/// What is shown by `?`: keys, and what they do. The page of the documentation says the same.
+pub(crate) const HELP: &[(&str, &str)] = &[
+    ("f", "hints: type a label to use what it stands at"),
+    ("Tab Shift+Tab Enter", "go through the page, and use what has the focus"),
+    ("i", "into the first field in view"),
+    ("Esc", "out of a field, or of what is open here"),
+    ("arrows j k h l", "scroll; Space PgDn PgUp by a view, d u by half, g G to the ends"),
+    ("/ n N", "find a text, the next, the one before"),
+    ("Ctrl+L o", "the address, or another"),
+    ("Alt+Left H, Alt+Right L", "back, forward"),
+    ("r F5 Ctrl+R", "reload"),
+    ("+ - 0", "zoom"),
+    ("t x [ ]", "new tab, close it, the one before, the next"),
+    ("p", "keep the page from programs; hand it back"),
+    ("q Ctrl+Q Ctrl+C", "quit"),
+];
+
+/// What holds in every mode.
+pub(crate) fn always(key: KeyEvent) -> Option<Command> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    Some(match key.code {
+        KeyCode::Char('c' | 'q') if control => Command::Quit,
+        KeyCode::Char('l') if control => Command::Address { is_empty: false },
+        KeyCode::Char('r') if control => Command::Step(Journey::Reload),
+        KeyCode::Char('t') if control => Command::NewTab,
+        KeyCode::F(5) => Command::Step(Journey::Reload),
+        KeyCode::F(1) => Command::Help,
+        KeyCode::Left if alt => Command::Step(Journey::Back),
+        KeyCode::Right if alt => Command::Step(Journey::Forward),
+        KeyCode::PageUp if control => Command::OtherTab { backwards: true },
+        KeyCode::PageDown if control => Command::OtherTab { backwards: false },
+        _ => return None,
+    })
+}
+
+/// What a key asks for while no field takes it.
+pub(crate) fn command(key: KeyEvent) -> Option<Command> {
+    use Direction::{Bottom, Down, Left, Right, Top, Up};
+    if let Some(command) = always(key) {
+        return Some(command);
+    }
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Down | KeyCode::Char('j') => Command::Scroll(Down, Amount::Rows),
+        KeyCode::Up | KeyCode::Char('k') => Command::Scroll(Up, Amount::Rows),
+        KeyCode::Left | KeyCode::Char('h') => Command::Scroll(Left, Amount::Rows),
+        KeyCode::Right | KeyCode::Char('l') => Command::Scroll(Right, Amount::Rows),
+        KeyCode::PageDown | KeyCode::Char(' ') => Command::Scroll(Down, Amount::View),
+        KeyCode::PageUp => Command::Scroll(Up, Amount::View),
+        KeyCode::Char('d') => Command::Scroll(Down, Amount::Half),
+        KeyCode::Char('u') => Command::Scroll(Up, Amount::Half),
+        KeyCode::Home | KeyCode::Char('g') => Command::Scroll(Top, Amount::All),
+        KeyCode::End | KeyCode::Char('G') => Command::Scroll(Bottom, Amount::All),
+        KeyCode::Char('f') => Command::Hints,
+        KeyCode::Char('/') => Command::Find,
+        KeyCode::Char('n') => Command::Again { backwards: false },
+        KeyCode::Char('N') => Command::Again { backwards: true },
+        KeyCode::Char('o') => Command::Address { is_empty: true },
+        KeyCode::Char('?') => Command::Help,
+        KeyCode::Char('H') => Command::Step(Journey::Back),
+        KeyCode::Char('L') => Command::Step(Journey::Forward),
+        KeyCode::Char('r') => Command::Step(Journey::Reload),
+        KeyCode::Char('+' | '=') => Command::Zoom(Zoom::In),
+        KeyCode::Char('-') => Command::Zoom(Zoom::Out),
+        KeyCode::Char('0') => Command::Zoom(Zoom::Not),
+        KeyCode::Char('t') => Command::NewTab,
+        KeyCode::Char('x') => Command::CloseTab,
+        KeyCode::Char('[') => Command::OtherTab { backwards: true },
+        KeyCode::Char(']') => Command::OtherTab { backwards: false },
+        KeyCode::Char('p') => Command::Pause,
+        KeyCode::Char('i') => Command::Field,
+        KeyCode::Char('q') => Command::Quit,
+        KeyCode::Tab | KeyCode::BackTab | KeyCode::Enter => Command::Press(pressed(key)?),
+        _ => return None,
+    })
+}
+
+/// A key as the page's own; nothing for what pages know no name of.
+pub(crate) fn pressed(key: KeyEvent) -> Option<Key> {
+    let name = match key.code {
+        KeyCode::Enter => "Enter",
+        KeyCode::Tab | KeyCode::BackTab => "Tab",
+        KeyCode::Esc => "Escape",
+        KeyCode::Backspace => "Backspace",
+        KeyCode::Delete => "Delete",
+        KeyCode::Insert => "Insert",
+        KeyCode::Home => "Home",
+        KeyCode::End => "End",
+        KeyCode::PageUp => "PageUp",
+        KeyCode::PageDown => "PageDown",
+        KeyCode::Up => "ArrowUp",
+        KeyCode::Down => "ArrowDown",
+        KeyCode::Left => "ArrowLeft",
+        KeyCode::Right => "ArrowRight",
+        KeyCode::Char(letter) => return Some(held(key, Key::of(letter))),
+        _ => return None,
+    };
+    Some(held(key, name.parse().ok()?))
+}
+
+fn held(pressed: KeyEvent, mut key: Key) -> Key {
+    let is_back = pressed.code == KeyCode::BackTab;
+    let parts = [
+        (KeyModifiers::ALT, 1),
+        (KeyModifiers::CONTROL, 2),
+        (KeyModifiers::META, 4),
+        (KeyModifiers::SHIFT, 8),
+    ];
+    for (part, value) in parts {
+        if pressed.modifiers.contains(part) || (is_back && value == 8) {
+            key.modifiers |= value;
+        }
+    }
+    // Held keys other than Shift make commands, not letters.
+    if key.modifiers & !8 != 0 {
+        key.text = None;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+    use super::{Command, HELP, always, command, pressed};
+
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> KeyEvent {
+        KeyEvent::new(code, modifiers)
+    }
+
+    #[test]
+    fn every_key_of_the_help_does_something() {
+        let named = |name: &str| match name {
+            "arrows" => Some(KeyCode::Up),
+            "Tab" => Some(KeyCode::Tab),
+            "Enter" => Some(KeyCode::Enter),
+            "Left" => Some(KeyCode::Left),
+            "Right" => Some(KeyCode::Right),
+            "F5" => Some(KeyCode::F(5)),
+            _ => name.chars().next().filter(|_| name.chars().count() == 1).map(KeyCode::Char),
+        };
+        let mut known = 0;
+        for word in HELP.iter().flat_map(|it| it.0.split([' ', ','])).filter(|it| !it.is_empty()) {
+            let (held, name) =
+                word.split_once('+').filter(|it| !it.0.is_empty()).unwrap_or(("", word));
+            let modifiers = match held {
+                "Ctrl" => KeyModifiers::CONTROL,
+                "Alt" => KeyModifiers::ALT,
+                "Shift" => KeyModifiers::SHIFT,
+                _ => KeyModifiers::NONE,
+            };
+            let name = if held == "Ctrl" { name.to_lowercase() } else { name.to_owned() };
+            if name == "Esc" {
+                continue;
+            }
+            let code = named(&name).unwrap_or_else(|| panic!("{word} is a key"));
+            assert!(command(key(code, modifiers)).is_some(), "{word}");
+            known += 1;
+        }
+        assert!(known > 20, "{known}");
+    }
+
+    #[test]
+    fn keys_reach_the_page_as_they_were_pressed() {
+        let back = pressed(key(KeyCode::BackTab, KeyModifiers::NONE)).expect("a key");
+        assert_eq!((back.name.as_str(), back.modifiers), ("Tab", 8));
+        let all = pressed(key(KeyCode::Char('a'), KeyModifiers::CONTROL)).expect("a key");
+        assert_eq!((all.name.as_str(), all.modifiers, all.text), ("a", 2, None));
+        assert_eq!(pressed(key(KeyCode::CapsLock, KeyModifiers::NONE)), None);
+        assert_eq!(always(key(KeyCode::Char('q'), KeyModifiers::NONE)), None);
+        assert_eq!(always(key(KeyCode::Char('q'), KeyModifiers::CONTROL)), Some(Command::Quit));
+    }
+}

@@ -1,0 +1,226 @@
+//! Drawing it all.
+
+mod over;
+
+use ratatui::Frame as Picture;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+use url::Url;
+use waypost_browser::{Cell, Color, Frame, Holder, TargetKind, clean_line};
+
+use super::color::Depth;
+use super::layout::{Layout, tab_spans};
+use super::state::{Mode, State};
+
+/// What is the program's own: light on dark, and never a page's.
+const BAR: (Color, Color) = (Color(208, 208, 208), Color(48, 48, 48));
+const BAR_STRONG: (Color, Color) = (Color(255, 255, 255), Color(88, 88, 88));
+
+/// Draws everything, and puts the cursor where something is written.
+pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
+    let area = picture.area();
+    if area.is_empty() {
+        return;
+    }
+    // The terminal may have another size than was last told.
+    let layout = Layout::of(area.height);
+    let pen = Pen { depth };
+    let buffer = picture.buffer_mut();
+    let (top, rows) = layout.page;
+    let page = Rect { y: top, height: rows, ..area }.intersection(area);
+    if let Some(frame) = &state.frame {
+        pen.page(buffer, page, frame);
+    }
+    let mut cursor = None;
+    let caret = state.frame.as_deref().and_then(Frame::caret).filter(|_| state.is_typing());
+    if let Some((column, row)) = caret.filter(|it| it.0 < page.width && it.1 < page.height) {
+        cursor = Some((column, row + top));
+    }
+    if let Some(row) = layout.tabs {
+        pen.tabs(buffer, Rect { y: row, height: 1, ..area }, state);
+    }
+    if let Some(row) = layout.address {
+        let line = Rect { y: row, height: 1, ..area };
+        cursor = pen.address(buffer, line, state).or(cursor);
+    }
+    if let Some(row) = layout.status {
+        let line = Rect { y: row, height: 1, ..area };
+        cursor = pen.status(buffer, line, state).or(cursor);
+    }
+    match &state.mode {
+        Mode::Hints { hints, typed } => pen.hints(buffer, page, hints, typed),
+        Mode::Help => pen.help(buffer, page),
+        Mode::Choose(choice) => pen.choice(buffer, page, choice),
+        Mode::Page | Mode::Address(_) | Mode::Find(_) => {}
+    }
+    if let Some(cursor) = cursor {
+        picture.set_cursor_position(cursor);
+    }
+}
+
+/// What everything is drawn with.
+struct Pen {
+    depth: Depth,
+}
+
+impl Pen {
+    /// Two colours, or none; then `reversed` stands for them.
+    fn style(&self, (front, back): (Color, Color), reversed: bool) -> Style {
+        let style = Style::new();
+        match (self.depth.ink(front), self.depth.ink(back)) {
+            (Some(front), Some(back)) => style.fg(front).bg(back),
+            _ if reversed => style.add_modifier(Modifier::REVERSED),
+            _ => style,
+        }
+    }
+
+    fn page(&self, buffer: &mut Buffer, area: Rect, frame: &Frame) {
+        for row in 0..area.height {
+            for column in 0..area.width {
+                let Some(cell) = frame.cell(column, row).filter(|it| it.width > 0) else {
+                    continue;
+                };
+                // Half a letter at the edge would push the next row.
+                if u16::from(cell.width) > area.width - column {
+                    continue;
+                }
+                let kind = cell.target.and_then(|it| frame.targets().get(usize::from(it)));
+                let style = self.cell(cell, kind.map(|it| it.kind));
+                let Some(place) = buffer.cell_mut((area.x + column, area.y + row)) else {
+                    continue;
+                };
+                place.set_symbol(if cell.text.is_empty() { " " } else { &cell.text });
+                place.set_style(style);
+            }
+        }
+    }
+
+    fn cell(&self, cell: &Cell, kind: Option<TargetKind>) -> Style {
+        let mut style = self.style((cell.foreground, cell.background), false);
+        // Without colours a button is known by this alone.
+        let is_button = self.depth == Depth::None && kind == Some(TargetKind::Button);
+        for (is_so, modifier) in [
+            (cell.bold, Modifier::BOLD),
+            (cell.underline, Modifier::UNDERLINED),
+            (cell.inverse || is_button, Modifier::REVERSED),
+        ] {
+            if is_so {
+                style = style.add_modifier(modifier);
+            }
+        }
+        style
+    }
+
+    fn tabs(&self, buffer: &mut Buffer, area: Rect, state: &State) {
+        let bar = self.style(BAR, true);
+        buffer.set_style(area, bar);
+        for (from, to, tab) in tab_spans(&state.around.tabs, area.width) {
+            let info = state.around.tabs.iter().find(|it| it.tab == tab);
+            let name = info.map(|it| match () {
+                () if it.crashed => "(ended)",
+                () if !it.title.is_empty() => it.title.as_str(),
+                () => it.url.as_str(),
+            });
+            let is_current = state.around.current == Some(tab);
+            let style = if is_current {
+                self.style(BAR_STRONG, false).add_modifier(Modifier::BOLD)
+            } else {
+                bar
+            };
+            let span = Rect { x: area.x + from, width: to - from, ..area };
+            buffer.set_style(span, style);
+            let name = format!(" {} ", name.unwrap_or_default());
+            buffer.set_stringn(span.x, span.y, name, usize::from(span.width), style);
+        }
+    }
+
+    /// The address, the host stronger than the rest. It is our own text of where the page is, not the
+    /// page's.
+    fn address(&self, buffer: &mut Buffer, area: Rect, state: &State) -> Option<(u16, u16)> {
+        let bar = self.style(BAR, false);
+        buffer.set_style(area, bar);
+        let strong = self.style(BAR_STRONG, false).add_modifier(Modifier::BOLD);
+        if let Mode::Address(line) = &state.mode {
+            return Some(self.line(buffer, area, "go to ", line.halves()));
+        }
+        let url = state.url().unwrap_or_default();
+        let host = Url::parse(&url).ok().and_then(|it| it.host_str().map(str::to_owned));
+        let split = host.and_then(|host| url.find(&host).map(|at| (at, at + host.len())));
+        let (from, to) = split.unwrap_or((0, 0));
+        let mut column = area.x;
+        for (part, style) in [(&url[..from], bar), (&url[from..to], strong), (&url[to..], bar)] {
+            let room = usize::from(area.right().saturating_sub(column));
+            column = buffer.set_stringn(column, area.y, part, room, style).0;
+        }
+        None
+    }
+
+    fn status(&self, buffer: &mut Buffer, area: Rect, state: &State) -> Option<(u16, u16)> {
+        let bar = self.style(BAR, true);
+        buffer.set_style(area, bar);
+        if let Mode::Find(line) = &state.mode {
+            return Some(self.line(buffer, area, "find ", line.halves()));
+        }
+        let right = far(state);
+        let room = usize::from(area.width).saturating_sub(right.width());
+        if room > 0 {
+            let at = area.right() - right.width() as u16;
+            buffer.set_stringn(at, area.y, &right, right.width(), bar);
+        }
+        let (who, is_human) = near(state);
+        let style =
+            if is_human { self.style(BAR_STRONG, false).add_modifier(Modifier::BOLD) } else { bar };
+        let (column, _) = buffer.set_stringn(area.x, area.y, format!(" {who} "), room, style);
+        let said = state.message.as_deref().map(clean_line).unwrap_or_default();
+        let room = room.saturating_sub(usize::from(column - area.x));
+        buffer.set_stringn(column, area.y, format!(" {said}"), room, bar);
+        None
+    }
+
+    /// A line that is being written; gives the place of its caret.
+    fn line(
+        &self,
+        buffer: &mut Buffer,
+        area: Rect,
+        what: &str,
+        (before, after): (&str, &str),
+    ) -> (u16, u16) {
+        let style = self.style(BAR_STRONG, false);
+        buffer.set_style(area, style);
+        let (column, _) = buffer.set_stringn(area.x, area.y, what, usize::from(area.width), style);
+        let room = usize::from(area.right().saturating_sub(column).saturating_sub(1));
+        // The caret is always in view: what is far before it is not.
+        let mut shown = before;
+        while shown.width() > room {
+            let mut letters = shown.chars();
+            letters.next();
+            shown = letters.as_str();
+        }
+        let (caret, _) = buffer.set_stringn(column, area.y, shown, room, style);
+        buffer.set_stringn(caret, area.y, after, room.saturating_sub(shown.width()), style);
+        (caret.min(area.right().saturating_sub(1)), area.y)
+    }
+}
+
+/// Who has the page, and what programs are about; and whether it is the person.
+fn near(state: &State) -> (String, bool) {
+    match (state.is_paused, state.around.holder, &state.around.doing) {
+        (true, _, _) => ("you keep the page · p hands it back".to_owned(), true),
+        (_, Holder::Human, _) => ("you have the page".to_owned(), true),
+        (_, Holder::Agent, Some(doing)) => (format!("a program: {doing} · p stops it"), false),
+        (_, Holder::Agent, None) => ("programs may act · p keeps the page".to_owned(), false),
+    }
+}
+
+/// How far the page is scrolled, how large it is, and where help is.
+fn far(state: &State) -> String {
+    let scrolled = state.frame.as_ref().map(|it| it.scrolled()).unwrap_or_default();
+    let place = match scrolled.y_max {
+        most if most < 1.0 => "all".to_owned(),
+        most => format!("{:.0}%", 100.0 * scrolled.y / most),
+    };
+    let help = if state.is_typing() { "Esc leaves the field" } else { "? help" };
+    format!(" {place} · {}% · {help} ", state.zoom())
+}

@@ -1,0 +1,329 @@
+//! What the terminal is about, and what becomes of what a person does at it.
+
+mod command;
+
+use std::collections::VecDeque;
+use std::mem;
+
+use crossterm::event::{
+    Event, KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind,
+};
+use waypost_browser::{
+    Direction, Focus, Frame, Holder, Reference, TabId, TabInfo, TargetKind, View,
+};
+
+use super::act::{Act, Numbered};
+use super::hint::Hint;
+use super::key::{self, Amount, Command};
+use super::layout::{Layout, tab_spans};
+use super::line::Line;
+
+/// What is typed waits so long at most, in milliseconds, for what was done before it to show.
+const HOLD_MS: u64 = 1_500;
+/// As pages are.
+const ZOOM: u16 = 100;
+
+/// What is open over the page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Mode {
+    Page,
+    Address(Line),
+    Find(Line),
+    Hints { hints: Vec<Hint>, typed: String },
+    Choose(Choice),
+    Help,
+}
+
+/// A list that is chosen from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Choice {
+    pub(crate) place: (f64, f64),
+    pub(crate) list: Reference,
+    pub(crate) options: Vec<String>,
+    pub(crate) at: usize,
+}
+
+/// What the relay says of itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Around {
+    pub(crate) tabs: Vec<TabInfo>,
+    pub(crate) current: Option<TabId>,
+    pub(crate) holder: Holder,
+    pub(crate) doing: Option<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Effect {
+    Act(Numbered),
+    /// The page is wanted in this view.
+    View(View),
+    Pause,
+    HandBack,
+    Quit,
+}
+
+/// Everything that is shown.
+#[derive(Debug)]
+pub(crate) struct State {
+    size: (u16, u16),
+    zoom: u16,
+    pub(crate) mode: Mode,
+    pub(crate) frame: Option<Box<Frame>>,
+    pub(crate) around: Around,
+    pub(crate) message: Option<String>,
+    pub(crate) is_paused: bool,
+    found: String,
+    /// The number of the last act.
+    last: u64,
+    /// What is typed waits for this act, since then.
+    held: Option<(u64, u64)>,
+    waiting: VecDeque<Event>,
+}
+
+impl State {
+    pub(crate) fn new(size: (u16, u16), around: Around) -> Self {
+        Self {
+            size,
+            zoom: ZOOM,
+            mode: Mode::Page,
+            frame: None,
+            around,
+            message: None,
+            is_paused: false,
+            found: String::new(),
+            last: 0,
+            held: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::of(self.size.1)
+    }
+
+    pub(crate) fn zoom(&self) -> u16 {
+        self.zoom
+    }
+
+    /// The part of the terminal that is the page's.
+    pub(crate) fn view(&self) -> View {
+        View::new(self.size.0, self.layout().page.1, self.zoom)
+    }
+
+    /// What is typed goes to a field of the page.
+    pub(crate) fn is_typing(&self) -> bool {
+        let focus = self.frame.as_ref().and_then(|it| it.focus());
+        self.mode == Mode::Page && matches!(focus, Some(Focus::Text | Focus::Secret))
+    }
+
+    /// An act is done; or so much time has passed that what was typed waits no longer.
+    pub(crate) fn go_on(&mut self, done: Option<(u64, Option<String>)>, now: u64) -> Vec<Effect> {
+        if let Some((number, message)) = done {
+            if message.is_some() {
+                self.message = message;
+            }
+            self.held = self.held.filter(|it| number < it.0);
+        }
+        self.held = self.held.filter(|it| now < it.1 + HOLD_MS);
+        let mut effects = Vec::new();
+        while self.held.is_none()
+            && let Some(event) = self.waiting.pop_front()
+        {
+            effects.append(&mut self.take(event, now));
+        }
+        effects
+    }
+
+    /// What becomes of an input.
+    pub(crate) fn take(&mut self, event: Event, now: u64) -> Vec<Effect> {
+        if let Event::Resize(columns, rows) = event {
+            self.size = (columns, rows);
+            return vec![Effect::View(self.view())];
+        }
+        if let Event::Key(key) = event {
+            if key.kind == KeyEventKind::Release {
+                return Vec::new();
+            }
+            if key::always(key) == Some(Command::Quit) {
+                return vec![Effect::Quit];
+            }
+        }
+        if self.held.is_some() {
+            self.waiting.push_back(event);
+            return Vec::new();
+        }
+        let effects = match event {
+            Event::Key(key) => self.key(key),
+            Event::Paste(text) => self.paste(text),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            _ => Vec::new(),
+        };
+        for effect in &effects {
+            if let Effect::Act((number, act)) = effect
+                && act.moves_focus()
+            {
+                self.held = Some((*number, now));
+            }
+        }
+        effects
+    }
+
+    fn act(&mut self, act: Act) -> Vec<Effect> {
+        self.last += 1;
+        self.message = None;
+        vec![Effect::Act((self.last, act))]
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        match mem::replace(&mut self.mode, Mode::Page) {
+            Mode::Page if self.is_typing() => self.typed(key),
+            Mode::Page => match (key::command(key), key::pressed(key)) {
+                (Some(command), _) => self.command(command),
+                (None, Some(pressed)) if key.code == KeyCode::Esc => self.act(Act::Press(pressed)),
+                (None, _) => Vec::new(),
+            },
+            Mode::Address(line) => self.written(line, key, Mode::Address, Act::Go),
+            Mode::Find(line) => {
+                let found = line.text();
+                let effects = self.written(line, key, Mode::Find, |text| Act::Find(text, false));
+                if !effects.is_empty() {
+                    self.found = found;
+                }
+                effects
+            }
+            Mode::Hints { hints, typed } => self.hinted(hints, typed, key),
+            Mode::Choose(choice) => self.chosen(choice, key),
+            Mode::Help => Vec::new(),
+        }
+    }
+
+    /// A key for the field that has the focus.
+    fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if let Some(command) = key::always(key) {
+            return self.command(command);
+        }
+        let Some(pressed) = key::pressed(key) else { return Vec::new() };
+        if key.code == KeyCode::Esc {
+            let mut effects = self.act(Act::Press(pressed));
+            effects.append(&mut self.act(Act::Unfocus));
+            return effects;
+        }
+        match (key.code, pressed.text.is_some()) {
+            (KeyCode::Char(letter), true) => self.act(Act::Type(letter.to_string())),
+            _ => self.act(Act::Press(pressed)),
+        }
+    }
+
+    fn written(
+        &mut self,
+        mut line: Line,
+        key: KeyEvent,
+        again: fn(Line) -> Mode,
+        act: fn(String) -> Act,
+    ) -> Vec<Effect> {
+        match key.code {
+            KeyCode::Esc => Vec::new(),
+            KeyCode::Enter if line.text().trim().is_empty() => Vec::new(),
+            KeyCode::Enter => self.act(act(line.text())),
+            _ => {
+                line.take(key);
+                self.mode = again(line);
+                Vec::new()
+            }
+        }
+    }
+
+    fn hinted(&mut self, hints: Vec<Hint>, mut typed: String, key: KeyEvent) -> Vec<Effect> {
+        match key.code {
+            KeyCode::Char(letter) => typed.push(letter.to_ascii_lowercase()),
+            KeyCode::Backspace => drop(typed.pop()),
+            _ => return Vec::new(),
+        }
+        if let Some(hint) = hints.iter().find(|it| it.label == typed) {
+            return self.use_at(hint.column, hint.row);
+        }
+        if hints.iter().any(|it| it.label.starts_with(&typed)) {
+            self.mode = Mode::Hints { hints, typed };
+        }
+        Vec::new()
+    }
+
+    fn chosen(&mut self, mut choice: Choice, key: KeyEvent) -> Vec<Effect> {
+        let last = choice.options.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') => choice.at = choice.at.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => choice.at = (choice.at + 1).min(last),
+            KeyCode::Home => choice.at = 0,
+            KeyCode::End => choice.at = last,
+            KeyCode::Enter => {
+                let Choice { place, list, mut options, at } = choice;
+                let choice = options.swap_remove(at);
+                return self.act(Act::Choose { place, list, choice });
+            }
+            _ => return Vec::new(),
+        }
+        self.mode = Mode::Choose(choice);
+        Vec::new()
+    }
+
+    /// Uses what is at a cell of the page.
+    fn use_at(&mut self, column: u16, row: u16) -> Vec<Effect> {
+        let Some(frame) = &self.frame else { return Vec::new() };
+        let place = frame.point(column, row);
+        let target = frame.cell(column, row).and_then(|it| it.target);
+        let target = target.and_then(|it| frame.targets().get(usize::from(it)));
+        if let Some(list) =
+            target.filter(|it| it.kind == TargetKind::Select && !it.options.is_empty())
+        {
+            let (list, options) = (list.reference, list.options.clone());
+            self.mode = Mode::Choose(Choice { place, list, options, at: 0 });
+            return Vec::new();
+        }
+        self.act(Act::Click(place.0, place.1))
+    }
+
+    fn paste(&mut self, text: String) -> Vec<Effect> {
+        if self.is_typing() {
+            return self.act(Act::Type(text));
+        }
+        if let Mode::Address(line) | Mode::Find(line) = &mut self.mode {
+            line.insert(&text);
+        }
+        Vec::new()
+    }
+
+    fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let layout = self.layout();
+        let page_row = layout.page_row(mouse.row);
+        match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                self.mode = Mode::Page;
+                if let Some(row) = page_row {
+                    self.use_at(mouse.column, row)
+                } else if layout.address == Some(mouse.row) {
+                    self.command(Command::Address { is_empty: false })
+                } else if layout.tabs == Some(mouse.row) {
+                    let spans = tab_spans(&self.around.tabs, self.size.0);
+                    let at = spans.iter().find(|it| (it.0..it.1).contains(&mouse.column));
+                    at.map(|it| self.act(Act::Tab(it.2))).unwrap_or_default()
+                } else {
+                    Vec::new()
+                }
+            }
+            MouseEventKind::ScrollDown if page_row.is_some() => {
+                self.scroll(Direction::Down, Amount::Rows)
+            }
+            MouseEventKind::ScrollUp if page_row.is_some() => {
+                self.scroll(Direction::Up, Amount::Rows)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The address of the current tab.
+    pub(crate) fn url(&self) -> Option<String> {
+        let current = self.around.current?;
+        self.around.tabs.iter().find(|it| it.tab == current).map(|it| it.url.clone())
+    }
+}

@@ -1,0 +1,313 @@
+//! The page in a real terminal, kept by tmux: keys are sent to it, and its screen is read.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_mesh::{Event, Listener, Pattern};
+
+use crate::server::{Reply, Request, Server, page};
+use crate::world::{Place, call, post};
+
+/// Everything is there long before.
+const PATIENCE: Duration = Duration::from_secs(60);
+const CANARY: &str = "kanarienvogel7";
+const WRONG: &str = "falschervogel";
+
+const FRONT: &str =
+    "<body style='margin:0'><h1>Front</h1><p><a id=more class=big href=/more>More of it</a></p>
+  <p id=told>not yet</p><button onclick=\"told.textContent = 'pressed'\">Press me</button>
+  <select style='position:fixed;top:160px;left:0;width:160px'><option>Small<option>Large</select>
+  <p style='position:absolute;top:2400px'>The needle is here</p>";
+const LOGIN: &str = "<h1>Log in</h1><form method=post action=/login>
+  <p><label>User <input name=user></label></p>
+  <p><label>Password <input name=password type=password></label></p><button>Go</button></form>";
+
+fn site(request: &Request) -> Option<Reply> {
+    let form: HashMap<String, String> =
+        url::form_urlencoded::parse(request.body.as_bytes()).into_owned().collect();
+    let has_session = request.headers.get("cookie").is_some_and(|it| it.contains("sid=geheim"));
+    match request.path.split('?').next()? {
+        "/" => page(FRONT),
+        "/more" => page("<h1>More</h1>"),
+        "/login" if request.method == "POST" => {
+            if form.get("password").is_none_or(|it| it != CANARY) {
+                return page(&format!("<p role=alert>{} is wrong</p>{LOGIN}", form["password"]));
+            }
+            let headers =
+                [("set-cookie", "sid=geheim; HttpOnly; Path=/"), ("location", "/account")];
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            Some((303, headers.to_vec(), String::new()))
+        }
+        "/login" => page(LOGIN),
+        "/account" if has_session => page("<h1>Welcome, Ada</h1><a href=/logout>Log out</a>"),
+        _ => None,
+    }
+}
+
+/// A browser in a terminal of its own. Both end with the test.
+struct Terminal {
+    /// The folder of tmux's socket: apart, because Chromium is known by the place's.
+    folder: TempDir,
+    place: Place,
+}
+
+impl Terminal {
+    /// One of so many columns and rows, in which the browser begins there.
+    fn start(url: &str, arguments: &[&str], (columns, rows): (u16, u16)) -> Self {
+        let terminal = Self { folder: tempfile::tempdir().expect("a folder"), place: Place::new() };
+        let program =
+            [env!("CARGO_BIN_EXE_browser"), url, "--listen", "127.0.0.1:0", "--no-sandbox"];
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let mut command = terminal.command(&["-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns, "-y", &rows]).args(program).args(arguments);
+        let started = command.output().expect("tmux is installed: scripts/prepare does it");
+        assert!(started.status.success(), "{started:?}");
+        terminal
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.place.command_of("tmux".as_ref(), &["-u"]);
+        command.arg("-S").arg(self.folder.path().join("tmux")).args(arguments);
+        command.env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
+        command
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let done = self.command(arguments).output().expect("tmux runs");
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Keys by their names, one after the other.
+    fn press(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    /// A text, letter by letter.
+    fn type_text(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// A click on a cell of the terminal, counted from 1, as terminals send it.
+    fn click(&self, column: usize, row: usize) {
+        for end in ["M", "m"] {
+            self.type_text(&format!("\u{1b}[<0;{column};{row}{end}"));
+        }
+    }
+
+    /// The screen once it shows what is looked for.
+    #[track_caller]
+    fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_there(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what} is not shown:\n{screen}");
+            thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    #[track_caller]
+    fn shows(&self, text: &str) -> String {
+        self.until(text, |it| it.contains(text))
+    }
+
+    /// Where programs reach it over HTTP; it says so at its beginning.
+    #[track_caller]
+    fn address(&self) -> SocketAddr {
+        let screen = self.shows("listening on http://");
+        let rest = screen.split("listening on http://").nth(1).expect("an address");
+        rest.split(' ').next().and_then(|it| it.parse().ok()).expect("an address")
+    }
+
+    /// Waits until nothing of the browser runs.
+    fn is_gone(&self) {
+        let begun = Instant::now();
+        while !self.place.chromiums().is_empty() {
+            assert!(begun.elapsed() < PATIENCE, "Chromium goes with its terminal");
+            thread::sleep(Duration::from_millis(30));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+        self.is_gone();
+    }
+}
+
+/// Where a text is on a screen: column and row, counted from 1.
+#[track_caller]
+fn place_of(screen: &str, text: &str) -> (usize, usize) {
+    let found =
+        screen.lines().enumerate().find_map(|(row, line)| Some((line.find(text)?, row, line)));
+    let (at, row, line) = found.expect(text);
+    (line[..at].chars().count() + 1, row + 1)
+}
+
+/// The next event of a kind; all that came are kept.
+fn next(listener: &Listener, kind: &str, heard: &mut Vec<Event>) -> Value {
+    loop {
+        let event = listener.next(PATIENCE).expect("it was told");
+        heard.push(event.clone());
+        if event.kind == kind {
+            return event.body;
+        }
+    }
+}
+
+#[test]
+fn a_login_is_played_by_keys_and_the_agent_goes_on_in_the_session() {
+    let server = Server::start(site);
+    let terminal = Terminal::start(&server.url("/login"), &[], (120, 30));
+    let address = terminal.address();
+    let mesh = terminal.place.peer();
+    let listener = mesh.listen(&Pattern::all()).expect("it listens");
+    let mut heard = Vec::new();
+    let mut told = String::new();
+    let read = || call(&mesh, "read", &json!({})).expect("it reads");
+    assert_eq!(read()["auth"]["state"], "login_form");
+
+    for (password, next_page) in [(WRONG, "is wrong"), (CANARY, "Welcome, Ada")] {
+        // Into the first field, and on to the second.
+        terminal.press(&["i"]);
+        terminal.shows("Esc leaves the field");
+        terminal.type_text("ada");
+        terminal.until("the name", |it| it.lines().any(|it| it.contains("User ada")));
+        terminal.press(&["Tab"]);
+        terminal.type_text(password);
+        let dots = "•".repeat(password.len());
+        let screen = terminal.shows(&format!("Password {dots}"));
+        assert!(screen.contains("you have the page"), "{screen}");
+        told.push_str(&screen);
+        told.push_str(&read().to_string());
+        let refused = post(address, "type", &json!({ "selector": "[name=user]", "text": "eve" }));
+        told.push_str(&refused.problem(409).to_string());
+        terminal.press(&["Enter"]);
+        told.push_str(&terminal.shows(next_page));
+    }
+    let change = next(&listener, "auth_changed", &mut heard);
+    assert_eq!(change["state"], "authenticated", "{change}");
+    // The page is the agent's again, and the session is both theirs.
+    told.push_str(&terminal.shows("programs may act"));
+    let summary = read();
+    assert_eq!(summary["auth"]["state"], "authenticated");
+    assert_eq!(summary["dom_summary"]["headings"], json!(["Welcome, Ada"]));
+    told.push_str(&summary.to_string());
+    let inputs = heard.iter().filter(|it| it.kind == "human_input").count();
+    assert!(inputs > 0, "{heard:?}");
+    let events: Vec<Value> = heard.into_iter().map(|it| it.body).collect();
+    told.push_str(&Value::from(events).to_string());
+    for secret in [CANARY, WRONG, "geheim"] {
+        assert!(!told.contains(secret), "{secret} was told");
+    }
+}
+
+#[test]
+fn clicks_and_keys_of_the_terminal_are_the_persons() {
+    let server = Server::start(site);
+    let terminal = Terminal::start(&server.url("/"), &[], (100, 24));
+    terminal.address();
+    let mesh = terminal.place.peer();
+    let listener = mesh.listen(&Pattern::parse("human_*").expect("a pattern")).expect("it listens");
+    let mut heard = Vec::new();
+
+    let screen = terminal.shows("Press me");
+    assert!(screen.lines().nth(1).is_some_and(|it| it.contains("127.0.0.1")), "{screen}");
+    let (column, row) = place_of(&screen, "Press me");
+    terminal.click(column + 2, row);
+    let clicked = next(&listener, "human_click", &mut heard);
+    assert_eq!(clicked["element"]["tag"], "button");
+    assert_eq!(clicked["element"]["text"], "Press me");
+    terminal.shows("pressed");
+
+    // By a hint: the link is the first that can be used.
+    terminal.press(&["f"]);
+    terminal.until("a label", |it| it.lines().any(|it| it.trim_start().starts_with("aore of it")));
+    terminal.press(&["a"]);
+    let clicked = next(&listener, "human_click", &mut heard);
+    assert_eq!(clicked["element"]["selector"], "#more");
+    assert_eq!(clicked["element"]["class"], "big");
+    terminal.until("the next page", |it| {
+        it.lines().nth(2).is_some_and(|it| it.contains("More")) || it.contains("/more")
+    });
+    terminal.press(&["H"]);
+    terminal.shows("not yet");
+
+    // A list is chosen from in the terminal.
+    let (column, row) = place_of(&terminal.shows("Small"), "Small");
+    terminal.click(column, row);
+    terminal.shows("Large");
+    terminal.press(&["Down", "Enter"]);
+    terminal.until("the choice", |it| it.contains("Large") && !it.contains("Small"));
+    assert_eq!(next(&listener, "human_input", &mut heard)["element"]["tag"], "select");
+
+    terminal.press(&["/"]);
+    terminal.type_text("needle");
+    terminal.press(&["Enter"]);
+    terminal.shows("The needle is here");
+    terminal.press(&["g"]);
+    terminal.shows("Front");
+    terminal.press(&["?"]);
+    terminal.shows("type a label to use what it stands at");
+    terminal.press(&["Escape"]);
+    terminal.until("the help is gone", |it| !it.contains("type a label"));
+
+    // The address line, which the page does not reach.
+    terminal.press(&["o"]);
+    terminal.shows("go to");
+    terminal.type_text(&server.url("/login"));
+    terminal.press(&["Enter"]);
+    terminal.shows("Password");
+}
+
+#[test]
+fn any_size_is_survived_and_the_end_of_the_terminal_is_the_end() {
+    let server = Server::start(site);
+    let mut terminal = Terminal::start(&server.url("/"), &["--no-mesh"], (100, 24));
+    let address = terminal.address();
+    assert!(!terminal.place.chromiums().is_empty());
+    for (columns, rows) in [(1, 1), (3, 2), (200, 60), (40, 10)] {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        terminal.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
+        let read = post(address, "read", &json!({}));
+        assert_eq!(read.status, 200, "{read:?}");
+    }
+    terminal.shows("Front");
+    terminal.press(&["p"]);
+    terminal.shows("you keep the page");
+    assert_eq!(post(address, "reload", &json!({})).status, 409);
+    terminal.press(&["p"]);
+    terminal.shows("programs may act");
+    terminal.tmux(&["kill-session"]);
+    terminal.is_gone();
+
+    // Quitting leaves the terminal as it was.
+    terminal = Terminal::start(&server.url("/"), &["--no-mesh"], (100, 24));
+    terminal.tmux(&["set-option", "remain-on-exit", "on"]);
+    terminal.address();
+    terminal.press(&["q"]);
+    let screen = terminal.until("the end", |it| it.contains("Pane is dead"));
+    assert!(!screen.contains("Front"), "{screen}");
+    terminal.is_gone();
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let place = Place::new();
+    let done = place.command(&["about:blank", "--no-mesh"]).output().expect("it runs");
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("no terminal") && said.contains("--headless"), "{said}");
+}
