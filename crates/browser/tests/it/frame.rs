@@ -45,6 +45,9 @@ fn pages(request: &Request) -> Option<Reply> {
         "/long" => page("<body style='margin:0'><table><tbody></table><script>
             document.querySelector('tbody').innerHTML = Array.from({ length: 60000 },
               (_, i) => `<tr><td>row ${i}<td>${i * 2}`).join('')</script>"),
+        "/stray" => page("<style>body { margin: 0 } #far { position: absolute; top: 5000px; width: 9px; height: 9px }
+            #near { position: fixed; top: 64px; left: 80px; width: 160px; height: 80px; background: navy; color: white }
+            </style>first<div id=far><div><div id=near><button>Near</button></div></div></div>"),
         "/tall" => page("<style>html, body { height: 100%; margin: 0 } div { height: 160px }</style>
             <div>a</div><div>b</div><div>c</div><div>d</div><div>e</div><div>f</div><div>g</div><div>h</div>"),
         _ => None,
@@ -221,6 +224,18 @@ async fn of_a_long_page_only_what_is_in_view_is_drawn() {
     let last = frame.row_text(19);
     assert!(last.starts_with("row 59999") && last.ends_with("119998"), "{frame}");
     assert!(frame.scrolled().y > 900_000.0 && frame.scrolled().y == frame.scrolled().y_max);
+
+    // What is fixed in the view is drawn, wherever its ancestors are: it is looked for for a moment
+    // in each frame.
+    world.relay.hand_back();
+    world.go(&server.url("/stray")).await;
+    let mut frame = look(&world, view).await;
+    while !frame.to_string().contains("Near") {
+        frame = look(&world, view).await;
+    }
+    let near = at(&frame, "Near").2;
+    assert!(near.target.is_some(), "{frame}");
+    assert_eq!(frame.cell(29, 4).expect("a cell").background, Color(0, 0, 128), "{frame}");
 
     // Content that overflows a page of one view's height goes on being drawn.
     world.relay.hand_back();

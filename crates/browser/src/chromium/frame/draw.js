@@ -11,8 +11,12 @@ const VISITS_MAX = 12_000;
 const OPERATIONS_MAX = 20_000;
 const TARGETS_MAX = 2_000;
 const DEPTH_MAX = 300;
-// Elements that are found where their ancestors are not.
-const PASSED_MAX = 12;
+// Elements that were found where their ancestors are not, and places where they are looked for.
+const strays = new Set();
+const STRAYS_MAX = 12;
+const PLACES = 96;
+const LOOKING_MS = 2;
+let place = 0;
 const UNDRAWN = new Set([
   'script', 'style', 'noscript', 'template', 'head', 'title', 'meta', 'link', 'datalist', 'source',
   'track', 'param', 'defs', 'clippath', 'mask', 'symbol', 'optgroup', 'option', 'area', 'map', 'base',
@@ -317,27 +321,36 @@ const draw = (width, height) => {
   const back = [page, document.body].filter(Boolean).map((it) => groundOf(getComputedStyle(it)))
     .find((it) => opacityOf(it) > 12) ?? pack('rgb(255, 255, 255)');
   enter(page, start);
-  // What is not where its ancestors are has been passed by; it is found by looking here and there.
-  let passed = 0;
-  for (let row = 0.5; row < 8; row += 1) {
-    for (let column = 0.5; column < 12 && passed < PASSED_MAX; column += 1) {
-      const found = deepest((column * view.right) / 12, (row * view.bottom) / 8);
-      if (!found || met.has(found)) continue;
-      let top = null;
-      for (let up = found; up && !met.has(up); up = parentOf(up) ?? rootOf(up).host ?? null) {
-        forced.add(up);
-        top = up;
-      }
-      passed += 1;
-      // The lowest that was met was left out for its place.
-      const outer = top && parentOf(top);
-      if (outer && outer !== page) forced.add(outer);
-      const layer = { z: 1, ops: [], above: [] };
-      ground.above.push(layer);
-      if (outer && outer !== page && outer !== document.body) enter(outer, { ...start, layer });
-      else if (top) enter(top, { ...start, layer });
-      met.add(found);
+  // What is not where its ancestors are has been passed by.
+  const fetchStray = (found) => {
+    if (!found || met.has(found)) return;
+    let top = null;
+    for (let up = found; up && !met.has(up); up = parentOf(up) ?? rootOf(up).host ?? null) {
+      forced.add(up);
+      top = up;
     }
+    // The lowest that was met was left out for its place.
+    const outer = top && parentOf(top);
+    const isPart = outer && outer !== page && outer !== document.body;
+    if (isPart) forced.add(outer);
+    const layer = { z: 1, ops: [], above: [] };
+    ground.above.push(layer);
+    if (top) enter(isPart ? outer : top, { ...start, layer });
+    if (strays.size < STRAYS_MAX) strays.add(found);
+    met.add(found);
+  };
+  for (const stray of strays) {
+    const box = boxOf(stray);
+    if (!isConnected(stray) || isNothing(intersect(box, view))) strays.delete(stray);
+    else fetchStray(stray);
+  }
+  // It is found by looking here and there, which takes long on long pages: then at some places now
+  // and at the others the next time.
+  const until = performance.now() + LOOKING_MS;
+  for (let left = PLACES; left > 0 && performance.now() < until; left -= 1) {
+    place = (place + 37) % PLACES;
+    const [column, row] = [place % 12, Math.floor(place / 12)];
+    fetchStray(deepest(((column + 0.5) * view.right) / 12, ((row + 0.5) * view.bottom) / 8));
   }
 
   const ops = [];
