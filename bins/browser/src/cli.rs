@@ -18,7 +18,7 @@ use crate::{address, terminal};
 #[command(
     name = "browser",
     version,
-    after_help = "Programs give commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org --headless"
+    after_help = "Programs give commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org"
 )]
 pub(crate) struct Arguments {
     /// Where to begin
