@@ -5,18 +5,22 @@ use std::io::{self, Write};
 use anyhow::Result;
 use waypost_context::{Context, Query, TaskType};
 
-use crate::Pair;
 use crate::measure::{Measures, Table};
+use crate::{Asking, Pair, checkout};
 
 pub(crate) fn measure(
     context: &Context,
-    name: &str,
+    asking: &Asking<'_>,
     pairs: &[Pair],
-    vector: &dyn Fn(&str) -> Option<Vec<f32>>,
-    verbose: bool,
+    each: bool,
     table: &mut Table,
 ) -> Result<()> {
+    let Asking { name, vector, verbose } = *asking;
     for pair in pairs {
+        if each {
+            checkout::go_to(context.root(), &format!("{}^", pair.sha))?;
+            context.scan(pair.ts, &|| false)?;
+        }
         // A commit that changed both is of neither kind.
         let (right, wrong) = match pair.kind.as_str() {
             "code" => (TaskType::Code, TaskType::Content),

@@ -23,6 +23,12 @@ pub(crate) fn checkout(bare: &Path, commit: &str, root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Brings a checked-out project to what another commit has, and its history to what leads there.
+pub(crate) fn go_to(root: &Path, commit: &str) -> Result<()> {
+    git(root, &["update-ref", "--no-deref", "HEAD", commit])?;
+    git(root, &["read-tree", "--reset", "-u", commit])
+}
+
 fn git(folder: &Path, arguments: &[&str]) -> Result<()> {
     let done = Command::new("git").current_dir(folder).args(arguments).output()?;
     if !done.status.success() {

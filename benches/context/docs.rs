@@ -2,6 +2,7 @@
 //! its file before the project is indexed.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,6 +10,7 @@ use waypost_context::{
     Chunk, Context, Discovery, Extractor, Kind, Query, Root, Rules, TaskType, read, walk,
 };
 
+use crate::Asking;
 use crate::measure::{Measures, Table};
 
 /// So many functions of each repository are asked for, of a file at most one.
@@ -22,6 +24,8 @@ pub(crate) struct Question {
     path: String,
     name: String,
     doc: String,
+    /// From where to where it is.
+    lines: (u32, u32),
 }
 
 /// Chooses functions by a hash of their names, and takes their docs out of the files.
@@ -48,7 +52,8 @@ pub(crate) fn prepare(root: &Path, now: i64) -> Result<Vec<Question>> {
     for (_, path, chunk, doc) in found {
         let file = root.join(&path);
         fs::write(&file, without_doc(&fs::read_to_string(&file)?, &chunk))?;
-        questions.push(Question { path, name: chunk.name, doc });
+        let lines = (chunk.line, chunk.end_line);
+        questions.push(Question { path, name: chunk.name, doc, lines });
     }
     Ok(questions)
 }
@@ -56,12 +61,12 @@ pub(crate) fn prepare(root: &Path, now: i64) -> Result<Vec<Question>> {
 /// Asks for each.
 pub(crate) fn measure(
     context: &Context,
-    name: &str,
+    asking: &Asking<'_>,
     questions: &[Question],
     now: i64,
-    vector: &dyn Fn(&str) -> Option<Vec<f32>>,
     table: &mut Table,
 ) -> Result<()> {
+    let Asking { name, vector, verbose } = *asking;
     for question in questions {
         let vector = vector(&question.doc);
         let query = Query::new(&question.doc).with_task(TaskType::Code);
@@ -69,7 +74,13 @@ pub(crate) fn measure(
         let place = |it: &waypost_context::Item| format!("{} {}", it.path, last(&it.title));
         let found: Vec<String> = answer.items.iter().map(place).collect();
         let wanted = format!("{} {}", question.path, last(&question.name));
-        table.add("doc to function", &["all", name], Measures::of(&found, &[wanted]));
+        let measures = Measures::of(&found, std::slice::from_ref(&wanted));
+        if verbose && measures.hit_at_10 < 1.0 {
+            let Question { doc, lines, .. } = question;
+            let first: Vec<_> = found.iter().take(10).collect();
+            writeln!(io::stderr(), "{name} {doc:?} missed {wanted}:{lines:?} got {first:?}")?;
+        }
+        table.add("doc to function", &["all", name], measures);
         let files: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
         let measures = Measures::of(&files, std::slice::from_ref(&question.path));
         table.add("doc to its file", &["all", name], measures);

@@ -1,11 +1,12 @@
 //! Prints how well a project's context is found, as Markdown.
 //!
-//! `quality-context --data DIR --repos DIR [--only NAME] [--set KEY=NUMBER]… [--docs]
+//! `quality-context --data DIR --repos DIR [--only NAME] [--set KEY=NUMBER]… [--each] [--docs]
 //! [--model] [--verbose]`, or `quality-context --speed FOLDER`
 //!
 //! `DIR/context-dev/pairs.NAME.jsonl` hold subjects of commits with the files that they changed;
 //! below the second `DIR` lie bare repositories, `OWNER+NAME/repo`. Each repository's base commit is
-//! checked out, with its history and nothing after it, indexed, and asked. `--set` changes a weight.
+//! checked out, with its history and nothing after it, indexed, and asked. `--each` asks of the project
+//! as it was right before each question's commit instead. `--set` changes a weight.
 //! `--docs` asks for functions by their doc comments instead. `--model` (a feature of this package)
 //! adds vectors of the default model, which is brought into the user's cache folder. `--speed` says what
 //! indexing and asking a project's folder costs.
@@ -37,9 +38,31 @@ pub(crate) struct Pair {
     pub(crate) query: String,
     pub(crate) files: Vec<String>,
     base: String,
+    /// The commit.
+    pub(crate) sha: String,
     pub(crate) kind: String,
     /// When it was committed, in seconds since 1970.
     pub(crate) ts: i64,
+}
+
+/// What is asked, and of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Subjects of commits, of the project as it was before all of them.
+    Base,
+    /// The same, of the project as it was right before each.
+    Each,
+    /// Doc comments.
+    Docs,
+}
+
+/// How a repository is asked.
+pub(crate) struct Asking<'a> {
+    pub(crate) name: &'a str,
+    /// What a text means, where there is a model.
+    pub(crate) vector: &'a dyn Fn(&str) -> Option<Vec<f32>>,
+    /// Whether to tell what was not found.
+    pub(crate) verbose: bool,
 }
 
 /// What was asked for.
@@ -49,7 +72,7 @@ struct Arguments {
     repos: PathBuf,
     only: Option<String>,
     weights: Weights,
-    docs: bool,
+    what: What,
     model: bool,
     verbose: bool,
     /// The folder whose indexing and asking is measured instead.
@@ -65,13 +88,16 @@ fn main() -> Result<()> {
     let mut names = repositories(&arguments.data.join("context-dev"))?;
     names.retain(|it| arguments.only.as_ref().is_none_or(|only| only == it));
     for name in &names {
-        let pairs = pairs(&arguments.data.join(format!("context-dev/pairs.{name}.jsonl")))?;
+        let mut pairs = pairs(&arguments.data.join(format!("context-dev/pairs.{name}.jsonl")))?;
+        // The project changes from one question to the next, and as little as possible.
+        pairs.sort_by_key(|it| it.ts);
         let Some(first) = pairs.first() else { continue };
         let bare = bare(&arguments.repos, name)?;
         let temporary = tempfile::tempdir()?;
         let root = temporary.path().join("project");
         checkout::checkout(&bare, &first.base, &root)?;
-        let questions = if arguments.docs { docs::prepare(&root, first.ts)? } else { Vec::new() };
+        let is_docs = arguments.what == What::Docs;
+        let questions = if is_docs { docs::prepare(&root, first.ts)? } else { Vec::new() };
         let index = temporary.path().join("index");
         let embedder = if arguments.model { model::embedder()? } else { None };
         let vector = |text: &str| {
@@ -84,11 +110,14 @@ fn main() -> Result<()> {
         let report = context.scan(first.ts, &|| false)?;
         writeln!(io::stderr(), "{name}: {report:?}")?;
         while embedder.is_some() && context.embed_pending(256)?.pending > 0 {}
-        if arguments.docs {
-            docs::measure(&context, name, &questions, first.ts, &vector, &mut table)?;
-        } else {
-            ask::measure(&context, name, &pairs, &vector, arguments.verbose, &mut table)?;
-            plain::measure(&root, name, &pairs, &mut table)?;
+        let asking = Asking { name, vector: &vector, verbose: arguments.verbose };
+        match arguments.what {
+            What::Docs => docs::measure(&context, &asking, &questions, first.ts, &mut table)?,
+            What::Each => ask::measure(&context, &asking, &pairs, true, &mut table)?,
+            What::Base => {
+                ask::measure(&context, &asking, &pairs, false, &mut table)?;
+                plain::measure(&root, name, &pairs, &mut table)?;
+            }
         }
     }
     Ok(table.print(&mut io::stdout().lock())?)
@@ -100,7 +129,7 @@ fn arguments() -> Result<Arguments> {
         repos: PathBuf::from("/work/.mirror"),
         only: None,
         weights: Weights::default(),
-        docs: false,
+        what: What::Base,
         model: false,
         verbose: false,
         speed: None,
@@ -108,7 +137,8 @@ fn arguments() -> Result<Arguments> {
     let mut given = std::env::args().skip(1);
     while let Some(name) = given.next() {
         match name.as_str() {
-            "--docs" => arguments.docs = true,
+            "--docs" => arguments.what = What::Docs,
+            "--each" => arguments.what = What::Each,
             "--model" => arguments.model = true,
             "--verbose" => arguments.verbose = true,
             _ => {
@@ -121,7 +151,7 @@ fn arguments() -> Result<Arguments> {
                     "--set" => set(&mut arguments.weights, &value)?,
                     _ => {
                         bail!(
-                            "{name} is unknown; there are --data, --repos, --only, --set, --docs, --speed"
+                            "{name} is unknown; there are --data, --repos, --only, --set, --each, --docs, --model, --verbose, --speed"
                         )
                     }
                 }
@@ -137,16 +167,21 @@ fn set(weights: &mut Weights, setting: &str) -> Result<()> {
     let number: f32 = value.parse()?;
     *match key {
         "body" => &mut weights.body,
-        "headers" => &mut weights.headers,
         "chunk" => &mut weights.chunk,
+        "inside" => &mut weights.inside,
         "path" => &mut weights.path,
         "frecency" => &mut weights.frecency,
+        "commits" => &mut weights.commits,
         "subjects" => &mut weights.subjects,
         "meaning" => &mut weights.meaning,
         "named" => &mut weights.named,
+        "defined" => &mut weights.defined,
+        "mentioned" => &mut weights.mentioned,
         "perhaps" => &mut weights.perhaps,
         "same_file" => &mut weights.same_file,
         "alike" => &mut weights.alike,
+        "k1_body" => &mut weights.bm25_body.k1,
+        "b_body" => &mut weights.bm25_body.b,
         "k1" => &mut weights.bm25.k1,
         "b" => &mut weights.bm25.b,
         _ => bail!("no weight is called {key}"),

@@ -55,6 +55,8 @@ pub struct Context {
     /// Held while vectors are made.
     model: Mutex<Option<Model>>,
     pending: AtomicU64,
+    /// Chunks that were found to lack a vector.
+    lacking: AtomicU64,
     /// Raised with every change of the index.
     version: AtomicU64,
     scanning: AtomicBool,
@@ -122,6 +124,7 @@ impl Context {
             merging: Mutex::default(),
             model: Mutex::default(),
             pending: AtomicU64::new(0),
+            lacking: AtomicU64::new(0),
             version: AtomicU64::new(0),
             scanning: AtomicBool::new(false),
             changes: AtomicU64::new(0),
@@ -190,7 +193,7 @@ impl Context {
         status.commits = past.history.as_ref().map_or(0, |it| it.commits().len() as u64);
         status.history_error.clone_from(&past.error);
         drop(past);
-        status.vectors_pending = self.vectors_pending();
+        status.vectors_pending = self.lacking.load(Ordering::Relaxed);
         status.disk_bytes = dir_bytes(&self.dir);
         status
     }

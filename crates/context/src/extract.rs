@@ -68,6 +68,9 @@ pub struct Extract {
     pub chunks: Vec<Chunk>,
     /// The whole text without secrets, for the index of files. Not to be stored or given out.
     pub body: String,
+    /// Of each chunk of code, where its whole definition is in `body`: from its signature to its
+    /// end. Empty for documents, and for what is no definition.
+    pub spans: Vec<Range<u32>>,
     /// How many secrets were replaced, by what they are.
     pub redactions: BTreeMap<&'static str, u32>,
     /// How its definitions were found.
@@ -89,6 +92,7 @@ impl Extract {
             generated: false,
             chunks,
             body,
+            spans: Vec::new(),
             redactions: BTreeMap::new(),
             parser,
         }

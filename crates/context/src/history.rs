@@ -24,13 +24,13 @@ use objects::Objects;
 use place::Place;
 use record::{File, Record};
 
-pub use head::{Head, head};
+pub use head::{Head, head, main_worktree};
 pub use status::{Change, Present, changed};
 
 /// Takes the secrets out of a text before it is kept.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Cow<'_, str>;
 
-/// Commits that count, merges aside: `0.99^600` is 0.002, so that older ones weigh nothing.
+/// Commits that count, merges aside. More were measured to add nothing.
 const COMMITS_MAX: usize = 600;
 /// Commits that are items by themselves.
 const ITEMS_MAX: usize = 500;
@@ -40,8 +40,11 @@ const SUBJECTS_MAX: usize = 60;
 const FRECENCY_FILES_MAX: usize = 30;
 /// A commit with more files is not described by its subject as far as one of them is concerned.
 const SUBJECT_FILES_MAX: usize = 20;
-/// What the share of a commit shrinks by with each newer one.
-const AGEING: f32 = 0.99;
+/// What the newest commit counts for what is worked on just now, and what is left of it with each
+/// newer one: half after 14.
+const LATELY: (f32, f32) = (0.8, 0.95);
+/// The same for what is worked on in general: half after 346.
+const OFTEN: (f32, f32) = (0.2, 0.998);
 
 /// The newest commits of a repository, as seen from a folder in it. Paths are relative to that
 /// folder, and those outside it are left out.
@@ -103,8 +106,8 @@ impl History {
         self.truncated
     }
 
-    /// How often and lately a file was changed: `Σ 0.99^age / √files` over the commits of at most
-    /// 30 files that changed it, where `age` counts the newer commits, not days (a project that
+    /// How often and lately a file was changed: `Σ (0.8·0.95^age + 0.2·0.998^age) / √files` over the
+    /// commits of at most 30 files that changed it, where `age` counts the newer commits, not days (a project that
     /// rests keeps what it was about), and `files` those of the commit. 0 if it was not changed.
     ///
     /// The word and the idea are Mozilla's, for visited pages. What it is worth here was measured

@@ -17,25 +17,26 @@ pub(crate) struct Ready {
     pub(crate) file: FileFact,
     pub(crate) chunks: Vec<ChunkFact>,
     pub(crate) body: Document,
-    pub(crate) headers: Document,
     pub(crate) path: Document,
     pub(crate) subjects: Document,
     pub(crate) chunk_words: Vec<Document>,
+    /// Of each chunk of code, what its definition has in it.
+    pub(crate) inside: Vec<Document>,
 }
 
 /// Which of the text indexes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
     Body,
-    Headers,
     Path,
     Subjects,
     Chunks,
+    Inside,
 }
 
 impl Words {
     pub(crate) const ALL: [Self; 5] =
-        [Self::Body, Self::Headers, Self::Path, Self::Subjects, Self::Chunks];
+        [Self::Body, Self::Path, Self::Subjects, Self::Chunks, Self::Inside];
 }
 
 /// Everything that queries look at.
@@ -119,19 +120,23 @@ impl Index {
 
     /// Puts a file in the place of what was at its path.
     pub(crate) fn insert(&mut self, number: u64, ready: Ready) {
-        let Ready { mut file, chunks, body, headers, path, subjects, chunk_words } = ready;
+        let Ready { mut file, chunks, body, path, subjects, chunk_words, inside } = ready;
         self.remove(&file.path.clone());
         self.next_file = self.next_file.max(number);
         let slot = self.files.assign(number);
+        let mut inside = inside.into_iter();
         for (fact, words) in chunks.into_iter().zip(chunk_words) {
             self.next_chunk += 1;
             let chunk = self.chunks.assign(self.next_chunk);
             self.words[Words::Chunks as usize].insert(chunk, &words);
+            if let Some(words) = inside.next().filter(|it| it.length() > 0) {
+                self.words[Words::Inside as usize].insert(chunk, &words);
+            }
             set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
             file.chunks.push(chunk);
         }
-        let documents = [(Words::Body, body), (Words::Headers, headers), (Words::Path, path)];
-        for (which, document) in documents.into_iter().chain([(Words::Subjects, subjects)]) {
+        let documents = [(Words::Body, body), (Words::Path, path), (Words::Subjects, subjects)];
+        for (which, document) in documents {
             self.set_words(which, slot, &document);
         }
         self.count_names(&file);
@@ -184,6 +189,7 @@ impl Index {
         let file = self.file_facts.get_mut(slot as usize)?.take()?;
         for &chunk in &file.chunks {
             self.words[Words::Chunks as usize].remove(chunk);
+            self.words[Words::Inside as usize].remove(chunk);
             if let Some(vectors) = &mut self.vectors {
                 vectors.remove(chunk);
             }
@@ -194,7 +200,7 @@ impl Index {
                 *fact = None;
             }
         }
-        for which in [Words::Body, Words::Headers, Words::Path, Words::Subjects] {
+        for which in [Words::Body, Words::Path, Words::Subjects] {
             self.words[which as usize].remove(slot);
         }
         for (keys, counts) in

@@ -76,7 +76,7 @@ pub use discover::{
 pub use error::{Error, Result};
 pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read};
 #[cfg(feature = "git")]
-pub use history::{Change, Commit, Head, History, Present, Redact, changed, head};
+pub use history::{Change, Commit, Head, History, Present, Redact, changed, head, main_worktree};
 pub use kind::{Kind, Source, TaskType, Unknown};
 pub use options::{EmbedFn, Embedder, Options};
 pub use query::{ITEMS_MAX, Query};

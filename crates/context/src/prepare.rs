@@ -1,5 +1,8 @@
 //! From what a file says to what is put in the index.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use waypost_ranking::{Analyzer, Document};
 
 use crate::index::{
@@ -53,13 +56,49 @@ pub(crate) fn prepare(
     let subjects = history.map_or_else(Document::default, |it| remember(analyzer, &mut file, it));
     let chunk_words: Vec<Document> =
         extract.chunks.iter().map(|it| analyzer.document(own_title(it), &it.content)).collect();
-    let headers = Document::union(&chunk_words);
     let chunks = extract.chunks.iter().enumerate();
     let chunks = chunks.map(|(number, it)| chunk_fact(number as u32, it)).collect();
-    let body = analyzer.document("", &words_of(extract.body, extract.parser));
+    let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
-    let ready = Ready { file, chunks, body, headers, path, subjects, chunk_words };
+    let ready = Ready { file, chunks, body, path, subjects, chunk_words, inside };
     Prepared { ready, chunks: extract.chunks }
+}
+
+/// The words of a file, and of what each of its definitions has for itself: what stands in a
+/// definition within it is of that one alone. So every word is analysed once.
+fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, Vec<Document>) {
+    let mut texts = vec![String::new(); spans.len()];
+    let mut rest = String::new();
+    // By their beginnings, the outer first.
+    let mut order: Vec<usize> = (0..spans.len()).filter(|&it| !spans[it].is_empty()).collect();
+    order.sort_by_key(|&it| (spans[it].start, Reverse(spans[it].end)));
+    let mut open: Vec<usize> = Vec::new();
+    let mut at = 0;
+    let mut take = |open: &[usize], at: &mut usize, to: u32| {
+        let to = to as usize;
+        if let Some(piece) = text.get(*at..to) {
+            let own = open.last().map_or(&mut rest, |&it| &mut texts[it]);
+            own.push_str(piece);
+            own.push('\n');
+        }
+        *at = to.max(*at);
+    };
+    for next in order {
+        while let Some(&last) = open.last().filter(|&&it| spans[it].end <= spans[next].start) {
+            take(&open, &mut at, spans[last].end);
+            open.pop();
+        }
+        take(&open, &mut at, spans[next].start);
+        open.push(next);
+    }
+    while let Some(&last) = open.last() {
+        take(&open, &mut at, spans[last].end);
+        open.pop();
+    }
+    take(&open, &mut at, text.len() as u32);
+    let inside: Vec<Document> = texts.iter().map(|it| analyzer.document("", it)).collect();
+    let rest = analyzer.document("", &rest);
+    (Document::union(inside.iter().chain([&rest])), inside)
 }
 
 /// Takes a file's history into its facts; gives the words of its subjects. They are to be put in
@@ -122,4 +161,28 @@ fn words_of(body: String, parser: Parser) -> String {
         }
     }
     String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_of_the_innermost_definition() {
+        let text = "head class { outer fn { inner one } middle fn { inner } last } tail";
+        let span = |from: &str, to: &str| {
+            let start = text.find(from).expect("it is there");
+            let end = start + text[start..].find(to).expect("it is there") + to.len();
+            start as u32..end as u32
+        };
+        // The file itself, the class, its two functions.
+        let second = span("fn { inner }", "}");
+        let spans = [0..0, span("class", "last }"), span("fn { inner one", "}"), second];
+        let analyzer = Analyzer::english();
+        let (all, inside) = inside(&analyzer, text, &spans);
+        let words = |it: &str| analyzer.document("", it).length();
+        assert_eq!(all.length(), words(text));
+        let expected = ["", "class outer middle last", "fn inner one", "fn inner"].map(words);
+        assert_eq!(inside.iter().map(Document::length).collect::<Vec<_>>(), expected);
+    }
 }

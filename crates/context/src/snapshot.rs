@@ -16,7 +16,7 @@ use crate::store::kind;
 use crate::{Error, Kind, Result, Stat};
 
 const MAGIC: &[u8] = b"waypost-context\n";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// What is kept beside the index.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -189,7 +189,7 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "context.code_bytes_max",
         bytes(KIB, 64 * MIB),
-        "512KiB",
+        "1MiB",
         "Size of a code file; larger ones are left out.",
     ),
     key(

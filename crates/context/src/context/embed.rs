@@ -35,6 +35,7 @@ impl Context {
     /// are used again; those of another stay on disk, and are never compared with them.
     pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         let mut model = self.model.lock();
+        self.lacking.store(0, Ordering::Relaxed);
         let Some(embedder) = embedder else {
             *model = None;
             self.index.write().vectors = None;
@@ -78,7 +79,11 @@ impl Context {
             }
         }
         let texts: Vec<&str> = batch.iter().map(|it| it.2.as_str()).collect();
-        let vectors = made(&model.embedder, &texts, &mut progress)?;
+        self.lacking.store((batch.len() + model.waiting.len()) as u64, Ordering::Relaxed);
+        let vectors = made(&model.embedder, &texts, &mut progress).inspect_err(|_| {
+            // They wait still.
+            model.listed_at = None;
+        })?;
         let mut new = Vec::new();
         let mut found = Vec::new();
         for ((slot, meaning, _), vector) in batch.iter().zip(vectors) {
@@ -95,13 +100,8 @@ impl Context {
         model.vectors.append(&new)?;
         progress.embedded = self.install(&found);
         progress.pending = model.waiting.len() as u64;
+        self.lacking.store(progress.pending, Ordering::Relaxed);
         Ok(progress)
-    }
-
-    /// How many chunks wait for a vector.
-    pub(super) fn vectors_pending(&self) -> u64 {
-        let model = self.model.try_lock();
-        model.map_or(0, |it| it.as_ref().map_or(0, |it| it.waiting.len() as u64))
     }
 
     pub(super) fn sync_vectors(&self) -> Result<()> {

@@ -18,8 +18,8 @@ impl Context {
     /// # Errors
     /// If the query asks for too many items, or a glob is none.
     pub fn query(&self, query: &Query, now: i64) -> Result<Answer> {
-        let ask = Ask::new(query, &self.analyzer)?;
-        let candidates = self.find(&ask, now);
+        let mut ask = Ask::new(query, &self.analyzer)?;
+        let candidates = self.find(&mut ask, now);
         let weights = &self.options.weights;
         let selection = Selection::new(candidates, weights, ask.task, query.max_items);
         let mut items = Server::new(self, now).serve(selection);
@@ -33,17 +33,19 @@ impl Context {
         })
     }
 
-    fn find(&self, ask: &Ask<'_>, now: i64) -> Vec<Candidate> {
+    fn find(&self, ask: &mut Ask<'_>, now: i64) -> Vec<Candidate> {
         let weights = &self.options.weights;
-        let wants_commits = Commits::are_wanted(ask) || ask.is_empty();
-        let commits = if wants_commits { self.commits() } else { None };
+        let commits = self.commits();
         if ask.is_empty() {
             let changed = self.past.read().changed.clone();
             let now = Now { time: now, changed: &changed, commits: commits.as_deref() };
             return lanes(&self.index.read(), ask, now);
         }
-        let mut found = candidates(&self.index.read(), ask, weights, now);
-        if let Some(commits) = commits {
+        if let Some(commits) = &commits {
+            ask.weigh(commits);
+        }
+        let mut found = candidates(&self.index.read(), ask, commits.as_deref(), weights, now);
+        if let Some(commits) = commits.filter(|_| Commits::are_wanted(ask)) {
             let most = found.iter().map(|it| it.score).fold(0.0, f32::max);
             let most = if most > 0.0 { most } else { 1.0 };
             found.extend(commits.candidates(ask, weights, most, now));
@@ -52,7 +54,7 @@ impl Context {
     }
 
     /// The words of the commits; made when they are first asked for.
-    fn commits(&self) -> Option<Arc<Commits>> {
+    pub(super) fn commits(&self) -> Option<Arc<Commits>> {
         let (history, known) = {
             let past = self.past.read();
             (past.history.clone()?, past.commits.clone())
@@ -60,7 +62,7 @@ impl Context {
         if known.is_some() {
             return known;
         }
-        let made = Arc::new(Commits::new(&self.analyzer, &history));
+        let made = Arc::new(Commits::new(&self.analyzer, Arc::clone(&history)));
         let mut past = self.past.write();
         let is_same = past.history.as_ref().is_some_and(|it| Arc::ptr_eq(it, &history));
         if is_same {

@@ -39,7 +39,7 @@ pub struct Discovery {
 /// Sizes above which a file is not read, or a walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest code file: 512 KiB. What is larger is nearly always generated.
+    /// The largest code file: 1 MiB. What is larger is nearly always generated.
     pub code_bytes_max: u64,
     /// The largest document: 2 MiB. Of a larger change log the first (newest) part is read.
     pub document_bytes_max: u64,
@@ -54,7 +54,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            code_bytes_max: 512 << 10,
+            code_bytes_max: 1 << 20,
             document_bytes_max: 2 << 20,
             files_max: 50_000,
             text_bytes_max: 200 << 20,

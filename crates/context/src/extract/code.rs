@@ -74,8 +74,12 @@ impl Reader {
         let mut starts = Lines::new(&text);
         let module = module(path, language, &text, &items);
         let mut chunks: Vec<Chunk> = module.into_iter().collect();
+        let mut spans = vec![0..0; chunks.len()];
         chunks.extend(items.iter().map(|it| chunk(path, &text, it, &mut starts)));
-        Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser)
+        spans.extend(items.iter().map(|it| it.signature.start as u32..it.end as u32));
+        let extract =
+            Extract::plain(Kind::Module, path.to_owned(), chunks, text.into_owned(), parser);
+        Extract { spans, ..extract }
     }
 }
 

@@ -38,3 +38,16 @@ pub fn head(root: &Path) -> Result<Option<Head>> {
         files,
     }))
 }
+
+/// The folder that is to the main working tree what `root` is to its own, if that is a linked one
+/// (`git worktree add`); nothing for the main working tree, or beside a bare repository.
+///
+/// # Errors
+///
+/// As [`History::read`](crate::History::read).
+pub fn main_worktree(root: &Path) -> Result<Option<PathBuf>> {
+    let Some(place) = Place::find(root)? else { return Ok(None) };
+    let is_linked = place.git_dir != place.common_dir && place.common_dir.ends_with(".git");
+    let main = place.common_dir.parent().filter(|_| is_linked);
+    Ok(main.map(|it| it.join(&place.prefix)))
+}

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{AGEING, COMMITS_MAX, FRECENCY_FILES_MAX, History, SUBJECT_FILES_MAX, SUBJECTS_MAX};
+use super::{
+    COMMITS_MAX, FRECENCY_FILES_MAX, History, LATELY, OFTEN, SUBJECT_FILES_MAX, SUBJECTS_MAX,
+};
 
 /// Paths that all commits together may name, so that no repository fills the memory; commits that
 /// are too large for frecency anyway lose theirs first.
@@ -84,20 +86,21 @@ impl History {
         truncated: bool,
     ) -> Self {
         let mut files = vec![File::default(); paths.len()];
-        let mut weight = 1.0;
+        let (mut lately, mut often) = (LATELY.0, OFTEN.0);
         for (place, record) in records.iter().enumerate() {
             let count = record.paths.len();
             for &path in &record.paths {
                 let file = &mut files[path as usize];
                 file.last_change = file.last_change.max(record.time);
                 if count <= FRECENCY_FILES_MAX {
-                    file.frecency += weight / (count as f32).sqrt();
+                    file.frecency += (lately + often) / (count as f32).sqrt();
                 }
                 if count <= SUBJECT_FILES_MAX && file.subjects.len() < SUBJECTS_MAX {
                     file.subjects.push(place as u16);
                 }
             }
-            weight *= AGEING;
+            lately *= LATELY.1;
+            often *= OFTEN.1;
         }
         Self { prefix, head, truncated, paths, files, records }
     }

@@ -3,6 +3,7 @@
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use waypost_ranking::Analyzer;
 
+use super::commits::Commits;
 use crate::index::{ChunkFact, FileFact, name_key};
 use crate::query::ITEMS_MAX;
 use crate::{Error, Kind, Query, Result, Source, TaskType, Weights};
@@ -15,7 +16,10 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 pub(crate) struct Ask<'a> {
     pub(crate) query: &'a Query,
     pub(crate) task: TaskType,
+    /// Its words, as much as each says of where something is.
     pub(crate) words: waypost_ranking::Query,
+    /// Its words as they are, for what is said in the language of requests itself.
+    pub(crate) plain: waypost_ranking::Query,
     /// Keys of the identifiers that it names.
     names: Vec<u64>,
     /// The same identifiers as words, whole.
@@ -53,7 +57,8 @@ impl<'a> Ask<'a> {
         let mut ask = Self {
             query,
             task: query.task,
-            words: analyzer.query(text),
+            words: waypost_ranking::Query::default(),
+            plain: analyzer.query(text),
             names: Vec::new(),
             identifiers: waypost_ranking::Query::default(),
             perhaps: Vec::new(),
@@ -63,6 +68,7 @@ impl<'a> Ask<'a> {
             about_documents: false,
             globs: globs(&query.paths)?,
         };
+        ask.words = ask.plain.clone();
         let mut whole = Vec::new();
         for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
             ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)), &mut whole);
@@ -71,6 +77,14 @@ impl<'a> Ask<'a> {
         let first = |it: &&str| analyzer.query(it).terms().first().map(|it| (it.term.clone(), 1.0));
         ask.identifiers = waypost_ranking::Query::new(whole.iter().filter_map(first));
         Ok(ask)
+    }
+
+    /// Has the words count less that are in many commits' subjects: `fix` and `support` say what is
+    /// to be done, not where, and are rare enough in code to look as if they did.
+    pub(crate) fn weigh(&mut self, commits: &Commits) {
+        let terms = self.plain.terms().iter();
+        let weighed = terms.map(|it| (it.term.clone(), it.weight * commits.weight(&it.term)));
+        self.words = waypost_ranking::Query::new(weighed);
     }
 
     fn read<'t>(&mut self, token: &'t str, whole: &mut Vec<&'t str>) {

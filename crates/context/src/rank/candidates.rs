@@ -8,6 +8,7 @@ use waypost_ranking::{
 };
 
 use super::ask::{Ask, Named};
+use super::commits::Commits;
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Reason, Source};
@@ -17,7 +18,11 @@ const FILES: usize = 200;
 /// So many of the best chunks.
 const CHUNKS: usize = 400;
 /// So many chunks of one file.
-const CHUNKS_OF_FILE: usize = 6;
+const CHUNKS_OF_FILE: usize = 12;
+/// A query of so many terms leaves frecency its weight; of a longer one the words count more.
+const PRIOR_TERMS: f32 = 7.0;
+/// What the words of a piece that is nothing but its words count for what would be inside.
+const ONCE: f32 = 0.75;
 const SECONDS_PER_DAY: f32 = 86_400.0;
 
 /// A chunk that may be answered.
@@ -29,6 +34,8 @@ pub(crate) struct Candidate {
     pub(crate) path: Box<str>,
     pub(crate) line: u32,
     pub(crate) score: f32,
+    /// How much of the score is its own, and not its file's.
+    pub(crate) own: f32,
     pub(crate) why: Vec<Reason>,
 }
 
@@ -45,13 +52,13 @@ impl Candidate {
     pub(super) fn of_chunk(
         index: &Index,
         slot: Slot,
-        score: f32,
+        (score, own): (f32, f32),
         why: Vec<Reason>,
     ) -> Option<Self> {
         let chunk = index.chunk(slot)?;
         let path = index.file(chunk.file)?.path.clone();
         let what = What::Chunk(chunk.file, slot);
-        Some(Self { what, kind: chunk.kind, path, line: chunk.line, score, why })
+        Some(Self { what, kind: chunk.kind, path, line: chunk.line, score, own, why })
     }
 
     /// The order of answers: the best first, then by source, path and line.
@@ -69,9 +76,9 @@ impl Candidate {
 #[derive(Debug, Clone, Copy, Default)]
 struct Signals {
     body: f32,
-    headers: f32,
     path: f32,
     subjects: f32,
+    commits: f32,
     frecency: f32,
     named: f32,
 }
@@ -86,11 +93,11 @@ struct Search<'a> {
 impl<'a> Search<'a> {
     fn new(
         parts: &'a [TextPart<'a>; 1],
-        ask: &'a Ask<'_>,
+        words: &'a waypost_ranking::Query,
         bm25: Bm25,
         count: usize,
     ) -> (Self, Vec<Hit>) {
-        let search = TextSearch::new(parts, &ask.words, bm25);
+        let search = TextSearch::new(parts, words, bm25);
         let hits = search.top(count);
         let high = hits.first().map_or(0.0, |it| it.score);
         let scores = hits.iter().map(|it| (it.slot, it.score)).collect();
@@ -119,6 +126,7 @@ fn part<'a>(
 pub(crate) fn candidates(
     index: &Index,
     ask: &Ask<'_>,
+    commits: Option<&Commits>,
     weights: &Weights,
     now: i64,
 ) -> Vec<Candidate> {
@@ -129,21 +137,29 @@ pub(crate) fn candidates(
     };
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
-    let parts = [Words::Body, Words::Headers, Words::Path, Words::Subjects].map(of_files);
-    let [(body, a), (headers, b), (path, c), (subjects, d)] =
-        parts.each_ref().map(|it| Search::new(it, ask, weights.bm25, FILES));
+    let parts = [Words::Body, Words::Path, Words::Subjects].map(of_files);
+    let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
+    let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
+    let (subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
+    let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
     let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
-    let (chunks, chunk_hits) = Search::new(&chunk_parts, ask, weights.bm25, CHUNKS);
+    let (chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
+    let inside_parts = part(&index.chunks, index.words(Words::Inside), filter);
+    let (inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
     let nearest = nearest(index, ask, filter);
     let nearest_high = nearest.iter().map(|it| it.1).fold(0.0, f32::max);
 
     // Which files, and which of their chunks.
     let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
-    for hit in a.iter().chain(&b).chain(&c).chain(&d) {
+    for hit in a.iter().chain(&b).chain(&c) {
         of_file.entry(hit.slot).or_default();
     }
-    for slot in chunk_hits.iter().map(|it| it.slot).chain(nearest.iter().map(|it| it.0)) {
+    for slot in near_commits.keys().filter(|it| all || wants_file(**it)) {
+        of_file.entry(*slot).or_default();
+    }
+    let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
+    for slot in by_words.chain(nearest.iter().map(|it| it.0)) {
         if let Some(chunk) = index.chunk(slot) {
             let known = of_file.entry(chunk.file).or_default();
             if known.len() < CHUNKS_OF_FILE && !known.contains(&slot) {
@@ -155,31 +171,49 @@ pub(crate) fn candidates(
     let files: Vec<(Slot, &FileFact)> =
         of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
     let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25);
+    // How often a file changes is known before anything is asked; each word says more than that.
+    let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
     let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
 
     let mut found = Vec::new();
     for (slot, file) in files {
         let signals = Signals {
             body: body.share(slot),
-            headers: headers.share(slot),
             path: path.share(slot),
             subjects: subjects.share(slot),
-            frecency: if frecency_high > 0.0 { file.frecency.ln_1p() / frecency_high } else { 0.0 },
+            commits: near_commits.get(&slot).copied().unwrap_or(0.0),
+            frecency: if frecency_high > 0.0 {
+                before * file.frecency.ln_1p() / frecency_high
+            } else {
+                0.0
+            },
             named: sureness(ask.names_file(&file.path), weights),
         };
         // The file has an identifier of the query, whole.
-        let inside = if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 };
+        let mentioned = if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 };
         let mut of_file = of_file.remove(&slot).unwrap_or_default();
         of_file.extend(leading(index, ask, file, &of_file));
         for slot in of_file {
             let Some(chunk) = index.chunk(slot) else { continue };
             let words = chunks.share(slot);
+            // A section has nothing inside, nor has what is said of a file: its words are looked at
+            // once, and a definition's twice.
+            let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
+            let within = if is_whole { ONCE * words } else { inside_of.share(slot) };
             let near = meaning.get(&slot).map_or(0.0, |it| it / nearest_high);
-            let named = sureness(ask.names_chunk(chunk), weights).max(inside);
-            let (sum, why) = sum(weights, &signals, words, near, named);
+            let defined = sureness(ask.names_chunk(chunk), weights);
+            let named = weights.named * signals.named
+                + weights.defined * defined
+                + weights.mentioned * mentioned;
+            let (sum, why) = sum(weights, &signals, (words, within), near, named);
             let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
-            let score = sum * ask.weight(chunk.kind, weights) * lowering;
-            found.extend(Candidate::of_chunk(index, slot, score, why));
+            let factor = ask.weight(chunk.kind, weights) * lowering;
+            let own = weights.chunk * words
+                + weights.inside * within
+                + weights.defined * defined
+                + weights.meaning * near;
+            let scores = (sum * factor, own * factor);
+            found.extend(Candidate::of_chunk(index, slot, scores, why));
         }
     }
     found
@@ -227,17 +261,16 @@ fn nearest(
 fn sum(
     weights: &Weights,
     signals: &Signals,
-    words: f32,
+    (words, within): (f32, f32),
     near: f32,
     named: f32,
 ) -> (f32, Vec<Reason>) {
-    let named = named.max(signals.named);
     let mut shares = [
-        (Reason::Named, weights.named * named),
-        (Reason::Words, weights.body * signals.body),
-        (Reason::Header, weights.headers * signals.headers + weights.chunk * words),
+        (Reason::Named, named),
+        (Reason::Words, weights.body * signals.body + weights.inside * within),
+        (Reason::Header, weights.chunk * words),
         (Reason::Path, weights.path * signals.path),
-        (Reason::Commits, weights.subjects * signals.subjects),
+        (Reason::Commits, weights.subjects * signals.subjects + weights.commits * signals.commits),
         (Reason::Active, weights.frecency * signals.frecency),
         (Reason::Meaning, weights.meaning * near),
     ];

@@ -1,34 +1,96 @@
-//! Commits as items: for those who plan, and who ask for them.
+//! What past commits say: which files a change like the one that is asked for touched, which words
+//! are common in requests; and commits as items, for those who plan, and who ask for them.
 
-use waypost_ranking::{Analyzer, Slots, TextIndex, TextPart, TextSearch};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use waypost_ranking::{Analyzer, Slot, Slots, TextIndex, TextPart, TextSearch};
 
 use super::ask::Ask;
 use super::candidates::{Candidate, What};
 use super::weights::Weights;
+use crate::index::Index;
 use crate::past::History;
 use crate::{Kind, Reason, TaskType};
 
 /// So many of them can be found.
 const COMMITS: usize = 30;
+/// So many say which files a change touches.
+const NEAREST: usize = 50;
+/// A commit with more files says of none what was done to it.
+const FILES_MAX: usize = 20;
+/// Fewer commits do not tell which words are common.
+const TELLING_MIN: usize = 50;
+/// A word counts in full up to this share of the subjects.
+const COMMON: f32 = 0.02;
 const SECONDS_PER_DAY: f32 = 86_400.0;
 
 /// The words of the newest commits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Commits {
+    history: Arc<History>,
     slots: Slots,
     words: TextIndex,
-    times: Vec<i64>,
+    /// In how many subjects a word is.
+    common: HashMap<String, u32>,
 }
 
 impl Commits {
-    pub(crate) fn new(analyzer: &Analyzer, history: &History) -> Self {
-        let mut commits = Self::default();
+    pub(crate) fn new(analyzer: &Analyzer, history: Arc<History>) -> Self {
+        let (mut slots, mut words) = (Slots::default(), TextIndex::default());
+        let mut common: HashMap<String, u32> = HashMap::new();
         for (place, commit) in history.commits().enumerate() {
-            let slot = commits.slots.assign(place as u64);
-            commits.words.insert(slot, &analyzer.document(commit.subject(), commit.body()));
-            commits.times.push(commit.time());
+            let slot = slots.assign(place as u64);
+            words.insert(slot, &analyzer.document(commit.subject(), commit.body()));
+            let mut terms = analyzer.terms(commit.subject());
+            terms.sort_unstable();
+            terms.dedup();
+            for term in terms {
+                *common.entry(term).or_default() += 1;
+            }
         }
-        commits
+        Self { history, slots, words, common }
+    }
+
+    /// What a word of a query counts, 0 to 1.
+    pub(super) fn weight(&self, term: &str) -> f32 {
+        let all = self.slots.len() as f32;
+        if self.slots.len() < TELLING_MIN {
+            return 1.0;
+        }
+        let telling = |with: f32| (1.0 + (all - with + 0.5) / (with + 0.5)).ln();
+        let with = self.common.get(term).copied().unwrap_or(0) as f32;
+        (telling(with) / telling(COMMON * all)).min(1.0)
+    }
+
+    /// The files that the commits nearest to a query touched, the best with 1. The nearer a commit
+    /// and the fewer its files, the more it says.
+    pub(super) fn files(
+        &self,
+        index: &Index,
+        ask: &Ask<'_>,
+        weights: &Weights,
+    ) -> HashMap<Slot, f32> {
+        let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
+        let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(NEAREST);
+        let high = hits.first().map_or(1.0, |it| it.score);
+        let mut files: HashMap<Slot, f32> = HashMap::new();
+        for hit in &hits {
+            let Some(commit) = self.history.commits().nth(hit.id as usize) else { continue };
+            let paths = commit.paths();
+            if paths.len() > FILES_MAX {
+                continue;
+            }
+            let share = (hit.score / high).powi(2) / (paths.len() as f32).sqrt();
+            for slot in paths.filter_map(|it| index.slot(it)) {
+                *files.entry(slot).or_default() += share;
+            }
+        }
+        let high = files.values().copied().fold(0.0, f32::max);
+        for it in files.values_mut() {
+            *it /= high;
+        }
+        files
     }
 
     /// Whether a query is to find them.
@@ -46,10 +108,11 @@ impl Commits {
         now: i64,
     ) -> Vec<Candidate> {
         let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
-        let hits = TextSearch::new(&parts, &ask.words, weights.bm25).top(COMMITS);
+        let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(COMMITS);
         let high = hits.first().map_or(1.0, |it| it.score);
         let candidate = |place: u64, share: f32| {
-            let age = (now - self.times.get(place as usize)?).max(0) as f32 / SECONDS_PER_DAY;
+            let time = self.history.commits().nth(place as usize)?.time();
+            let age = (now - time).max(0) as f32 / SECONDS_PER_DAY;
             let fresh = 0.6 + 0.4 * 0.5f32.powf(age / ask.task.half_life_days());
             let score = score_max * share * fresh * ask.task.weight(Kind::Commit);
             Some(Self::candidate(place as u32, score, vec![Reason::Words]))
@@ -59,11 +122,19 @@ impl Commits {
 
     pub(super) fn candidate(place: u32, score: f32, why: Vec<Reason>) -> Candidate {
         let what = What::Commit(place);
-        Candidate { what, kind: Kind::Commit, path: Box::default(), line: place, score, why }
+        Candidate {
+            what,
+            kind: Kind::Commit,
+            path: Box::default(),
+            line: place,
+            score,
+            own: 0.0,
+            why,
+        }
     }
 
-    /// The newest, and their number.
-    pub(super) fn newest(&self) -> impl Iterator<Item = (u32, i64)> {
-        self.times.iter().enumerate().map(|(place, time)| (place as u32, *time))
+    /// How many there are; the first is the newest.
+    pub(super) fn len(&self) -> u32 {
+        self.slots.len() as u32
     }
 }

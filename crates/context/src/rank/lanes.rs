@@ -84,7 +84,7 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
 fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<Candidate> {
     let wanted = |slot: &&Slot| index.chunk(**slot).is_some_and(|it| ask.wants_kind(it.kind));
     let slot = file.chunks.iter().find(wanted)?;
-    Candidate::of_chunk(index, *slot, 0.0, vec![why])
+    Candidate::of_chunk(index, *slot, (0.0, 0.0), vec![why])
 }
 
 /// The instructions that are nearest to the project's root.
@@ -102,7 +102,7 @@ fn instructions(
     let why = vec![Reason::Instructions];
     wanted
         .take(items_max)
-        .filter_map(|it| Candidate::of_chunk(index, *it, 0.0, why.clone()))
+        .filter_map(|it| Candidate::of_chunk(index, *it, (0.0, 0.0), why.clone()))
         .collect()
 }
 
@@ -128,7 +128,7 @@ fn entries(
                 continue;
             };
             let why = vec![Reason::Recent];
-            let candidate = Candidate::of_chunk(index, *slot, 0.0, why);
+            let candidate = Candidate::of_chunk(index, *slot, (0.0, 0.0), why);
             entries.extend(candidate.map(|it| (date(file, chunk), it)));
         }
     }
@@ -142,10 +142,9 @@ fn entries(
     entries.truncate(recent.clamp(ENTRIES, 2 * ENTRIES));
     let mut entries: Vec<Candidate> = entries.into_iter().map(|it| it.1).collect();
     if let Some(commits) = now.commits.filter(|_| ask.wants_kind(Kind::Commit)) {
-        let newest = commits.newest().take(ENTRIES);
-        let newest = newest.map(|it| Commits::candidate(it.0, 0.0, vec![Reason::Recent]));
         // By turns: a change log must not keep the commits out, nor the reverse.
-        let mut newest = newest.collect::<Vec<_>>().into_iter();
+        let newest = 0..commits.len().min(ENTRIES as u32);
+        let mut newest = newest.map(|it| Commits::candidate(it, 0.0, vec![Reason::Recent]));
         let mut mixed = Vec::new();
         for entry in entries {
             mixed.push(entry);

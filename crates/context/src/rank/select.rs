@@ -99,7 +99,10 @@ impl<'a> Selection<'a> {
             What::Commit(_) => 0,
         };
         let unlike = if entry.alike >= SAME { 0.5 } else { 1.0 - self.weights.alike * entry.alike };
-        entry.candidate.score * self.weights.same_file.powi(before as i32) * unlike
+        // What speaks for a file has been said with its first item; what speaks for the piece has not.
+        let Candidate { score, own, .. } = entry.candidate;
+        let of_file = (score - own) * self.weights.same_file.powi(before as i32);
+        (of_file + own) * unlike
     }
 
     /// What is to be done next.
@@ -268,6 +271,7 @@ mod tests {
             path,
             line: chunk,
             score,
+            own: 0.0,
             why: Vec::new(),
         }
     }
@@ -303,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_three_items_at_most_and_its_second_waits() {
+    fn a_file_has_four_items_at_most_and_its_second_waits() {
         let mut candidates: Vec<Candidate> =
             (0..5).map(|it| candidate(1, it, Kind::Function, 1.0)).collect();
         candidates.push(candidate(2, 9, Kind::Function, 0.9));
         let files = chosen(candidates, TaskType::General, 10, &own);
-        assert_eq!(files, [1, 2, 1, 1]);
+        assert_eq!(files, [1, 2, 1, 1, 1]);
     }
 
     #[test]

@@ -9,28 +9,37 @@ use crate::{Kind, Source, TaskType};
 pub struct Weights {
     /// The words of the whole file.
     pub body: f32,
-    /// The words of its headers together.
-    pub headers: f32,
     /// The words of the one chunk.
     pub chunk: f32,
+    /// The words of the one definition, its body included.
+    pub inside: f32,
     /// The words of the path.
     pub path: f32,
     /// How often and how lately the file was changed.
     pub frecency: f32,
     /// The words of the subjects of its commits.
     pub subjects: f32,
+    /// The commits whose messages are nearest to the query.
+    pub commits: f32,
     /// The nearness of the chunk's vector.
     pub meaning: f32,
-    /// What an exact name or path in the query adds.
+    /// What the name or the path of the file in the query adds.
     pub named: f32,
-    /// How much of that a plain word adds that is the name of a file.
+    /// What the name of the definition in the query adds.
+    pub defined: f32,
+    /// What it adds that an identifier of the query is somewhere in the file.
+    pub mentioned: f32,
+    /// How much of that a plain word adds that is the name of a file or definition.
     pub perhaps: f32,
     /// What a document is multiplied with where no task is named and the query does not speak of
     /// documentation, and code where it does.
     pub other: f32,
-    /// The parameters of BM25.
+    /// The parameters of BM25 for whole files, in which words are repeated most.
+    pub bm25_body: Bm25,
+    /// The parameters of BM25 for all else.
     pub bm25: Bm25,
-    /// What the second and each further item of a file is multiplied with, once more each.
+    /// What the file's part of the score is multiplied with for its second and each further item,
+    /// once more each.
     pub same_file: f32,
     /// How much an item loses at most for being like one before it.
     pub alike: f32,
@@ -42,19 +51,23 @@ impl Default for Weights {
     fn default() -> Self {
         Self {
             body: 1.0,
-            headers: 0.5,
-            chunk: 0.8,
+            chunk: 0.5,
+            inside: 0.9,
             path: 0.5,
             frecency: 0.6,
-            subjects: 0.8,
+            subjects: 0.4,
+            commits: 0.4,
             meaning: 0.6,
-            named: 1.0,
-            perhaps: 0.3,
+            named: 1.5,
+            defined: 0.8,
+            mentioned: 0.4,
+            perhaps: 0.2,
             other: 0.85,
+            bm25_body: Bm25 { k1: 1.2, ..Bm25::default() },
             bm25: Bm25::default(),
-            same_file: 0.7,
+            same_file: 0.85,
             alike: 0.25,
-            per_file_max: 3,
+            per_file_max: 4,
         }
     }
 }

@@ -5,12 +5,17 @@ use std::cell::Cell;
 use std::fmt::Write;
 use std::fs;
 
-use waypost_context::{Error, History, Redact, head};
+use waypost_context::{Error, History, Redact, head, main_worktree};
 
 use crate::repository::{BEGIN, Repository, git, read, shown, subjects};
 
 fn close(one: f32, other: f32) -> bool {
     (one - other).abs() < 1e-5
+}
+
+/// What a commit counts that so many newer ones follow.
+fn share(age: i32) -> f32 {
+    0.8 * 0.95_f32.powi(age) + 0.2 * 0.998_f32.powi(age)
 }
 
 #[test]
@@ -34,8 +39,8 @@ fn frecency_subjects_and_times_follow_from_the_commits() {
         ]
     );
     let (half, third) = (0.5_f32.sqrt(), (1.0_f32 / 3.0).sqrt());
-    assert!(close(history.frecency("a"), half + 0.99 + 0.99 * 0.99 * third));
-    assert!(close(history.frecency("d"), 0.99 * 0.99 * third));
+    assert!(close(history.frecency("a"), half + share(1) + share(2) * third));
+    assert!(close(history.frecency("d"), share(2) * third));
     assert_eq!(history.frecency("e"), 0.0);
     assert_eq!(history.frecent().map(|it| it.0).collect::<Vec<_>>(), ["a", "b/c", "d"]);
     assert_eq!(history.subjects("b/c").collect::<Vec<_>>(), ["third", "first"]);
@@ -60,7 +65,7 @@ fn large_commits_count_for_the_time_alone() {
     repository.commit("31", &files);
     let history = repository.history();
     assert_eq!(history.subjects("f00").collect::<Vec<_>>(), ["20"]);
-    let expected = 0.99 / 30_f32.sqrt() + 0.9801 / 21_f32.sqrt() + 0.970_299 / 20_f32.sqrt();
+    let expected = share(1) / 30_f32.sqrt() + share(2) / 21_f32.sqrt() + share(3) / 20_f32.sqrt();
     assert!(close(history.frecency("f00"), expected));
     assert_eq!(history.frecency("f30"), 0.0);
     assert_eq!(history.last_change("f30"), Some(BEGIN + 180));
@@ -114,7 +119,7 @@ fn of_a_folder_below_the_top_only_what_is_in_it_counts() {
             ("both".to_owned(), vec!["a".to_owned(), "deep/b".to_owned()]),
         ]
     );
-    assert!(close(history.frecency("deep/b"), 1.0 + 0.99 / 2_f32.sqrt()));
+    assert!(close(history.frecency("deep/b"), 1.0 + share(1) / 2_f32.sqrt()));
     fs::create_dir(repository.top.join("new")).unwrap();
     assert_eq!(read(&repository.top.join("new")).unwrap().commits().len(), 0);
 }
@@ -234,6 +239,8 @@ fn linked_worktrees_bare_repositories_and_submodules_are_read() {
     assert_eq!(found.branch.as_deref(), Some("other"));
     assert!(found.files.contains(&repository.top.join(".git/worktrees/linked/HEAD")));
     assert!(found.files.contains(&repository.top.join(".git/refs/heads/other")));
+    assert_eq!(main_worktree(&linked).unwrap(), Some(repository.top.clone()));
+    assert_eq!(main_worktree(&repository.top).unwrap(), None);
 
     let bare = repository.beside("bare.git");
     repository.git(&["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
@@ -241,6 +248,7 @@ fn linked_worktrees_bare_repositories_and_submodules_are_read() {
     let of_bare = repository.beside("of-bare");
     git(&bare, &["worktree", "add", "--quiet", of_bare.to_str().unwrap(), "main"]);
     assert_eq!(subjects(&read(&of_bare).unwrap()), ["second", "first"]);
+    assert_eq!(main_worktree(&of_bare).unwrap(), None);
 
     let mut outer = Repository::new();
     outer.git(&["submodule", "--quiet", "add", repository.top.to_str().unwrap(), "sub"]);
@@ -266,7 +274,7 @@ fn shallow_and_partial_clones_tell_what_they_have() {
     assert_eq!(subjects(&history), ["commit 4", "commit 3", "commit 2"]);
     // The oldest one would seem to make every file, if its missing parent were taken for none.
     assert_eq!(history.commits().last().unwrap().paths().len(), 0);
-    assert!(close(history.frecency("a"), 1.99));
+    assert!(close(history.frecency("a"), 1.0 + share(1)));
 
     let treeless = repository.beside("treeless");
     let path = treeless.to_str().unwrap();
@@ -312,6 +320,6 @@ fn no_more_than_600_commits_are_read_and_500_shown() {
     assert_eq!(history.commits().len(), 500);
     assert_eq!(history.subjects("b").count(), 60);
     assert_eq!(history.frecency("a"), 0.0);
-    let sum: f32 = (0..600).map(|it| 0.99_f32.powi(it)).sum();
+    let sum: f32 = (0..600).map(share).sum();
     assert!((history.frecency("b") - sum).abs() < 1e-2);
 }

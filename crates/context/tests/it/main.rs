@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[cfg(feature = "git")]
+mod asked;
+#[cfg(feature = "git")]
 mod changed;
 #[cfg(feature = "git")]
 mod history;

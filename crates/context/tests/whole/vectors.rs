@@ -1,7 +1,7 @@
 //! Vectors of a model: made in the background, used again, never mixed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 
 use waypost_context::{Embedder, Options, Query};
 
@@ -116,4 +116,40 @@ fn no_more_vectors_than_allowed() {
     assert_eq!(world.context().embed_pending(100).unwrap().pending, 0);
     assert_eq!(world.context().status().vectors, 2);
     assert_eq!(meaning(&world), ["docs/apple.md", "docs/plum.md"], "documents come first");
+}
+
+#[test]
+fn what_waits_is_told_while_the_model_works() {
+    let world = world(&Arc::default());
+    let ((begun, begins), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
+    let goes_on = parking_lot::Mutex::new(goes_on);
+    let embed = move |texts: &[&str]| {
+        begun.send(()).map_err(|it| it.to_string())?;
+        goes_on.lock().recv().map_err(|it| it.to_string())?;
+        Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
+    };
+    let slow = Embedder { fingerprint: "slow".to_owned(), dimensions: 2, embed: Arc::new(embed) };
+    let context = world.context();
+    context.set_embedder(Some(slow)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| context.embed_pending(2).unwrap());
+        begins.recv().unwrap();
+        assert_eq!(context.status().vectors_pending, 3);
+        go_on.send(()).unwrap();
+    });
+    assert_eq!(context.status().vectors_pending, 1);
+}
+
+#[test]
+fn texts_wait_on_while_the_model_fails() {
+    let world = world(&Arc::default());
+    let embed = |_: &[&str]| Err("it is out of order".to_owned());
+    let broken =
+        Embedder { fingerprint: "broken".to_owned(), dimensions: 2, embed: Arc::new(embed) };
+    world.context().set_embedder(Some(broken)).unwrap();
+    for _ in 0..2 {
+        let error = world.context().embed_pending(3).unwrap_err();
+        assert!(error.to_string().contains("it is out of order"), "{error}");
+        assert_eq!(world.context().status().vectors_pending, 3);
+    }
 }
