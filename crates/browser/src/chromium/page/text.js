@@ -1,6 +1,16 @@
 // The text that a reader sees, and what of it was left out because none would.
 
-const numbersIn = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
+// Pages have few colours and many places for them.
+const colours = new Map();
+const numbersIn = (color) => {
+  let numbers = colours.get(color);
+  if (!numbers) {
+    if (colours.size >= 1000) colours.clear();
+    numbers = (color.match(/[\d.]+/g) ?? []).map(Number);
+    colours.set(color, numbers);
+  }
+  return numbers;
+};
 const isSeeThrough = (color) => color === 'transparent' || numbersIn(color)[3] === 0;
 
 // A walk over what is drawn. It stops at any of its limits and says so; `pause` lets the page run.
@@ -79,24 +89,25 @@ const readText = async (roots, limits, pause) => {
     }
   };
 
-  const walk = async (node, style, reason) => {
+  // They yield where they can rest: to wait at each element would take longer than to look at it.
+  function* walk(node, style, reason) {
     for (let child = node.firstChild; child; child = child.nextSibling) {
       visited += 1;
-      if (visited % 256 === 0) await pause();
+      if (visited % 256 === 0) yield;
       if (length + line.length >= limits.characters) truncated ??= 'characters';
       if (visited >= limits.nodes) truncated ??= 'nodes';
-      if (performance.now() >= limits.until) truncated ??= 'time';
+      if (visited % 64 === 0 && performance.now() >= limits.until) truncated ??= 'time';
       if (truncated) return;
       if (child.nodeType === Node.TEXT_NODE) {
         if (reason === null) add(child.data.slice(0, limits.characters), style);
         else if (squeeze(child.data)) left[reason] = (left[reason] ?? 0) + 1;
       } else if (isElement(child)) {
-        await enter(child, style);
+        yield* enter(child);
       }
     }
-  };
+  }
   let depth = 0;
-  const enter = async (element, outer) => {
+  function* enter(element) {
     const tag = tagOf(element);
     if (tag === 'br') return newLine();
     if (LEFT_OUT.has(tag) || depth >= limits.depth) return undefined;
@@ -124,21 +135,23 @@ const readText = async (roots, limits, pause) => {
     }
     depth += 1;
     const shadow = shadowOf(element);
-    if (shadow) await walk(shadow, style, reason);
+    if (shadow) yield* walk(shadow, style, reason);
     else if (tag === 'slot' && element.assignedNodes().length > 0) {
       for (const node of element.assignedNodes()) {
-        if (isElement(node)) await enter(node, style);
+        if (isElement(node)) yield* enter(node);
         else if (node.nodeType === Node.TEXT_NODE) add(node.data, style);
       }
-    } else await walk(element, style, reason);
+    } else yield* walk(element, style, reason);
     depth -= 1;
     if (!isInline && !isCell) newLine();
     else if (style.display === 'inline-block' && line) line += ' ';
     return undefined;
-  };
+  }
 
   for (const root of roots) {
-    if (isElement(root)) await enter(root, getComputedStyle(root));
+    if (isElement(root)) {
+      for (const rest of enter(root)) await pause(rest);
+    }
     newLine();
   }
   return { text: lines.join('\n').slice(0, limits.characters), left, truncated, visited };
