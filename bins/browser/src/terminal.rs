@@ -23,10 +23,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use crossterm::event::{self, Event};
+use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
-use waypost_browser::{Frame, Relay, View, clean_line};
+use tokio::sync::{broadcast, watch};
+use waypost_browser::{AuthState, Frame, Relay, View, clean_line};
 
 use self::act::Numbered;
 use self::color::Depth;
@@ -80,6 +82,7 @@ pub(crate) fn run(
         runtime.spawn(pull(Arc::clone(relay), view.clone(), tell.clone())),
         runtime.spawn(act::work(Arc::clone(relay), queue, view, tell.clone())),
         runtime.spawn(hear(news, stop, tell.clone())),
+        runtime.spawn(overhear(relay.events(), tell.clone())),
     ];
     let is_over = Arc::new(AtomicBool::new(false));
     let keys = listen(tell, Arc::clone(&is_over)).context("no thread for the keyboard")?;
@@ -211,6 +214,44 @@ async fn hear(
     tokio::select! {
         () = passing => {}
         _ = stop.wait_for(|it| *it) => tell.send(Happening::End).unwrap_or_default(),
+    }
+}
+
+/// Passes on what the page did that a person would see in a window.
+async fn overhear(
+    mut events: broadcast::Receiver<waypost_browser::Event>,
+    tell: Sender<Happening>,
+) {
+    loop {
+        let line = match events.recv().await {
+            Ok(event) => remark(&event),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return,
+        };
+        let told = line.map_or(Ok(()), |it| tell.send(Happening::News(it)));
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+/// What a person is told of an event; nothing of what is seen anyway.
+fn remark(event: &waypost_browser::Event) -> Option<String> {
+    use waypost_browser::Event::{AuthChanged, Dialog, Download};
+    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+    match event {
+        Dialog { dialog } => {
+            let answer = if dialog["accepted"] == true { "yes" } else { "no" };
+            Some(format!("the page says: {} (answered with {answer})", text(dialog, "message")))
+        }
+        Download { download } => {
+            Some(format!("a download of {} was refused", text(download, "name")))
+        }
+        AuthChanged { change } => Some(match change.state {
+            AuthState::Authenticated => "you seem to be logged in".to_owned(),
+            _ => "you seem to be logged out".to_owned(),
+        }),
+        _ => None,
     }
 }
 

@@ -108,7 +108,8 @@ pub(crate) async fn work(
                 tell.send(Happening::Frame(Box::new(frame))).unwrap_or_default();
             }
         }
-        let message = done.unwrap_or_else(|problem| Some(clean_line(&problem.detail)));
+        let told = |problem: Problem| relay.engine().mask(&clean_line(&problem.detail));
+        let message = done.unwrap_or_else(|problem| Some(told(problem)));
         tell.send(Happening::Done(number, message)).unwrap_or_default();
     }
 }

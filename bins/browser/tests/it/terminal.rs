@@ -21,6 +21,7 @@ const WRONG: &str = "falschervogel";
 const FRONT: &str =
     "<body style='margin:0'><h1>Front</h1><p><a id=more class=big href=/more>More of it</a></p>
   <p id=told>not yet</p><button onclick=\"told.textContent = 'pressed'\">Press me</button>
+  <button onclick=\"alert('Be careful')\">Alarm</button>
   <select style='position:fixed;top:160px;left:0;width:160px'><option>Small<option>Large</select>
   <p style='position:absolute;top:2400px'>The needle is here</p>";
 const LOGIN: &str = "<h1>Log in</h1><form method=post action=/login>
@@ -232,6 +233,12 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     assert_eq!(clicked["element"]["text"], "Press me");
     terminal.shows("pressed");
 
+    // A dialog is answered at once, and told.
+    let (column, row) = place_of(&terminal.screen(), "Alarm");
+    terminal.click(column, row);
+    terminal.shows("the page says: Be careful");
+    assert_eq!(next(&listener, "human_click", &mut heard)["element"]["text"], "Alarm");
+
     // By a hint: the link is the first that can be used.
     terminal.press(&["f"]);
     terminal.until("a label", |it| it.lines().any(|it| it.trim_start().starts_with("aore of it")));
@@ -298,8 +305,17 @@ fn any_size_is_survived_and_the_end_of_the_terminal_is_the_end() {
     terminal.tmux(&["set-option", "remain-on-exit", "on"]);
     terminal.address();
     terminal.press(&["q"]);
-    let screen = terminal.until("the end", |it| it.contains("Pane is dead"));
-    assert!(!screen.contains("Front"), "{screen}");
+    let begun = Instant::now();
+    let left = loop {
+        let format = "#{pane_dead} #{alternate_on} #{mouse_any_flag}";
+        let state = terminal.tmux(&["list-panes", "-F", format]);
+        if state.starts_with('1') {
+            break state;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it ends: {}", terminal.screen());
+        thread::sleep(Duration::from_millis(30));
+    };
+    assert_eq!(left.trim(), "1 0 0", "neither the other screen nor the mouse is kept");
     terminal.is_gone();
 }
 
