@@ -77,6 +77,8 @@ async fn the_summary_has_the_shape(world: &World, server: &Server) {
     }
     assert_eq!(summary["truncated"], json!({}));
     assert!(summary["tokens"].as_u64().is_some_and(|it| it < 2_000), "{}", summary["tokens"]);
+    let controls = world.ask("read", json!({ "mode": "interactive" })).await;
+    assert_eq!(controls["truncated"], json!({}), "text that nobody asked for is not left out");
     let made = &dom["forms"][1]["id"];
     world.ask("reload", json!({})).await;
     assert_eq!(&world.read().await["dom_summary"]["forms"][1]["id"], made, "a made-up id stays");

@@ -234,7 +234,8 @@ const readNow = async (options) => {
   const messages = await list(all(MESSAGES), 20, describeMessage, pause);
   const invalid = await list(all('[aria-invalid]:not([aria-invalid=false])'), 20, invalidOf, pause);
   const textRoots = seen.roots.slice(0, 1).map((it) => (it === document ? document.body : it));
-  const text = await readText(textRoots.filter(Boolean), limits, pause);
+  const wanted = options.characters > 0 ? textRoots.filter(Boolean) : [];
+  const text = await readText(wanted, limits, pause);
   const frames = queryAll(seen.roots, 'iframe,frame').filter(isVisible).slice(0, 64);
   return {
     title: document.title.slice(0, 500),
