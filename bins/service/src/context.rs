@@ -157,6 +157,9 @@ fn options(
     let mut exclude = settings.exclude.clone();
     // What the service writes is not what it reads, wherever in the project it is.
     let data_dir = dir.parent().and_then(|it| it.strip_prefix(root).ok());
+    // A linked working tree uses the vectors that the main one made of the same texts.
+    let main = waypost_context::main_worktree(root).ok().flatten();
+    let vectors_beside = main.zip(dir.strip_prefix(root).ok()).map(|(main, dir)| main.join(dir));
     exclude.extend(data_dir.filter(|it| !it.as_os_str().is_empty()).map(pattern));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(waypost_context::Options {
@@ -174,6 +177,7 @@ fn options(
             },
         },
         vectors_max: settings.vectors_max,
+        vectors_beside,
         git: settings.git,
         threads: cores.min(THREADS_MAX),
         ..waypost_context::Options::default()
