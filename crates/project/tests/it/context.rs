@@ -9,7 +9,7 @@ fn everything_about_context_has_a_default() {
     assert_eq!(settings, ContextSettings { git_ignore_file, ..ContextSettings::default() });
     assert!(settings.enabled && settings.git && !settings.allow_home && !settings.is_home);
     assert_eq!((settings.files_max, settings.vectors_max), (50_000, 30_000));
-    assert_eq!((settings.code_bytes_max, settings.document_bytes_max), (512 << 10, 2 << 20));
+    assert_eq!((settings.code_bytes_max, settings.document_bytes_max), (1 << 20, 2 << 20));
     assert_eq!(settings.text_bytes_max, 200 << 20);
     assert_eq!(settings.watch, WatchMode::Native);
 }
