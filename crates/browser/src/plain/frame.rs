@@ -128,6 +128,16 @@ impl Plain {
                 if span.style.thing.is_some() && span.style.thing == focused {
                     let end = if span.style.is_faint { 0 } else { cells_of(&span.text) };
                     caret = Some(((span.column + end) as f64 * width, (row + 0.5) * height));
+                    if focused.is_some_and(|it| !sheet.things[it].kind.is_field()) {
+                        let (left, right) = (span.column, span.column + span.cells);
+                        let sides = (
+                            left as f64 * width,
+                            row * height,
+                            right as f64 * width,
+                            (row + 1.0) * height,
+                        );
+                        painter.paint(&Op::selected(sides), &pane);
+                    }
                 }
             }
             if let Some((_, column, cells)) = look.found.filter(|it| it.0 == at) {

@@ -98,10 +98,13 @@ async fn text_stands_where_the_layout_puts_it() {
     assert_eq!(frame.row_text(12), "hidden", "{frame}");
 
     let link = at(&frame, "link").2;
-    assert!(link.underline);
+    assert!(link.underline && !link.inverse);
     let target = &frame.targets()[usize::from(link.target.expect("a target"))];
     assert_eq!(target.kind, TargetKind::Link);
     assert_eq!(at(&frame, "and").2.target, None);
+    world.relay.human_press("Tab".parse().expect("a key")).await.expect("pressed");
+    let focused = look(&world, view).await;
+    assert!(at(&focused, "link").2.inverse && !at(&focused, "and").2.inverse, "the focus is seen");
     // A click on its first letter is a click on it.
     let (x, y) = frame.point(4, 2);
     assert!((32.0..64.0).contains(&x) && (32.0..48.0).contains(&y), "{x} {y}");

@@ -369,6 +369,12 @@ const draw = (width, height) => {
     }
   }
   const focus = focusKind();
+  // What has the focus without a caret is shown as what is selected.
+  const active = focus.kind === 'control' ? deepActive() : null;
+  for (const box of active ? Array.from(boxesOf(active)).slice(0, 20) : []) {
+    const part = intersect(box, view);
+    if (!isNothing(part)) ops.push({ s: sides(part) });
+  }
   if (focus.kind === 'text' && !caret && selection?.rangeCount > 0) {
     const box = selection.getRangeAt(0).getClientRects()[0];
     if (box) caret = [box.left, (box.top + box.bottom) / 2];
