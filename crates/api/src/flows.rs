@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::events::EventData;
-use crate::{PublishRequest, Scalar, Time, wire};
+use crate::{PublishRequest, Time, wire};
 
 /// Answer of `GET /api/flows`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -454,7 +454,7 @@ pub struct FlowTestRequest {
     pub kind: String,
     /// What there would be to say about it.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Scalar>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, crate::Scalar>))]
     pub data: EventData,
 }
 

@@ -1,6 +1,8 @@
 //! The end of it: nothing stays.
 
 use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -15,6 +17,11 @@ fn ends_without_a_trace(place: &Place, browser: &mut Browser, signal: &str) {
     assert_eq!(said, "", "{signal}");
     let left: Vec<_> = fs::read_dir(place.temporary()).expect("a folder").flatten().collect();
     assert!(left.is_empty(), "{signal}: {left:?}");
+    // What was killed with the group may take a moment to be gone.
+    let until = Instant::now() + Duration::from_secs(5);
+    while !place.chromiums().is_empty() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(10));
+    }
     assert_eq!(place.chromiums(), Vec::<i32>::new(), "{signal}");
 }
 
