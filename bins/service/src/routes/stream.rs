@@ -156,11 +156,11 @@ impl Listener {
         loop {
             let (tail, read) = self.read_on().await?;
             match read {
-                Ok((frames, caught_up)) => {
+                Ok(frames) => {
                     self.tail = tail;
                     self.gather(&frames).await?;
                     self.flush().await?;
-                    if caught_up {
+                    if frames.is_empty() {
                         return Ok(());
                     }
                 }
@@ -184,13 +184,16 @@ impl Listener {
 
     /// Reads what the log has after the cursor: the tail behind it, and what it is for the client,
     /// nothing if there is nothing after it.
-    async fn read_on(&self) -> Result<(Tail, waypost_events::Result<(Vec<u8>, bool)>), End> {
+    async fn read_on(&self) -> Result<(Tail, waypost_events::Result<Vec<u8>>), End> {
         let turn = Arc::clone(&self.readers).acquire_owned().await.map_err(|_| End::Failed)?;
         let mut tail = self.tail.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let read = tail.next_batch(READ_AT_ONCE).map(|it| {
-                let caught_up = it.events.is_empty();
-                (it.events.into_iter().flat_map(frame).collect(), caught_up)
+                let mut frames = Vec::new();
+                for event in it.events {
+                    frames.extend_from_slice(&frame(event));
+                }
+                frames
             });
             drop(turn);
             (tail, read)
