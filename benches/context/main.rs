@@ -165,10 +165,15 @@ fn arguments() -> Result<Arguments> {
 fn set(weights: &mut Weights, setting: &str) -> Result<()> {
     let (key, value) = setting.split_once('=').context("--set KEY=NUMBER")?;
     let number: f32 = value.parse()?;
+    if key == "per_file_max" {
+        weights.per_file_max = number as usize;
+        return Ok(());
+    }
     *match key {
         "body" => &mut weights.body,
         "chunk" => &mut weights.chunk,
         "inside" => &mut weights.inside,
+        "name" => &mut weights.name,
         "path" => &mut weights.path,
         "frecency" => &mut weights.frecency,
         "commits" => &mut weights.commits,

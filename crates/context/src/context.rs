@@ -28,7 +28,7 @@ use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status
 pub type Cancel<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// What is made of the same bytes changes with this number.
-const EXTRACTION: u32 = 1;
+const EXTRACTION: u32 = 2;
 
 /// A project's journals, documents and code headers.
 ///

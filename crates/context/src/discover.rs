@@ -19,6 +19,7 @@
 mod classify;
 mod ignores;
 mod language;
+mod prior;
 mod root;
 mod rules;
 mod secret;
@@ -71,6 +72,7 @@ pub struct Class {
 
 /// What makes a file less likely to be wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub struct Prior {
     /// A test, fixture, example or benchmark.
     pub test: bool,
@@ -79,6 +81,8 @@ pub struct Prior {
     /// Its name says that a program wrote it, such as `api.pb.go`. What its content says is in
     /// [`Extract::generated`](crate::Extract::generated).
     pub generated: bool,
+    /// Settings of tools rather than code: builds, checks, packages.
+    pub settings: bool,
 }
 
 /// Why a file is not there.

@@ -1,6 +1,7 @@
 //! What a path says of a file.
 
-use super::{Class, Language, Prior, Skip, secret};
+use super::prior::{is_packages, prior};
+use super::{Class, Language, Skip, secret};
 use crate::Kind;
 
 /// Extensions of documents.
@@ -77,7 +78,9 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
     if extension == "mdc" && !parents.contains(".cursor") {
         return Err(Skip::Ignored);
     }
+    let packages = is_packages(parents, name, stem).then_some(Kind::Note);
     let kind = named
+        .or(packages)
         .or_else(|| by_folder(parents, stem, extension))
         .or_else(|| is_dated(stem).then_some(Kind::Daily))
         .unwrap_or_else(|| if is_guide(parents, name) { Kind::Guide } else { Kind::Note });
@@ -127,7 +130,7 @@ fn by_name(stem: &str, extension: &str) -> Option<Kind> {
 }
 
 /// Whether a stem is a word, its plural, or begins with it as a word of its own.
-fn begins(stem: &str, word: &str) -> bool {
+pub(super) fn begins(stem: &str, word: &str) -> bool {
     stem.strip_prefix(word).is_some_and(|rest| {
         let rest = rest.strip_prefix('s').unwrap_or(rest);
         !rest.starts_with(char::is_alphabetic)
@@ -191,83 +194,9 @@ fn is_interface(stem: &str) -> bool {
     begins(stem, "openapi") || begins(stem, "swagger")
 }
 
-fn prior(parents: &str, name: &str, stem: &str, path: &str) -> Prior {
-    let any = |words: &[&str]| parents.split('/').any(|part| words.contains(&part));
-    let test =
-        any(&[
-            "test",
-            "tests",
-            "testing",
-            "testdata",
-            "test_data",
-            "test-data",
-            "__tests__",
-            "__mocks__",
-            "mocks",
-            "fixture",
-            "fixtures",
-            "__fixtures__",
-            "e2e",
-            "example",
-            "examples",
-            "sample",
-            "samples",
-            "demo",
-            "demos",
-            "bench",
-            "benches",
-            "benchmark",
-            "benchmarks",
-            "snapshots",
-        ]) || parents.split('/').any(|part| part.ends_with("-tests") || part.ends_with("_tests"))
-            || is_test(name, stem, path);
-    let archived = any(&[
-        "archive",
-        "archives",
-        "archived",
-        ".archive",
-        "deprecated",
-        "old",
-        "obsolete",
-        "attic",
-        "legacy",
-    ]);
-    let generated = any(&["generated", "__generated__"])
-        || [
-            ".pb.go",
-            "_pb2.py",
-            "_pb2.pyi",
-            "_pb2_grpc.py",
-            ".g.dart",
-            ".freezed.dart",
-            ".gen.go",
-            ".designer.cs",
-        ]
-        .iter()
-        .any(|it| name.ends_with(it))
-        || stem.ends_with(".generated")
-        || stem.ends_with("_generated")
-        || name.starts_with("zz_generated");
-    Prior { test, archived, generated }
-}
-
 /// What follows the last dot of a stem, such as `spec` in `login.spec`.
-fn last_part(stem: &str) -> &str {
+pub(super) fn last_part(stem: &str) -> &str {
     stem.rsplit_once('.').map_or("", |(_, it)| it)
-}
-
-/// Whether the name of a code file is that of a test. `path` is in its own case: `LogTest` is one,
-/// `latest` is not.
-fn is_test(name: &str, stem: &str, path: &str) -> bool {
-    let code = Language::of(name).is_some();
-    let cased = path.rsplit_once('.').map_or(path, |(it, _)| it);
-    code && (stem.ends_with("_test")
-        || stem.ends_with("_tests")
-        || stem.starts_with("test_")
-        || ["test", "spec"].contains(&last_part(stem))
-        || stem.ends_with("_spec")
-        || ["conftest", "tests", "test"].contains(&stem)
-        || ["Test", "Tests", "Spec"].iter().any(|it| cased.ends_with(it)))
 }
 
 #[cfg(test)]
@@ -365,6 +294,18 @@ mod tests {
         assert!(!prior("docs/test-plan.md").test);
         assert!(prior("docs/archive/x.md").archived);
         assert!(prior("api/a.pb.go").generated);
+    }
+
+    #[test]
+    fn settings_of_tools_are_marked() {
+        for path in ["Cargo.toml", ".github/workflows/ci.yml", "build.gradle", "Makefile"] {
+            assert!(classify(path, None).is_ok_and(|it| it.prior.settings), "{path}");
+        }
+        let packages = classify("requirements/dev.txt", None).expect("it is read");
+        assert!(packages.prior.settings && packages.kind == Kind::Note);
+        for path in ["src/config.rs", "requirements/login.md", "docs/settings.md"] {
+            assert!(classify(path, None).is_ok_and(|it| !it.prior.settings), "{path}");
+        }
     }
 
     #[test]

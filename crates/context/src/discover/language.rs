@@ -153,6 +153,14 @@ impl Language {
         self.row().name
     }
 
+    /// Whether it says how tools are to run, rather than what a program does.
+    pub(super) fn is_settings(self) -> bool {
+        matches!(
+            self,
+            Self::CMake | Self::Docker | Self::Json | Self::Make | Self::Toml | Self::Yaml
+        )
+    }
+
     pub(crate) fn row(self) -> &'static Row {
         &ROWS[self as usize]
     }

@@ -48,8 +48,8 @@ impl Flags {
     }
 
     pub(crate) fn to_bits(self) -> u64 {
-        let Prior { test, archived, generated } = self.prior;
-        [test, archived, generated, self.by_lines]
+        let Prior { test, archived, generated, settings } = self.prior;
+        [test, archived, generated, settings, self.by_lines]
             .into_iter()
             .rev()
             .fold(0, |bits, it| bits << 1 | u64::from(it))
@@ -57,8 +57,8 @@ impl Flags {
 
     pub(crate) fn from_bits(bits: u64) -> Self {
         let is = |at: u32| bits >> at & 1 == 1;
-        let prior = Prior { test: is(0), archived: is(1), generated: is(2) };
-        Self { prior, by_lines: is(3) }
+        let prior = Prior { test: is(0), archived: is(1), generated: is(2), settings: is(3) };
+        Self { prior, by_lines: is(4) }
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn flags_are_read_back() {
-        for bits in 0..16 {
+        for bits in 0..32 {
             assert_eq!(Flags::from_bits(bits).to_bits(), bits);
         }
     }

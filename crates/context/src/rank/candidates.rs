@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use waypost_ranking::{
-    Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, VectorPart, VectorSearch,
+    Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, TitleMatch, VectorPart, VectorSearch,
 };
 
 use super::ask::{Ask, Named};
@@ -17,8 +17,11 @@ use crate::{Kind, Reason, Source};
 const FILES: usize = 200;
 /// So many of the best chunks.
 const CHUNKS: usize = 400;
-/// So many chunks of one file.
-const CHUNKS_OF_FILE: usize = 12;
+/// So many chunks of one file that are among them.
+const CHUNKS_OF_FILE: usize = 32;
+/// Of so many of the best files every piece is looked at, unless it has more than so many.
+const WHOLE_FILES: usize = 10;
+const PIECES: usize = 128;
 /// A query of so many terms leaves frecency its weight; of a longer one the words count more.
 const PRIOR_TERMS: f32 = 7.0;
 /// What the words of a piece that is nothing but its words count for what would be inside.
@@ -72,7 +75,7 @@ impl Candidate {
     }
 }
 
-/// What each signal gives a file or a chunk, 0 to 1.
+/// What each signal gives a file, 0 to 1.
 #[derive(Debug, Clone, Copy, Default)]
 struct Signals {
     body: f32,
@@ -81,6 +84,39 @@ struct Signals {
     commits: f32,
     frecency: f32,
     named: f32,
+    mentioned: f32,
+}
+
+impl Signals {
+    fn sum(&self, weights: &Weights) -> f32 {
+        weights.body * self.body
+            + weights.path * self.path
+            + weights.subjects * self.subjects
+            + weights.commits * self.commits
+            + weights.frecency * self.frecency
+            + weights.named * self.named
+            + weights.mentioned * self.mentioned
+    }
+}
+
+/// What each signal gives a chunk, 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+struct Own {
+    words: f32,
+    within: f32,
+    name: f32,
+    near: f32,
+    defined: f32,
+}
+
+impl Own {
+    fn sum(&self, weights: &Weights) -> f32 {
+        weights.chunk * self.words
+            + weights.inside * self.within
+            + weights.name * self.name
+            + weights.meaning * self.near
+            + weights.defined * self.defined
+    }
 }
 
 /// A query's words in one of the indexes.
@@ -148,7 +184,6 @@ pub(crate) fn candidates(
     let inside_parts = part(&index.chunks, index.words(Words::Inside), filter);
     let (inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
     let nearest = nearest(index, ask, filter);
-    let nearest_high = nearest.iter().map(|it| it.1).fold(0.0, f32::max);
 
     // Which files, and which of their chunks.
     let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
@@ -159,14 +194,7 @@ pub(crate) fn candidates(
         of_file.entry(*slot).or_default();
     }
     let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
-    for slot in by_words.chain(nearest.iter().map(|it| it.0)) {
-        if let Some(chunk) = index.chunk(slot) {
-            let known = of_file.entry(chunk.file).or_default();
-            if known.len() < CHUNKS_OF_FILE && !known.contains(&slot) {
-                known.push(slot);
-            }
-        }
-    }
+    put(index, &mut of_file, by_words.chain(nearest.iter().map(|it| it.0)));
     let meaning: HashMap<Slot, f32> = nearest.into_iter().collect();
     let files: Vec<(Slot, &FileFact)> =
         of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
@@ -175,48 +203,86 @@ pub(crate) fn candidates(
     let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
     let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
 
-    let mut found = Vec::new();
-    for (slot, file) in files {
-        let signals = Signals {
-            body: body.share(slot),
-            path: path.share(slot),
-            subjects: subjects.share(slot),
-            commits: near_commits.get(&slot).copied().unwrap_or(0.0),
-            frecency: if frecency_high > 0.0 {
-                before * file.frecency.ln_1p() / frecency_high
-            } else {
-                0.0
-            },
-            named: sureness(ask.names_file(&file.path), weights),
-        };
+    let of_file_signals = |(slot, file): (Slot, &'_ FileFact)| Signals {
+        body: body.share(slot),
+        path: path.share(slot),
+        subjects: subjects.share(slot),
+        commits: near_commits.get(&slot).copied().unwrap_or(0.0),
+        frecency: if frecency_high > 0.0 {
+            before * file.frecency.ln_1p() / frecency_high
+        } else {
+            0.0
+        },
+        named: sureness(ask.names_file(&file.path), weights),
         // The file has an identifier of the query, whole.
-        let mentioned = if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 };
-        let mut of_file = of_file.remove(&slot).unwrap_or_default();
-        of_file.extend(leading(index, ask, file, &of_file));
+        mentioned: if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 },
+    };
+    let mut files: Vec<(Slot, &FileFact, Signals)> =
+        files.into_iter().map(|it| (it.0, it.1, of_file_signals(it))).collect();
+    files.sort_unstable_by(|a, b| {
+        b.2.sum(weights).total_cmp(&a.2.sum(weights)).then_with(|| a.1.path.cmp(&b.1.path))
+    });
+    let mut pieces = Vec::new();
+    for (place, (slot, file, signals)) in files.iter().enumerate() {
+        let mut of_file = of_file.remove(slot).unwrap_or_default();
+        if place < WHOLE_FILES && file.chunks.len() <= PIECES {
+            // A piece may be what is asked for without being among the best of all files.
+            let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
+            of_file = file.chunks.iter().filter(wanted).copied().collect();
+        } else {
+            of_file.extend(leading(index, ask, file, &of_file));
+        }
         for slot in of_file {
             let Some(chunk) = index.chunk(slot) else { continue };
             let words = chunks.share(slot);
             // A section has nothing inside, nor has what is said of a file: its words are looked at
             // once, and a definition's twice.
             let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
-            let within = if is_whole { ONCE * words } else { inside_of.share(slot) };
-            let near = meaning.get(&slot).map_or(0.0, |it| it / nearest_high);
-            let defined = sureness(ask.names_chunk(chunk), weights);
-            let named = weights.named * signals.named
-                + weights.defined * defined
-                + weights.mentioned * mentioned;
-            let (sum, why) = sum(weights, &signals, (words, within), near, named);
-            let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
-            let factor = ask.weight(chunk.kind, weights) * lowering;
-            let own = weights.chunk * words
-                + weights.inside * within
-                + weights.defined * defined
-                + weights.meaning * near;
-            let scores = (sum * factor, own * factor);
-            found.extend(Candidate::of_chunk(index, slot, scores, why));
+            // What these do is in their names; a value's says what it is about.
+            let does = matches!(chunk.kind, Kind::Function | Kind::Macro | Kind::Type);
+            let own = Own {
+                words,
+                within: if is_whole { ONCE * words } else { inside_of.share(slot) },
+                name: if does { called(chunks.by_words.title_match(0, slot)) } else { 0.0 },
+                near: meaning.get(&slot).copied().unwrap_or(0.0),
+                defined: sureness(ask.names_chunk(chunk), weights),
+            };
+            pieces.push((*file, chunk, slot, *signals, own));
         }
     }
-    found
+    let name_high = pieces.iter().map(|it| it.4.name).fold(0.0, f32::max);
+    let candidate = |(file, chunk, slot, signals, own): Piece<'_>| {
+        let name = if name_high > 0.0 { own.name / name_high } else { 0.0 };
+        let own = Own { name, ..own };
+        let why = why(weights, &signals, &own);
+        let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
+        let factor = ask.weight(chunk.kind, weights) * lowering;
+        let own = own.sum(weights);
+        let scores = ((signals.sum(weights) + own) * factor, own * factor);
+        Candidate::of_chunk(index, slot, scores, why)
+    };
+    pieces.into_iter().filter_map(candidate).collect()
+}
+
+/// Puts chunks to their files, the best first.
+fn put(index: &Index, of_file: &mut HashMap<Slot, Vec<Slot>>, chunks: impl Iterator<Item = Slot>) {
+    for slot in chunks {
+        if let Some(chunk) = index.chunk(slot) {
+            let known = of_file.entry(chunk.file).or_default();
+            if known.len() < CHUNKS_OF_FILE && !known.contains(&slot) {
+                known.push(slot);
+            }
+        }
+    }
+}
+
+/// A chunk that may be answered, with what its file's signals and its own are.
+type Piece<'a> = (&'a FileFact, &'a ChunkFact, Slot, Signals, Own);
+
+/// How much a definition's name is what the query says: the mean of the share of the name that is
+/// in the query and of the share of the query that is in the name.
+fn called(title: TitleMatch) -> f32 {
+    (title.of_title * title.of_query).sqrt()
 }
 
 /// How surely something is named, 0 to 1.
@@ -241,7 +307,7 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     leading
 }
 
-/// The chunks whose vectors are nearest to the query's, with their nearness.
+/// The chunks whose vectors are nearest to the query's, with their nearness, 0 to 1.
 fn nearest(
     index: &Index,
     ask: &Ask<'_>,
@@ -254,30 +320,31 @@ fn nearest(
     // A query whose vector is of another model is answered by words alone.
     let Ok(search) = VectorSearch::new(&parts, query) else { return Vec::new() };
     let hits = search.top(CHUNKS).hits;
-    hits.into_iter().map(|it| (it.slot, it.score.max(0.0))).collect()
+    let high = hits.first().map_or(0.0, |it| it.score);
+    // Any two texts are somewhat near: what tells them apart is beyond what all of these have.
+    let low = hits.get(CHUNKS - 1).map_or(0.0, |it| it.score.clamp(0.0, high));
+    let share = |score: f32| if high > low { (score - low).max(0.0) / (high - low) } else { 0.0 };
+    hits.iter().map(|it| (it.slot, share(it.score))).collect()
 }
 
-/// The weighted sum of the signals, and what spoke for it, the strongest first.
-fn sum(
-    weights: &Weights,
-    signals: &Signals,
-    (words, within): (f32, f32),
-    near: f32,
-    named: f32,
-) -> (f32, Vec<Reason>) {
+/// What spoke for a piece, the strongest first.
+fn why(weights: &Weights, file: &Signals, own: &Own) -> Vec<Reason> {
+    let named = weights.named * file.named
+        + weights.defined * own.defined
+        + weights.mentioned * file.mentioned;
+    let commits = weights.subjects * file.subjects + weights.commits * file.commits;
     let mut shares = [
         (Reason::Named, named),
-        (Reason::Words, weights.body * signals.body + weights.inside * within),
-        (Reason::Header, weights.chunk * words),
-        (Reason::Path, weights.path * signals.path),
-        (Reason::Commits, weights.subjects * signals.subjects + weights.commits * signals.commits),
-        (Reason::Active, weights.frecency * signals.frecency),
-        (Reason::Meaning, weights.meaning * near),
+        (Reason::Words, weights.body * file.body + weights.inside * own.within),
+        (Reason::Header, weights.chunk * own.words + weights.name * own.name),
+        (Reason::Path, weights.path * file.path),
+        (Reason::Commits, commits),
+        (Reason::Active, weights.frecency * file.frecency),
+        (Reason::Meaning, weights.meaning * own.near),
     ];
     let sum: f32 = shares.iter().map(|it| it.1).sum();
     shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let why = shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect();
-    (sum, why)
+    shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect()
 }
 
 /// What a score is multiplied with for where the item is, how old, and whether it holds.
@@ -297,7 +364,7 @@ pub(super) fn lowering(
     if prior.generated {
         lowering *= 0.3;
     }
-    if prior.archived && !named {
+    if (prior.archived || prior.settings) && !named {
         lowering *= 0.5;
     }
     if !named {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use waypost_ranking::Slot;
 
 use super::ask::Ask;
-use super::candidates::{Candidate, date, lowering};
+use super::candidates::{Candidate, What, date, lowering};
 use super::commits::Commits;
 use crate::index::{FileFact, Holds, Index};
 use crate::{Kind, Reason, Source, TaskType};
@@ -33,6 +33,8 @@ pub(crate) struct Now<'a> {
 struct Lane {
     items: Vec<Candidate>,
     each_round: usize,
+    /// Whether its items stand for files, so that a file that is there already is passed over.
+    of_files: bool,
 }
 
 /// What is answered to an empty query, in order: a few of each lane by turns.
@@ -47,23 +49,34 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
         TaskType::Strategy => strategy,
         TaskType::General => general,
     };
-    let lane = |items, each_round| Lane { items, each_round };
+    let pieces = |items, each_round| Lane { items, each_round, of_files: false };
+    let files = |items, each_round| Lane { items, each_round, of_files: true };
+    // Where a task is named, it says how much of what is worked on is to be code.
+    let (code, documents): (Vec<_>, Vec<_>) = active(index, ask, &wanted, now.time)
+        .into_iter()
+        .partition(|it| ask.task == TaskType::General || it.kind.source() == Source::Code);
     let mut lanes = [
-        lane(instructions(index, ask, &wanted, (items / 10).max(1)), 1),
-        lane(uncommitted(index, ask, now.changed), each(4, 2, 3, 2, 4)),
-        lane(entries(index, ask, &wanted, now), each(1, 1, 2, 4, 1)),
-        lane(active(index, ask, &wanted, now.time), each(8, 4, 4, 3, 8)),
-        lane(central(index, ask, &wanted), each(1, 4, 4, 3, 1)),
+        pieces(instructions(index, ask, &wanted, (items / 10).max(1)), 1),
+        files(uncommitted(index, ask, now.changed), each(4, 2, 3, 2, 4)),
+        pieces(entries(index, ask, &wanted, now), each(1, 1, 2, 4, 1)),
+        files(code, each(10, 2, 1, 1, 12)),
+        files(documents, each(1, 6, 6, 3, 0)),
+        files(central(index, ask, &wanted), each(1, 2, 3, 3, 1)),
     ];
     let mut taken = HashSet::new();
-    let mut order = Vec::new();
+    let mut taken_files = HashSet::new();
+    let mut order: Vec<Candidate> = Vec::new();
     while order.len() < 2 * items {
         let before = order.len();
         for lane in &mut lanes {
             let mut left = lane.each_round;
             while left > 0 && !lane.items.is_empty() {
                 let candidate = lane.items.remove(0);
-                if taken.insert(candidate.what) {
+                let is_new = match candidate.what {
+                    What::Chunk(file, _) => taken_files.insert(file) || !lane.of_files,
+                    What::Commit(_) => true,
+                };
+                if is_new && taken.insert(candidate.what) {
                     order.push(candidate);
                     left -= 1;
                 }

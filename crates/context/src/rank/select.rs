@@ -307,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_four_items_at_most_and_its_second_waits() {
+    fn a_file_has_six_items_at_most_and_its_second_waits() {
         let mut candidates: Vec<Candidate> =
-            (0..5).map(|it| candidate(1, it, Kind::Function, 1.0)).collect();
+            (0..7).map(|it| candidate(1, it, Kind::Function, 1.0)).collect();
         candidates.push(candidate(2, 9, Kind::Function, 0.9));
         let files = chosen(candidates, TaskType::General, 10, &own);
-        assert_eq!(files, [1, 2, 1, 1, 1]);
+        assert_eq!(files, [1, 2, 1, 1, 1, 1, 1]);
     }
 
     #[test]

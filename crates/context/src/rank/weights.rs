@@ -13,6 +13,8 @@ pub struct Weights {
     pub chunk: f32,
     /// The words of the one definition, its body included.
     pub inside: f32,
+    /// How much the name of the definition is what the query says.
+    pub name: f32,
     /// The words of the path.
     pub path: f32,
     /// How often and how lately the file was changed.
@@ -53,10 +55,11 @@ impl Default for Weights {
             body: 1.0,
             chunk: 0.5,
             inside: 0.9,
+            name: 0.4,
             path: 0.5,
             frecency: 0.6,
-            subjects: 0.4,
-            commits: 0.4,
+            subjects: 0.5,
+            commits: 0.6,
             meaning: 0.6,
             named: 1.5,
             defined: 0.8,
@@ -67,7 +70,7 @@ impl Default for Weights {
             bm25: Bm25::default(),
             same_file: 0.85,
             alike: 0.25,
-            per_file_max: 4,
+            per_file_max: 6,
         }
     }
 }

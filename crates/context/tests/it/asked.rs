@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use waypost_context::{Context, Options, Query};
+use waypost_context::{Context, Kind, Options, Query, TaskType};
 
 use crate::repository::{BEGIN, Repository};
 
@@ -50,4 +50,63 @@ fn a_word_of_many_subjects_says_little_of_where() {
     repository.write("docs/labels.md", "# Paper\n\nThe label is printed.\n");
     repository.write("docs/stock.md", "# Stock\n\nA label is on each shelf.\n");
     assert_ne!(first(&repository, "fix the label"), "docs/mending.md");
+}
+
+/// What is answered to a query of nothing, each path as often as it is there.
+fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<String> {
+    let now = BEGIN + 10_000;
+    let context =
+        Context::open(&repository.top, &repository.beside("data"), Options::default()).unwrap();
+    context.scan(now, &|| false).unwrap();
+    let query = Query::new("").with_task(task).with_max_items(max_items);
+    let items = context.query(&query, now).unwrap().items;
+    let files = items.into_iter().filter(|it| it.kind != Kind::Commit);
+    files.map(|it| it.path).collect()
+}
+
+/// A project of 30 sources, a guide and settings that change with each of them.
+fn busy() -> Repository {
+    let mut repository = Repository::new();
+    for number in 0..30 {
+        let source = format!("src/part{number}.rs");
+        let guide = format!("docs/part{number}.md");
+        repository.write("Cargo.toml", &format!("[package]\nversion = \"0.0.{number}\"\n"));
+        repository.write(&source, &format!("/// Part {number}.\npub fn part{number}() {{}}\n"));
+        repository.write(&guide, &format!("# Part {number}\n\nWhat part {number} is for.\n"));
+        repository.commit(&format!("Add part {number}"), &[]);
+    }
+    repository
+}
+
+#[test]
+fn without_a_query_most_items_are_files_that_are_worked_on_each_once() {
+    let paths = paths(&busy(), TaskType::General, 30);
+    let mut once = paths.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), paths.len(), "{paths:?}");
+    let newest = (20..30).flat_map(|it| [format!("src/part{it}.rs"), format!("docs/part{it}.md")]);
+    let missing: Vec<String> = newest.filter(|it| !paths.contains(it)).collect();
+    assert!(missing.is_empty(), "{missing:?} in {paths:?}");
+}
+
+#[test]
+fn without_a_query_the_task_says_how_much_of_it_is_code() {
+    let repository = busy();
+    let code = |task| {
+        let paths = paths(&repository, task, 20);
+        (paths.iter().filter(|it| it.starts_with("src/")).count(), paths.len())
+    };
+    let (sources, all) = code(TaskType::Code);
+    assert!(sources * 3 > all * 2, "{sources} of {all}");
+    let (sources, all) = code(TaskType::Spec);
+    assert!(sources * 2 < all, "{sources} of {all}");
+}
+
+#[test]
+fn settings_of_tools_come_after_what_they_are_changed_with() {
+    let repository = busy();
+    let query = "version of part 7";
+    assert_ne!(first(&repository, query), "Cargo.toml");
+    assert_eq!(first(&repository, "version in Cargo.toml"), "Cargo.toml");
 }

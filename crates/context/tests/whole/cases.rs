@@ -152,6 +152,25 @@ fn an_item_says_what_it_is_and_where() {
 }
 
 #[test]
+fn a_function_is_found_by_the_words_of_its_name() {
+    let world = World::new();
+    let function = |name: &str, calls: &str| {
+        format!("fn {name}(table: &mut Table) {{\n    {calls}(table);\n}}\n\n")
+    };
+    // Others speak more of it than the one that does it.
+    let text = function("shrink_quickly", "resize_hash_table")
+        + &function("grow_table", "resize_hash_table")
+        + &function("on_table_full", "resize_hash_table")
+        + &function("resize_hash_table", "swap");
+    world.write("src/table.rs", &text);
+    world.scan();
+    let items = world.items("Resizes the hash table to what is asked for", Code);
+    let functions: Vec<&str> =
+        items.iter().filter(|it| it.kind == Kind::Function).map(|it| it.title.as_str()).collect();
+    assert_eq!(functions.first(), Some(&"src/table.rs::resize_hash_table"), "{functions:?}");
+}
+
+#[test]
 fn secrets_are_in_no_answer_and_are_counted() {
     let world = shop();
     for text in ["AKIAIOSFODNN7EXAMPLE", "aws access key", "swordfish", "mail password vault"] {
