@@ -76,6 +76,21 @@ fn every_invariant_names_a_test_that_exists() {
     assert!(invariants > 0, "docs/architecture.md has no invariants");
 }
 
+#[test]
+fn what_is_tried_against_the_browser_names_tests_that_exist() {
+    let browser = read(Path::new("docs/browser.md"));
+    let sources: String = tracked(".rs").iter().map(|it| read(it)).collect();
+    let table = browser.split("## Hostile pages").nth(1).and_then(|it| it.split("\n## ").next());
+    let rows: Vec<&str> =
+        table.unwrap_or_default().lines().filter(|it| it.contains("| `")).collect();
+    for row in &rows {
+        for test in row.split('`').skip(1).step_by(2) {
+            assert!(sources.contains(&format!("fn {test}(")), "no test {test}: {row}");
+        }
+    }
+    assert!(rows.len() >= 16, "{} rows", rows.len());
+}
+
 /// Which registry or mirror serves packages is the reader's setting; only the lock file names one.
 #[test]
 fn no_file_names_a_package_registry() {

@@ -9,7 +9,9 @@ use anyhow::Context;
 use clap::Parser;
 use waypost_browser::Allow;
 use waypost_mesh::Pairing;
-use waypost_project::{BrowserEngine, Flag, MeshSettings, Project, Settings, Sources};
+use waypost_project::{
+    BrowserEngine, BrowserPictures, Flag, MeshSettings, Project, Settings, Sources,
+};
 
 use crate::{address, terminal};
 
@@ -38,6 +40,9 @@ pub(crate) struct Arguments {
     /// Keep cookies and storage under this name; by default nothing is kept
     #[arg(long, value_name = "NAME", value_parser = profile)]
     profile: Option<String>,
+    /// How pictures are shown: `auto`, `off`, `blocks`, `kitty`, `sixel` or `iterm`; by default as well as the terminal says that it can
+    #[arg(long, value_name = "WAY")]
+    pictures: Option<String>,
     /// Stay away from the mesh
     #[arg(long)]
     no_mesh: bool,
@@ -63,6 +68,7 @@ pub(crate) struct Options {
     pub(crate) own_ports: Vec<u16>,
     /// `None` if it stays away from the mesh.
     pub(crate) mesh: Option<MeshSettings>,
+    pub(crate) pictures: BrowserPictures,
     pub(crate) screenshots: bool,
 }
 
@@ -119,6 +125,7 @@ impl Arguments {
             allow: allow.collect::<Result<_, _>>().context("browser.allow")?,
             own_ports: own_ports(&settings)?,
             mesh,
+            pictures: settings.browser.pictures,
             screenshots: settings.browser.screenshots,
         })
     }
@@ -128,6 +135,7 @@ impl Arguments {
         [
             ("browser.listen", "--listen", self.listen.clone()),
             ("browser.engine", "--engine", self.engine.clone()),
+            ("browser.pictures", "--pictures", self.pictures.clone()),
             ("browser.allow", "--allow", allow),
         ]
         .into_iter()

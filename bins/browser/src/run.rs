@@ -102,7 +102,7 @@ impl Parts<'_> {
             runtime.block_on(headless::show(shown, stop));
             Ok(())
         } else {
-            terminal::run(runtime, &relay, shown, stop)
+            terminal::run(runtime, &relay, options.pictures, shown, stop)
         };
         stopper.send_replace(true);
         beginning.abort();

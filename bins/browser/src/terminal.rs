@@ -4,7 +4,9 @@
 //! that neither waits for the other.
 
 mod act;
+mod album;
 mod color;
+mod graphics;
 mod hint;
 mod key;
 mod layout;
@@ -28,15 +30,20 @@ use tokio::runtime::Runtime;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, watch};
-use waypost_browser::{AuthState, Frame, Relay, View, clean_line};
+use waypost_browser::{AuthState, Frame, Pixels, Relay, View, clean_line};
+use waypost_project::BrowserPictures;
 
 use self::act::Numbered;
+use self::album::Wanted;
 use self::color::Depth;
+use self::graphics::Way;
 use self::screen::Screen;
 use self::state::{Around, Effect, State};
 
 /// Between two frames, so that there are twenty a second at most.
 const REST: Duration = Duration::from_millis(50);
+/// Between two looks at pictures.
+const LOOK_REST: Duration = Duration::from_millis(100);
 /// Between two tries where the page cannot be drawn.
 const RETRY: Duration = Duration::from_millis(300);
 /// So often it is looked who has the page, whatever happens.
@@ -48,6 +55,8 @@ pub(crate) enum Happening {
     Input(Event),
     /// The page looks different.
     Frame(Box<Frame>),
+    /// So much was seen of its pictures.
+    Pixels(Vec<Pixels>),
     /// An act is done; with what is to be said of it.
     Done(u64, Option<String>),
     /// Something to say.
@@ -68,17 +77,22 @@ pub(crate) fn check() -> anyhow::Result<()> {
 pub(crate) fn run(
     runtime: &Runtime,
     relay: &Arc<Relay>,
+    pictures: BrowserPictures,
     news: Receiver<String>,
     stop: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let depth = Depth::of(|name| env::var(name).ok());
+    let variable = |name: &str| env::var(name).ok();
+    let depth = Depth::of(variable);
     let mut screen = Screen::take().context("the terminal cannot be used")?;
     let size = screen.size().context("the terminal has no size")?;
-    let mut state = State::new(size, around(relay));
+    let way = Way::of(pictures, depth, variable, graphics::ask);
+    let mut state = State::new(size, around(relay), way);
     let (tell, happenings) = mpsc::channel();
     let (views, view) = watch::channel(state.view());
     let (acts, queue) = unbounded_channel();
+    let (looks, wanted) = watch::channel(None);
     let tasks = [
+        runtime.spawn(look(Arc::clone(relay), wanted, way.dots(), tell.clone())),
         runtime.spawn(pull(Arc::clone(relay), view.clone(), tell.clone())),
         runtime.spawn(act::work(Arc::clone(relay), queue, view, tell.clone())),
         runtime.spawn(hear(news, stop, tell.clone())),
@@ -86,12 +100,13 @@ pub(crate) fn run(
     ];
     let is_over = Arc::new(AtomicBool::new(false));
     let keys = listen(tell, Arc::clone(&is_over)).context("no thread for the keyboard")?;
-    let hands = Hands { relay, acts, views };
+    let hands = Hands { relay, acts, views, looks };
 
     let begun = Instant::now();
     let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     'shown: loop {
         state.around = around(relay);
+        state.tend(now());
         // A terminal that takes nothing any more is gone.
         if screen.draw(|it| paint::paint(it, &state, depth)).is_err() {
             break;
@@ -104,10 +119,8 @@ pub(crate) fn run(
         for happening in first.into_iter().chain(happenings.try_iter()) {
             let effects = match happening {
                 Happening::Input(event) => state.take(event, now()),
-                Happening::Frame(frame) => {
-                    state.frame = Some(frame);
-                    Vec::new()
-                }
+                Happening::Frame(frame) => state.show(frame),
+                Happening::Pixels(pixels) => state.see(pixels),
                 Happening::Done(number, said) => state.go_on(Some((number, said)), now()),
                 Happening::News(line) => {
                     state.message = Some(clean_line(&line));
@@ -136,6 +149,7 @@ struct Hands<'a> {
     relay: &'a Relay,
     acts: UnboundedSender<Numbered>,
     views: watch::Sender<View>,
+    looks: watch::Sender<Option<Wanted>>,
 }
 
 impl Hands<'_> {
@@ -145,6 +159,7 @@ impl Hands<'_> {
             match effect {
                 Effect::Act(act) => self.acts.send(act).ok()?,
                 Effect::View(view) => drop(self.views.send_replace(view)),
+                Effect::Look(wanted) => drop(self.looks.send_replace(Some(wanted))),
                 Effect::Pause => self.relay.pause(),
                 Effect::HandBack => self.relay.hand_back(),
                 Effect::Quit => return None,
@@ -195,6 +210,26 @@ async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<H
             return;
         }
         tokio::time::sleep_until(begun + REST).await;
+    }
+}
+
+/// Looks at the pictures that are wanted, beside the frames, which do not wait for them.
+async fn look(
+    relay: Arc<Relay>,
+    mut wanted: watch::Receiver<Option<Wanted>>,
+    dots: (u16, u16),
+    tell: Sender<Happening>,
+) {
+    while wanted.changed().await.is_ok() {
+        let begun = tokio::time::Instant::now();
+        let Some(Wanted { seen, keys }) = wanted.borrow_and_update().clone() else { continue };
+        // A page that cannot be looked at is looked at again with its next frame.
+        if let Ok(pixels) = relay.pictures(seen, &keys, dots).await
+            && tell.send(Happening::Pixels(pixels)).is_err()
+        {
+            return;
+        }
+        tokio::time::sleep_until(begun + LOOK_REST).await;
     }
 }
 

@@ -7,7 +7,9 @@ mod human;
 mod journey;
 mod launch;
 mod locate;
+mod picture;
 mod pipe;
+mod profile;
 mod read;
 mod setup;
 mod shadow;
@@ -31,7 +33,9 @@ use crate::engine::{
 };
 use crate::proxy::{Proxy, Ways};
 use crate::secret::Secrets;
-use crate::{Deadline, Extract, Frame, Policy, Problem, ProblemKind, Seen, View};
+use crate::{
+    Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
+};
 
 /// A Chromium that does not answer within this after its start is none.
 const START_TIME: Duration = Duration::from_secs(60);
@@ -251,16 +255,6 @@ impl Chromium {
         }
         Ok(())
     }
-
-    async fn picture(&self, tab: TabId, by: Deadline) -> Result<String, Problem> {
-        let session = self.session(tab)?;
-        let params = json!({ "format": "png" });
-        let mut taken = self.command(&session, "Page.captureScreenshot", params, by).await?;
-        match taken["data"].take() {
-            Value::String(data) => Ok(data),
-            _ => Err(Problem::new(ProblemKind::Unavailable, "Chromium made no picture")),
-        }
-    }
 }
 
 impl From<Lost> for Problem {
@@ -340,8 +334,8 @@ impl Engine for Chromium {
         Box::pin(self.hit_test(tab, place, by))
     }
 
-    fn screenshot(&self, tab: TabId, by: Deadline) -> Answer<'_, String> {
-        Box::pin(self.picture(tab, by))
+    fn screenshot(&self, tab: TabId, scale: f64, by: Deadline) -> Answer<'_, String> {
+        Box::pin(self.shoot(tab, scale, by))
     }
 
     fn frame(
@@ -352,6 +346,17 @@ impl Engine for Chromium {
         by: Deadline,
     ) -> Answer<'_, Option<Frame>> {
         Box::pin(self.draw(tab, view, seen, by))
+    }
+
+    fn pictures<'a>(
+        &'a self,
+        tab: TabId,
+        seen: Seen,
+        wanted: &'a [PictureKey],
+        dots: (u16, u16),
+        by: Deadline,
+    ) -> Answer<'a, Vec<Pixels>> {
+        Box::pin(self.look_at_pictures(tab, seen, (wanted, dots), by))
     }
 
     fn mask(&self, text: &str) -> String {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::{Deadline, Extract, Frame, Problem, Seen, Selector, View};
+use crate::{Deadline, Extract, Frame, PictureKey, Pixels, Problem, Seen, Selector, View};
 
 /// What an engine answers, in time.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
@@ -328,8 +328,18 @@ pub trait Engine: Send + Sync + fmt::Debug {
         seen: Option<Seen>,
         by: Deadline,
     ) -> Answer<'_, Option<Frame>>;
-    /// A picture of the view: PNG in base64.
-    fn screenshot(&self, tab: TabId, by: Deadline) -> Answer<'_, String>;
+    /// What is in the pictures of a frame that was seen, as far as they are to be seen now; with so
+    /// many colours a cell. For the person alone: no program is given them.
+    fn pictures<'a>(
+        &'a self,
+        tab: TabId,
+        seen: Seen,
+        wanted: &'a [PictureKey],
+        dots: (u16, u16),
+        by: Deadline,
+    ) -> Answer<'a, Vec<Pixels>>;
+    /// A picture of the view, so many times as large as it is: PNG in base64.
+    fn screenshot(&self, tab: TabId, scale: f64, by: Deadline) -> Answer<'_, String>;
     /// The address of a tab.
     fn url(&self, tab: TabId) -> Option<String> {
         self.tabs().into_iter().find(|it| it.tab == tab).map(|it| it.url)

@@ -1,14 +1,19 @@
 //! A page as a person sees it in a terminal: a grid of cells, and what each of them belongs to.
 
 mod glyph;
+mod op;
 mod paint;
+mod picture;
 
 use std::fmt;
 
 use serde::Deserialize;
 
 pub(crate) use self::glyph::glyphs;
-pub(crate) use self::paint::{Op, Painter, Pane};
+pub(crate) use self::op::{Op, Pane};
+pub(crate) use self::paint::Painter;
+pub(crate) use self::picture::Shot;
+pub use self::picture::{DOTS_MAX, Picture, PictureKey, Pixels};
 use crate::engine::Reference;
 
 /// The most columns of a view.
@@ -32,6 +37,7 @@ pub struct View {
     columns: u16,
     rows: u16,
     zoom: u16,
+    pictures: bool,
 }
 
 impl View {
@@ -42,7 +48,20 @@ impl View {
             columns: columns.clamp(1, COLUMNS_MAX),
             rows: rows.clamp(1, ROWS_MAX),
             zoom: zoom.clamp(ZOOM_MIN, ZOOM_MAX),
+            pictures: false,
         }
+    }
+
+    /// The same, with pictures told apart, so that they can be shown; or with what is said of them.
+    #[must_use]
+    pub fn with_pictures(self, pictures: bool) -> Self {
+        Self { pictures, ..self }
+    }
+
+    /// Whether pictures are told apart.
+    #[must_use]
+    pub fn pictures(self) -> bool {
+        self.pictures
     }
 
     /// Cells from left to right.
@@ -118,6 +137,8 @@ pub struct Cell {
     pub inverse: bool,
     /// Which of the frame's targets it belongs to.
     pub target: Option<u16>,
+    /// Which of the frame's pictures is seen here, and nothing else.
+    pub picture: Option<u16>,
 }
 
 /// What a target is to a person.
@@ -235,6 +256,7 @@ pub struct Frame {
     pub(crate) seen: Seen,
     pub(crate) cells: Vec<Cell>,
     pub(crate) targets: Vec<FrameTarget>,
+    pub(crate) pictures: Vec<Picture>,
     pub(crate) caret: Option<(u16, u16)>,
     pub(crate) focus: Option<Focus>,
     pub(crate) scrolled: Scrolled,
@@ -265,6 +287,12 @@ impl Frame {
     #[must_use]
     pub fn targets(&self) -> &[FrameTarget] {
         &self.targets
+    }
+
+    /// Every picture of it; [`Cell::picture`] says which.
+    #[must_use]
+    pub fn pictures(&self) -> &[Picture] {
+        &self.pictures
     }
 
     /// The first cell of each target that is to be seen, in reading order: column, row, target.

@@ -57,8 +57,8 @@ pub use engine::{
 };
 pub use event::Event;
 pub use frame::{
-    Area, COLUMNS_MAX, Cell, Color, Focus, Frame, FrameTarget, ROWS_MAX, Scrolled, Seen,
-    TargetKind, View, ZOOM_MAX, ZOOM_MIN,
+    Area, COLUMNS_MAX, Cell, Color, DOTS_MAX, Focus, Frame, FrameTarget, Picture, PictureKey,
+    Pixels, ROWS_MAX, Scrolled, Seen, TargetKind, View, ZOOM_MAX, ZOOM_MIN,
 };
 pub use key::Key;
 pub use lease::Holder;

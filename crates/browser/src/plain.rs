@@ -5,9 +5,10 @@ mod extract;
 mod fetch;
 mod flow;
 mod frame;
+mod hand;
 mod page;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -27,7 +28,9 @@ use crate::engine::{
 };
 use crate::proxy::Proxy;
 use crate::secret::Secrets;
-use crate::{Deadline, Extract, Frame, Policy, Problem, ProblemKind, Seen, View};
+use crate::{
+    Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
+};
 
 /// Pages that a tab remembers.
 const HISTORY_MAX: usize = 50;
@@ -131,13 +134,7 @@ impl Plain {
                 let url = fetched.url.to_string();
                 known.downloads.push(json!({ "name": name, "url": url, "state": "refused" }));
             } else {
-                let page = Page {
-                    url: fetched.url,
-                    status: Some(fetched.status),
-                    html: fetched.body,
-                    document,
-                    filled: HashMap::new(),
-                };
+                let page = Page::new(fetched.url, fetched.status, fetched.body, document);
                 if again && known.at < known.history.len() {
                     let at = known.at;
                     known.history[at] = page;
@@ -163,8 +160,8 @@ impl Plain {
             let url = "about:blank".to_owned();
             return Ok(Arrival { url, title: String::new(), status: None, loading: false });
         };
-        let title = page.open().select("title").first().map(|it| text_of(*it)).unwrap_or_default();
-        Ok(Arrival { url: page.url.to_string(), title, status: page.status, loading: false })
+        let (url, title) = (page.url.to_string(), page.title.clone());
+        Ok(Arrival { url, title, status: page.status, loading: false })
     }
 
     async fn travel(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Arrival, Problem> {
@@ -273,7 +270,7 @@ impl Engine for Plain {
         let info = |(tab, known): (&TabId, &Tab)| TabInfo {
             tab: *tab,
             url: known.page().map_or_else(|| "about:blank".to_owned(), |it| it.url.to_string()),
-            title: String::new(),
+            title: known.page().map(|it| it.title.clone()).unwrap_or_default(),
             popup: false,
             crashed: false,
         };
@@ -336,8 +333,19 @@ impl Engine for Plain {
         Box::pin(self.draw(tab, view, seen, by))
     }
 
-    fn screenshot(&self, _: TabId, _: Deadline) -> Answer<'_, String> {
+    fn screenshot(&self, _: TabId, _: f64, _: Deadline) -> Answer<'_, String> {
         Box::pin(async { Err(unsupported("a picture")) })
+    }
+
+    fn pictures<'a>(
+        &'a self,
+        _: TabId,
+        _: Seen,
+        _: &'a [PictureKey],
+        _: (u16, u16),
+        _: Deadline,
+    ) -> Answer<'a, Vec<Pixels>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     fn mask(&self, text: &str) -> String {

@@ -227,6 +227,9 @@ mod tests {
             let problem = policy.url(text, None, Who::Human).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Forbidden, "{text}");
         }
+        // The host is shown as it is asked for: letters that only look like others are told apart.
+        let lookalike = policy.url("https://\u{430}pple.example/", None, Who::Human);
+        assert_eq!(lookalike.expect("a host").as_str(), "https://xn--pple-43d.example/");
         for text in ["", "nowhere", "http://", "http://a b/"] {
             let problem = policy.url(text, None, Who::Human).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Invalid, "{text}");

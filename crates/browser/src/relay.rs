@@ -1,6 +1,7 @@
 //! One page for a person and programs: whatever carries the commands, they come in here.
 
 mod human;
+mod picture;
 mod screen;
 mod watch;
 
@@ -315,21 +316,6 @@ impl Relay {
             }
             tokio::time::sleep(LOOK.min(by.left())).await;
         }
-    }
-
-    async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Value, Problem> {
-        let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
-        if !self.screenshots.load(Ordering::Relaxed) {
-            return Err(forbidden(
-                "pictures of the page were not allowed; `read` gives its content",
-            ));
-        }
-        let seen = self.engine.evidence(tab, by).await?;
-        if seen.secret_focused || seen.secret_revealed {
-            return Err(forbidden("a secret field is being filled in; no picture of it is made"));
-        }
-        let data = self.engine.screenshot(tab, by).await?;
-        Ok(json!({ "mediaType": "image/png", "data": data }))
     }
 
     async fn tabs(

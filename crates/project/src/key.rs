@@ -42,6 +42,7 @@ impl Key {
 
 pub(crate) const LOG_FORMATS: &[&str] = &["text", "json"];
 const BROWSER_ENGINES: &[&str] = &["auto", "chromium", "static"];
+const BROWSER_PICTURES: &[&str] = &["auto", "off", "blocks", "kitty", "sixel", "iterm"];
 const WATCH_MODES: &[&str] = &["native", "poll", "off"];
 
 const KIB: u64 = 1024;
@@ -271,6 +272,12 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Hosts,
         "",
         "What programs may reach with the browser although its address is not public: hosts, with or without a port, or `private` for all of it.",
+    ),
+    key(
+        "browser.pictures",
+        Kind::Choice(BROWSER_PICTURES),
+        "auto",
+        "How the terminal shows the browser's pictures: as `blocks` of two colours, by their pixels as `kitty`, `sixel` or `iterm` show them, as well as it says that it can, or not at all (`off`).",
     ),
     key(
         "browser.screenshots",

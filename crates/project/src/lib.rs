@@ -41,7 +41,7 @@ pub use error::{Error, Result};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
-    BrowserEngine, BrowserSettings, ContextSettings, EmbeddingSettings, EventSettings, Flag,
-    FlowSettings, LimitSettings, LogFormat, LogSettings, MeshSettings, Model, ModelSettings,
-    Origin, Row, Settings, Sources, WatchMode,
+    BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
+    EventSettings, Flag, FlowSettings, LimitSettings, LogFormat, LogSettings, MeshSettings, Model,
+    ModelSettings, Origin, Row, Settings, Sources, WatchMode,
 };

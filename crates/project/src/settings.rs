@@ -17,7 +17,7 @@ use crate::nearest::nearest;
 use crate::project::Project;
 use crate::value::{Kind, Value};
 
-pub use self::browser::{BrowserEngine, BrowserSettings};
+pub use self::browser::{BrowserEngine, BrowserPictures, BrowserSettings};
 pub use self::context::{ContextSettings, WatchMode};
 
 /// Where settings come from, the strongest first: flags, variables, the project's `config.yaml`.

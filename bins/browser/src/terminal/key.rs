@@ -29,6 +29,8 @@ pub(crate) enum Command {
     },
     /// Keeps the page, or hands it back.
     Pause,
+    /// Pictures, or what is said of them.
+    Pictures,
     /// Into the first field in view.
     Field,
     Quit,
@@ -63,6 +65,7 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ("Alt+Left H, Alt+Right L", "back, forward"),
     ("r F5 Ctrl+R", "reload"),
     ("+ - 0", "zoom"),
+    ("m", "pictures, or what is said of them"),
     ("t x [ ]", "new tab, close it, the one before, the next"),
     ("p", "keep the page from programs; hand it back"),
     ("q Ctrl+Q Ctrl+C", "quit"),
@@ -124,6 +127,7 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
         KeyCode::Char('[') => Command::OtherTab { backwards: true },
         KeyCode::Char(']') => Command::OtherTab { backwards: false },
         KeyCode::Char('p') => Command::Pause,
+        KeyCode::Char('m') => Command::Pictures,
         KeyCode::Char('i') => Command::Field,
         KeyCode::Char('q') => Command::Quit,
         KeyCode::Tab | KeyCode::BackTab | KeyCode::Enter => Command::Press(pressed(key)?),

@@ -1,6 +1,7 @@
 //! Drawing it all.
 
 mod over;
+mod picture;
 
 use ratatui::Frame as Picture;
 use ratatui::buffer::Buffer;
@@ -10,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use url::Url;
 use waypost_browser::{Cell, Color, Frame, Holder, TargetKind, clean_line};
 
+use super::album::Album;
 use super::color::Depth;
 use super::layout::{Layout, tab_spans};
 use super::state::{Mode, State};
@@ -31,7 +33,11 @@ pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
     let (top, rows) = layout.page;
     let page = Rect { y: top, height: rows, ..area }.intersection(area);
     if let Some(frame) = &state.frame {
-        pen.page(buffer, page, frame);
+        pen.page(buffer, page, frame, &state.album);
+    }
+    // What is open over the page would be under pixels.
+    if matches!(state.mode, Mode::Page | Mode::Address(_) | Mode::Find(_)) {
+        state.gallery.draw(buffer, page);
     }
     let mut cursor = None;
     let caret = state.frame.as_deref().and_then(Frame::caret).filter(|_| state.is_typing());
@@ -76,7 +82,7 @@ impl Pen {
         }
     }
 
-    fn page(&self, buffer: &mut Buffer, area: Rect, frame: &Frame) {
+    fn page(&self, buffer: &mut Buffer, area: Rect, frame: &Frame, album: &Album) {
         for row in 0..area.height {
             for column in 0..area.width {
                 let Some(cell) = frame.cell(column, row).filter(|it| it.width > 0) else {
@@ -93,8 +99,10 @@ impl Pen {
                 };
                 place.set_symbol(if cell.text.is_empty() { " " } else { &cell.text });
                 place.set_style(style);
+                self.picture(place, frame, (column, row), album);
             }
         }
+        self.said(buffer, area, frame, album);
     }
 
     fn cell(&self, cell: &Cell, kind: Option<TargetKind>) -> Style {

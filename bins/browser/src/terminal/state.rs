@@ -9,10 +9,12 @@ use crossterm::event::{
     Event, KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind,
 };
 use waypost_browser::{
-    Direction, Focus, Frame, Holder, Reference, TabId, TabInfo, TargetKind, View,
+    Direction, Focus, Frame, Holder, Pixels, Reference, TabId, TabInfo, TargetKind, View,
 };
 
 use super::act::{Act, Numbered};
+use super::album::{Album, Wanted};
+use super::graphics::{Gallery, Way};
 use super::hint::Hint;
 use super::key::{self, Amount, Command};
 use super::layout::{Layout, tab_spans};
@@ -58,6 +60,8 @@ pub(crate) enum Effect {
     Act(Numbered),
     /// The page is wanted in this view.
     View(View),
+    /// What is in these pictures is wanted.
+    Look(Wanted),
     Pause,
     HandBack,
     Quit,
@@ -68,6 +72,11 @@ pub(crate) enum Effect {
 pub(crate) struct State {
     size: (u16, u16),
     zoom: u16,
+    way: Way,
+    /// The person wants pictures.
+    has_pictures: bool,
+    pub(crate) album: Album,
+    pub(crate) gallery: Gallery,
     pub(crate) mode: Mode,
     pub(crate) frame: Option<Box<Frame>>,
     pub(crate) around: Around,
@@ -82,10 +91,14 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(size: (u16, u16), around: Around) -> Self {
+    pub(crate) fn new(size: (u16, u16), around: Around, way: Way) -> Self {
         Self {
             size,
             zoom: ZOOM,
+            way,
+            has_pictures: true,
+            album: Album::default(),
+            gallery: Gallery::default(),
             mode: Mode::Page,
             frame: None,
             around,
@@ -108,7 +121,28 @@ impl State {
 
     /// The part of the terminal that is the page's.
     pub(crate) fn view(&self) -> View {
-        View::new(self.size.0, self.layout().page.1, self.zoom)
+        let pictures = self.has_pictures && self.way != Way::Off;
+        View::new(self.size.0, self.layout().page.1, self.zoom).with_pictures(pictures)
+    }
+
+    /// The page looks different.
+    pub(crate) fn show(&mut self, frame: Box<Frame>) -> Vec<Effect> {
+        let wanted = self.album.show(&frame);
+        self.frame = Some(frame);
+        wanted.map(Effect::Look).into_iter().collect()
+    }
+
+    /// Something of its pictures was seen.
+    pub(crate) fn see(&mut self, pixels: Vec<Pixels>) -> Vec<Effect> {
+        let wanted = self.album.take(pixels, self.frame.as_deref());
+        wanted.map(Effect::Look).into_iter().collect()
+    }
+
+    /// Makes ready what has stood still long enough to be sent to the terminal.
+    pub(crate) fn tend(&mut self, now: u64) {
+        if let (Way::Pixels(sent), Some(frame)) = (self.way, &self.frame) {
+            self.gallery.tend(sent, frame, &self.album, now);
+        }
     }
 
     /// What is typed goes to a field of the page.

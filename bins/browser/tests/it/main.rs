@@ -3,6 +3,7 @@
 mod commands;
 mod faults;
 mod gate;
+mod pictures;
 mod policy;
 #[path = "../../../../crates/browser/tests/it/processes.rs"]
 mod processes;
@@ -11,4 +12,5 @@ mod server;
 mod start;
 mod stop;
 mod terminal;
+mod tmux;
 mod world;

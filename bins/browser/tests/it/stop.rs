@@ -1,6 +1,7 @@
 //! The end of it: nothing stays.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,4 +64,51 @@ fn a_named_profile_stays_with_its_cookies() {
     let read = second.done("read", &json!({}));
     assert_eq!(read["dom_summary"]["text_content"], "login=yes", "{read}");
     assert!(place.file(".waypost/.gitignore").exists(), "sessions are kept out of git");
+}
+
+#[test]
+fn what_a_killed_browser_left_is_removed_by_the_next() {
+    let server = Server::start(|_| page("<h1>Hello</h1>"));
+    let place = Place::new();
+    let left = || -> Vec<_> {
+        fs::read_dir(place.temporary()).expect("a folder").flatten().map(|it| it.path()).collect()
+    };
+    let mut first = place.chromium(&server.url("/"), &["--no-mesh"]);
+    let of_first = left();
+    assert!(!of_first.is_empty(), "a profile, and what Chromium keeps beside it");
+    // Beside one that lives its profile stays.
+    let second = place.chromium(&server.url("/"), &["--no-mesh"]);
+    assert!(of_first.iter().all(|it| it.exists()), "{:?}", left());
+    first.kill();
+    assert!(of_first.iter().all(|it| it.exists()), "nobody was there to remove it");
+    let third = place.chromium(&server.url("/"), &["--no-mesh"]);
+    assert!(of_first.iter().all(|it| !it.exists()), "{of_first:?} {:?}", left());
+    for browser in [&second, &third] {
+        browser.done("reload", &json!({}));
+    }
+}
+
+#[test]
+fn a_profile_is_one_browsers_and_nobody_elses() {
+    let server = Server::start(|_| page("<h1>Hello</h1>"));
+    let place = Place::new();
+    let profiles = place.file(".waypost/data/browser");
+    let kept = ["--no-mesh", "--profile", "work"];
+    let first = place.chromium(&server.url("/"), &kept);
+    let refused = |name: &str| {
+        let usual = ["about:blank", "--headless", "--listen", "127.0.0.1:0", "--no-mesh"];
+        let of_it = ["--engine", "chromium", "--no-sandbox", "--profile", name];
+        let ended = place.command(&[&usual[..], &of_it].concat()).output().expect("it ends");
+        assert_eq!(ended.status.code(), Some(1), "{name}: {ended:?}");
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    refused("work");
+    assert_eq!(first.done("read", &json!({}))["dom_summary"]["headings"], json!(["Hello"]));
+    fs::create_dir(profiles.join("open")).expect("a folder");
+    fs::set_permissions(profiles.join("open"), fs::Permissions::from_mode(0o755)).expect("a mode");
+    symlink(profiles.join("work"), profiles.join("link")).expect("a link");
+    for name in ["open", "link"] {
+        let said = refused(name);
+        assert!(said.contains("mode 0700, and no link"), "{said}");
+    }
 }

@@ -1,20 +1,20 @@
 //! The page in a real terminal, kept by tmux: keys are sent to it, and its screen is read.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use waypost_mesh::{Event, Listener, Pattern};
 
 use crate::server::{Reply, Request, Server, page};
+use crate::tmux::{PATIENCE, Terminal, place_of};
 use crate::world::{Place, call, post};
 
-/// Everything is there long before.
-const PATIENCE: Duration = Duration::from_secs(60);
 const CANARY: &str = "kanarienvogel7";
 const WRONG: &str = "falschervogel";
 
@@ -50,111 +50,53 @@ fn site(request: &Request) -> Option<Reply> {
     }
 }
 
-/// A browser in a terminal of its own. Both end with the test.
-struct Terminal {
-    /// The folder of tmux's socket: apart, because Chromium is known by the place's.
-    folder: TempDir,
-    place: Place,
+/// `ctl mesh listen`, as a process of its own.
+struct Listening {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Terminal {
-    /// One of so many columns and rows, in which the browser begins there.
-    fn start(url: &str, arguments: &[&str], (columns, rows): (u16, u16)) -> Self {
-        let terminal = Self { folder: tempfile::tempdir().expect("a folder"), place: Place::new() };
-        let program =
-            [env!("CARGO_BIN_EXE_browser"), url, "--listen", "127.0.0.1:0", "--no-sandbox"];
-        let (columns, rows) = (columns.to_string(), rows.to_string());
-        let mut command = terminal.command(&["-f", "/dev/null", "new-session", "-d"]);
-        command.args(["-x", &columns, "-y", &rows]).args(program).args(arguments);
-        let started = command.output().expect("tmux is installed: scripts/prepare does it");
-        assert!(started.status.success(), "{started:?}");
-        terminal
+impl Listening {
+    /// One that hears what is told from now on.
+    fn start(place: &Place, pattern: &str) -> Self {
+        let program = Path::new(env!("CARGO_BIN_EXE_browser")).with_file_name("ctl");
+        let mut command = place.command_of(&program, &["--json", "mesh", "listen", pattern]);
+        let mut child = command.spawn().expect("ctl is built: `just test` builds all programs");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let mut listening = Self { child, lines };
+        let mesh = place.peer();
+        let is_there = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_there.load(Ordering::Relaxed) {
+                    mesh.broadcast("test", &json!({ "type": "human_test" })).expect("it is told");
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+            listening.next("human_test");
+            is_there.store(true, Ordering::Relaxed);
+        });
+        listening
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.place.command_of("tmux".as_ref(), &["-u"]);
-        command.arg("-S").arg(self.folder.path().join("tmux")).args(arguments);
-        command.env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
-        command
-    }
-
-    fn tmux(&self, arguments: &[&str]) -> String {
-        let done = self.command(arguments).output().expect("tmux runs");
-        String::from_utf8_lossy(&done.stdout).into_owned()
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Keys by their names, one after the other.
-    fn press(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    /// A text, letter by letter.
-    fn type_text(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", text]);
-    }
-
-    /// A click on a cell of the terminal, counted from 1, as terminals send it.
-    fn click(&self, column: usize, row: usize) {
-        for end in ["M", "m"] {
-            self.type_text(&format!("\u{1b}[<0;{column};{row}{end}"));
-        }
-    }
-
-    /// The screen once it shows what is looked for.
+    /// The next event of a kind, as it is shown.
     #[track_caller]
-    fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
+    fn next(&mut self, kind: &str) -> Value {
         loop {
-            let screen = self.screen();
-            if is_there(&screen) {
-                return screen;
+            let line = self.lines.next().expect("it goes on").expect("a text");
+            let event: Value = serde_json::from_str(&line).expect("JSON");
+            if event["event"]["type"] == kind {
+                return event;
             }
-            assert!(begun.elapsed() < PATIENCE, "{what} is not shown:\n{screen}");
-            thread::sleep(Duration::from_millis(30));
-        }
-    }
-
-    #[track_caller]
-    fn shows(&self, text: &str) -> String {
-        self.until(text, |it| it.contains(text))
-    }
-
-    /// Where programs reach it over HTTP; it says so at its beginning.
-    #[track_caller]
-    fn address(&self) -> SocketAddr {
-        let screen = self.shows("listening on http://");
-        let rest = screen.split("listening on http://").nth(1).expect("an address");
-        rest.split(' ').next().and_then(|it| it.parse().ok()).expect("an address")
-    }
-
-    /// Waits until nothing of the browser runs.
-    fn is_gone(&self) {
-        let begun = Instant::now();
-        while !self.place.chromiums().is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "Chromium goes with its terminal");
-            thread::sleep(Duration::from_millis(30));
         }
     }
 }
 
-impl Drop for Terminal {
+impl Drop for Listening {
     fn drop(&mut self) {
-        self.tmux(&["kill-server"]);
-        self.is_gone();
+        self.child.kill().unwrap_or_default();
+        drop(self.child.wait());
     }
-}
-
-/// Where a text is on a screen: column and row, counted from 1.
-#[track_caller]
-fn place_of(screen: &str, text: &str) -> (usize, usize) {
-    let found =
-        screen.lines().enumerate().find_map(|(row, line)| Some((line.find(text)?, row, line)));
-    let (at, row, line) = found.expect(text);
-    (line[..at].chars().count() + 1, row + 1)
 }
 
 /// The next event of a kind; all that came are kept.
@@ -223,6 +165,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     let mesh = terminal.place.peer();
     let listener = mesh.listen(&Pattern::parse("human_*").expect("a pattern")).expect("it listens");
     let mut heard = Vec::new();
+    let mut listening = Listening::start(&terminal.place, "human_*");
 
     let screen = terminal.shows("Press me");
     assert!(screen.lines().nth(1).is_some_and(|it| it.contains("127.0.0.1")), "{screen}");
@@ -232,6 +175,9 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     assert_eq!(clicked["element"]["tag"], "button");
     assert_eq!(clicked["element"]["text"], "Press me");
     terminal.shows("pressed");
+    let told = listening.next("human_click");
+    assert_eq!((&told["event"], &told["source"]), (&clicked, &json!("browser.relay")), "{told}");
+    assert_eq!((&told["origin"], &told["from"]), (&json!("local"), &json!("browser")), "{told}");
 
     // A dialog is answered at once, and told.
     let (column, row) = place_of(&terminal.screen(), "Alarm");

@@ -156,6 +156,12 @@ impl Browser {
         assert!(sent.success(), "{name}");
     }
 
+    /// Ends it at once, so that it can do nothing more.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it is killed");
+        self.child.wait().expect("it is gone");
+    }
+
     /// Waits for the end, and gives what was said since the beginning.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let mut rest = String::new();

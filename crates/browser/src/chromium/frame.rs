@@ -24,6 +24,17 @@ const HOLD_INNER_MS: u64 = 120;
 const FRAMES_MAX: usize = 8;
 const DEPTH_MAX: usize = 3;
 
+/// What is wanted of a document.
+#[derive(Clone, Copy)]
+struct Ask {
+    /// The version that was seen, or 0.
+    since: u64,
+    /// So long it is waited for another, in milliseconds.
+    hold: u64,
+    /// It is wanted even if it is the same.
+    again: bool,
+}
+
 /// What our script answers.
 #[derive(Deserialize)]
 struct Answer {
@@ -82,10 +93,30 @@ impl Chromium {
         let seen = seen.filter(|it| it.view == view);
         let has_inner = seen.is_some_and(|it| it.has_inner);
         let since = seen.map_or(0, |it| it.version);
+        let hold = if has_inner { HOLD_INNER_MS } else { HOLD_MS };
+        self.compose(tab, view, Ask { since, hold, again: has_inner }, by).await
+    }
+
+    /// What is in view now, whether or not it was seen.
+    pub(super) async fn draw_now(
+        &self,
+        tab: TabId,
+        seen: Seen,
+        by: Deadline,
+    ) -> Result<Option<Frame>, Problem> {
+        let ask = Ask { since: seen.version, hold: 0, again: true };
+        self.compose(tab, seen.view, ask, by).await
+    }
+
+    async fn compose(
+        &self,
+        tab: TabId,
+        view: View,
+        ask: Ask,
+        by: Deadline,
+    ) -> Result<Option<Frame>, Problem> {
         let frame = self.main_frame(tab)?;
-        let Some((version, first)) =
-            self.draw_part(tab, &frame, view, (since, has_inner), by).await?
-        else {
+        let Some((version, first)) = self.draw_part(tab, &frame, view, ask, by).await? else {
             return Ok(None);
         };
         let parts = self.draw_inner(tab, view, first, by).await?;
@@ -128,20 +159,23 @@ impl Chromium {
         Ok(())
     }
 
-    /// Asks one document. Nothing if it is as it was in the version `since`, unless it is wanted
-    /// `again`.
+    /// Asks one document. Nothing if it is as it was.
     async fn draw_part(
         &self,
         tab: TabId,
         frame: &str,
         view: View,
-        (since, again): (u64, bool),
+        Ask { since, hold, again }: Ask,
         by: Deadline,
     ) -> Result<Option<(u64, Part)>, Problem> {
-        let hold = if again { HOLD_INNER_MS } else { HOLD_MS };
         let (width, height) = view.cell();
-        let given =
-            json!([{ "cell": [width, height], "since": since, "hold": hold, "again": again }]);
+        let given = json!([{
+            "cell": [width, height],
+            "since": since,
+            "hold": hold,
+            "again": again,
+            "pictures": view.pictures(),
+        }]);
         let (answer, world) = self.ask::<Option<Answer>>(tab, frame, "frame", given, by).await?;
         let Some(Answer { version, drawn }) = answer else { return Ok(None) };
         let drawn = serde_json::from_str(&drawn).map_err(|error| {
@@ -160,6 +194,7 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Vec<Part>, Problem> {
         let mut parts = vec![first];
+        let ask = Ask { since: 0, hold: 0, again: true };
         let mut at = 0;
         while at < parts.len() {
             let depth = parts[at].depth;
@@ -175,7 +210,7 @@ impl Chromium {
                 // A frame may go at any time; it is left empty then.
                 let frame = self.frame_in(&parts[at].world, number, by).await;
                 let Ok(Some(frame)) = frame else { continue };
-                let part = self.draw_part(tab, &frame, view, (0, true), by).await;
+                let part = self.draw_part(tab, &frame, view, ask, by).await;
                 let Ok(Some((_, mut part))) = part else { continue };
                 part.depth = depth + 1;
                 let place = parts.len();
@@ -203,7 +238,7 @@ impl Chromium {
             options: it.options.iter().map(|it| self.shown(it)).collect(),
             areas: Vec::new(),
         }));
-        let pane = Pane { left, top, clip, targets };
+        let pane = Pane { left, top, clip, targets, document: world.document };
         if let Some(attention) = attention.as_deref_mut() {
             attention.caret = drawn.caret.map(|(x, y)| (x + left, y + top));
             attention.focus = drawn.focus;
@@ -214,6 +249,10 @@ impl Chromium {
                     let text = self.mask_secrets(text);
                     let op = Op::Text(*x, *middle, *color, *how, text, *from, *to, *target);
                     painter.paint(&op, &pane);
+                }
+                Op::Picture(shown) => {
+                    let alt = self.shown(&shown.alt);
+                    painter.paint(&Op::Picture(shown.said(alt)), &pane);
                 }
                 Op::Inner(x, y, from, above, to, below, number) => {
                     let Some(place) = inner.get(number) else { continue };

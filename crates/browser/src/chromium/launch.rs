@@ -4,17 +4,17 @@ use std::ffi::OsStr;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::{fs, thread};
+use std::thread;
 
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::oneshot;
 
+use super::profile::Profile;
 use crate::{Problem, ProblemKind};
 
 /// Where Chromium and its relatives are usually called by.
@@ -142,13 +142,13 @@ pub(super) async fn start(
         let detail = format!("{} does not start: {error}", settings.program.display());
         Problem::new(ProblemKind::Unavailable, detail)
     };
-    let (profile, is_fresh) = profile_folder(settings).map_err(|it| failed(&it))?;
+    let profile = Profile::open(settings).map_err(|it| failed(&it))?;
     let (their_read, our_write) = io::pipe().map_err(|it| failed(&it))?;
     let (our_read, their_write) = io::pipe().map_err(|it| failed(&it))?;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT, "sh"]).arg(&settings.program).args(FLAGS);
     command.arg(format!("--proxy-server=http://{proxy}"));
-    command.arg(format!("--user-data-dir={}", profile.display()));
+    command.arg(format!("--user-data-dir={}", profile.path.display()));
     command.arg(format!("--window-size={},{}", settings.viewport.0, settings.viewport.1));
     if !settings.sandbox {
         command.arg("--no-sandbox");
@@ -170,9 +170,7 @@ pub(super) async fn start(
         if let Ok(child) = child {
             reap(child, &shared, is_wanted);
         }
-        if is_fresh {
-            fs::remove_dir_all(&profile).unwrap_or_default();
-        }
+        profile.end();
         // Nobody may be waiting for the end.
         gone.send(()).unwrap_or_default();
     });
@@ -197,39 +195,4 @@ fn reap(mut child: Child, group: &Mutex<Option<Pid>>, is_wanted: bool) {
     kill_process_group(pid, Signal::KILL).unwrap_or_default();
     child.wait().map(drop).unwrap_or_default();
     *group = None;
-}
-
-/// The folder of the profile, and whether it is a fresh one.
-fn profile_folder(settings: &ChromiumSettings) -> io::Result<(PathBuf, bool)> {
-    let mut builder = fs::DirBuilder::new();
-    builder.mode(0o700);
-    let Some(profile) = &settings.profile else {
-        let mut random = [0_u8; 8];
-        getrandom::fill(&mut random).map_err(|it| io::Error::other(it.to_string()))?;
-        let name = format!("waypost-browser-{:016x}", u64::from_le_bytes(random));
-        let folder = settings.temporary.join(name);
-        builder.create(&folder)?;
-        return Ok((folder, true));
-    };
-    if !profile.try_exists()? {
-        builder.recursive(true).create(profile)?;
-    }
-    check_private(profile)?;
-    Ok((profile.clone(), false))
-}
-
-/// A profile holds sessions: it must be a folder of ours that nobody else can look into.
-fn check_private(folder: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(folder)?;
-    let is_ours = found.is_dir()
-        && found.uid() == rustix::process::geteuid().as_raw()
-        && found.mode() & 0o777 == 0o700;
-    if is_ours {
-        return Ok(());
-    }
-    let detail = format!(
-        "the profile {} must be a folder of yours with mode 0700, and no link",
-        folder.display()
-    );
-    Err(io::Error::other(detail))
 }

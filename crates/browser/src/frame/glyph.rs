@@ -4,6 +4,9 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::clean;
 
+/// Bytes of a letter with its marks; further marks are left out.
+const LETTER_BYTES_MAX: usize = 16;
+
 /// The letters of a text with their widths in cells, 1 or 2. Terminals disagree about pictures that
 /// are put together of others; of those the first stands for all.
 pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
@@ -27,7 +30,9 @@ pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
                 }
                 // A mark belongs to the letter before it.
                 _ => {
-                    if let Some((text, _)) = glyphs.last_mut() {
+                    if let Some((text, _)) =
+                        glyphs.last_mut().filter(|it| it.0.len() < LETTER_BYTES_MAX)
+                    {
                         text.push(letter);
                     }
                 }
@@ -58,5 +63,8 @@ mod tests {
         for (given, expected, width) in cases {
             assert_eq!((shown(given).as_str(), widths(given)), (expected, width), "{given:?}");
         }
+        // Marks without end would run over the rows around them.
+        let marked = format!("z{}", "\u{336}".repeat(10_000));
+        assert!(shown(&marked).len() <= 17 && widths(&marked) == 1);
     }
 }

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use serde::Deserialize;
-
 use super::glyph::glyphs;
-use super::{Area, Cell, Color, Focus, Frame, FrameTarget, Scrolled, Seen, View};
+use super::op::{Op, Pane, Shown, Sides};
+use super::{
+    Area, Cell, Color, Focus, Frame, FrameTarget, Picture, PictureKey, Scrolled, Seen, View,
+};
+use crate::engine::Reference;
 
 /// Whose cells nobody's are.
 const NOBODY: i64 = -1;
@@ -16,52 +18,6 @@ const FAINT: u8 = 4;
 /// What a picture's place is shaded with.
 const SHADE: u32 = 0x8080_8040;
 
-/// Left, top, right, bottom, in pixels.
-#[derive(Debug, Clone, Copy, Deserialize)]
-pub(crate) struct Sides(f64, f64, f64, f64);
-
-/// Something to paint. Targets are told by their place in the list that comes with it, or -1.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) enum Op {
-    /// A colour, with its opacity in the last byte.
-    #[serde(rename = "f")]
-    Fill(f64, f64, f64, f64, u32, i64),
-    /// The place of a target.
-    #[serde(rename = "a")]
-    Own(f64, f64, f64, f64, i64),
-    /// Left, middle of the line, colour, how, text, and from where to where it may be seen; target.
-    #[serde(rename = "t")]
-    Text(f64, f64, u32, u8, String, f64, f64, i64),
-    /// A picture.
-    #[serde(rename = "m")]
-    Picture(f64, f64, f64, f64, i64),
-    /// A line across.
-    #[serde(rename = "l")]
-    Line(f64, f64, f64, f64, u32),
-    /// What is selected.
-    #[serde(rename = "s")]
-    Selected(Sides),
-    /// A page in the page: its left and top, the part that is seen, and the number of its element.
-    #[serde(rename = "i")]
-    Inner(f64, f64, f64, f64, f64, f64, u64),
-}
-
-impl Op {
-    /// What is selected: left, top, right, bottom.
-    pub(crate) fn selected((left, top, right, bottom): (f64, f64, f64, f64)) -> Self {
-        Self::Selected(Sides(left, top, right, bottom))
-    }
-}
-
-/// Where a page is in the view, and which of the frame's targets its own begin with.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pane {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) clip: Area,
-    pub(crate) targets: usize,
-}
-
 /// Paints a frame.
 #[derive(Debug)]
 pub(crate) struct Painter {
@@ -70,6 +26,7 @@ pub(crate) struct Painter {
     cell: (f64, f64),
     cells: Vec<Cell>,
     targets: Vec<FrameTarget>,
+    pictures: Vec<Picture>,
     /// Where the last text of each row ended: exactly, and in cells.
     ends: Vec<(f64, usize)>,
 }
@@ -86,6 +43,7 @@ impl Painter {
             underline: false,
             inverse: false,
             target: None,
+            picture: None,
         };
         let rows = usize::from(view.rows);
         Self {
@@ -93,6 +51,7 @@ impl Painter {
             cell,
             cells: vec![blank; usize::from(view.columns) * rows],
             targets: Vec::new(),
+            pictures: Vec::new(),
             ends: vec![(f64::NEG_INFINITY, usize::MAX); rows],
         }
     }
@@ -127,8 +86,11 @@ impl Painter {
                     self.text(at, (color, how), text, clip, self.owner(target, pane));
                 }
             }
-            Op::Picture(left, top, right, bottom, target) => {
-                self.shade(moved(left, top, right, bottom), self.owner(target, pane));
+            Op::Picture(ref shown) => {
+                let Sides(left, top, right, bottom) = shown.seen;
+                let area = moved(left, top, right, bottom);
+                let picture = self.picture(shown, pane);
+                self.shade(area, self.owner(shown.target, pane), picture);
             }
             Op::Line(left, top, right, bottom, color) => {
                 self.line(moved(left, top, right, bottom), color);
@@ -159,7 +121,8 @@ impl Painter {
         };
         let caret = caret.and_then(place);
         let seen = Seen { view: self.view, version, has_inner };
-        Frame { seen, cells: self.cells, targets: self.targets, caret, focus, scrolled }
+        let Self { cells, targets, pictures, .. } = self;
+        Frame { seen, cells, targets, pictures, caret, focus, scrolled }
     }
 
     fn owner(&self, target: i64, pane: &Pane) -> Option<u16> {
@@ -225,6 +188,7 @@ impl Painter {
             cell.text.clear();
             cell.width = 1;
             (cell.bold, cell.underline, cell.inverse) = (false, false, false);
+            cell.picture = None;
         });
     }
 
@@ -271,12 +235,31 @@ impl Painter {
         Area { left, top, right, bottom }
     }
 
-    fn shade(&mut self, area: Area, owner: Option<u16>) {
+    fn shade(&mut self, area: Area, owner: Option<u16>, picture: Option<u16>) {
         self.wipe(area);
         self.each(area, |cell| {
             cell.background = Color::over(SHADE, cell.background);
             cell.target = owner;
+            cell.picture = picture;
         });
+    }
+
+    /// Notes a picture that can be shown.
+    fn picture(&mut self, shown: &Shown, pane: &Pane) -> Option<u16> {
+        let number = u16::try_from(self.pictures.len()).ok().filter(|_| shown.number > 0)?;
+        let Sides(left, top, right, bottom) = shown.whole;
+        let first = |at: f64, size: f64| (at / size - 0.5).ceil() as i32;
+        let (column, row) =
+            (first(left + pane.left, self.cell.0), first(top + pane.top, self.cell.1));
+        let cells = |far: f64, size: f64, near: i32| {
+            u16::try_from(first(far, size).saturating_sub(near)).ok()
+        };
+        let columns = cells(right + pane.left, self.cell.0, column)?;
+        let rows = cells(bottom + pane.top, self.cell.1, row)?;
+        let element = Reference { document: pane.document, element: shown.number };
+        let key = PictureKey { element, version: shown.version, columns, rows };
+        self.pictures.push(Picture { key, column, row, alt: shown.alt.clone() });
+        Some(number)
     }
 
     fn line(&mut self, area: Area, color: u32) {
@@ -288,6 +271,7 @@ impl Painter {
         self.each(Area { top: row, bottom: row + self.cell.1, ..area }, |cell| {
             if cell.text.is_empty() && cell.width == 1 {
                 "─".clone_into(&mut cell.text);
+                cell.picture = None;
                 cell.foreground = Color::over(color, cell.background);
             }
         });
@@ -341,6 +325,7 @@ impl Painter {
                 cell.bold = how & BOLD != 0;
                 cell.underline = how & UNDERLINED != 0 || is_field;
                 cell.target = owner;
+                cell.picture = None;
             }
         }
         self.ends[row] =

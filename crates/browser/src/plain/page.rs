@@ -14,6 +14,7 @@ use crate::{Problem, ProblemKind, Selector};
 pub(super) struct Page {
     pub(super) url: Url,
     pub(super) status: Option<u16>,
+    pub(super) title: String,
     pub(super) html: String,
     /// Which of all documents it is.
     pub(super) document: u64,
@@ -39,6 +40,14 @@ const UNSHOWN: &[&str] =
     &["script", "style", "template", "head", "title", "datalist", "iframe", "svg"];
 
 impl Page {
+    /// A page that came, as it was sent.
+    pub(super) fn new(url: Url, status: u16, html: String, document: u64) -> Self {
+        let (title, status) = (String::new(), Some(status));
+        let mut page = Self { url, status, title, html, document, filled: HashMap::new() };
+        page.title = page.open().select("title").first().map(|it| text_of(*it)).unwrap_or_default();
+        page
+    }
+
     pub(super) fn open(&self) -> Open<'_> {
         Open { page: self, html: Html::parse_document(&self.html) }
     }

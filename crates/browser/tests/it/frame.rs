@@ -45,6 +45,13 @@ fn pages(request: &Request) -> Option<Reply> {
         "/long" => page("<body style='margin:0'><table><tbody></table><script>
             document.querySelector('tbody').innerHTML = Array.from({ length: 60000 },
               (_, i) => `<tr><td>row ${i}<td>${i * 2}`).join('')</script>"),
+        "/made" => page("<style>body, p { margin: 0 } .q::before { content: '» ' } .q::after { content: ' «' }
+            @media all { .need::after { content: '*'; color: red } } .no::before { content: '' } .at::after { content: ' [' attr(title) ']' }
+            .arrow { position: relative; padding-left: 24px } .arrow::before { content: '→'; position: absolute; left: 0; top: 0 }
+            .upper::before { content: 'note: '; text-transform: uppercase } .big::before { content: 'Above'; display: block }
+            .gone::after { content: 'unseen'; visibility: hidden } ol { margin: 0; padding-left: 32px }</style>
+            <p class=q>said</p><p class=need>Name</p><p class=no>plain</p><p class=at title=x>Ref</p><p class=arrow>onward</p>
+            <p class=upper>mind</p><p class=big>below</p><p class=gone>kept</p><ol><li>one<li>two</ol>"),
         "/stray" => page("<style>body { margin: 0 } #far { position: absolute; top: 5000px; width: 9px; height: 9px }
             #near { position: fixed; top: 64px; left: 80px; width: 160px; height: 80px; background: navy; color: white }
             </style>first<div id=far><div><div id=near><button>Near</button></div></div></div>"),
@@ -110,6 +117,31 @@ async fn text_stands_where_the_layout_puts_it() {
     assert!((32.0..64.0).contains(&x) && (32.0..48.0).contains(&y), "{x} {y}");
     world.relay.human_click(x, y).await.expect("clicked");
     assert!(world.relay.shown_tabs().0[0].url.ends_with("/next"));
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_style_sheets_write_is_drawn_beside_what_the_page_says() {
+    let server = Server::start(pages);
+    let world = World::start(&[&server]).await;
+    world.go(&server.url("/made")).await;
+    let frame = look(&world, View::new(40, 20, 100)).await;
+    let shown: Vec<String> = (0..11).map(|it| frame.row_text(it)).collect();
+    let expected = [
+        "» said «",
+        "Name*",
+        "plain",
+        "Ref [x]",
+        "→  onward",
+        "NOTE: mind",
+        "Above",
+        "below",
+        "kept",
+        " 1. one",
+        " 2. two",
+    ];
+    assert_eq!(shown, expected, "{frame}");
+    assert_eq!(at(&frame, "*").2.foreground, Color(255, 0, 0));
     world.end().await;
 }
 

@@ -54,6 +54,7 @@ async fn pages_without_scripts_are_read_and_used() {
     let front = json!({ "url": server.url("/") });
     let arrival = ask(&relay, "navigate", front.clone()).await;
     assert_eq!((&arrival["status"], &arrival["title"]), (&json!(200), &json!("Test")));
+    assert_eq!(ask(&relay, "tabs", json!({})).await["tabs"][0]["title"], "Test");
     let summary = ask(&relay, "read", json!({})).await;
     assert_eq!(summary["engine"], "static");
     assert_eq!(texts(&summary, "headings"), ["Plain"]);

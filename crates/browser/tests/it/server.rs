@@ -5,10 +5,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// What a server answers: status, more headers, body.
 pub(crate) type Reply = (u16, Vec<(String, String)>, String);
 type Handler = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
+
+/// A header of replies whose body has no end.
+pub(crate) const ENDLESS: &str = "x-endless";
 
 /// A request that came.
 pub(crate) struct Request {
@@ -82,6 +86,14 @@ fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Opt
         head.extend([name, ": ", value, "\r\n"]);
     }
     let mut client = reader.into_inner();
+    if more.iter().any(|it| it.0 == ENDLESS) {
+        client.write_all(format!("{head}\r\n{body}").as_bytes()).ok()?;
+        // Until whoever asked has gone.
+        while client.write_all(b"<p>and so on</p>\n").is_ok() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        return Some(());
+    }
     client.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).ok()
 }
 

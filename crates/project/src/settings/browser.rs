@@ -14,6 +14,8 @@ pub struct BrowserSettings {
     pub engine: BrowserEngine,
     /// What programs may reach although its address is not public.
     pub allow: Vec<String>,
+    /// How the terminal shows pictures.
+    pub pictures: BrowserPictures,
     /// Whether programs may take pictures of pages.
     pub screenshots: bool,
 }
@@ -29,6 +31,23 @@ pub enum BrowserEngine {
     Static,
 }
 
+/// How the terminal shows pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrowserPictures {
+    /// As well as the terminal says that it can.
+    Auto,
+    /// Not at all.
+    Off,
+    /// As blocks of two colours.
+    Blocks,
+    /// By kitty's protocol.
+    Kitty,
+    /// As sixels.
+    Sixel,
+    /// By iTerm2's protocol.
+    Iterm,
+}
+
 impl BrowserSettings {
     pub(super) fn resolve(resolved: &Resolved) -> Self {
         Self {
@@ -39,6 +58,14 @@ impl BrowserSettings {
                 _ => BrowserEngine::Auto,
             },
             allow: resolved.list("browser.allow"),
+            pictures: match resolved.text("browser.pictures").as_str() {
+                "off" => BrowserPictures::Off,
+                "blocks" => BrowserPictures::Blocks,
+                "kitty" => BrowserPictures::Kitty,
+                "sixel" => BrowserPictures::Sixel,
+                "iterm" => BrowserPictures::Iterm,
+                _ => BrowserPictures::Auto,
+            },
             screenshots: resolved.is_on("browser.screenshots"),
         }
     }

@@ -4,6 +4,7 @@ use waypost_browser::{Direction, TargetKind};
 
 use super::{Effect, Mode, State, ZOOM};
 use crate::terminal::act::Act;
+use crate::terminal::graphics::Way;
 use crate::terminal::hint::hints;
 use crate::terminal::key::{Amount, Command, Zoom};
 use crate::terminal::line::Line;
@@ -62,6 +63,7 @@ impl State {
                 self.is_paused = !self.is_paused;
                 vec![if self.is_paused { Effect::Pause } else { Effect::HandBack }]
             }
+            Command::Pictures => self.switch_pictures(),
             Command::Field => {
                 let frame = self.frame.as_deref();
                 let is_field = |kind| matches!(kind, TargetKind::Text | TargetKind::Secret);
@@ -88,6 +90,16 @@ impl State {
             Zoom::Not => Some(&ZOOM),
         };
         self.zoom = next.copied().unwrap_or(self.zoom);
+        vec![Effect::View(self.view())]
+    }
+
+    fn switch_pictures(&mut self) -> Vec<Effect> {
+        if self.way == Way::Off {
+            let said = "this terminal shows no pictures, or was told not to (--pictures)";
+            self.message = Some(said.to_owned());
+            return Vec::new();
+        }
+        self.has_pictures = !self.has_pictures;
         vec![Effect::View(self.view())]
     }
 

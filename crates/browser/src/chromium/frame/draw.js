@@ -22,9 +22,6 @@ const UNDRAWN = new Set([
   'track', 'param', 'defs', 'clippath', 'mask', 'symbol', 'optgroup', 'option', 'area', 'map', 'base',
 ]);
 const REPLACED = new Set(['img', 'canvas', 'video', 'audio', 'object', 'embed']);
-const KINDS = {
-  link: 'link', button: 'button', text: 'text', secret: 'secret', select: 'select', check: 'check', other: 'other',
-};
 const BOLD = 1;
 const UNDERLINED = 2;
 const FAINT = 4;
@@ -76,37 +73,7 @@ const isNothing = (box) => box.right <= box.left || box.bottom <= box.top;
 const round = (value) => Math.round(value * 10) / 10;
 const sides = (box) => [round(box.left), round(box.top), round(box.right), round(box.bottom)];
 
-const ROLES = new Set(['button', 'link', 'checkbox', 'radio', 'tab', 'menuitem', 'option', 'switch',
-  'menuitemcheckbox', 'menuitemradio', 'treeitem', 'combobox', 'slider', 'spinbutton']);
-// What a person can do something with, and what that is; null for the rest.
-const usedAs = (element, tag, style, pointer) => {
-  if (tag === 'a' && hasAttribute(element, 'href')) return KINDS.link;
-  if (tag === 'input' || tag === 'textarea') {
-    const type = tag === 'input' ? typeOf(element) : tag;
-    if (glyphs[type]) return KINDS.check;
-    if (PLAIN_TYPES.has(type)) return KINDS.button;
-    return isSecret(element) ? KINDS.secret : KINDS.text;
-  }
-  if (tag === 'select') return KINDS.select;
-  if (tag === 'button' || tag === 'summary') return KINDS.button;
-  if (element.isContentEditable && !parentOf(element)?.isContentEditable) return KINDS.text;
-  if (ROLES.has(attribute(element, 'role')) || hasAttribute(element, 'onclick')) return KINDS.other;
-  return style.cursor === 'pointer' && pointer !== 'pointer' && tag !== 'label' ? KINDS.other : null;
-};
-const focusKind = () => {
-  const active = deepActive();
-  if (!active || active === document.body) return {};
-  const tag = tagOf(active);
-  if (tag === 'iframe' || tag === 'frame') return { inner: numberOf(active) };
-  if (isField(active)) {
-    const type = tag === 'input' ? typeOf(active) : tag;
-    if (PLAIN_TYPES.has(type)) return { kind: 'control' };
-    return { kind: isSecret(active) ? 'secret' : 'text' };
-  }
-  return { kind: active.isContentEditable ? 'text' : 'control' };
-};
-
-const draw = (width, height) => {
+const draw = (width, height, pictures) => {
   const view = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
   const ground = { z: 0, ops: [], above: [] };
   const targets = [];
@@ -194,18 +161,36 @@ const draw = (width, height) => {
     const line = box.top + (parseFloat(style.paddingTop) || 0) + height / 2;
     text(at, box.left - (sign.length + 1) * width, line, sign, colorOf(style), 0);
   };
+  const isPage = (element) => element === document.body || element === document.documentElement;
+  const isLarge = (box) => box.width >= PICTURE_MIN[0] * width && box.height >= PICTURE_MIN[1] * height;
+  const picture = (element, version, box, at, alt) => {
+    const seen = intersect(box, at.clip);
+    if (isNothing(seen)) return;
+    const number = version > 0 ? numberOf(element) : 0;
+    add(at.layer, { m: { seen: sides(seen), whole: sides(box), target: at.target, number, version, alt } });
+    if (number > 0 && at.target >= 0) targets[at.target].isShown = true;
+  };
   const replaced = (element, tag, style, box, at) => {
     const seenPart = intersect(box, at.clip);
     if (isNothing(seenPart)) return;
-    add(at.layer, { m: [...sides(seenPart), at.target] });
     const name = cut(attribute(element, 'alt') ?? attribute(element, 'aria-label') ?? '', 200);
     const said = name || (tag === 'img' ? '' : tag);
+    const version = pictures && isLarge(box) ? pictureOf(element, tag) : 0;
+    picture(element, version, box, at, said);
+    if (version > 0) return;
     const room = Math.floor((seenPart.right - seenPart.left) / width);
     if (said && room > 1) {
       const shown = cut(said, Math.max(1, room - 2));
       text(at, seenPart.left, seenPart.top + Math.min(height, seenPart.bottom - seenPart.top) / 2,
         `[${shown}]`.slice(0, room), colorOf(style), FAINT);
     }
+  };
+  const beside = (side, element, style, box, at) => {
+    if (!generated[side] || !at.isVisible) return;
+    placePseudo(element, side, style, box, [width, height], (x, middle, what, own) => {
+      const { color, flags, transform } = inkOf(own, at);
+      text(at, x, middle, (cased[transform] ?? String)(what), color, flags);
+    });
   };
   const frameOf = (element, style, box, at) => {
     const room = insideOf(style, box);
@@ -223,8 +208,7 @@ const draw = (width, height) => {
     if (UNDRAWN.has(tag)) return;
     const box = boxOf(element);
     const isFlat = box.width <= 0 || box.height <= 0;
-    const isPage = element === document.body || element === document.documentElement;
-    if (isFlat ? !firstOf(element) && !shadowOf(element) : !isPage && !forced.has(element) && isOut(element, box)) return;
+    if (isFlat ? !firstOf(element) && !shadowOf(element) : !isPage(element) && !forced.has(element) && isOut(element, box)) return;
     const style = getComputedStyle(element);
     if (style.display === 'none' || isCut(style, box)) return;
     const opacity = parseFloat(style.opacity);
@@ -250,14 +234,16 @@ const draw = (width, height) => {
         ? Array.from(element.options).slice(0, 200).map((it) => cut(it.label, 60)) : undefined;
       targets.push({ kind, number: numberOf(element), options, isShown: false });
     }
-    if (at.isVisible && !isFlat) backdrop(element, style, box, at, kind !== null);
+    if (at.isVisible && !isFlat) backdrop(element, tag, style, box, at, kind !== null);
     if (style.display === 'list-item') marker(element, style, box, at);
-    if (style.overflow !== 'visible' && !isPage && style.display !== 'inline') {
+    if (style.overflow !== 'visible' && !isPage(element) && style.display !== 'inline') {
       at.clip = intersect(at.clip, box);
     }
     if (isPlaced || style.transform !== 'none') at.holder = at.clip;
     if (isNothing(at.clip) && !isFlat) return;
+    beside('before', element, style, box, at);
     contents(element, tag, style, box, at);
+    beside('after', element, style, box, at);
     const own = kind === null ? null : targets[at.target];
     const isAlone = own && !own.isShown && targets.at(-1) === own && box.height < 5 * height;
     if (isAlone && !isFlat && [KINDS.link, KINDS.button, KINDS.other].includes(kind)) {
@@ -265,14 +251,16 @@ const draw = (width, height) => {
       text(at, box.left, (box.top + box.bottom) / 2, cut(nameOf(element, 40) || '▪', room), colorOf(style), 0);
     }
   };
-  const backdrop = (element, style, box, at, isTarget) => {
+  const backdrop = (element, tag, style, box, at, isTarget) => {
     const color = groundOf(style);
     const isFilled = opacityOf(color) > 12;
-    if (!isFilled && !isTarget) return;
-    for (const part of boxesIn(element, style, box, at.clip)) {
+    for (const part of isFilled || isTarget ? boxesIn(element, style, box, at.clip) : []) {
       if (isFilled) add(at.layer, { f: [...sides(part), color, at.target] });
       if (isTarget) add(at.layer, { a: [...sides(part), at.target] });
     }
+    if (!pictures || REPLACED.has(tag) || isPage(element) || !isLarge(box)) return;
+    const behind = tag === 'svg' ? pictureOf(element, tag) : backgroundOf(element, style);
+    if (behind > 0) picture(element, behind, box, at, '');
   };
   const contents = (element, tag, style, box, at) => {
     if (isField(element) || tag === 'select') {
@@ -314,6 +302,7 @@ const draw = (width, height) => {
     }
   };
 
+  readSheets(document);
   const start = {
     clip: view, holder: view, layer: ground, target: -1, pointer: 'auto', isVisible: true, isUnderlined: false,
   };

@@ -85,11 +85,11 @@ const isMoving = () =>
 let version = Math.floor(Math.random() * 2 ** 40);
 let lastDrawn = '';
 // What is in view, as JSON; null if it is what `since` was and stays so for `hold` milliseconds.
-const frame = async ({ cell, since, hold, again }) => {
+const frame = async ({ cell, since, hold, again, pictures }) => {
   const [width, height] = cell;
   fit(width, height);
   see(document);
-  if (since === version && !isChanged) {
+  if (hold > 0 && since === version && !isChanged) {
     await new Promise((resolve) => {
       wake = resolve;
       setTimeout(resolve, isMoving() ? Math.min(hold, 100) : hold);
@@ -97,7 +97,7 @@ const frame = async ({ cell, since, hold, again }) => {
     wake = null;
   }
   isChanged = false;
-  const drawn = JSON.stringify(draw(width, height));
+  const drawn = JSON.stringify(draw(width, height, pictures));
   if (drawn === lastDrawn && since === version && !again) return null;
   if (drawn !== lastDrawn || since !== version) version += 1;
   lastDrawn = drawn;

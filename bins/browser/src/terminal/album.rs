@@ -1,0 +1,95 @@
+//! What is in the pictures of pages, as far as it was seen.
+
+use std::collections::HashMap;
+
+use waypost_browser::{Color, Frame, PictureKey, Pixels, Seen};
+
+/// Colours that are kept; then the pictures that were in view longest ago go.
+const COLORS_MAX: usize = 8 << 20;
+/// How often a frame's pictures are looked at again where something of them is still missing.
+const LOOKS_MAX: u8 = 4;
+
+/// What is to be looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    /// In which frame.
+    pub(crate) seen: Seen,
+    pub(crate) keys: Vec<PictureKey>,
+}
+
+/// Pictures, each with when it was last in view.
+#[derive(Debug, Default)]
+pub(crate) struct Album {
+    known: HashMap<PictureKey, (u64, Pixels)>,
+    frames: u64,
+    looks: u8,
+}
+
+impl Album {
+    /// Another frame is shown. What of its pictures is not known yet is wanted.
+    pub(crate) fn show(&mut self, frame: &Frame) -> Option<Wanted> {
+        self.frames += 1;
+        self.looks = 0;
+        for picture in frame.pictures() {
+            if let Some(known) = self.known.get_mut(&picture.key) {
+                known.0 = self.frames;
+            }
+        }
+        self.wanted(frame)
+    }
+
+    /// Something was seen. What is still missing of the frame is wanted again, some times.
+    pub(crate) fn take(&mut self, pixels: Vec<Pixels>, frame: Option<&Frame>) -> Option<Wanted> {
+        for pixels in pixels {
+            let now = self.frames;
+            match self.known.get_mut(&pixels.key()) {
+                Some((_, known)) => known.merge(pixels),
+                None => drop(self.known.insert(pixels.key(), (now, pixels))),
+            }
+        }
+        self.forget();
+        self.looks += 1;
+        frame.filter(|_| self.looks < LOOKS_MAX).and_then(|it| self.wanted(it))
+    }
+
+    /// The upper and the lower half of a picture's cell.
+    pub(crate) fn halves(&self, key: PictureKey, place: (u16, u16)) -> Option<(Color, Color)> {
+        self.known.get(&key)?.1.halves(place.0, place.1)
+    }
+
+    /// What is known of a picture.
+    pub(crate) fn pixels(&self, key: PictureKey) -> Option<&Pixels> {
+        self.known.get(&key).map(|it| &it.1)
+    }
+
+    fn wanted(&self, frame: &Frame) -> Option<Wanted> {
+        let mut is_missing = vec![false; frame.pictures().len()];
+        for row in 0..frame.view().rows() {
+            for column in 0..frame.view().columns() {
+                let which = frame.cell(column, row).and_then(|it| it.picture);
+                let Some(which) = which.map(usize::from) else { continue };
+                let Some(picture) = frame.pictures().get(which) else { continue };
+                let known = self.pixels(picture.key);
+                let place = picture.place(column, row);
+                let is_known =
+                    known.zip(place).is_some_and(|(it, place)| it.cell(place.0, place.1).is_some());
+                is_missing[which] |= !is_known;
+            }
+        }
+        let missing = frame.pictures().iter().zip(is_missing).filter(|it| it.1);
+        let keys: Vec<PictureKey> = missing.map(|it| it.0.key).collect();
+        (!keys.is_empty()).then(|| Wanted { seen: frame.seen(), keys })
+    }
+
+    fn forget(&mut self) {
+        let size = |it: &Pixels| it.known() * usize::from(it.dots().0) * usize::from(it.dots().1);
+        let mut total: usize = self.known.values().map(|it| size(&it.1)).sum();
+        while total > COLORS_MAX {
+            let now = self.frames;
+            let old = self.known.iter().filter(|it| it.1.0 < now).min_by_key(|it| it.1.0);
+            let Some((key, pixels)) = old.map(|it| (*it.0, size(&it.1.1))) else { return };
+            self.known.remove(&key);
+            total -= pixels;
+        }
+    }
+}

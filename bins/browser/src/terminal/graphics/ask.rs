@@ -1,0 +1,114 @@
+//! Asking the terminal what it can.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use crossterm::terminal::window_size;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// A terminal that has not answered by then does not.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// What an answer may take; more is none.
+const ANSWER_BYTES_MAX: usize = 512;
+/// How large is a cell in pixels? And, which every terminal answers: what are you?
+const QUESTION: &[u8] = b"\x1b[16t\x1b[c";
+/// What a terminal with sixels says among what it is.
+const SIXEL: &str = "4";
+
+/// What a terminal says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Answers {
+    /// It shows sixels.
+    pub(crate) sixel: bool,
+    /// A cell in pixels: width, height.
+    pub(crate) cell: Option<(u16, u16)>,
+}
+
+/// Asks, and waits a moment for the answer. Nobody else may read from the terminal meanwhile.
+pub(crate) fn ask() -> Answers {
+    // Who does not answer has said nothing.
+    let said = exchange().unwrap_or_default();
+    let mut answers = read(&said);
+    let by_size = window_size().ok().filter(|it| it.columns > 0 && it.rows > 0);
+    let cell = by_size.map(|it| (it.width / it.columns, it.height / it.rows));
+    answers.cell = answers.cell.or(cell.filter(|it| it.0 > 0 && it.1 > 0));
+    answers
+}
+
+fn exchange() -> io::Result<Vec<u8>> {
+    let mut out = io::stdout();
+    out.write_all(QUESTION)?;
+    out.flush()?;
+    let begun = Instant::now();
+    let stdin = io::stdin();
+    let mut said = Vec::new();
+    while !is_answered(&said) && said.len() < ANSWER_BYTES_MAX {
+        let left = PATIENCE.saturating_sub(begun.elapsed());
+        let left = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
+        if poll(&mut fds, Some(&left))? == 0 {
+            break;
+        }
+        let mut bytes = [0; 64];
+        match rustix::io::read(stdin.as_fd(), &mut bytes)? {
+            0 => break,
+            count => said.extend_from_slice(&bytes[..count]),
+        }
+    }
+    Ok(said)
+}
+
+/// Everything that begins as an answer does, without its beginning.
+fn sequences(said: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let begins = (0..said.len()).filter(|it| said[*it..].starts_with(b"\x1b["));
+    begins.map(|it| &said[it + 2..])
+}
+
+/// The answer to a question: its numbers, and the letter that ends it.
+fn numbers(sequence: &[u8], last: u8) -> Option<Vec<&str>> {
+    let is_last = |it: &u8| (0x40..=0x7e).contains(it);
+    let end = sequence.iter().position(is_last).filter(|it| sequence[*it] == last)?;
+    Some(std::str::from_utf8(&sequence[..end]).ok()?.split(';').collect())
+}
+
+fn is_answered(said: &[u8]) -> bool {
+    sequences(said).any(|it| it.starts_with(b"?") && numbers(it, b'c').is_some())
+}
+
+fn read(said: &[u8]) -> Answers {
+    let mut answers = Answers::default();
+    for sequence in sequences(said) {
+        if let Some(kinds) = sequence.strip_prefix(b"?").and_then(|it| numbers(it, b'c')) {
+            // The first is the terminal's family, whose number may be the same.
+            answers.sixel |= kinds.iter().skip(1).any(|it| *it == SIXEL);
+        } else if let Some(["6", height, width]) = numbers(sequence, b't').as_deref() {
+            answers.cell = width.parse().ok().zip(height.parse().ok());
+        }
+    }
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answers, is_answered, read};
+
+    #[test]
+    fn answers_are_read_among_what_is_typed() {
+        let cases: [(&[u8], bool, bool, Option<(u16, u16)>); 8] = [
+            (b"", false, false, None),
+            (b"\x1b[?62;4;22c", true, true, None),
+            (b"\x1b[?4;6c", true, false, None),
+            (b"\x1b[6;20;10t\x1b[?62;4c", true, true, Some((10, 20))),
+            (b"gj\x1b[6;18;9tq\x1b[A\x1b[?1;2cx", true, false, Some((9, 18))),
+            (b"\x1b[6;18", false, false, None),
+            (b"\x1b[6;99999;9t\x1b[?c", true, false, None),
+            (b"\xff\x1b[?\xff;4c\x1b", false, false, None),
+        ];
+        for (said, is_whole, sixel, cell) in cases {
+            let shown = String::from_utf8_lossy(said);
+            assert_eq!(is_answered(said), is_whole, "{shown:?}");
+            assert_eq!(read(said), Answers { sixel, cell }, "{shown:?}");
+        }
+    }
+}

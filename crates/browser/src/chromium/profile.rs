@@ -1,0 +1,198 @@
+//! Folders of profiles: named ones that stay, and fresh ones that go with their owner.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::ChromiumSettings;
+
+/// What fresh folders are called, before 16 hexadecimal digits.
+const FRESH: &str = "waypost-browser-";
+const FRESH_DIGITS: usize = 16;
+/// In a fresh folder: locked as long as its owner lives.
+const OWNER: &str = ".owner";
+/// What Chromium keeps for its socket: a link in the profile, to a folder beside it.
+const SOCKET: &str = "SingletonSocket";
+const COOKIE: &str = "SingletonCookie";
+const SOCKET_FOLDERS: &[&str] = &["org.chromium.", "com.google."];
+/// Another may take a folder for left over in the moment before it is locked.
+const TRIES: usize = 8;
+/// Entries of the folder of fresh ones that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
+/// A folder for a profile.
+#[derive(Debug)]
+pub(super) struct Profile {
+    pub(super) path: PathBuf,
+    /// It is a fresh one, held by this lock.
+    fresh: Option<File>,
+}
+
+impl Profile {
+    /// The folder that the settings name, or a fresh one. What owners left that were killed is
+    /// removed beside.
+    pub(super) fn open(settings: &ChromiumSettings) -> io::Result<Self> {
+        let Some(named) = &settings.profile else {
+            remove_left(&settings.temporary);
+            return Self::fresh(&settings.temporary);
+        };
+        if !named.try_exists()? {
+            DirBuilder::new().mode(0o700).recursive(true).create(named)?;
+        }
+        check_private(named)?;
+        Ok(Self { path: named.clone(), fresh: None })
+    }
+
+    fn fresh(parent: &Path) -> io::Result<Self> {
+        for _ in 0..TRIES {
+            let mut random = [0_u8; 8];
+            getrandom::fill(&mut random).map_err(|it| io::Error::other(it.to_string()))?;
+            let path = parent.join(format!("{FRESH}{:016x}", u64::from_le_bytes(random)));
+            DirBuilder::new().mode(0o700).create(&path)?;
+            if let Some(owner) = own(&path, OFlags::CREATE | OFlags::EXCL) {
+                return Ok(Self { path, fresh: Some(owner) });
+            }
+        }
+        Err(io::Error::other(format!("no folder for it can be had in {}", parent.display())))
+    }
+
+    /// Removes a fresh one.
+    pub(super) fn end(self) {
+        if self.fresh.is_some() {
+            remove(&self.path);
+        }
+    }
+}
+
+/// Removes fresh folders whose owners are gone. What cannot be removed is left for another time.
+fn remove_left(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.take(ENTRIES_MAX).flatten() {
+        let name = entry.file_name();
+        let digits = name.to_str().and_then(|it| it.strip_prefix(FRESH));
+        let is_fresh = digits.is_some_and(|it| {
+            it.len() == FRESH_DIGITS && it.bytes().all(|it| it.is_ascii_hexdigit())
+        });
+        // Whoever can lock it is alone with it until it is gone.
+        if is_fresh && let Some(owner) = own(&entry.path(), OFlags::empty()) {
+            remove(&entry.path());
+            drop(owner);
+        }
+    }
+}
+
+/// Removes a fresh folder, and beside it the one of the socket by which a Chromium that was killed
+/// could have been asked to open a window.
+fn remove(folder: &Path) {
+    let socket = fs::read_link(folder.join(SOCKET)).ok();
+    let beside = socket.as_deref().and_then(Path::parent).filter(|it| {
+        let name = it.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        it.parent() == folder.parent()
+            && SOCKET_FOLDERS.iter().any(|start| name.starts_with(start))
+            && fs::symlink_metadata(it).is_ok_and(|it| is_private(&it))
+    });
+    if let Some(beside) = beside {
+        for name in [SOCKET, COOKIE] {
+            fs::remove_file(beside.join(name)).unwrap_or_default();
+        }
+        // Nothing else is in it, or it stays.
+        fs::remove_dir(beside).unwrap_or_default();
+    }
+    fs::remove_dir_all(folder).unwrap_or_default();
+}
+
+/// Locks a folder of ours that nobody else can look into, and that is no link; nothing if it is
+/// another's, or gone.
+fn own(folder: &Path, create: OFlags) -> Option<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = File::from(openat(CWD, folder, flags, Mode::empty()).ok()?);
+    let found = opened.metadata().ok()?;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;
+    let owner = openat(&opened, OWNER, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)?;
+    owner.try_lock().ok().filter(|()| is_private(&found))?;
+    // Locked, and removed a moment before.
+    (owner.metadata().ok()?.nlink() > 0).then_some(owner)
+}
+
+fn is_private(found: &fs::Metadata) -> bool {
+    found.is_dir()
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && found.mode() & 0o777 == 0o700
+}
+
+/// A profile holds sessions: it must be a folder of ours that nobody else can look into.
+fn check_private(folder: &Path) -> io::Result<()> {
+    if is_private(&fs::symlink_metadata(folder)?) {
+        return Ok(());
+    }
+    let detail = format!(
+        "the profile {} must be a folder of yours with mode 0700, and no link",
+        folder.display()
+    );
+    Err(io::Error::other(detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::{OWNER, Profile, SOCKET, remove_left};
+
+    fn folder(parent: &Path, name: &str, mode: u32) {
+        let path = parent.join(name);
+        fs::create_dir(&path).expect("a folder");
+        fs::write(path.join(OWNER), "").expect("a file");
+        fs::write(path.join("Cookies"), "sid").expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("a mode");
+    }
+
+    #[test]
+    fn what_killed_owners_left_is_removed_and_nothing_else() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let parent = parent.path();
+        let alive = Profile::fresh(parent).expect("a fresh one");
+        assert_eq!(fs::metadata(&alive.path).expect("it is there").mode() & 0o777, 0o700);
+        // A killed owner's: what is left of a lock is its file.
+        folder(parent, "waypost-browser-00000000000000aa", 0o700);
+        let socket = parent.join("org.chromium.Chromium.x1");
+        folder(parent, "org.chromium.Chromium.x1", 0o700);
+        for name in [OWNER, "Cookies"] {
+            fs::rename(socket.join(name), socket.join(SOCKET)).expect("a file");
+        }
+        symlink(socket.join(SOCKET), parent.join("waypost-browser-00000000000000aa").join(SOCKET))
+            .expect("a link");
+        let kept = [
+            "waypost-browser-00000000000000bb",
+            "waypost-browser-work",
+            "waypost-browser-00000000000000zz",
+            "another",
+        ];
+        folder(parent, kept[0], 0o750);
+        for name in &kept[1..] {
+            folder(parent, name, 0o700);
+        }
+        symlink(parent.join("another"), parent.join("waypost-browser-00000000000000cc"))
+            .expect("a link");
+        let unowned = parent.join("waypost-browser-00000000000000dd");
+        fs::create_dir(&unowned).expect("a folder");
+        fs::set_permissions(&unowned, Permissions::from_mode(0o700)).expect("a mode");
+
+        remove_left(parent);
+        assert!(!parent.join("waypost-browser-00000000000000aa").exists(), "it is removed");
+        assert!(!socket.exists(), "with the folder of its socket");
+        assert!(alive.path.join(OWNER).exists() && unowned.exists());
+        for name in kept {
+            assert!(parent.join(name).join("Cookies").exists(), "{name}");
+        }
+        assert!(parent.join("waypost-browser-00000000000000cc").is_symlink());
+
+        let path = alive.path.clone();
+        alive.end();
+        assert!(!path.exists(), "it goes with its owner");
+    }
+}

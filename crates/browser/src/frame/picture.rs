@@ -1,0 +1,223 @@
+//! Pictures of a page: where they stand in a frame, and what is in them.
+
+use std::collections::HashMap;
+
+use super::Color;
+use crate::engine::Reference;
+
+/// The most colours from left to right, and from top to bottom, that a cell of a picture has.
+pub const DOTS_MAX: (u16, u16) = (8, 16);
+
+/// What is in a picture belongs to this: one element as it looks now, and so large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PictureKey {
+    pub(crate) element: Reference,
+    /// Rises when the element shows another picture.
+    pub(crate) version: u64,
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
+impl PictureKey {
+    /// Cells from left to right.
+    #[must_use]
+    pub fn columns(self) -> u16 {
+        self.columns
+    }
+
+    /// Cells from top to bottom.
+    #[must_use]
+    pub fn rows(self) -> u16 {
+        self.rows
+    }
+}
+
+/// A picture in a frame. [`Cell::picture`](super::Cell) says where it is to be seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// What is in it is known by this.
+    pub key: PictureKey,
+    /// Its first column; before the view's where that is negative.
+    pub column: i32,
+    /// Its first row.
+    pub row: i32,
+    /// What it is said to show.
+    pub alt: String,
+}
+
+impl Picture {
+    /// Which of its own cells a cell of the view is.
+    #[must_use]
+    pub fn place(&self, column: u16, row: u16) -> Option<(u16, u16)> {
+        let own = |at: u16, first: i32, cells: u16| {
+            u16::try_from(i32::from(at).saturating_sub(first)).ok().filter(|it| *it < cells)
+        };
+        let (columns, rows) = (self.key.columns, self.key.rows);
+        Some((own(column, self.column, columns)?, own(row, self.row, rows)?))
+    }
+}
+
+/// What is in a picture, as far as it was seen: so many colours a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pixels {
+    key: PictureKey,
+    dots: (u16, u16),
+    cells: HashMap<(u16, u16), Box<[Color]>>,
+}
+
+impl Pixels {
+    /// A picture of which nothing is known. Of dots there are at least one, and [`DOTS_MAX`] at most.
+    #[must_use]
+    pub fn new(key: PictureKey, dots: (u16, u16)) -> Self {
+        let dots = (dots.0.clamp(1, DOTS_MAX.0), dots.1.clamp(1, DOTS_MAX.1));
+        Self { key, dots, cells: HashMap::new() }
+    }
+
+    /// Which picture it is.
+    #[must_use]
+    pub fn key(&self) -> PictureKey {
+        self.key
+    }
+
+    /// Colours of a cell: from left to right, from top to bottom.
+    #[must_use]
+    pub fn dots(&self) -> (u16, u16) {
+        self.dots
+    }
+
+    /// The colours of one of its own cells, row by row; nothing where it was not seen yet.
+    #[must_use]
+    pub fn cell(&self, column: u16, row: u16) -> Option<&[Color]> {
+        self.cells.get(&(column, row)).map(AsRef::as_ref)
+    }
+
+    /// The means of a cell's upper and lower half; nothing where it was not seen yet.
+    #[must_use]
+    pub fn halves(&self, column: u16, row: u16) -> Option<(Color, Color)> {
+        let colors = self.cell(column, row)?;
+        let (upper, lower) = colors.split_at(colors.len() / 2);
+        // A row alone is both halves.
+        let upper = if upper.is_empty() { lower } else { upper };
+        Some((mean(upper), mean(lower)))
+    }
+
+    /// How many cells are known.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Takes what another look at the same picture has seen.
+    pub fn merge(&mut self, other: Self) {
+        if (other.key, other.dots) == (self.key, self.dots) {
+            self.cells.extend(other.cells);
+        }
+    }
+
+    /// Takes the colours of a cell from a larger picture: `area` is where the cell is in it, as left,
+    /// top, right, bottom. Every colour is the mean of what it stands for.
+    pub(crate) fn take(&mut self, cell: (u16, u16), shot: &Shot, area: [f64; 4]) {
+        let [left, top, right, bottom] = area;
+        let (across, down) = self.dots;
+        let step = |low: f64, high: f64, at: u16, of: u16| {
+            low + (high - low) * f64::from(at) / f64::from(of)
+        };
+        let mut colors = Vec::with_capacity(usize::from(across) * usize::from(down));
+        for y in 0..down {
+            let rows = (step(top, bottom, y, down), step(top, bottom, y + 1, down));
+            for x in 0..across {
+                let columns = (step(left, right, x, across), step(left, right, x + 1, across));
+                let Some(color) = shot.mean(columns, rows) else { return };
+                colors.push(color);
+            }
+        }
+        self.cells.insert(cell, colors.into());
+    }
+}
+
+fn mean(colors: &[Color]) -> Color {
+    let count = colors.len().max(1) as u64;
+    let of = |part: fn(&Color) -> u8| {
+        let sum: u64 = colors.iter().map(|it| u64::from(part(it))).sum();
+        u8::try_from((sum + count / 2) / count).unwrap_or(u8::MAX)
+    };
+    Color(of(|it| it.0), of(|it| it.1), of(|it| it.2))
+}
+
+/// A picture of a whole view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shot {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    /// Red, green, blue, row by row.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Shot {
+    /// The mean of an area's colours; nothing outside of it.
+    fn mean(&self, columns: (f64, f64), rows: (f64, f64)) -> Option<Color> {
+        let whole = |(low, high): (f64, f64), most: usize| {
+            // A pixel belongs to where its middle is; to one of the areas if they are smaller.
+            let first = (low - 0.5).ceil().max(0.0) as usize;
+            let last = ((high - 0.5).ceil().max(0.0) as usize).max(first + 1).min(most);
+            (first < last).then_some(first..last)
+        };
+        let (columns, rows) = (whole(columns, self.width)?, whole(rows, self.height)?);
+        let count = (columns.len() * rows.len()) as u64;
+        let mut sums = [0_u64; 3];
+        for row in rows {
+            let from = (row * self.width + columns.start) * 3;
+            for pixel in self.bytes[from..from + columns.len() * 3].chunks_exact(3) {
+                for (sum, part) in sums.iter_mut().zip(pixel) {
+                    *sum += u64::from(*part);
+                }
+            }
+        }
+        let [red, green, blue] = sums.map(|it| u8::try_from((it + count / 2) / count));
+        Some(Color(red.ok()?, green.ok()?, blue.ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Color, Picture, PictureKey, Pixels, Shot};
+    use crate::engine::Reference;
+
+    fn key(columns: u16, rows: u16) -> PictureKey {
+        PictureKey { element: Reference { document: 1, element: 2 }, version: 1, columns, rows }
+    }
+
+    #[test]
+    fn a_colour_is_the_mean_of_what_it_stands_for() {
+        // Two rows of four: dark ones on the left, light ones on the right, the last row twice so.
+        let grey = |it: u8| [it, it, it];
+        let bytes: Vec<u8> =
+            [0, 10, 100, 110, 20, 30, 120, 130].into_iter().flat_map(grey).collect();
+        let shot = Shot { width: 4, height: 2, bytes };
+        let mut pixels = Pixels::new(key(1, 1), (2, 1));
+        pixels.take((0, 0), &shot, [0.0, 0.0, 4.0, 2.0]);
+        assert_eq!(pixels.cell(0, 0), Some(&[Color(15, 15, 15), Color(115, 115, 115)][..]));
+        // Smaller than a pixel, it is that pixel; outside there is nothing.
+        let mut one = Pixels::new(key(9, 9), (1, 1));
+        one.take((0, 0), &shot, [2.1, 1.2, 2.2, 1.3]);
+        one.take((1, 0), &shot, [4.0, 0.0, 8.0, 2.0]);
+        one.take((2, 0), &shot, [f64::NAN, 0.0, f64::INFINITY, 2.0]);
+        assert_eq!(one.cell(0, 0), Some(&[Color(120, 120, 120)][..]));
+        assert_eq!((one.cell(1, 0), one.known()), (None, 2));
+    }
+
+    #[test]
+    fn a_picture_that_begins_before_the_view_has_its_later_cells_in_it() {
+        let picture = Picture { key: key(4, 3), column: -2, row: 5, alt: String::new() };
+        let cases = [
+            ((0, 5), Some((2, 0))),
+            ((1, 7), Some((3, 2))),
+            ((2, 5), None),
+            ((0, 4), None),
+            ((0, 8), None),
+        ];
+        for ((column, row), expected) in cases {
+            assert_eq!(picture.place(column, row), expected, "{column} {row}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Pictures of a page: those that programs may take if a person allowed it, and those that the person
+//! sees.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use super::{COMMAND_TIME, Relay};
+use crate::engine::TabId;
+use crate::{Deadline, PictureKey, Pixels, Problem, ProblemKind, Seen};
+
+/// Pictures are made smaller until they have no more letters than this: as an answer, the mesh
+/// carries 1 MiB.
+const PICTURE_BYTES_MAX: usize = 1_000_000;
+/// The smallest that they are made.
+const SCALE_MIN: f64 = 0.1;
+
+impl Relay {
+    /// What is in pictures of a frame of the current tab, with so many colours a cell; for the person
+    /// who sees the page, whether or not programs may take pictures of it. What has changed since is
+    /// left out.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub async fn pictures(
+        &self,
+        seen: Seen,
+        wanted: &[PictureKey],
+        dots: (u16, u16),
+    ) -> Result<Vec<Pixels>, Problem> {
+        let by = Deadline::after(COMMAND_TIME);
+        let tab = self.tab(None, by).await?;
+        self.engine.pictures(tab, seen, wanted, dots, by).await
+    }
+
+    /// A picture for a program.
+    pub(super) async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Value, Problem> {
+        let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
+        if !self.screenshots.load(Ordering::Relaxed) {
+            return Err(forbidden(
+                "pictures of the page were not allowed; `read` gives its content",
+            ));
+        }
+        let seen = self.engine.evidence(tab, by).await?;
+        if seen.secret_focused || seen.secret_revealed {
+            return Err(forbidden("a secret field is being filled in; no picture of it is made"));
+        }
+        let mut scale = 1.0;
+        let mut data = self.engine.screenshot(tab, scale, by).await?;
+        while data.len() > PICTURE_BYTES_MAX && scale > SCALE_MIN {
+            // A picture's bytes grow with its area, or a little less.
+            let share = (PICTURE_BYTES_MAX as f64 / data.len() as f64).sqrt();
+            scale = (scale * share * 0.95).max(SCALE_MIN);
+            data = self.engine.screenshot(tab, scale, by).await?;
+        }
+        Ok(json!({ "mediaType": "image/png", "scale": scale, "data": data }))
+    }
+}
