@@ -90,7 +90,7 @@ fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Opt
         client.write_all(format!("{head}\r\n{body}").as_bytes()).ok()?;
         // Until whoever asked has gone.
         while client.write_all(b"<p>and so on</p>\n").is_ok() {
-            thread::sleep(Duration::from_millis(1));
+            thread::park_timeout(Duration::from_millis(1));
         }
         return Some(());
     }
