@@ -10,6 +10,7 @@ mod tail;
 mod window;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub use self::merge::{Merge, Merged};
 pub(crate) use self::search::TermStrength;
@@ -157,7 +158,7 @@ impl TextIndex {
 
     fn memory(&self) -> usize {
         let forward: usize = self.forward.iter().flatten().map(|it| it.as_bytes().len() + 16).sum();
-        let names: usize = self.dictionary.names.iter().map(|name| 2 * name.len() + 72).sum();
+        let names: usize = self.dictionary.names.iter().map(|name| name.len() + 72).sum();
         let sealed: usize = self.sealed.iter().map(|part| part.postings.memory()).sum();
         forward + names + sealed + self.tail.memory() + self.forward.len() * 25
     }
@@ -170,8 +171,9 @@ impl TextIndex {
 /// Terms by number, with the number of documents that have them.
 #[derive(Debug, Clone, Default)]
 struct Dictionary {
-    ids: HashMap<Box<str>, TermId>,
-    names: Vec<Box<str>>,
+    /// A term is in memory once, here and in `names`.
+    ids: HashMap<Arc<str>, TermId>,
+    names: Vec<Arc<str>>,
     frequencies: Vec<u32>,
     free: Vec<TermId>,
     live: u64,
@@ -193,13 +195,14 @@ impl Dictionary {
         }
         self.live += 1;
         let id = self.free.pop().unwrap_or_else(|| {
-            self.names.push(Box::default());
+            self.names.push(Arc::default());
             self.frequencies.push(0);
             TermId::try_from(self.names.len() - 1).expect("an index has fewer than 2^32 terms")
         });
-        self.names[id as usize] = term.into();
+        let name: Arc<str> = term.into();
+        self.names[id as usize] = Arc::clone(&name);
         self.frequencies[id as usize] = 1;
-        self.ids.insert(term.into(), id);
+        self.ids.insert(name, id);
         id
     }
 
@@ -219,7 +222,7 @@ impl Dictionary {
         *frequency -= 1;
         if *frequency == 0 {
             self.ids.remove(&self.names[id as usize]);
-            self.names[id as usize] = Box::default();
+            self.names[id as usize] = Arc::default();
             self.free.push(id);
             self.live -= 1;
         }

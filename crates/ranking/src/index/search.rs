@@ -1,3 +1,4 @@
+use super::cursor::Cursor;
 use super::segment::Postings;
 use super::{Home, TermId, TextIndex};
 use crate::bm25::{Collection, Scorer};
@@ -160,6 +161,51 @@ impl<'a> TextSearch<'a> {
             }
         }
         self.scorer.score(units)
+    }
+
+    /// The scores of many documents, which are in order of their slots: the same as
+    /// [`score`](Self::score) gives each. Only the postings of the query's terms are looked at, and not
+    /// all terms of the documents.
+    pub fn scores(&self, part: u32, slots: &[Slot]) -> Vec<f32> {
+        let mut units = vec![0; slots.len()];
+        if let Some(index) = self.parts.get(part as usize).map(|part| part.index) {
+            let mut cursor = None;
+            for sealed in &index.sealed {
+                let lists = self.lists(part as usize, |term| sealed.postings.list(term));
+                self.add_postings(index, sealed.home, &lists, (slots, &mut units), &mut cursor);
+            }
+            let lists = self.lists(part as usize, |term| index.tail.list(term).map(Postings::Open));
+            self.add_postings(index, index.tail_home, &lists, (slots, &mut units), &mut cursor);
+        }
+        units.into_iter().map(|it| self.scorer.score(it)).collect()
+    }
+
+    /// Adds to the documents that are in one part of an index what its postings give them.
+    fn add_postings<'b>(
+        &self,
+        index: &TextIndex,
+        home: Home,
+        lists: &[(usize, Postings<'b>)],
+        (slots, units): (&[Slot], &mut [u32]),
+        cursor: &mut Option<Cursor<'b>>,
+    ) {
+        for &(term, postings) in lists {
+            let cursor = match cursor {
+                Some(cursor) => {
+                    cursor.begin(term, postings, 0);
+                    cursor
+                }
+                None => cursor.insert(Cursor::new(term, postings, 0)),
+            };
+            for (units, &slot) in units.iter_mut().zip(slots) {
+                if index.homes.get(slot as usize) == Some(&home) {
+                    let count = cursor.count(slot);
+                    if count > 0 {
+                        *units += self.scorer.units(term, count, index.lengths[slot as usize]);
+                    }
+                }
+            }
+        }
     }
 
     /// Whether the document's title has a term of the query.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::forward::Forward;
 use super::segment::Segment;
 use super::{Dictionary, NOWHERE, TermId, TextIndex};
@@ -144,8 +146,9 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Result<Dictionary, Error> {
         }
         last = Some(name);
         let id = TermId::try_from(id).map_err(|_| damaged("it has too many terms"))?;
-        dictionary.ids.insert(name.into(), id);
-        dictionary.names.push(name.into());
+        let name: Arc<str> = name.into();
+        dictionary.names.push(Arc::clone(&name));
+        dictionary.ids.insert(name, id);
         dictionary.frequencies.push(0);
     }
     dictionary.live = count as u64;

@@ -107,6 +107,11 @@ proptest! {
             prop_assert!((f64::from(hit.score) - naive).abs() < 1e-4 * naive.max(1.0));
             prop_assert_eq!(search.score(hit.part, hit.slot).to_bits(), hit.score.to_bits());
         }
+        for part in 0..2 {
+            let slots: Vec<u32> = (0..80).filter(|slot| mask >> (slot % 64) & 1 == 1).collect();
+            let each: Vec<f32> = slots.iter().map(|&slot| search.score(part, slot)).collect();
+            prop_assert_eq!(search.scores(part, &slots), each);
+        }
         prop_assert!(all.is_sorted_by(|a, b| Hit::by_rank(a, b).is_lt()));
         prop_assert_eq!(&search.top(k)[..], &all[..k.min(all.len())]);
         prop_assert_eq!(search.exhaustive(1000), all);
