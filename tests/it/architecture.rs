@@ -14,7 +14,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-api", &[]),
     ("waypost-auth", &[]),
     ("waypost-browser", &[]),
-    ("waypost-context", &["waypost-derived", "waypost-ranking"]),
+    ("waypost-context", &["waypost-ranking"]),
     ("waypost-derived", &[]),
     ("waypost-embedding", &[]),
     ("waypost-events", &["waypost-derived", "waypost-log"]),
@@ -40,7 +40,6 @@ const CONFINED: &[(&str, &[&str])] = &[
     (
         "sled",
         &[
-            "waypost-context",
             "waypost-derived",
             "waypost-events",
             "waypost-flows",
@@ -48,7 +47,6 @@ const CONFINED: &[(&str, &[&str])] = &[
             "waypost-service",
             "waypost-ctl",
             "waypost-benches",
-            "waypost-benches-context",
             "waypost-examples",
         ],
     ),

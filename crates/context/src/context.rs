@@ -13,15 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use waypost_derived::files::dir_bytes;
-use waypost_ranking::Analyzer;
+use waypost_ranking::{Analyzer, Slot};
 
 use self::embed::Model;
 use self::history::Past;
+use crate::files::{self, dir_bytes};
 use crate::index::Index;
 use crate::snapshot::{self, Notes};
-use crate::store::Store;
 use crate::text::short_hash;
+use crate::texts::{TextAt, Texts};
 use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status};
 
 /// Says whether to stop.
@@ -40,8 +40,9 @@ pub struct Context {
     dir: PathBuf,
     options: Options,
     analyzer: Analyzer,
-    store: Store,
     index: RwLock<Index>,
+    /// Where in them a text is the index says: they are taken while it is locked.
+    texts: RwLock<Arc<Texts>>,
     past: RwLock<Past>,
     survey: RwLock<Survey>,
     /// Files that could not be taken apart, as they were then: not tried again before they change.
@@ -93,18 +94,15 @@ impl Context {
         fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
         let lock = lock(dir)?;
         let settings = settings(&options);
-        let (store, mut rebuilt) = Store::open(&dir.join("state"))?;
-        let loaded = match snapshot::load(&dir.join("index")) {
-            Ok(loaded) => loaded,
-            Err(why) => {
-                rebuilt.get_or_insert(why);
-                None
-            }
+        let (saved, rebuilt) = match Self::saved(dir, settings) {
+            Ok(saved) => (saved, None),
+            Err(why) => (None, Some(why)),
         };
-        // Without the texts that belong to it the index is of no use, nor with other settings.
-        let is_whole = rebuilt.is_none();
-        let loaded = loaded.filter(|(_, notes)| is_whole && notes.settings == settings);
-        let (index, notes) = loaded.unwrap_or_default();
+        let (index, notes, texts) = match saved {
+            Some(saved) => saved,
+            None => (Index::default(), Notes::default(), Texts::create(dir)?),
+        };
+        texts.remove_others(dir)?;
         let survey = Survey { indexed_at: notes.indexed_at, ..Survey::default() };
         let past = Past::load(&dir.join("history"), options.git);
         let embedder = options.embedder.clone();
@@ -114,8 +112,8 @@ impl Context {
             dir: dir.to_owned(),
             options,
             analyzer: Analyzer::english(),
-            store,
             index: RwLock::new(index),
+            texts: RwLock::new(Arc::new(texts)),
             past: RwLock::new(past),
             survey: RwLock::new(survey),
             refused: Mutex::default(),
@@ -136,6 +134,19 @@ impl Context {
             context.set_embedder(embedder)?;
         }
         Ok(context)
+    }
+
+    /// What was saved, if it is whole and of these settings.
+    fn saved(
+        dir: &Path,
+        settings: u64,
+    ) -> std::result::Result<Option<(Index, Notes, Texts)>, String> {
+        let loaded = snapshot::load(&dir.join("index"))?;
+        let Some((index, notes)) = loaded.filter(|(_, notes)| notes.settings == settings) else {
+            return Ok(None);
+        };
+        let texts = Texts::open(dir, notes.texts)?;
+        Ok(Some((index, notes, texts)))
     }
 
     /// The project's folder.
@@ -214,17 +225,42 @@ impl Context {
         if self.changes.load(Ordering::Relaxed) > 0 || self.noted.load(Ordering::Relaxed) {
             self.write()?;
         }
-        self.store.close()
+        Ok(())
     }
 
     fn write(&self) -> Result<()> {
         self.noted.store(false, Ordering::Relaxed);
-        self.store.sync()?;
+        self.give_room_back()?;
+        let texts = Arc::clone(&self.texts.read());
+        texts.sync()?;
         self.sync_vectors()?;
         let indexed_at = self.survey.read().indexed_at;
-        let notes = Notes { indexed_at, settings: settings(&self.options) };
-        let bytes = snapshot::encode(&self.index.read_recursive(), &notes);
-        snapshot::write(&self.dir.join("index"), &bytes)
+        let notes = Notes { indexed_at, settings: settings(&self.options), texts: texts.mark() };
+        let index = self.index.read_recursive();
+        files::replace(&self.dir.join("index"), |out| snapshot::encode(&index, &notes, out))?;
+        drop(index);
+        texts.remove_others(&self.dir)
+    }
+
+    /// Copies the texts that are in use if most are not. Nothing is put in meanwhile.
+    fn give_room_back(&self) -> Result<()> {
+        let (mut chunks, texts): (Vec<(TextAt, Slot)>, Arc<Texts>) = {
+            let index = self.index.read_recursive();
+            let chunks = index.chunks().map(|(slot, it)| (it.text, slot)).collect();
+            (chunks, Arc::clone(&self.texts.read()))
+        };
+        if !texts.is_wasteful(chunks.iter().map(|it| u64::from(it.0.bytes)).sum()) {
+            return Ok(());
+        }
+        chunks.sort_unstable_by_key(|it| (it.0.offset, it.1));
+        let places: Vec<TextAt> = chunks.iter().map(|it| it.0).collect();
+        let (copy, moved) = texts.copy(&self.dir, &places)?;
+        let mut index = self.index.write();
+        for ((_, slot), at) in chunks.into_iter().zip(moved) {
+            index.move_text(slot, at);
+        }
+        *self.texts.write() = Arc::new(copy);
+        Ok(())
     }
 
     /// Files that are left out, for which there is a reason worth telling.

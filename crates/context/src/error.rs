@@ -61,24 +61,12 @@ pub enum Error {
     /// The model failed.
     #[error("the embedding model failed: {0}")]
     Embedding(String),
-    /// What is on disk is damaged; it is built anew when it is opened again.
-    #[error("{0}")]
-    Damaged(String),
 }
 
 impl Error {
     /// An error of a path.
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
-    }
-}
-
-impl From<waypost_derived::Error> for Error {
-    fn from(error: waypost_derived::Error) -> Self {
-        match error {
-            waypost_derived::Error::Io { path, source } => Self::Io { path, source },
-            other => Self::Damaged(other.to_string()),
-        }
     }
 }
 

@@ -8,7 +8,9 @@ pub(crate) use self::names::{link_key, name_key, own_keys, replaced_keys};
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Included, Unbounded};
+use std::sync::Arc;
 
+use crate::texts::TextAt;
 use waypost_ranking::{Document, Merge, Slot, Slots, TextIndex, VectorIndex};
 
 /// A file that is ready to be put in.
@@ -46,7 +48,7 @@ pub(crate) struct Index {
     pub(crate) chunks: Slots,
     file_facts: Vec<Option<FileFact>>,
     chunk_facts: Vec<Option<ChunkFact>>,
-    by_path: BTreeMap<Box<str>, Slot>,
+    by_path: BTreeMap<Arc<str>, Slot>,
     next_file: u64,
     next_chunk: u64,
     words: [TextIndex; 5],
@@ -107,22 +109,15 @@ impl Index {
         !self.replaced.is_empty() && file.keys.iter().any(|it| self.replaced.contains_key(it))
     }
 
-    /// The number that a path's texts are stored under: the one it has, or the next.
-    pub(crate) fn number(&self, path: &str) -> Option<u64> {
-        self.slot(path).and_then(|slot| self.files.id(slot))
-    }
-
-    /// Gives out a number for a new file.
-    pub(crate) fn next_number(&mut self) -> u64 {
-        self.next_file += 1;
-        self.next_file
-    }
-
     /// Puts a file in the place of what was at its path.
-    pub(crate) fn insert(&mut self, number: u64, ready: Ready) {
+    pub(crate) fn insert(&mut self, ready: Ready) {
         let Ready { mut file, chunks, body, path, subjects, chunk_words, inside } = ready;
-        self.remove(&file.path.clone());
-        self.next_file = self.next_file.max(number);
+        let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
+        let number = number.unwrap_or_else(|| {
+            self.next_file += 1;
+            self.next_file
+        });
+        self.remove(&file.path);
         let slot = self.files.assign(number);
         let mut inside = inside.into_iter();
         for (fact, words) in chunks.into_iter().zip(chunk_words) {
@@ -181,12 +176,21 @@ impl Index {
         }
     }
 
-    /// Removes a file; gives the number that its texts are stored under.
-    pub(crate) fn remove(&mut self, path: &str) -> Option<u64> {
-        let slot = self.by_path.remove(path)?;
-        let number = self.files.id(slot)?;
-        self.files.remove(number);
-        let file = self.file_facts.get_mut(slot as usize)?.take()?;
+    /// Says that a chunk's text is elsewhere.
+    pub(crate) fn move_text(&mut self, slot: Slot, text: TextAt) {
+        if let Some(Some(fact)) = self.chunk_facts.get_mut(slot as usize) {
+            fact.text = text;
+        }
+    }
+
+    /// Removes a file, if it is there.
+    pub(crate) fn remove(&mut self, path: &str) {
+        let Some(slot) = self.by_path.remove(path) else { return };
+        if let Some(number) = self.files.id(slot) {
+            self.files.remove(number);
+        }
+        let file = self.file_facts.get_mut(slot as usize).and_then(Option::take);
+        let Some(file) = file else { return };
         for &chunk in &file.chunks {
             self.words[Words::Chunks as usize].remove(chunk);
             self.words[Words::Inside as usize].remove(chunk);
@@ -215,7 +219,6 @@ impl Index {
                 }
             }
         }
-        Some(number)
     }
 
     fn count_names(&mut self, file: &FileFact) {

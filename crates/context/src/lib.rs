@@ -52,12 +52,13 @@ mod past;
 mod watch;
 
 mod codec;
+mod files;
 mod text;
 
 mod index;
 mod prepare;
 mod snapshot;
-mod store;
+mod texts;
 mod vectors;
 
 mod answer;

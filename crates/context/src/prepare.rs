@@ -9,8 +9,8 @@ use crate::index::{
     ChunkFact, FileFact, Flags, Holds, Ready, link_key, name_key, own_keys, replaced_keys,
 };
 use crate::past::History;
-use crate::store::Hash;
 use crate::text::{hash, short_hash};
+use crate::texts::{Hash, TextAt};
 use crate::{Chunk, Extract, Found, Parser, Source};
 
 /// A file that has been read.
@@ -56,8 +56,7 @@ pub(crate) fn prepare(
     let subjects = history.map_or_else(Document::default, |it| remember(analyzer, &mut file, it));
     let chunk_words: Vec<Document> =
         extract.chunks.iter().map(|it| analyzer.document(own_title(it), &it.content)).collect();
-    let chunks = extract.chunks.iter().enumerate();
-    let chunks = chunks.map(|(number, it)| chunk_fact(number as u32, it)).collect();
+    let chunks = extract.chunks.iter().map(chunk_fact).collect();
     let (body, inside) = inside(analyzer, &words_of(extract.body, extract.parser), &extract.spans);
     let path = analyzer.document("", &file.path.replace(['/', '-'], " "));
     let ready = Ready { file, chunks, body, path, subjects, chunk_words, inside };
@@ -136,10 +135,10 @@ pub(crate) fn last_name(name: &str) -> u64 {
     name_key(name.rsplit(['.', ':']).next().unwrap_or_default())
 }
 
-fn chunk_fact(number: u32, chunk: &Chunk) -> ChunkFact {
+fn chunk_fact(chunk: &Chunk) -> ChunkFact {
     ChunkFact {
         file: 0,
-        number,
+        text: TextAt::default(),
         kind: chunk.kind,
         line: chunk.line,
         name: last_name(&chunk.name),

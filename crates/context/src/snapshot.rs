@@ -4,19 +4,18 @@
 //! that is not whole is no snapshot: the project is read again instead.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
-use waypost_derived::files::{sync_dir, write_synced};
 use waypost_ranking::{Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::index::{ChunkFact, FileFact, Flags, Holds, Index, Words};
-use crate::store::kind;
-use crate::{Error, Kind, Result, Stat};
+use crate::texts::{Mark, TextAt, kind};
+use crate::{Kind, Stat};
 
 const MAGIC: &[u8] = b"waypost-context\n";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// What is kept beside the index.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,10 +23,12 @@ pub(crate) struct Notes {
     pub(crate) indexed_at: Option<i64>,
     /// What extraction and rules were set to: another setting makes another index.
     pub(crate) settings: u64,
+    /// The texts that belong to it.
+    pub(crate) texts: Mark,
 }
 
 /// Reads a snapshot; `Ok(None)` if there is none, the reason if it is not whole.
-pub(crate) fn load(path: &Path) -> std::result::Result<Option<(Index, Notes)>, String> {
+pub(crate) fn load(path: &Path) -> Result<Option<(Index, Notes)>, String> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -36,46 +37,66 @@ pub(crate) fn load(path: &Path) -> std::result::Result<Option<(Index, Notes)>, S
     decode(&bytes).map(Some).map_err(|it| format!("the index is damaged: {}", it.0))
 }
 
-/// Puts a snapshot in the place of the one before.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let unfinished = path.with_extension("new");
-    write_synced(&unfinished, bytes)?;
-    fs::rename(&unfinished, path).map_err(|it| Error::io(path, it))?;
-    Ok(path.parent().map_or(Ok(()), sync_dir)?)
-}
-
-pub(crate) fn encode(index: &Index, notes: &Notes) -> Vec<u8> {
-    let mut out = Writer::default();
-    out.raw(MAGIC);
-    out.number(VERSION);
-    out.optional(notes.indexed_at);
-    out.number(notes.settings);
+/// Writes a snapshot, a part at a time: all of it would be as large as the index.
+pub(crate) fn encode(index: &Index, notes: &Notes, out: &mut impl Write) -> io::Result<()> {
+    let mut out = Summed { out, sum: 0 };
+    let mut part = Writer::default();
+    part.raw(MAGIC);
+    part.number(VERSION);
+    part.optional(notes.indexed_at);
+    part.number(notes.settings);
+    part.number(notes.texts.generation);
+    part.number(notes.texts.end);
     let (file, chunk) = index.numbers();
-    out.number(file);
-    out.number(chunk);
-    out.bytes(&index.files.encode());
-    out.bytes(&index.chunks.encode());
+    part.number(file);
+    part.number(chunk);
+    part.bytes(&index.files.encode());
+    part.bytes(&index.chunks.encode());
     for which in Words::ALL {
-        out.bytes(&index.words(which).encode());
+        let words = index.words(which).encode();
+        part.number(words.len() as u64);
+        out.take(&mut part)?;
+        out.put(&words)?;
     }
-    out.number(index.files.len() as u64);
+    part.number(index.files.len() as u64);
+    let mut expected = 0;
     for (slot, file) in index.files() {
-        out.number(slot.into());
-        encode_file(&mut out, file);
-        out.number(file.chunks.len() as u64);
+        part.number(slot.into());
+        encode_file(&mut part, file);
+        part.number(file.chunks.len() as u64);
         for &slot in &file.chunks {
-            out.number(slot.into());
+            part.number(slot.into());
             if let Some(chunk) = index.chunk(slot) {
-                encode_chunk(&mut out, chunk);
+                encode_chunk(&mut part, chunk, &mut expected);
             }
         }
+        out.take(&mut part)?;
     }
-    let sum = crc32c::crc32c(&out.0);
-    out.raw(&sum.to_le_bytes());
-    out.0
+    out.take(&mut part)?;
+    let sum = out.sum.to_le_bytes();
+    out.out.write_all(&sum)
 }
 
-fn decode(bytes: &[u8]) -> std::result::Result<(Index, Notes), Malformed> {
+/// Adds up what it writes.
+struct Summed<'a, W> {
+    out: &'a mut W,
+    sum: u32,
+}
+
+impl<W: Write> Summed<'_, W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sum = crc32c::crc32c_append(self.sum, bytes);
+        self.out.write_all(bytes)
+    }
+
+    fn take(&mut self, part: &mut Writer) -> io::Result<()> {
+        self.put(&part.0)?;
+        part.0.clear();
+        Ok(())
+    }
+}
+
+fn decode(bytes: &[u8]) -> Result<(Index, Notes), Malformed> {
     let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is cut short"))?;
     let mut input = Reader::new(content);
     if input.take(MAGIC.len())? != MAGIC {
@@ -87,7 +108,9 @@ fn decode(bytes: &[u8]) -> std::result::Result<(Index, Notes), Malformed> {
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
         return Err(Malformed("its checksum is wrong"));
     }
-    let notes = Notes { indexed_at: input.optional()?, settings: input.number()? };
+    let (indexed_at, settings) = (input.optional()?, input.number()?);
+    let texts = Mark { generation: input.number()?, end: input.number()? };
+    let notes = Notes { indexed_at, settings, texts };
     let numbers = (input.number()?, input.number()?);
     let unusable = |_| Malformed("a part of it is damaged");
     let files = Slots::decode(input.bytes()?).map_err(unusable)?;
@@ -103,13 +126,14 @@ fn decode(bytes: &[u8]) -> std::result::Result<(Index, Notes), Malformed> {
         Ok(it) if slot < bound => Ok(it),
         _ => Err(Malformed("a slot is out of range")),
     };
+    let mut expected = 0;
     for _ in 0..input.count()? {
         let slot = within(input.number()?, bounds.0)?;
         let mut file = decode_file(&mut input)?;
         let mut facts = Vec::new();
         for _ in 0..input.count()? {
             file.chunks.push(within(input.number()?, bounds.1)?);
-            facts.push(decode_chunk(&mut input)?);
+            facts.push(decode_chunk(&mut input, &mut expected)?);
         }
         index.restore(slot, file, facts);
     }
@@ -144,7 +168,7 @@ fn encode_file(out: &mut Writer, file: &FileFact) {
     }
 }
 
-fn decode_file(input: &mut Reader<'_>) -> std::result::Result<FileFact, Malformed> {
+fn decode_file(input: &mut Reader<'_>) -> Result<FileFact, Malformed> {
     let path = input.text()?.into();
     let stat =
         Stat { bytes: input.number()?, modified_ns: input.signed()?, inode: input.number()? };
@@ -158,7 +182,7 @@ fn decode_file(input: &mut Reader<'_>) -> std::result::Result<FileFact, Malforme
     let (keys, links, replaces) = (keys(input)?, keys(input)?, keys(input)?);
     let redactions = (0..input.count()?)
         .map(|_| Ok((input.text()?.into(), input.small()?)))
-        .collect::<std::result::Result<_, _>>()?;
+        .collect::<Result<_, _>>()?;
     let chunks = Vec::new();
     Ok(FileFact {
         path,
@@ -180,12 +204,16 @@ fn decode_file(input: &mut Reader<'_>) -> std::result::Result<FileFact, Malforme
     })
 }
 
-fn keys(input: &mut Reader<'_>) -> std::result::Result<Box<[u64]>, Malformed> {
+fn keys(input: &mut Reader<'_>) -> Result<Box<[u64]>, Malformed> {
     (0..input.count()?).map(|_| input.array().map(u64::from_le_bytes)).collect()
 }
 
-fn encode_chunk(out: &mut Writer, chunk: &ChunkFact) {
-    out.number(chunk.number.into());
+/// `expected` is where its text begins if it comes right after the one before.
+fn encode_chunk(out: &mut Writer, chunk: &ChunkFact, expected: &mut u64) {
+    let TextAt { offset, bytes } = chunk.text;
+    out.signed(offset.wrapping_sub(*expected).cast_signed());
+    out.number(bytes.into());
+    *expected = offset.wrapping_add(bytes.into());
     out.number(chunk.kind as u64);
     out.number(chunk.line.into());
     out.raw(&chunk.name.to_le_bytes());
@@ -193,9 +221,12 @@ fn encode_chunk(out: &mut Writer, chunk: &ChunkFact) {
     out.optional(chunk.date);
 }
 
-fn decode_chunk(input: &mut Reader<'_>) -> std::result::Result<ChunkFact, Malformed> {
-    let (number, kind): (u32, Kind) = (input.small()?, kind(input)?);
+fn decode_chunk(input: &mut Reader<'_>, expected: &mut u64) -> Result<ChunkFact, Malformed> {
+    let offset = expected.wrapping_add_signed(input.signed()?);
+    let text = TextAt { offset, bytes: input.small()? };
+    *expected = offset.wrapping_add(text.bytes.into());
+    let kind: Kind = kind(input)?;
     let (line, name) = (input.small()?, u64::from_le_bytes(input.array()?));
     let (meaning, date) = (input.array()?, input.optional()?);
-    Ok(ChunkFact { file: 0, number, kind, line, name, meaning, date })
+    Ok(ChunkFact { file: 0, text, kind, line, name, meaning, date })
 }

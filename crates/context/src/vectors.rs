@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 
-use crate::store::Hash;
 use crate::text::hash;
+use crate::texts::Hash;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"WPCvec1\n";

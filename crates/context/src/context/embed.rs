@@ -9,7 +9,7 @@ use waypost_ranking::{Slot, VectorIndex};
 
 use super::Context;
 use crate::prepare::meant;
-use crate::store::Hash;
+use crate::texts::Hash;
 use crate::vectors::Vectors;
 use crate::{EmbedProgress, Embedder, Error, Result, Source};
 
@@ -148,14 +148,13 @@ impl Context {
 
     /// The text that a chunk's vector is made of, if the chunk is still that one.
     fn text_of(&self, slot: Slot, meaning: &Hash) -> Option<String> {
-        let (number, hash, place) = {
+        let (texts, hash, at) = {
             let index = self.index.read();
             let chunk = index.chunk(slot).filter(|it| it.meaning == *meaning)?;
             let file = index.file(chunk.file)?;
-            (index.files.id(chunk.file)?, file.hash, chunk.number)
+            (Arc::clone(&self.texts.read()), file.hash, chunk.text)
         };
-        let chunks = self.store.chunks(number, &hash, &[place]).ok()??;
-        chunks.first().map(meant)
+        texts.read(&hash, at).as_ref().map(meant)
     }
 
     /// Puts vectors in whose chunks are still those; says how many.

@@ -2,15 +2,16 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use waypost_derived::files::write_synced;
 use waypost_ranking::Document;
 
 use super::{Cancel, Context};
 use crate::discover::Places;
+use crate::files;
 use crate::index::Words;
 use crate::past::{History, Present, changed};
 use crate::prepare::{remember, subjects};
@@ -66,6 +67,8 @@ impl Context {
             self.apply_history(history.as_deref());
             self.write_history(history.as_deref())?;
         }
+        // No query is to wait for them.
+        drop(self.commits());
         self.read_changed(cancel);
         Ok(is_new)
     }
@@ -148,11 +151,7 @@ impl Context {
     fn write_history(&self, history: Option<&History>) -> Result<()> {
         let path: PathBuf = self.dir.join("history");
         match history {
-            Some(history) => {
-                let unfinished = path.with_extension("new");
-                write_synced(&unfinished, &history.encode())?;
-                fs::rename(&unfinished, &path).map_err(|it| Error::io(path, it))
-            }
+            Some(history) => files::replace(&path, |out| out.write_all(&history.encode())),
             None => match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     Err(Error::io(path, error))

@@ -53,7 +53,7 @@ impl Context {
         found
     }
 
-    /// The words of the commits; made when they are first asked for.
+    /// The words of the commits; made when they are first needed.
     pub(super) fn commits(&self) -> Option<Arc<Commits>> {
         let (history, known) = {
             let past = self.past.read();

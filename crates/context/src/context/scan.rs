@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -66,7 +67,7 @@ impl Context {
             return Ok(ScanReport { cancelled: true, ..ScanReport::default() });
         }
         let found = walk.found.len() as u64;
-        self.forget_others(&walk.found, &tally)?;
+        self.forget_others(&walk.found, &tally);
         self.stale.lock().clear();
         let changed: Vec<Found> = walk.found.into_iter().filter(|it| self.is_news(it)).collect();
         self.pending.store(changed.len() as u64, Ordering::Relaxed);
@@ -123,7 +124,7 @@ impl Context {
                 }
             }
             for path in gone {
-                self.forget(&path)?;
+                self.forget(&path);
                 tally.removed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -156,12 +157,17 @@ impl Context {
         let known = index.slot(&found.path).and_then(|slot| index.file(slot));
         match known {
             Some(file) => !file.is_still(&found.stat),
-            None => self.refused.lock().get(&found.path).is_none_or(|it| it.0 != found.stat),
+            // That a file may be read again, its state does not tell.
+            None => self
+                .refused
+                .lock()
+                .get(&found.path)
+                .is_none_or(|it| it.0 != found.stat || it.1 == Skip::Unreadable),
         }
     }
 
     /// Removes what the folder no longer has.
-    fn forget_others(&self, found: &[Found], tally: &Tally) -> Result<()> {
+    fn forget_others(&self, found: &[Found], tally: &Tally) {
         let found: BTreeSet<&str> = found.iter().map(|it| it.path.as_str()).collect();
         let gone: Vec<String> = {
             let index = self.index.read();
@@ -170,16 +176,14 @@ impl Context {
         };
         self.refused.lock().retain(|path, _| found.contains(path.as_str()));
         for path in gone {
-            self.forget(&path)?;
+            self.forget(&path);
             tally.removed.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(())
     }
 
-    fn forget(&self, path: &str) -> Result<()> {
+    fn forget(&self, path: &str) {
         self.refused.lock().remove(path);
-        let number = self.index.write().remove(path);
-        number.map_or(Ok(()), |it| self.store.remove(it))
+        self.index.write().remove(path);
     }
 
     /// Reads files and puts them in, with all threads.
@@ -224,7 +228,7 @@ impl Context {
     fn take(&self, found: &Found, extractor: &mut Extractor, now: i64) -> Result<Taken> {
         let (bytes, stat) = match read(&self.root, found, self.rules.limits()) {
             Ok(read) => read,
-            Err(skip) => return self.refuse(found, skip),
+            Err(skip) => return Ok(self.refuse(found, skip)),
         };
         let found = Found { stat, ..found.clone() };
         let hash = hash(&bytes);
@@ -244,7 +248,7 @@ impl Context {
         }
         match self.prepare(&found, hash, &bytes, extractor, now) {
             Ok(prepared) => self.put(prepared),
-            Err(skip) => self.refuse(&found, skip),
+            Err(skip) => Ok(self.refuse(&found, skip)),
         }
     }
 
@@ -252,7 +256,7 @@ impl Context {
     pub(super) fn prepare(
         &self,
         found: &Found,
-        hash: crate::store::Hash,
+        hash: crate::texts::Hash,
         bytes: &[u8],
         extractor: &mut Extractor,
         now: i64,
@@ -271,23 +275,25 @@ impl Context {
 
     /// Puts a file in: its texts first, then what finds them.
     fn put(&self, prepared: Prepared) -> Result<Taken> {
-        let Prepared { ready, chunks } = prepared;
-        let path = &ready.file.path;
-        self.refused.lock().remove(&**path);
-        let known = self.index.read().number(path);
-        let number = known.unwrap_or_else(|| self.index.write().next_number());
-        self.store.put(number, &ready.file.hash, &chunks)?;
-        self.index.write().insert(number, ready);
+        let Prepared { mut ready, chunks } = prepared;
+        self.refused.lock().remove(&*ready.file.path);
+        // It is another one only after a save, and there is none now.
+        let texts = Arc::clone(&self.texts.read());
+        let places = texts.append(&ready.file.hash, &chunks)?;
+        for (fact, at) in ready.chunks.iter_mut().zip(places) {
+            fact.text = at;
+        }
+        self.index.write().insert(ready);
         self.version.fetch_add(1, Ordering::AcqRel);
         Ok(Taken::Indexed)
     }
 
-    fn refuse(&self, found: &Found, skip: Skip) -> Result<Taken> {
-        self.forget(&found.path)?;
+    fn refuse(&self, found: &Found, skip: Skip) -> Taken {
+        self.forget(&found.path);
         if skip != Skip::Gone {
             self.refused.lock().insert(found.path.clone(), (found.stat, skip));
         }
-        Ok(Taken::Refused)
+        Taken::Refused
     }
 
     /// Merges parts of the text indexes, unless another thread does.

@@ -11,8 +11,8 @@ use crate::index::ChunkFact;
 use crate::past::History;
 use crate::rank::Next;
 use crate::rank::{Candidate, Selection, What, date};
-use crate::store::Hash;
 use crate::text::{hash, short_hash, tokens};
+use crate::texts::{Hash, Texts};
 use crate::{Chunk, Extractor, Item, Kind, Stat, read};
 
 /// So many files are taken apart anew for one answer; more that have changed are left out.
@@ -25,7 +25,7 @@ pub(super) struct Server<'a> {
     extractor: Extractor,
     anew: usize,
     /// By path: how it is.
-    states: HashMap<Box<str>, State>,
+    states: HashMap<Arc<str>, State>,
     places: Places,
     history: Option<Arc<History>>,
     /// Contents that are in the answer.
@@ -45,8 +45,8 @@ enum State {
 
 /// What the index knows of a candidate; taken at once, so that it is of one version of the file.
 struct Known {
-    path: Box<str>,
-    number: u64,
+    path: Arc<str>,
+    texts: Arc<Texts>,
     hash: Hash,
     stat: Stat,
     still: bool,
@@ -135,14 +135,9 @@ impl<'a> Server<'a> {
             let state = self.look(&known);
             self.states.insert(known.path.clone(), state);
         }
-        let stored = || {
-            let number = [known.chunk.number];
-            let stored = self.context.store.chunks(known.number, &known.hash, &number);
-            stored.ok().flatten().and_then(|mut it| it.pop())
-        };
         let chunk = match self.states.get(&known.path)? {
-            State::Same => stored().or_else(|| {
-                // The texts are damaged, gone, or newer than what was found: the file has the truth.
+            State::Same => known.texts.read(&known.hash, known.chunk.text).or_else(|| {
+                // The texts are damaged or gone: the file has the truth.
                 let state = self.take_apart(&known.path);
                 self.states.insert(known.path.clone(), state);
                 self.anew(&known)
@@ -164,7 +159,7 @@ impl<'a> Server<'a> {
         }
         Some(Known {
             path: fact.path.clone(),
-            number: index.files.id(file)?,
+            texts: Arc::clone(&self.context.texts.read()),
             hash: fact.hash,
             stat: fact.stat,
             still: fact.is_still(&fact.stat),

@@ -1,14 +1,16 @@
 //! What is known of a file and of a chunk without its text.
 
+use std::sync::Arc;
+
 use waypost_ranking::Slot;
 
-use crate::store::Hash;
+use crate::texts::{Hash, TextAt};
 use crate::{Extract, Kind, Parser, Prior, Standing, Stat};
 
 /// A file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FileFact {
-    pub(crate) path: Box<str>,
+    pub(crate) path: Arc<str>,
     /// What the file system said when it was read.
     pub(crate) stat: Stat,
     /// When it was known to be like this, in seconds since 1970.
@@ -93,8 +95,8 @@ impl From<&Standing> for Holds {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChunkFact {
     pub(crate) file: Slot,
-    /// Its place in its file.
-    pub(crate) number: u32,
+    /// Where its text is.
+    pub(crate) text: TextAt,
     pub(crate) kind: Kind,
     pub(crate) line: u32,
     /// The last part of its name.

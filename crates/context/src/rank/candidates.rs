@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use waypost_ranking::{
     Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, TitleMatch, VectorPart, VectorSearch,
@@ -34,7 +35,7 @@ pub(crate) struct Candidate {
     pub(crate) what: What,
     pub(crate) kind: Kind,
     /// For the order of equals.
-    pub(crate) path: Box<str>,
+    pub(crate) path: Arc<str>,
     pub(crate) line: u32,
     pub(crate) score: f32,
     /// How much of the score is its own, and not its file's.

@@ -125,7 +125,7 @@ impl Commits {
         Candidate {
             what,
             kind: Kind::Commit,
-            path: Box::default(),
+            path: Arc::default(),
             line: place,
             score,
             own: 0.0,

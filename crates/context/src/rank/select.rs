@@ -1,6 +1,6 @@
 //! Which candidates are answered, in which order: the best first, but not three times the same.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::candidates::{Candidate, What};
 use super::weights::Weights;
@@ -41,7 +41,8 @@ struct Entry {
 /// What texts are compared by.
 #[derive(Debug, Clone)]
 struct Text {
-    shingles: HashSet<u64>,
+    /// Sorted, each once.
+    shingles: Vec<u64>,
     mirror: String,
 }
 
@@ -207,12 +208,24 @@ fn alike(a: &Text, b: &Text) -> f32 {
     if !a.mirror.is_empty() && a.mirror == b.mirror {
         return 0.9;
     }
-    let both = a.shingles.intersection(&b.shingles).count();
+    let both = common(&a.shingles, &b.shingles);
     let all = a.shingles.len() + b.shingles.len() - both;
     if all == 0 { 0.0 } else { both as f32 / all as f32 }
 }
 
-fn shingles(content: &str) -> HashSet<u64> {
+/// How many numbers two lists have in common, both sorted.
+fn common(mut a: &[u64], mut b: &[u64]) -> usize {
+    let mut count = 0;
+    while let ([first, a_rest @ ..], [second, b_rest @ ..]) = (a, b) {
+        count += usize::from(first == second);
+        // Without a branch that cannot be foreseen.
+        a = if first <= second { a_rest } else { a };
+        b = if second <= first { b_rest } else { b };
+    }
+    count
+}
+
+fn shingles(content: &str) -> Vec<u64> {
     let words: Vec<u64> = content
         .split(|it: char| !it.is_alphanumeric())
         .filter(|it| !it.is_empty())
@@ -221,10 +234,14 @@ fn shingles(content: &str) -> HashSet<u64> {
     let run = |it: &[u64]| {
         it.iter().fold(0u64, |all, word| (all ^ word).wrapping_mul(PRIME).rotate_left(17))
     };
-    if words.len() < SHINGLE {
-        return if words.is_empty() { HashSet::new() } else { HashSet::from([run(&words)]) };
-    }
-    words.windows(SHINGLE).map(run).collect()
+    let mut shingles: Vec<u64> = match words.len() {
+        0 => Vec::new(),
+        1..SHINGLE => vec![run(&words)],
+        _ => words.windows(SHINGLE).map(run).collect(),
+    };
+    shingles.sort_unstable();
+    shingles.dedup();
+    shingles
 }
 
 const PRIME: u64 = 0x0000_0100_0000_01b3;

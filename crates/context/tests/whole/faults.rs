@@ -1,10 +1,11 @@
 //! Files that cannot be read, and an index that goes away.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use waypost_context::{Query, TaskType};
+use waypost_context::{Options, Query, TaskType};
 
 use crate::fixture::shop;
 use crate::world::{NOW, World};
@@ -32,6 +33,39 @@ fn what_is_not_text_is_left_out_and_counted() {
     assert_eq!(answer.skipped, status.skipped.values().sum::<u64>());
     // They are not tried again as long as they are the same.
     assert_eq!(world.scan().indexed, 0);
+}
+
+/// The user without rights, as Linux numbers it.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn what_may_not_be_read_is_left_out_and_counted() {
+    if rustix::process::geteuid().is_root() {
+        // Root may read everything: this very test once more, as somebody who may not.
+        let mut test = Command::new("/proc/self/exe");
+        test.args(["faults::what_may_not_be_read_is_left_out_and_counted", "--exact"]);
+        let output = test.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+        return;
+    }
+    let world = World::new();
+    for path in ["docs/good.md", "docs/shut.md", "shut/a.md"] {
+        world.write(path, "# Apples\n\nRed and round.\n");
+    }
+    let set = |path: &str, mode: u32| {
+        fs::set_permissions(world.root().join(path), Permissions::from_mode(mode)).unwrap();
+    };
+    set("docs/shut.md", 0);
+    set("shut", 0);
+    assert_eq!(world.scan().indexed, 1);
+    assert_eq!(world.paths("apples"), ["docs/good.md"]);
+    assert_eq!(world.context().status().skipped["unreadable"], 2);
+    set("docs/shut.md", 0o600);
+    set("shut", 0o700);
+    world.scan();
+    assert_eq!(world.context().status().files, 3);
+    assert!(!world.context().status().skipped.contains_key("unreadable"));
 }
 
 #[test]
@@ -62,9 +96,9 @@ fn paths_that_climb_change_nothing() {
 }
 
 #[test]
-fn texts_that_are_deleted_while_it_is_open_come_from_the_files() {
+fn texts_that_are_damaged_while_it_is_open_come_from_the_files() {
     let world = shop();
-    fs::remove_dir_all(world.data().join("state")).unwrap();
+    fs::File::options().write(true).open(world.texts()).unwrap().set_len(0).unwrap();
     let items = world.items("draw_barcode", TaskType::Code);
     assert!(items[0].content.contains("quiet zones"), "{items:?}");
 }
@@ -107,4 +141,33 @@ fn odd_names_are_indexed_or_counted() {
     world.scan();
     assert_eq!(world.paths("apples").len(), 2);
     assert_eq!(world.context().status().skipped["name"], 1);
+}
+
+#[test]
+fn a_folder_of_a_hundred_thousand_files_is_indexed_as_far_as_the_limits_go() {
+    let mut options = Options { git: false, ..Options::default() };
+    options.discovery.limits.files_max = 500;
+    let world = World::with(options);
+    // The last ones by name, so that all others are passed first.
+    world.write("data/readme.md", "# Apples\n\nRed and round.\n");
+    world.write("data/sub/z.md", "# Apples\n\nGreen ones.\n");
+    let folder = world.root().join("data");
+    for number in 0..99_000 {
+        fs::File::create(folder.join(format!("{number}.bin"))).unwrap();
+    }
+    let report = world.scan();
+    assert_eq!((report.found, report.indexed), (2, 2));
+    assert_eq!(world.paths("apples").len(), 2);
+    assert!(!world.context().status().truncated);
+    assert_eq!(world.scan().indexed, 0);
+
+    for number in 0..1_000 {
+        fs::write(folder.join(format!("{number}.md")), "# Pears\n").unwrap();
+    }
+    let report = world.scan();
+    assert_eq!(report.found, 500);
+    let status = world.context().status();
+    assert!(status.truncated && status.skipped["limit"] >= 1, "{:?}", status.skipped);
+    assert_eq!(status.files, 500);
+    assert!(!world.paths("pears").is_empty());
 }

@@ -132,7 +132,7 @@ fn documents_answer_while_code_is_still_waiting() {
 }
 
 #[test]
-fn a_switch_of_two_thousand_files_gives_no_mixed_and_no_deleted_item() {
+fn a_switch_of_five_thousand_files_gives_no_mixed_and_no_deleted_item() {
     let world = World::new();
     let text = |branch: &str, number: usize| {
         let words = format!("{branch} ").repeat(8);
@@ -141,14 +141,14 @@ fn a_switch_of_two_thousand_files_gives_no_mixed_and_no_deleted_item() {
         )
     };
     let name = |number: usize| format!("docs/{}/{number}.md", number % 20);
-    for number in 0..2000 {
+    for number in 0..5000 {
         world.write(&name(number), &text("north", number));
     }
     world.scan();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for number in 0..2000 {
+            for number in 0..5000 {
                 if number % 10 == 0 {
                     world.remove(&name(number));
                 } else {
@@ -173,5 +173,5 @@ fn a_switch_of_two_thousand_files_gives_no_mixed_and_no_deleted_item() {
     for item in items {
         assert!(item.content.contains("south") && world.root().join(&item.path).exists());
     }
-    assert_eq!(world.context().status().files, 1800);
+    assert_eq!(world.context().status().files, 4500);
 }

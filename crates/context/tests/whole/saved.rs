@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use waypost_context::{Context, Error, Options, Query};
+use waypost_context::{Context, Error, Options, Query, TaskType};
 
 use crate::fixture::shop;
 use crate::world::{NOW, World};
@@ -78,12 +78,41 @@ fn an_index_of_another_version_is_built_anew() {
 
 #[test]
 fn damaged_texts_are_built_anew() {
-    let marker = |world: &World, text: &str| {
-        fs::write(world.data().join("state/waypost-running"), text).unwrap();
+    let change = |world: &World, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = fs::read(world.texts()).unwrap();
+        change(&mut bytes);
+        fs::write(world.texts(), bytes).unwrap();
     };
-    survives(&|world| marker(world, "another boot"), true);
-    survives(&|world| fs::remove_dir_all(world.data().join("state")).unwrap(), false);
+    survives(&|world| change(world, &|it| it.truncate(it.len() / 2)), true);
+    survives(&|world| change(world, &|it| it[0] ^= 1), true);
+    survives(&|world| fs::remove_file(world.texts()).unwrap(), true);
     survives(&|world| fs::remove_dir_all(world.data()).unwrap(), false);
+    // What is damaged within is read from the project.
+    survives(&|world| change(world, &|it| it[20..].fill(b' ')), false);
+}
+
+#[test]
+fn room_of_texts_that_are_gone_is_given_back() {
+    let mut world = shop();
+    let page =
+        |round: usize| format!("# Marzipan\n\n{}\n", format!("{round} almonds\n").repeat(90_000));
+    for round in 0..12 {
+        world.write("docs/sweet.md", &page(round));
+        world.context().update(&["docs/sweet.md".to_owned()], NOW).unwrap();
+    }
+    let grown = fs::metadata(world.texts()).unwrap().len();
+    let before = world.items("payment gateway order refund", TaskType::Code);
+    assert!(world.context().save().unwrap());
+    let left = fs::metadata(world.texts()).unwrap().len();
+    assert!(left < grown / 8, "{left} of {grown} bytes");
+    let same = |world: &World| {
+        assert_eq!(world.items("payment gateway order refund", TaskType::Code), before);
+        assert!(world.items("marzipan", TaskType::Content)[0].content.contains("11 almonds"));
+    };
+    same(&world);
+    world.abandon();
+    world.open();
+    same(&world);
 }
 
 #[test]

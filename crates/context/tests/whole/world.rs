@@ -60,6 +60,16 @@ impl World {
         self.folder.path().join("data")
     }
 
+    /// The one file of texts.
+    pub(crate) fn texts(&self) -> PathBuf {
+        let entries = fs::read_dir(self.data()).expect("a test's own folder can be used");
+        let mut paths = entries.map(|it| it.expect("a test's own folder can be used").path());
+        let is_texts = |it: &PathBuf| {
+            it.file_name().and_then(|it| it.to_str()).is_some_and(|it| it.starts_with("texts-"))
+        };
+        paths.find(is_texts).expect("an index has texts")
+    }
+
     pub(crate) fn write(&self, path: &str, text: &str) {
         write(&self.root().join(path), text);
     }

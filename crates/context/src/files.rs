@@ -1,0 +1,42 @@
+//! Files and folders that must be there after a power cut.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Puts a file in the place of the one before, and waits for the disk: there is the old one or the
+/// new one, whatever happens.
+pub(crate) fn replace(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
+    let unfinished = path.with_extension("new");
+    let write = || {
+        let mut out = BufWriter::new(File::create(&unfinished)?);
+        write(&mut out)?;
+        out.into_inner()?.sync_all()?;
+        fs::rename(&unfinished, path)
+    };
+    write().map_err(|it| Error::io(path, it))?;
+    path.parent().map_or(Ok(()), sync_dir)
+}
+
+/// Waits until what was made or renamed in a folder is on disk.
+pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
+}
+
+/// Bytes of all files in a folder, as far as they can be seen.
+pub(crate) fn dir_bytes(dir: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => dir_bytes(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

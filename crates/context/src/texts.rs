@@ -1,0 +1,314 @@
+//! Texts on disk: the chunks of all files, in one file that is only appended to.
+//!
+//! What was appended never changes: who has a place reads it without a lock, and gets the text that
+//! the place was given out for, or none. The snapshot of the index names the file and says how far
+//! it counts; what came after the last save is cut off when it is opened. Room of texts that are gone
+//! is given back by copying the others to a new file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::codec::{Malformed, Reader, Writer};
+use crate::files::sync_dir;
+use crate::{Chunk, Error, Kind, Result};
+
+const MAGIC: &[u8; 8] = b"wp-txt1\n";
+/// A file is called this and its generation.
+const NAME: &str = "texts-";
+/// Less than this is not worth copying for.
+const WASTE_MIN: u64 = 4 << 20;
+
+/// What a file's content is known by.
+pub(crate) type Hash = [u8; 16];
+
+/// Where a chunk's text is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TextAt {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u32,
+}
+
+/// Which file of texts, and how far it counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) generation: u64,
+    pub(crate) end: u64,
+}
+
+/// The texts of all files.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    path: PathBuf,
+    file: File,
+    generation: u64,
+    end: AtomicU64,
+}
+
+impl Texts {
+    /// Opens the file that a snapshot names, or says why it cannot be used.
+    pub(crate) fn open(dir: &Path, mark: Mark) -> std::result::Result<Self, String> {
+        let path = dir.join(format!("{NAME}{}", mark.generation));
+        let open = || {
+            let file = OpenOptions::new().read(true).write(true).open(&path)?;
+            let mut magic = [0; MAGIC.len()];
+            file.read_exact_at(&mut magic, 0)?;
+            let is_whole = magic == *MAGIC && file.metadata()?.len() >= mark.end;
+            if is_whole {
+                file.set_len(mark.end)?;
+            }
+            Ok::<_, io::Error>(is_whole.then_some(file))
+        };
+        match open() {
+            Ok(Some(file)) => {
+                let (generation, end) = (mark.generation, AtomicU64::new(mark.end));
+                Ok(Self { path, file, generation, end })
+            }
+            Ok(None) => Err("its texts are cut short".to_owned()),
+            Err(error) => Err(format!("its texts cannot be read: {error}")),
+        }
+    }
+
+    /// Begins anew, beside what may be there.
+    pub(crate) fn create(dir: &Path) -> Result<Self> {
+        let newest = generations(dir)?.into_iter().map(|it| it.0).max();
+        let generation = newest.map_or(1, |it| it.saturating_add(1));
+        let path = dir.join(format!("{NAME}{generation}"));
+        let make = || {
+            let mut options = OpenOptions::new();
+            let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
+            file.write_all_at(MAGIC, 0)?;
+            Ok(file)
+        };
+        let file = make().map_err(|it| Error::io(&path, it))?;
+        sync_dir(dir)?;
+        Ok(Self { path, file, generation, end: AtomicU64::new(MAGIC.len() as u64) })
+    }
+
+    /// Removes all others.
+    pub(crate) fn remove_others(&self, dir: &Path) -> Result<()> {
+        for (generation, path) in generations(dir)? {
+            if generation != self.generation {
+                fs::remove_file(&path).map_err(|it| Error::io(path, it))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a snapshot is to name.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { generation: self.generation, end: self.end.load(Ordering::Acquire) }
+    }
+
+    /// Adds the chunks of a file; `hash` is that of its content.
+    pub(crate) fn append(&self, hash: &Hash, chunks: &[Chunk]) -> Result<Vec<TextAt>> {
+        let mut out = Writer::default();
+        let mut places = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            let start = out.0.len();
+            out.raw(&[0; 4]);
+            encode(&mut out, chunk);
+            let sum = checksum(hash, &out.0[start + 4..]);
+            out.0[start..start + 4].copy_from_slice(&sum.to_le_bytes());
+            places.push(TextAt { offset: start as u64, bytes: (out.0.len() - start) as u32 });
+        }
+        let base = self.end.fetch_add(out.0.len() as u64, Ordering::AcqRel);
+        self.file.write_all_at(&out.0, base).map_err(|it| Error::io(&self.path, it))?;
+        for place in &mut places {
+            place.offset += base;
+        }
+        Ok(places)
+    }
+
+    /// The chunk at a place, if it is one of the file with this hash.
+    pub(crate) fn read(&self, hash: &Hash, at: TextAt) -> Option<Chunk> {
+        let bytes = self.bytes(at).ok()?;
+        let (sum, content) = bytes.split_first_chunk::<4>()?;
+        if checksum(hash, content) != u32::from_le_bytes(*sum) {
+            return None;
+        }
+        let mut input = Reader::new(content);
+        decode(&mut input).ok().filter(|_| input.is_empty())
+    }
+
+    fn bytes(&self, at: TextAt) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; at.bytes as usize];
+        self.file.read_exact_at(&mut bytes, at.offset)?;
+        Ok(bytes)
+    }
+
+    /// Whether most of the file is of texts that are gone, if those that are not take `live` bytes.
+    pub(crate) fn is_wasteful(&self, live: u64) -> bool {
+        let waste = self.mark().end.saturating_sub(live);
+        waste > live && waste > WASTE_MIN
+    }
+
+    /// Copies what is at some places to a new file; gives their places there. What cannot be read has
+    /// none: it is read from the project when it is asked for.
+    pub(crate) fn copy(&self, dir: &Path, places: &[TextAt]) -> Result<(Self, Vec<TextAt>)> {
+        let copy = Self::create(dir)?;
+        let failed = |it| Error::io(&copy.path, it);
+        let mut end = copy.mark().end;
+        let mut moved = Vec::with_capacity(places.len());
+        let mut out = BufWriter::new(AppendTo(&copy.file, end));
+        for &at in places {
+            let Ok(bytes) = self.bytes(at) else {
+                moved.push(TextAt::default());
+                continue;
+            };
+            out.write_all(&bytes).map_err(failed)?;
+            moved.push(TextAt { offset: end, bytes: at.bytes });
+            end += u64::from(at.bytes);
+        }
+        out.flush().map_err(failed)?;
+        drop(out);
+        copy.end.store(end, Ordering::Release);
+        Ok((copy, moved))
+    }
+
+    /// Waits for the disk.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.file.sync_data().map_err(|it| Error::io(&self.path, it))
+    }
+}
+
+/// A file that is written from an offset on.
+struct AppendTo<'a>(&'a File, u64);
+
+impl Write for AppendTo<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write_at(bytes, self.1)?;
+        self.1 += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The files of texts in a folder.
+fn generations(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
+        let entry = entry.map_err(|it| Error::io(dir, it))?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|it| it.strip_prefix(NAME)?.parse().ok());
+        found.extend(number.map(|it| (it, entry.path())));
+    }
+    Ok(found)
+}
+
+fn checksum(hash: &Hash, content: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(hash), content)
+}
+
+fn encode(out: &mut Writer, chunk: &Chunk) {
+    out.number(chunk.kind as u64);
+    out.text(&chunk.title);
+    out.text(&chunk.name);
+    out.number(chunk.line.into());
+    out.number(chunk.end_line.into());
+    out.text(&chunk.content);
+    out.number(chunk.signature.start.into());
+    out.number(chunk.signature.end.into());
+    out.optional(chunk.date);
+}
+
+fn decode(input: &mut Reader<'_>) -> std::result::Result<Chunk, Malformed> {
+    Ok(Chunk {
+        kind: kind(input)?,
+        title: input.text()?.to_owned(),
+        name: input.text()?.to_owned(),
+        line: input.small()?,
+        end_line: input.small()?,
+        content: input.text()?.to_owned(),
+        signature: input.small()?..input.small()?,
+        date: input.optional()?,
+    })
+}
+
+/// A kind by its number.
+pub(crate) fn kind(input: &mut Reader<'_>) -> std::result::Result<Kind, Malformed> {
+    let number = input.small()?;
+    Kind::ALL.get(number as usize).copied().ok_or(Malformed("a kind is unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: Hash = [7; 16];
+
+    fn chunk(content: &str) -> Chunk {
+        Chunk {
+            kind: Kind::Function,
+            title: "a.rs::f".to_owned(),
+            name: "f".to_owned(),
+            line: 1,
+            end_line: 3,
+            content: content.to_owned(),
+            signature: 0..content.len() as u32,
+            date: Some(-5),
+        }
+    }
+
+    #[test]
+    fn a_place_has_what_was_put_there_or_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts = Texts::create(dir.path()).unwrap();
+        let places = texts.append(&HASH, &[chunk("one"), chunk("two")]).unwrap();
+        assert_eq!(texts.read(&HASH, places[1]), Some(chunk("two")));
+        assert_eq!(texts.read(&[8; 16], places[1]), None, "of another content");
+        let within = TextAt { offset: places[0].offset + 1, ..places[0] };
+        assert_eq!(texts.read(&HASH, within), None);
+        let beyond = TextAt { offset: texts.mark().end, bytes: 20 };
+        assert_eq!(texts.read(&HASH, beyond), None);
+        texts.file.write_all_at(b"!", places[0].offset + 9).unwrap();
+        assert_eq!(texts.read(&HASH, places[0]), None, "it is damaged");
+    }
+
+    #[test]
+    fn what_came_after_the_mark_is_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts = Texts::create(dir.path()).unwrap();
+        let kept = texts.append(&HASH, &[chunk("kept")]).unwrap()[0];
+        let mark = texts.mark();
+        let late = texts.append(&HASH, &[chunk("late")]).unwrap()[0];
+        drop(texts);
+        let texts = Texts::open(dir.path(), mark).unwrap();
+        assert_eq!(texts.read(&HASH, kept), Some(chunk("kept")));
+        assert_eq!(texts.read(&HASH, late), None);
+        assert_eq!(texts.append(&HASH, &[chunk("next")]).unwrap()[0].offset, late.offset);
+        let longer = Mark { end: 1 << 20, ..mark };
+        assert!(Texts::open(dir.path(), longer).unwrap_err().contains("cut short"));
+        let other = Mark { generation: 9, ..mark };
+        assert!(Texts::open(dir.path(), other).unwrap_err().contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_copy_has_what_is_wanted_and_takes_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts = Texts::create(dir.path()).unwrap();
+        let long = chunk(&"long ".repeat(1 << 20));
+        let places = texts.append(&HASH, &[chunk("one"), long, chunk("two")]).unwrap();
+        let live = [places[2], places[0]];
+        assert!(texts.is_wasteful(live.iter().map(|it| u64::from(it.bytes)).sum()));
+        let gone = TextAt { offset: texts.mark().end, bytes: 1 };
+        let wanted = [live[0], live[1], gone];
+        let (copy, moved) = texts.copy(dir.path(), &wanted).unwrap();
+        assert_eq!(copy.read(&HASH, moved[0]), Some(chunk("two")));
+        assert_eq!(copy.read(&HASH, moved[1]), Some(chunk("one")));
+        assert_eq!(copy.read(&HASH, moved[2]), None);
+        copy.remove_others(dir.path()).unwrap();
+        assert_eq!(generations(dir.path()).unwrap().len(), 1);
+        assert_eq!(texts.read(&HASH, places[0]), Some(chunk("one")), "a reader may still have it");
+        let mark = copy.mark();
+        assert_eq!(
+            Texts::open(dir.path(), mark).unwrap().read(&HASH, moved[0]),
+            Some(chunk("two"))
+        );
+    }
+}
