@@ -76,13 +76,18 @@ fn what_a_killed_browser_left_is_removed_by_the_next() {
     let mut first = place.chromium(&server.url("/"), &["--no-mesh"]);
     let of_first = left();
     assert!(!of_first.is_empty(), "a profile, and what Chromium keeps beside it");
-    // Beside one that lives its profile stays.
-    let second = place.chromium(&server.url("/"), &["--no-mesh"]);
-    assert!(of_first.iter().all(|it| it.exists()), "{:?}", left());
     first.kill();
+    // Its Chromium goes with it, a moment later.
+    while !place.chromiums().is_empty() {
+        thread::sleep(Duration::from_millis(10));
+    }
     assert!(of_first.iter().all(|it| it.exists()), "nobody was there to remove it");
-    let third = place.chromium(&server.url("/"), &["--no-mesh"]);
+    let second = place.chromium(&server.url("/"), &["--no-mesh"]);
     assert!(of_first.iter().all(|it| !it.exists()), "{of_first:?} {:?}", left());
+    // Beside one that lives its profile stays.
+    let of_second = left();
+    let third = place.chromium(&server.url("/"), &["--no-mesh"]);
+    assert!(of_second.iter().all(|it| it.exists()), "{of_second:?} {:?}", left());
     for browser in [&second, &third] {
         browser.done("reload", &json!({}));
     }

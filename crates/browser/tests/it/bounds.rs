@@ -74,7 +74,7 @@ async fn what_has_no_end_is_taken_as_far_as_it_came() {
     world.go(&server.url("/marks")).await;
     let frame = world.relay.frame(View::new(60, 20, 100), None).await.expect("a frame");
     let row = frame.expect("a frame").to_string();
-    assert!(row.starts_with('z') && row.len() < 100, "{} bytes: {row}", row.len());
+    assert!(row.trim_start().starts_with('z') && row.len() < 100, "{} bytes: {row}", row.len());
     world.end().await;
 }
 
