@@ -13,6 +13,17 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// Has the allocator give free pages back to the system. By itself it does so only while more is
+/// asked of it, and a service that has nothing to do would keep what its first index took.
+#[expect(unsafe_code, reason = "the allocator is written in C")]
+fn give_memory_back() {
+    unsafe extern "C" {
+        fn mi_collect(force: bool);
+    }
+    // SAFETY: declared as in mimalloc.h; it may be called from any thread at any time.
+    unsafe { mi_collect(true) }
+}
+
 fn main() -> ExitCode {
     let Err(error) = serve(cli::Arguments::parse()) else { return ExitCode::SUCCESS };
     // The log may not have begun, and may be filtered: why nothing runs is said in any case.
@@ -21,7 +32,8 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: cli::Arguments) -> anyhow::Result<()> {
-    let (options, log) = arguments.resolve()?;
+    let (mut options, log) = arguments.resolve()?;
+    options.give_memory_back = give_memory_back;
     cli::start_log(&log)?;
     waypost_service::run(&options)
 }

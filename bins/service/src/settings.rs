@@ -40,6 +40,9 @@ pub struct Options {
     pub mesh: Option<MeshSettings>,
     /// What is accepted, and how much of it.
     pub limits: LimitSettings,
+    /// Called when much memory has become free at once: who owns the allocator can have it give
+    /// pages back to the system. Does nothing unless set.
+    pub give_memory_back: fn(),
 }
 
 /// What flows may do, and with what.
@@ -109,6 +112,7 @@ impl Options {
             context: settings.context.clone(),
             mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
             limits: settings.limits.clone(),
+            give_memory_back: || (),
         }
     }
 
@@ -142,6 +146,7 @@ impl Options {
             context: ContextSettings::default(),
             mesh: None,
             limits: LimitSettings::default(),
+            give_memory_back: || (),
             project,
         })
     }

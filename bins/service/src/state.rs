@@ -42,6 +42,7 @@ pub(crate) struct App {
     pub(crate) streams: Pool,
     pub(crate) model: Arc<ModelBoard>,
     pub(crate) wake: Arc<crate::wake::Wake>,
+    pub(crate) give_memory_back: fn(),
     pub(crate) started: Instant,
     pub(crate) stopping: AtomicBool,
 }

@@ -164,6 +164,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         streams: pool(limits.streams_max),
         model: Arc::new(ModelBoard::new(&options.model.name(), state)),
         wake,
+        give_memory_back: options.give_memory_back,
         started,
         stopping: AtomicBool::new(false),
         limits,

@@ -29,6 +29,10 @@ const FAILED_REST: Duration = Duration::from_secs(5);
 /// busy thread. At 19 they would stand still as long as many clients write.
 #[cfg(target_os = "linux")]
 const BACKGROUND_NICE: i32 = 10;
+/// The same for threads that index the project: about a quarter of a core. They hold locks for as long
+/// as a file takes to be put in, and beside a compiler a first index must come to its end, too.
+#[cfg(target_os = "linux")]
+const INDEXING_NICE: i32 = 5;
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Lets searches go before background embedding: both use the same model and the same cores.
@@ -167,8 +171,19 @@ impl Workers {
 /// Gives this thread a low priority, where the system has priorities of threads.
 fn yield_to_all() {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, BACKGROUND_NICE) {
-        tracing::debug!(%error, "background embedding has the priority of all");
+    be_nice(BACKGROUND_NICE);
+}
+
+/// Gives this thread, and those that it starts, the priority of indexing.
+pub(crate) fn yield_to_requests() {
+    #[cfg(target_os = "linux")]
+    be_nice(INDEXING_NICE);
+}
+
+#[cfg(target_os = "linux")]
+fn be_nice(value: i32) {
+    if let Err(error) = rustix::process::setpriority_process(None, value) {
+        tracing::debug!(%error, "a thread of the background has the priority of all");
     }
 }
 

@@ -12,12 +12,15 @@ use waypost_context::{Changes, Context, Error, ScanReport, Watch};
 use super::{Order, ProjectContext};
 use crate::failure::{Failure, chain};
 use crate::state::{App, now_ms};
+use crate::workers::yield_to_requests;
 
 /// How long nothing changes before the index is saved: a save writes all that changed since the
 /// last one.
 const QUIET_BEFORE_SAVE: Duration = Duration::from_secs(5);
 /// How often all of the project is looked at although nothing was told: notifications can be lost.
 const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
+/// What so many files took while they were indexed is worth giving back.
+const MANY: u64 = 256;
 /// How long it rests after something failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
@@ -190,7 +193,7 @@ impl Keeper<'_> {
         let started = Instant::now();
         self.looked = started;
         let stopping = || self.app.is_stopping();
-        let report = self.context.scan(seconds(), &stopping)?;
+        let report = in_background(|| self.context.scan(seconds(), &stopping))?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scan = api::ContextScan {
             at: api::Time(now_ms()),
@@ -202,6 +205,9 @@ impl Keeper<'_> {
         if report.indexed + report.removed > 0 {
             let ScanReport { found, indexed, removed, .. } = report;
             tracing::info!(files = found, indexed, removed, duration_ms, "the project is indexed");
+        }
+        if report.indexed + report.removed >= MANY {
+            (self.app.give_memory_back)();
         }
         if !report.cancelled {
             *self.app.context.last_scan.lock() = Some(scan);
@@ -242,6 +248,17 @@ impl Keeper<'_> {
             }
         }
     }
+}
+
+/// Runs a scan, and the threads that it starts, where it yields to whoever asks. A file that was saved
+/// is not taken in like this: somebody may wait for it.
+fn in_background<T: Send>(scan: impl FnOnce() -> T + Send) -> T {
+    let scan = || {
+        yield_to_requests();
+        scan()
+    };
+    let scanned = std::thread::scope(|scope| scope.spawn(scan).join());
+    scanned.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Whether a folder is one of these paths or below one.

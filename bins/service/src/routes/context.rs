@@ -22,6 +22,9 @@ use crate::wire;
 /// alone count, and the next time the vector is known.
 const VECTOR_TIME_MAX: Duration = Duration::from_millis(150);
 
+/// A body of up to so many bytes is parsed at once: giving it to another thread takes longer.
+const SHORT: usize = 16 << 10;
+
 pub(super) async fn query(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -30,8 +33,9 @@ pub(super) async fn query(
     let started = Instant::now();
     caller.require(Scope::ContextRead)?;
     let body = whole(&app, request).await?;
+    let is_short = body.bytes.len() <= SHORT;
     let parse = move || Ok::<api::ContextRequest, Failure>(api::parse_optional_body(&body.bytes)?);
-    let asked = app.reads.run(parse).await??;
+    let asked = if is_short { parse()? } else { app.reads.run(parse).await?? };
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;
     }
@@ -49,11 +53,11 @@ pub(super) async fn query(
     let find = move || {
         let now = now_ms() / 1000;
         let asked = Asked { request: &asked, vector, space: caller.space(), now };
-        find(shared.context.index(), &shared.store, asked)
+        let mut answer = find(shared.context.index(), &shared.store, asked)?;
+        answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok::<_, Failure>(json(StatusCode::OK, &answer))
     };
-    let mut answer = app.reads.run(find).await??;
-    answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let mut response = json(StatusCode::OK, &answer);
+    let mut response = app.reads.run(find).await??;
     if let Some(mode) = mode {
         let mode = HeaderValue::from_static(wire::search_mode(mode));
         response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);

@@ -212,6 +212,21 @@ fn a_saved_file_is_found_and_a_deleted_one_is_not() {
 }
 
 #[test]
+fn a_change_of_what_is_ignored_takes_files_out_and_in() {
+    let service = indexed();
+    let root = service.folder.path().to_owned();
+    let asked = json!({"query": "lamp lens cleaned"});
+    assert!(has(&service.context(&asked), "docs/guide.md"));
+    write(&root, ".gitignore", "/docs/guide.md\n");
+    assert!(!has(&service.context(&asked), "docs/guide.md"), "whether or not it was told yet");
+    service.context_when(&json!({"query": "lamp"}), |_| {
+        service.get("/api/context/status").json()["files"] == 9
+    });
+    write(&root, ".gitignore", "/docs/guide.md\n/build-notes/\n!/docs/guide.md\n");
+    service.context_when(&asked, |it| has(it, "docs/guide.md"));
+}
+
+#[test]
 fn it_answers_while_the_first_index_is_built_and_takes_it_up_after_a_restart() {
     let folder = project();
     for number in 0..300 {
