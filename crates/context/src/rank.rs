@@ -4,6 +4,7 @@ mod ask;
 mod candidates;
 mod commits;
 mod lanes;
+mod search;
 mod select;
 mod share;
 mod weights;

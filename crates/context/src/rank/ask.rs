@@ -143,6 +143,11 @@ impl<'a> Ask<'a> {
         if is_identifier(own) { Named::Yes } else { Named::Perhaps }
     }
 
+    /// Whether it has names that only definitions have.
+    pub(crate) fn names_definitions(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     pub(crate) fn names_chunk(&self, chunk: &ChunkFact) -> Named {
         if self.names.contains(&chunk.name) {
             Named::Yes

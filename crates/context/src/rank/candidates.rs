@@ -1,15 +1,14 @@
 //! What may be answered, with what speaks for it.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use waypost_ranking::{
-    Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, TitleMatch, VectorPart, VectorSearch,
-};
+use waypost_ranking::{Slot, TextSearch, TitleMatch};
 
 use super::ask::{Ask, Named};
 use super::commits::Commits;
+use super::search::{Search, nearest, part, sorted};
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Reason, Source};
@@ -120,45 +119,6 @@ impl Own {
     }
 }
 
-/// A query's words in one of the indexes.
-struct Search<'a> {
-    by_words: TextSearch<'a>,
-    scores: HashMap<Slot, f32>,
-    high: f32,
-}
-
-impl<'a> Search<'a> {
-    fn new(
-        parts: &'a [TextPart<'a>; 1],
-        words: &'a waypost_ranking::Query,
-        bm25: Bm25,
-        count: usize,
-    ) -> (Self, Vec<Hit>) {
-        let search = TextSearch::new(parts, words, bm25);
-        let hits = search.top(count);
-        let high = hits.first().map_or(0.0, |it| it.score);
-        let scores = hits.iter().map(|it| (it.slot, it.score)).collect();
-        (Self { by_words: search, scores, high }, hits)
-    }
-
-    /// The score of a document beside the best one's.
-    fn share(&self, slot: Slot) -> f32 {
-        if self.high <= 0.0 {
-            return 0.0;
-        }
-        let known = self.scores.get(&slot).copied();
-        known.unwrap_or_else(|| self.by_words.score(0, slot)) / self.high
-    }
-}
-
-fn part<'a>(
-    slots: &'a Slots,
-    index: &'a TextIndex,
-    filter: Option<waypost_ranking::Filter<'a>>,
-) -> [TextPart<'a>; 1] {
-    [TextPart { slots, index, filter }]
-}
-
 /// What a query finds, in no order. `now` is in seconds since 1970.
 pub(crate) fn candidates(
     index: &Index,
@@ -175,16 +135,16 @@ pub(crate) fn candidates(
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
     let parts = [Words::Body, Words::Path, Words::Subjects].map(of_files);
-    let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
-    let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
-    let (subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
+    let (mut body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
+    let (mut path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
+    let (mut subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
     let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
     let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
-    let (chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
+    let (mut chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
     let inside_parts = part(&index.chunks, index.words(Words::Inside), filter);
-    let (inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
-    let nearest = nearest(index, ask, filter);
+    let (mut inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
+    let nearest = nearest(index, ask, filter, CHUNKS);
 
     // Which files, and which of their chunks.
     let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
@@ -199,7 +159,13 @@ pub(crate) fn candidates(
     let meaning: HashMap<Slot, f32> = nearest.into_iter().collect();
     let files: Vec<(Slot, &FileFact)> =
         of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
-    let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25);
+    let slots = sorted(files.iter().map(|it| it.0));
+    for search in [&mut body, &mut path, &mut subjects] {
+        search.look_up(&slots);
+    }
+    let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25).scores(0, &slots);
+    let with_identifiers = slots.into_iter().zip(identifiers).filter(|it| it.1 > 0.0);
+    let with_identifiers: HashSet<Slot> = with_identifiers.map(|it| it.0).collect();
     // How often a file changes is known before anything is asked; each word says more than that.
     let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
     let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
@@ -216,24 +182,31 @@ pub(crate) fn candidates(
         },
         named: sureness(ask.names_file(&file.path), weights),
         // The file has an identifier of the query, whole.
-        mentioned: if identifiers.score(0, slot) > 0.0 { 1.0 } else { 0.0 },
+        mentioned: if with_identifiers.contains(&slot) { 1.0 } else { 0.0 },
     };
     let mut files: Vec<(Slot, &FileFact, Signals)> =
         files.into_iter().map(|it| (it.0, it.1, of_file_signals(it))).collect();
     files.sort_unstable_by(|a, b| {
         b.2.sum(weights).total_cmp(&a.2.sum(weights)).then_with(|| a.1.path.cmp(&b.1.path))
     });
-    let mut pieces = Vec::new();
-    for (place, (slot, file, signals)) in files.iter().enumerate() {
-        let mut of_file = of_file.remove(slot).unwrap_or_default();
+    for (place, (slot, file, _)) in files.iter().enumerate() {
+        let known = of_file.entry(*slot).or_default();
         if place < WHOLE_FILES && file.chunks.len() <= PIECES {
             // A piece may be what is asked for without being among the best of all files.
             let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
-            of_file = file.chunks.iter().filter(wanted).copied().collect();
+            *known = file.chunks.iter().filter(wanted).copied().collect();
         } else {
-            of_file.extend(leading(index, ask, file, &of_file));
+            let leading = leading(index, ask, file, known);
+            known.extend(leading);
         }
-        for slot in of_file {
+    }
+    let slots = sorted(of_file.values().flatten().copied());
+    for search in [&mut chunks, &mut inside_of] {
+        search.look_up(&slots);
+    }
+    let mut pieces = Vec::new();
+    for (slot, file, signals) in &files {
+        for slot in of_file.remove(slot).unwrap_or_default() {
             let Some(chunk) = index.chunk(slot) else { continue };
             let words = chunks.share(slot);
             // A section has nothing inside, nor has what is said of a file: its words are looked at
@@ -302,30 +275,11 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     let named =
         |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it) == Named::Yes);
     let first = file.chunks.iter().copied().find(wanted).filter(|_| known.is_empty());
-    let named = file.chunks.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
+    let definitions = if ask.names_definitions() { &file.chunks[..] } else { &[] };
+    let named = definitions.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
     let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
     leading.dedup();
     leading
-}
-
-/// The chunks whose vectors are nearest to the query's, with their nearness, 0 to 1.
-fn nearest(
-    index: &Index,
-    ask: &Ask<'_>,
-    filter: Option<waypost_ranking::Filter<'_>>,
-) -> Vec<(Slot, f32)> {
-    let (Some(vectors), Some(query)) = (&index.vectors, &ask.query.vector) else {
-        return Vec::new();
-    };
-    let parts = [VectorPart { slots: &index.chunks, index: vectors, filter }];
-    // A query whose vector is of another model is answered by words alone.
-    let Ok(search) = VectorSearch::new(&parts, query) else { return Vec::new() };
-    let hits = search.top(CHUNKS).hits;
-    let high = hits.first().map_or(0.0, |it| it.score);
-    // Any two texts are somewhat near: what tells them apart is beyond what all of these have.
-    let low = hits.get(CHUNKS - 1).map_or(0.0, |it| it.score.clamp(0.0, high));
-    let share = |score: f32| if high > low { (score - low).max(0.0) / (high - low) } else { 0.0 };
-    hits.iter().map(|it| (it.slot, share(it.score))).collect()
 }
 
 /// What spoke for a piece, the strongest first.
