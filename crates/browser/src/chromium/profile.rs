@@ -101,7 +101,26 @@ fn remove(folder: &Path) {
         // Nothing else is in it, or it stays.
         fs::remove_dir(beside).unwrap_or_default();
     }
-    fs::remove_dir_all(folder).unwrap_or_default();
+    // The lock goes last: a folder that a dying Chromium still writes to is removed another time.
+    if remove_inside(folder).is_ok() {
+        fs::remove_dir_all(folder).unwrap_or_default();
+    }
+}
+
+/// Removes what is in a fresh folder, but for its lock.
+fn remove_inside(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name() == OWNER {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Locks a folder of ours that nobody else can look into, and that is no link; nothing if it is
