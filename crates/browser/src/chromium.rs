@@ -6,6 +6,7 @@ mod frame;
 mod human;
 mod journey;
 mod launch;
+mod listen;
 mod locate;
 mod picture;
 mod pipe;
@@ -48,6 +49,8 @@ pub struct Chromium {
     shared: Arc<Shared>,
     proxy: Proxy,
     running: AsyncMutex<Option<Process>>,
+    /// What our scripts know of listeners.
+    heard: listen::Heard,
     /// What digests of cookies are made with.
     key: [u8; 32],
 }
@@ -112,7 +115,13 @@ impl Chromium {
             secrets: Secrets::default(),
             pipe: Mutex::default(),
         });
-        let chromium = Self { shared, proxy, running: AsyncMutex::default(), key };
+        let chromium = Self {
+            shared,
+            proxy,
+            running: AsyncMutex::default(),
+            heard: listen::Heard::default(),
+            key,
+        };
         chromium.ensure().await?;
         Ok(chromium)
     }

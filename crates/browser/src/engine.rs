@@ -242,6 +242,8 @@ pub struct Reach {
     pub items_max: usize,
     /// Characters of text.
     pub characters_max: usize,
+    /// Of what is read, so many tokens will be shown: what is certainly beyond them may be left out.
+    pub tokens_max: Option<usize>,
 }
 
 /// What tells whether somebody is logged in.

@@ -3,6 +3,7 @@
 mod budget;
 mod diff;
 mod extract;
+mod room;
 mod show;
 
 pub use self::budget::{TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN, tokens_in};
@@ -12,6 +13,7 @@ pub use self::extract::{
     Control, ErrorKind, Extract, Field, Form, FrameInfo, Heading, Link, Listing, Message,
     PageError, Place, Table,
 };
+pub(crate) use self::room::Room;
 pub(crate) use self::show::{Around, reach, scrub, show};
 
 use serde::{Deserialize, Serialize};

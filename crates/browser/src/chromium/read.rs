@@ -1,15 +1,16 @@
 //! Reading a page: every frame by itself, and then as one.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::World;
 use super::{Chromium, world};
 use crate::engine::{Reach, Reference, TabId};
 use crate::summary::{
-    Control, Extract, Form, FrameInfo, Heading, Link, Listing, Message, PageError, Table,
+    Control, Extract, Form, FrameInfo, Heading, Link, Listing, Message, PageError, Room, Table,
 };
 use crate::{Deadline, Problem};
 
@@ -23,16 +24,49 @@ const NODES_MAX: u64 = 150_000;
 const POINTERS_MAX: u64 = 6_000;
 /// How long our script works in a frame, at most.
 const WORK_MS: u64 = 400;
+/// How long it may take to learn what listens in a frame.
+const WORLD_TIME: Duration = Duration::from_millis(500);
+/// Messages of each kind that a page shows.
+const MESSAGES_MAX: u64 = 20;
 /// Elements inside elements.
 const NESTING_MAX: u64 = 400;
+
+/// What our script finds in a frame, before it says what that is.
+#[derive(Deserialize)]
+struct Survey {
+    #[serde(default)]
+    stale: bool,
+    #[serde(default)]
+    key: String,
+    #[serde(default)]
+    counts: Counts,
+    #[serde(default)]
+    title: String,
+    truncated: Option<String>,
+    #[serde(default)]
+    elements: u64,
+    #[serde(default)]
+    frames: Vec<Inner>,
+    #[serde(default)]
+    suspects: Vec<u64>,
+    #[serde(skip)]
+    listening: Vec<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct Counts {
+    headings: u64,
+    forms: u64,
+    links: u64,
+    tables: u64,
+    controls: u64,
+}
 
 /// What our script says of a frame.
 #[derive(Deserialize)]
 struct Read {
     #[serde(default)]
     stale: bool,
-    #[serde(default)]
-    title: String,
     #[serde(default)]
     headings: Listing<Heading>,
     #[serde(default)]
@@ -50,20 +84,37 @@ struct Read {
     #[serde(default)]
     text: String,
     #[serde(default)]
+    letters: u64,
+    #[serde(default)]
     left: BTreeMap<String, u64>,
     truncated: Option<String>,
-    #[serde(default)]
-    elements: u64,
-    #[serde(default)]
-    frames: Vec<Inner>,
-    #[serde(default)]
-    suspects: Vec<u64>,
 }
 
 #[derive(Deserialize)]
 struct Inner {
     number: u64,
     selector: Option<String>,
+}
+
+/// The element that is read, and its document.
+type Scope = Reference;
+
+/// What there is on a page.
+#[derive(Default)]
+struct Found {
+    frames: Vec<Surveyed>,
+    /// How much of everything, its title and its frames.
+    counted: Extract,
+}
+
+/// A frame that can be read now.
+struct Surveyed {
+    next: Next,
+    scope: Option<Scope>,
+    /// What our script calls its survey.
+    key: String,
+    /// What listens in it, by Chromium's numbers.
+    listening: Vec<u64>,
 }
 
 /// A frame that is to be read.
@@ -83,47 +134,25 @@ impl Chromium {
     ) -> Result<Extract, Problem> {
         let session = self.session(tab)?;
         self.command(&session, "Page.bringToFront", json!({}), by).await?;
-        let mut extract = Extract::default();
         let mut scope = None;
         let mut first = Next { frame: self.main_frame(tab)?, hops: Some(String::new()), depth: 0 };
         if let Some(target) = &reach.scope {
             let spot = self.locate(tab, target, by).await?;
-            scope = Some((spot.number, spot.world.document));
+            scope = Some(spot.reference());
             first.frame.clone_from(&spot.frame);
             first.hops = self.hops(tab, &spot.frame, by).await?;
         }
-        let mut pending = vec![first];
-        let mut frames = 0;
-        while let Some(next) = pending.pop() {
-            frames += 1;
-            if frames > FRAMES_MAX {
-                extract.truncated.get_or_insert_with(|| "frames".to_owned());
-                break;
-            }
-            let read = self.read_frame(tab, &next, scope.take(), &reach, by).await;
-            let (read, world) = match read {
-                Ok(read) => read,
-                // A frame may go at any time; the page itself must be read.
-                Err(_) if frames > 1 => continue,
-                Err(problem) => return Err(problem),
-            };
-            let mut inside = Vec::new();
-            for inner in read.frames.iter().take(FRAMES_MAX) {
-                let Some(frame) = self.frame_in(&world, inner.number, by).await? else { continue };
-                let hops = next.hops.as_ref().zip(inner.selector.as_ref());
-                let hops = hops.map(|(hops, own)| format!("{hops}{own} >>> "));
-                if next.depth < DEPTH_MAX {
-                    inside.push(Next { frame, hops, depth: next.depth + 1 });
-                }
-            }
-            if frames > 1 {
-                extract.frames.push(self.frame_info(tab, &next));
-            } else {
-                extract.title.clone_from(&read.title);
-            }
-            pending.extend(inside.into_iter().rev());
-            add(&mut extract, read, &world, next.hops.as_deref());
+        let mut found = self.survey_page(tab, first, scope, &reach, by).await?;
+        let mut room = Room::first(&reach, &found.counted);
+        let mut extract = self.read_frames(tab, &found, &room, &reach, by).await?;
+        if let Some(more) = room.more(&reach, &extract) {
+            room = more;
+            extract = self.read_frames(tab, &found, &room, &reach, by).await?;
         }
+        extract.title = std::mem::take(&mut found.counted.title);
+        extract.truncated = found.counted.truncated.take().or(extract.truncated);
+        extract.frames = std::mem::take(&mut found.counted.frames);
+        extract.elements = found.counted.elements;
         let state = self.shared.state.lock();
         let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
         extract.url.clone_from(&known.url);
@@ -136,40 +165,136 @@ impl Chromium {
         Ok(extract)
     }
 
-    /// Reads a frame, and once more if closed shadow roots were found in it.
-    async fn read_frame(
+    /// Finds what there is in a page and the frames in it.
+    async fn survey_page(
+        &self,
+        tab: TabId,
+        first: Next,
+        mut scope: Option<Scope>,
+        reach: &Reach,
+        by: Deadline,
+    ) -> Result<Found, Problem> {
+        let mut found = Found::default();
+        let counted = &mut found.counted;
+        let mut pending = vec![first];
+        let mut frames = 0;
+        while let Some(next) = pending.pop() {
+            frames += 1;
+            if frames > FRAMES_MAX {
+                counted.truncated.get_or_insert_with(|| "frames".to_owned());
+                break;
+            }
+            let scope = scope.take();
+            let surveyed = self.survey_frame(tab, &next, scope, reach, by).await;
+            let (survey, world) = match surveyed {
+                Ok(surveyed) => surveyed,
+                // A frame may go at any time; the page itself must be read.
+                Err(_) if frames > 1 => continue,
+                Err(problem) => return Err(problem),
+            };
+            let mut inside = Vec::new();
+            for inner in survey.frames.iter().take(FRAMES_MAX) {
+                let Some(frame) = self.frame_in(&world, inner.number, by).await? else { continue };
+                let hops = next.hops.as_ref().zip(inner.selector.as_ref());
+                let hops = hops.map(|(hops, own)| format!("{hops}{own} >>> "));
+                if next.depth < DEPTH_MAX {
+                    inside.push(Next { frame, hops, depth: next.depth + 1 });
+                }
+            }
+            if frames > 1 {
+                counted.frames.push(self.frame_info(tab, &next));
+            } else {
+                counted.title = survey.title;
+            }
+            pending.extend(inside.into_iter().rev());
+            counted.headings.total += survey.counts.headings;
+            counted.forms.total += survey.counts.forms;
+            counted.links.total += survey.counts.links;
+            counted.tables.total += survey.counts.tables;
+            counted.controls.total += survey.counts.controls;
+            counted.truncated = counted.truncated.take().or(survey.truncated);
+            counted.elements += survey.elements;
+            let Survey { key, listening, .. } = survey;
+            found.frames.push(Surveyed { next, scope, key, listening });
+        }
+        Ok(found)
+    }
+
+    /// Looks for what there is in a frame, and once more if closed shadow roots were found in it.
+    async fn survey_frame(
         &self,
         tab: TabId,
         next: &Next,
-        scope: Option<(u64, u64)>,
+        scope: Option<Scope>,
         reach: &Reach,
         by: Deadline,
-    ) -> Result<(Read, World), Problem> {
-        let given = json!([{
-            "scope": scope.map(|it| it.0),
-            "viewport": reach.viewport,
-            "items": reach.items_max,
-            "characters": reach.characters_max,
-            "nodes": NODES_MAX,
-            "pointers": POINTERS_MAX,
-            "milliseconds": WORK_MS,
-            "depth": NESTING_MAX,
-        }]);
-        let document = scope.map(|it| it.1);
+    ) -> Result<(Survey, World), Problem> {
+        // A page that does not answer is dealt with where it is asked.
+        let listening = match self.world(tab, &next.frame, by.within(WORLD_TIME)).await {
+            Ok(world) => self.listening(&world, by.within(WORLD_TIME)).await,
+            Err(_) => Vec::new(),
+        };
+        let mut given = limits(scope, reach);
+        given["listening"] = listening.as_slice().into();
+        let given = json!([given]);
+        let document = scope.map(|it| it.document);
         let mut rounds = 0;
         loop {
             rounds += 1;
-            let asked = ("read", given.clone());
-            let (read, world) = self.ask_of::<Read>(tab, &next.frame, document, asked, by).await?;
-            if read.stale {
-                let (element, document) = scope.unwrap_or_default();
-                return Err(super::locate::stale(Reference { document, element }));
+            let asked = ("survey", given.clone());
+            let (mut survey, world) =
+                self.ask_of::<Survey>(tab, &next.frame, document, asked, by).await?;
+            if let Some(scope) = scope.filter(|_| survey.stale) {
+                return Err(super::locate::stale(scope));
             }
             // Roots inside of roots come to light one after the other.
-            if rounds > 3 || !self.adopt(&world, &read.suspects, by).await? {
-                return Ok((read, world));
+            if rounds > 3 || !self.adopt(&world, &survey.suspects, by).await? {
+                survey.listening = listening;
+                return Ok((survey, world));
             }
         }
+    }
+
+    /// Reads what was found, as far as there is room for it.
+    async fn read_frames(
+        &self,
+        tab: TabId,
+        found: &Found,
+        room: &Room,
+        reach: &Reach,
+        by: Deadline,
+    ) -> Result<Extract, Problem> {
+        let mut extract = Extract::default();
+        for (at, surveyed) in found.frames.iter().enumerate() {
+            let Surveyed { next, scope, key, listening } = surveyed;
+            let letters = extract.text.chars().count();
+            let mut given = limits(*scope, reach);
+            given["key"] = key.as_str().into();
+            given["listening"] = listening.as_slice().into();
+            given["characters"] = room.characters.saturating_sub(letters).into();
+            given["most"] = json!({
+                "headings": room.items[0],
+                "forms": room.items[1],
+                "links": room.items[2],
+                "tables": room.items[3],
+                "controls": room.items[4],
+                "messages": MESSAGES_MAX,
+                "invalid": MESSAGES_MAX,
+            });
+            let document = scope.map(|it| it.document);
+            let asked = ("read", json!([given]));
+            match self.ask_of::<Read>(tab, &next.frame, document, asked, by).await {
+                Ok((read, world)) => {
+                    if let Some(scope) = scope.filter(|_| read.stale) {
+                        return Err(super::locate::stale(scope));
+                    }
+                    add(&mut extract, read, &world, next.hops.as_deref());
+                }
+                Err(_) if at > 0 => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(extract)
     }
 
     /// What the selectors of a frame begin with.
@@ -199,6 +324,18 @@ impl Chromium {
         let selector = next.hops.as_ref().map(|it| it.trim_end_matches(" >>> ").to_owned());
         FrameInfo { url: url.unwrap_or_default(), selector }
     }
+}
+
+/// What bounds a reading.
+fn limits(scope: Option<Scope>, reach: &Reach) -> Value {
+    json!({
+        "scope": scope.map(|it| it.element),
+        "viewport": reach.viewport,
+        "nodes": NODES_MAX,
+        "pointers": POINTERS_MAX,
+        "milliseconds": WORK_MS,
+        "depth": NESTING_MAX,
+    })
 }
 
 /// Adds what a frame holds.
@@ -235,6 +372,6 @@ fn add(extract: &mut Extract, read: Read, world: &World, hops: Option<&str>) {
     for (reason, count) in read.left {
         *extract.left.entry(reason).or_default() += count;
     }
+    extract.letters += read.letters;
     extract.truncated = extract.truncated.take().or(read.truncated);
-    extract.elements += read.elements;
 }

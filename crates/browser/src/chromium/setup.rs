@@ -16,6 +16,8 @@ pub(super) const SCRIPT: &str = concat!(
     include_str!("page/select.js"),
     include_str!("page/name.js"),
     include_str!("page/text.js"),
+    include_str!("page/clickable.js"),
+    include_str!("page/survey.js"),
     include_str!("page/read.js"),
     include_str!("page/act.js"),
     include_str!("page/look.js"),

@@ -11,10 +11,11 @@ use super::{Chromium, crashed};
 use crate::engine::TabId;
 use crate::{Deadline, Problem, ProblemKind};
 
-/// Calls one of our functions, where they are.
+/// Calls one of our functions, where they are. The answer comes as one text: Chromium takes longer to
+/// go through an object than a page takes to write it down.
 const CALL: &str = "(name, given) => globalThis.waypost
-  ? Promise.resolve(waypost[name](...given)).then((answer) => ({ answer }))
-  : { missing: true }";
+  ? Promise.resolve(waypost[name](...given)).then(waypost.told)
+  : null";
 /// Gives a node itself.
 const NODE: &str = "(number) => waypost.nodeOf(number)";
 /// How long a page is left to answer before its script is stopped.
@@ -33,7 +34,12 @@ pub(super) struct World {
 
 impl Chromium {
     /// Our world in a frame.
-    async fn world(&self, tab: TabId, frame: &str, by: Deadline) -> Result<World, Problem> {
+    pub(super) async fn world(
+        &self,
+        tab: TabId,
+        frame: &str,
+        by: Deadline,
+    ) -> Result<World, Problem> {
         let known = |shared: &super::Shared| {
             let state = shared.state.lock();
             let frame = state.tabs.get(&tab)?.frames.get(frame)?;
@@ -115,12 +121,12 @@ impl Chromium {
                         format!("the page cannot be read: {}", said.as_str().unwrap_or("?"));
                     return Err(Problem::new(ProblemKind::Unavailable, detail));
                 }
-                Ok(answer) if answer["result"]["value"]["missing"] == true => {
-                    self.install(&world, by).await?;
-                }
-                Ok(mut answer) => {
-                    let answer = answer["result"]["value"]["answer"].take();
-                    let read = serde_json::from_value(answer).map_err(|error| {
+                Ok(answer) => {
+                    let Some(answer) = answer["result"]["value"].as_str() else {
+                        self.install(&world, by).await?;
+                        continue;
+                    };
+                    let read = serde_json::from_str(answer).map_err(|error| {
                         let detail = format!("{name} in the page answered something else: {error}");
                         Problem::new(ProblemKind::Unavailable, detail)
                     })?;

@@ -97,17 +97,17 @@ impl Open<'_> {
         let mut text =
             Text { lines: String::new(), max: reach.characters_max, left: BTreeMap::new() };
         text.walk(root);
-        extract.truncated =
-            (text.lines.len() >= text.max && text.max > 0).then(|| "characters".to_owned());
+        let is_cut = text.lines.len() >= text.max && text.max > 0;
         extract.left = text.left;
         text.lines.trim().clone_into(&mut extract.text);
+        extract.letters = extract.text.chars().count() as u64 + u64::from(is_cut);
         extract
     }
 
     fn place(&self, element: ElementRef<'_>) -> Place {
         let number = self.number(element);
         let reference = Reference { document: self.page.document, element: number }.to_string();
-        Place { number, reference, selector: Some(self.selector_of(element)), in_view: false }
+        Place { number, reference, selector: Some(self.selector_of(element)), ..Place::default() }
     }
 
     /// A selector that finds this element alone.

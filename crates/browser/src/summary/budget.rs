@@ -9,6 +9,13 @@ pub const TOKENS_MIN: usize = 200;
 /// The most.
 pub const TOKENS_MAX: usize = 500_000;
 
+/// The weight of each list of a summary when tokens are scarce, and that of the text.
+const WEIGHTS: [usize; 6] = [20, 12, 20, 6, 25, 7];
+const TEXT_WEIGHT: usize = 20;
+/// Headings, forms, controls and errors come first, up to this many hundredths.
+const FIRST: [usize; 4] = [0, 1, 4, 5];
+const FIRST_HUNDREDTHS: usize = 65;
+
 /// About how many tokens a text is for a language model: a quarter of its plain letters, and each
 /// other one for itself. Models differ; this counts rather too many than too few.
 #[must_use]
@@ -46,6 +53,22 @@ pub(super) fn share(tokens: usize, wants: &[(usize, usize)]) -> Vec<usize> {
         open = hungry;
     }
     given
+}
+
+/// What each list and the text get of `tokens` when they want so much.
+pub(super) fn grants(tokens: usize, wants: &[usize; 6], text: usize) -> ([usize; 6], usize) {
+    let first: Vec<(usize, usize)> = FIRST.iter().map(|it| (wants[*it], WEIGHTS[*it])).collect();
+    let mut granted = [0; 6];
+    for (at, given) in FIRST.iter().zip(share(tokens * FIRST_HUNDREDTHS / 100, &first)) {
+        granted[*at] = given;
+    }
+    let left = tokens - granted.iter().sum::<usize>();
+    let weight = |at: usize| if FIRST.contains(&at) { 5 } else { WEIGHTS[at] };
+    let mut rest: Vec<(usize, usize)> =
+        (0..wants.len()).map(|at| (wants[at] - granted[at], weight(at))).collect();
+    rest.push((text, TEXT_WEIGHT));
+    let given = share(left, &rest);
+    (std::array::from_fn(|at| granted[at] + given[at]), given[wants.len()])
 }
 
 /// Which of a list's entries fit into `tokens`: the most important first, in the list's order.

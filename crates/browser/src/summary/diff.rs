@@ -45,21 +45,46 @@ pub(super) fn reduce(parts: &mut Parts, before: &Parts) -> Value {
         let new: HashSet<String> = parts.lists[at].iter().map(identity).collect();
         let gone = before.lists[at].iter().filter(|it| !new.contains(&identity(it)));
         let gone: Vec<Value> = gone.take(GONE_MAX).map(name).collect();
-        let mut is_new = parts.lists[at].iter().map(|it| !old.contains(&identity(it)));
-        let kept: Vec<bool> = is_new.by_ref().collect();
+        // What there was no room for when the page was read before is not new by that.
+        let was_met = |at: usize, entry: usize| parts.met[at].get(entry) == Some(&true);
+        let is_known = |(entry, it): (usize, &Value)| {
+            old.contains(&identity(it)) || (before.is_cut(at) && was_met(at, entry))
+        };
+        let kept: Vec<bool> = parts.lists[at].iter().enumerate().map(|it| !is_known(it)).collect();
         parts.retain(at, &kept);
         if !gone.is_empty() {
             removed.insert((*list).to_owned(), gone.into());
         }
     }
     let old: HashSet<&str> = before.text.lines().collect();
+    let known_to = before.read_to(&parts.text);
     let new: HashSet<&str> = parts.text.lines().collect();
     let gone: Vec<&str> =
         before.text.lines().filter(|it| !new.contains(it)).take(GONE_MAX).collect();
     if !gone.is_empty() {
         removed.insert("text_content".to_owned(), json!(gone.join("\n")));
     }
-    let added: Vec<&str> = parts.text.lines().filter(|it| !old.contains(it)).collect();
+    let added: Vec<&str> =
+        parts.text.lines().take(known_to).filter(|it| !old.contains(it)).collect();
     parts.text = added.join("\n");
     Value::Object(removed)
+}
+
+impl Parts {
+    /// Whether not all entries of a list were read.
+    fn is_cut(&self, list: usize) -> bool {
+        (self.lists[list].len() as u64) < self.totals[list]
+    }
+
+    /// How many of these lines, those of the same page later, can be compared with what was read: all
+    /// of them, or if not all was read, those up to the last that is known.
+    fn read_to(&self, text: &str) -> usize {
+        if self.text.chars().count() as u64 >= self.letters {
+            return usize::MAX;
+        }
+        let lines: Vec<&str> = self.text.lines().collect();
+        // The last one may have been cut in the middle.
+        let whole: HashSet<&str> = lines.iter().rev().skip(1).copied().collect();
+        text.lines().enumerate().filter(|it| whole.contains(it.1)).last().map_or(0, |it| it.0 + 1)
+    }
 }

@@ -30,6 +30,8 @@ pub struct Extract {
     pub errors: Vec<PageError>,
     /// The text that a reader sees.
     pub text: String,
+    /// About how many letters there are in all of it, read or not.
+    pub letters: u64,
     /// How many texts no reader sees, by the reason.
     pub left: BTreeMap<String, u64>,
     /// The limit at which reading stopped, if one was met.
@@ -88,6 +90,9 @@ pub struct Place {
     /// It is in view.
     #[serde(skip_serializing)]
     pub in_view: bool,
+    /// It was there when the page was read before, whether or not there was room for it.
+    #[serde(skip_serializing)]
+    pub met: bool,
 }
 
 /// A heading.

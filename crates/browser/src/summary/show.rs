@@ -2,21 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::budget::{cost, cut_text, fit, share, tokens_in};
+use super::budget::{cost, cut_text, fit, grants, tokens_in};
 use super::diff::{Known, reduce};
-use super::{Extract, Mode};
+use super::{Extract, Mode, Place};
 use crate::clean::unseen;
 use crate::engine::{Capabilities, Reach, TabId, Target};
 use crate::{clean, clean_line};
 
-/// The lists of `dom_summary`, and the weight of each when tokens are scarce.
+/// The lists of `dom_summary`.
 pub(super) const LISTS: [&str; 6] =
     ["headings", "forms", "links", "tables", "interactive", "errors"];
-const WEIGHTS: [usize; 6] = [20, 12, 20, 6, 25, 7];
-const TEXT_WEIGHT: usize = 20;
-/// Headings, forms, controls and errors come first, up to this many hundredths.
-const FIRST: [usize; 4] = [0, 1, 4, 5];
-const FIRST_HUNDREDTHS: usize = 65;
 /// The longest address and title in a summary, in letters.
 const LINE_MAX: usize = 500;
 /// What a text says that is meant for a program and not for a reader.
@@ -55,7 +50,9 @@ pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: 
         Mode::Full => tokens * 5,
         Mode::Diff => tokens * 10,
     };
-    Reach { scope, viewport, items_max: (tokens / 20).clamp(40, 5_000), characters_max }
+    let tokens_max = (mode != Mode::Diff).then_some(tokens);
+    let items_max = (tokens / 20).clamp(40, 5_000);
+    Reach { scope, viewport, items_max, characters_max, tokens_max }
 }
 
 /// A summary's lists before they are cut.
@@ -65,8 +62,12 @@ pub(super) struct Parts {
     /// How important each entry is.
     importance: [Vec<u8>; 6],
     /// How many entries the page has.
-    totals: [u64; 6],
+    pub(super) totals: [u64; 6],
+    /// Which entries were there before, and are not in view.
+    pub(super) met: [Vec<bool>; 6],
     pub(super) text: String,
+    /// About how many letters the whole text has.
+    pub(super) letters: u64,
 }
 
 impl Parts {
@@ -94,6 +95,7 @@ pub(crate) fn show(extract: &Extract, around: &Around<'_>) -> (Value, Known) {
         removed = Some(reduce(&mut parts, &before.parts));
         // What is left out here was shown before: it is not missing.
         parts.totals = std::array::from_fn(|at| parts.lists[at].len() as u64);
+        parts.letters = 0;
     }
     let is_left_out = |at: usize| match around.mode {
         Mode::Outline => matches!(LISTS[at], "links" | "interactive"),
@@ -104,6 +106,7 @@ pub(crate) fn show(extract: &Extract, around: &Around<'_>) -> (Value, Known) {
     }
     if matches!(around.mode, Mode::Outline | Mode::Interactive) {
         parts.text.clear();
+        parts.letters = 0;
     }
 
     let mut summary = json!({
@@ -165,7 +168,11 @@ fn parts(extract: &Extract, mask: &dyn Fn(&str) -> String) -> Parts {
     for entry in parts.lists.iter_mut().flatten() {
         scrub(entry, &|it| mask(&clean_line(it)));
     }
+    let met = |place: &Place| place.met && !place.in_view;
+    parts.met[2] = extract.links.kept.iter().map(|it| met(&it.place)).collect();
+    parts.met[4] = extract.controls.kept.iter().map(|it| met(&it.place)).collect();
     parts.text = mask(&clean(&extract.text));
+    parts.letters = extract.letters;
     parts
 }
 
@@ -176,25 +183,13 @@ fn fill(summary: &mut Value, mut parts: Parts, extract: &Extract, around: &Aroun
     let tokens = around.tokens.saturating_sub(reserve);
     let costs: [Vec<usize>; 6] =
         std::array::from_fn(|at| parts.lists[at].iter().map(cost).collect());
-    let want = |at: &usize| (costs[*at].iter().sum(), WEIGHTS[*at]);
-    let first: Vec<(usize, usize)> = FIRST.iter().map(want).collect();
-    let mut granted = [0; 6];
-    for (at, given) in FIRST.iter().zip(share(tokens * FIRST_HUNDREDTHS / 100, &first)) {
-        granted[*at] = given;
-    }
-    let rest: Vec<usize> = (0..LISTS.len()).collect();
-    let left = tokens - granted.iter().sum::<usize>();
-    let mut wants: Vec<(usize, usize)> = rest
-        .iter()
-        .map(|it| (want(it).0 - granted[*it], if FIRST.contains(it) { 5 } else { WEIGHTS[*it] }))
-        .collect();
+    let wants = std::array::from_fn(|at| costs[at].iter().sum());
     let in_json = tokens_in(&Value::from(parts.text.as_str()).to_string());
-    wants.push((in_json, TEXT_WEIGHT));
-    let given = share(left, &wants);
+    let (granted, for_text) = grants(tokens, &wants, in_json);
     let mut truncated = Map::new();
     let mut lists = Map::new();
     for (at, name) in LISTS.iter().enumerate() {
-        let kept = fit(&costs[at], &parts.importance[at], granted[at] + given[at]);
+        let kept = fit(&costs[at], &parts.importance[at], granted[at]);
         parts.retain(at, &kept);
         let shown = parts.lists[at].len() as u64;
         if shown < parts.totals[at] {
@@ -202,12 +197,11 @@ fn fill(summary: &mut Value, mut parts: Parts, extract: &Extract, around: &Aroun
         }
         lists.insert((*name).to_owned(), std::mem::take(&mut parts.lists[at]).into());
     }
-    let text = cut_text(&parts.text, given[LISTS.len()]);
-    if text.len() < parts.text.len() {
-        truncated.insert(
-            "text_content".to_owned(),
-            json!({ "shown": text.len(), "of": parts.text.len() }),
-        );
+    let text = cut_text(&parts.text, for_text);
+    let letters = |it: &str| it.chars().count() as u64;
+    let (shown, of) = (letters(text), parts.letters.max(letters(&parts.text)));
+    if shown < of {
+        truncated.insert("text_content".to_owned(), json!({ "shown": shown, "of": of }));
     }
     if let Some(limit) = &extract.truncated {
         truncated.insert("limit".to_owned(), limit.as_str().into());

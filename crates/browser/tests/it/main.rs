@@ -10,5 +10,6 @@ mod picture;
 mod plain;
 mod processes;
 mod reach;
+mod reading;
 mod server;
 mod world;

@@ -2,14 +2,9 @@
 // nor changes it. The DOM is shared, though, and a form or a document lends its names to its
 // children (`<input name=parentElement>`), so everything is asked by the prototypes' own functions.
 
-const method = (prototype, name) => {
-  const own = prototype[name];
-  return (node, ...rest) => own.apply(node, rest);
-};
-const getter = (prototype, name) => {
-  const own = Object.getOwnPropertyDescriptor(prototype, name).get;
-  return (node) => own.call(node);
-};
+const { call } = Function.prototype;
+const method = (prototype, name) => call.bind(prototype[name]);
+const getter = (prototype, name) => call.bind(Object.getOwnPropertyDescriptor(prototype, name).get);
 
 const attribute = method(Element.prototype, 'getAttribute');
 const hasAttribute = method(Element.prototype, 'hasAttribute');
@@ -17,15 +12,21 @@ const closest = method(Element.prototype, 'closest');
 const matches = method(Element.prototype, 'matches');
 const boxOf = method(Element.prototype, 'getBoundingClientRect');
 const boxesOf = method(Element.prototype, 'getClientRects');
+const widthOf = getter(Element.prototype, 'clientWidth');
+const heightOf = getter(Element.prototype, 'clientHeight');
 const checkVisibility = method(Element.prototype, 'checkVisibility');
 const rootOf = method(Node.prototype, 'getRootNode');
 const contains = method(Node.prototype, 'contains');
 const tagOf = getter(Element.prototype, 'localName');
 const openRootOf = getter(Element.prototype, 'shadowRoot');
 const parentOf = getter(Node.prototype, 'parentElement');
+const placeBeside = method(Node.prototype, 'compareDocumentPosition');
 const isConnected = getter(Node.prototype, 'isConnected');
 const textOf = getter(Node.prototype, 'textContent');
-const previousOf = getter(Element.prototype, 'previousElementSibling');
+const nextElementOf = getter(Element.prototype, 'nextElementSibling');
+const firstChildOf = getter(Node.prototype, 'firstChild');
+const parentNodeOf = getter(Node.prototype, 'parentNode');
+const controlOf = getter(HTMLLabelElement.prototype, 'control');
 const elementsOf = getter(HTMLFormElement.prototype, 'elements');
 const queryDocument = method(Document.prototype, 'querySelectorAll');
 const queryFragment = method(DocumentFragment.prototype, 'querySelectorAll');
@@ -42,6 +43,13 @@ const query = (root, selector) => {
     : queryElement(root, selector);
 };
 const isElement = (node) => node instanceof Element;
+const firstOfElement = getter(Element.prototype, 'firstElementChild');
+const firstOfDocument = getter(Document.prototype, 'firstElementChild');
+const firstOfFragment = getter(DocumentFragment.prototype, 'firstElementChild');
+const firstElementOf = (parent) => {
+  if (isElement(parent)) return firstOfElement(parent);
+  return parent instanceof Document ? firstOfDocument(parent) : firstOfFragment(parent);
+};
 
 // Text as a reader sees it: one space between words.
 const squeeze = (text) => (text ?? '').replace(/\s+/g, ' ').trim();
@@ -77,13 +85,33 @@ const adopt = (host, root) => {
   guard(root);
 };
 
-const isShown = (element) =>
-  checkVisibility(element, { opacityProperty: true, visibilityProperty: true });
-const isVisible = (element) => {
-  if (!isShown(element)) return false;
+const SEEN = { opacityProperty: true, visibilityProperty: true };
+const isShown = (element) => checkVisibility(element, SEEN);
+// The box of an element that is drawn, or null.
+const boxSeen = (element) => {
   const box = boxOf(element);
-  return box.width > 0 && box.height > 0;
+  // A line that is drawn has one of them only.
+  const isThere = element instanceof SVGElement
+    ? box.width > 0 || box.height > 0
+    : box.width > 0 && box.height > 0;
+  return isThere && isShown(element) ? box : null;
 };
+const isVisible = (element) => boxSeen(element) !== null;
+
+// The labels of each field, found once as long as a reading lasts: a field that is asked for its own
+// looks through the whole page.
+let labels = null;
+const findLabels = (roots) => {
+  labels = new Map();
+  for (const root of roots) {
+    for (const label of query(root, 'label')) {
+      const field = controlOf(label);
+      if (field && !labels.get(field)?.push(label)) labels.set(field, [label]);
+    }
+  }
+};
+const labelsOf = (field) =>
+  (labels === null ? Array.from(field.labels ?? []) : labels.get(field) ?? []);
 
 // Secret fields: once secret, always secret, whatever the page makes of them later.
 const secrets = new WeakSet();
@@ -103,10 +131,10 @@ const isSecret = (field) => {
   const type = tagOf(field) === 'input' ? typeOf(field) : 'text';
   if (PLAIN_TYPES.has(type)) return false;
   const said = ['name', 'id', 'aria-label', 'placeholder'].map((it) => attribute(field, it) ?? '');
-  const labels = Array.from(field.labels ?? []).slice(0, 4).map((it) => textOf(it).slice(0, 80));
+  const told = labelsOf(field).slice(0, 4).map((it) => textOf(it).slice(0, 80));
   const found = type === 'password'
     || SECRET_FILL.test(attribute(field, 'autocomplete') ?? '')
-    || SECRET_NAME.test([...said, ...labels].join('\n'));
+    || SECRET_NAME.test([...said, ...told].join('\n'));
   if (found) secrets.add(field);
   return found;
 };

@@ -61,8 +61,16 @@ const selectorsOf = (given) => {
   });
 };
 
+// An answer as the engine takes it. Half a letter is none, and no JSON either.
+const told = (answer = null) => {
+  const text = JSON.stringify(answer);
+  if (!/\\ud[89a-f]/i.test(text)) return text;
+  return JSON.stringify(answer, (_, it) => (typeof it === 'string' ? it.toWellFormed() : it));
+};
+
 globalThis.waypost = {
-  nodeOf, adopt, find, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,
+  told,
+  nodeOf, adopt, hear, find, survey, read, point, through, prepare, focus, choose, scroll, scrollTo, title, knows, shows, hasText,
   evidence, hit, focused, selectorsOf,
   numberOf,
 };

@@ -7,8 +7,7 @@ const referred = (element, name) => {
   return ids.map((id) => textOf(query(root, `#${CSS.escape(id)}`)[0] ?? element)).join(' ');
 };
 const labelOf = (field) => {
-  const labels = Array.from(field.labels ?? []).slice(0, 3);
-  return labels.map((label) => {
+  return labelsOf(field).slice(0, 3).map((label) => {
     const own = Array.from(label.childNodes).filter((it) => it !== field);
     return own.map((it) => (it instanceof HTMLSelectElement ? '' : textOf(it))).join(' ');
   }).join(' ');
@@ -42,7 +41,7 @@ const nameOf = (element, length) => {
 
 const LEFT_OUT = new Set([
   'script', 'style', 'noscript', 'template', 'head', 'title', 'iframe', 'frame', 'object', 'embed',
-  'textarea', 'select', 'canvas', 'audio', 'video', 'datalist', 'math',
+  'textarea', 'select', 'canvas', 'audio', 'video', 'datalist',
 ]);
 // The text of an element that is drawn, up to about `length` characters.
 const shownText = (element, length) => {
@@ -52,10 +51,11 @@ const shownText = (element, length) => {
       if (child.nodeType === Node.TEXT_NODE) {
         text += child.data.slice(0, length * 4);
       } else if (isElement(child) && depth < 32 && !LEFT_OUT.has(tagOf(child))) {
-        const isInline = getComputedStyle(child).display.startsWith('inline');
-        if (!isInline) text += ' ';
-        if (isShown(child) || getComputedStyle(child).display === 'contents') walk(child, depth + 1);
-        if (!isInline) text += ' ';
+        const { display } = getComputedStyle(child);
+        const edge = display.startsWith('inline') ? '' : ' ';
+        text += edge;
+        if (isShown(child) || display === 'contents') walk(child, depth + 1);
+        text += edge;
       }
     }
   };

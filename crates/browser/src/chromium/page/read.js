@@ -1,77 +1,4 @@
-// What is on the page, as data, within hard limits.
-
-const CONTROLS = [
-  'button', 'input:not([type=hidden i])', 'select', 'textarea', 'summary', '[onclick]',
-  '[contenteditable]:not([contenteditable=false])', '[tabindex]:not([tabindex="-1"])',
-  'a[role]:not([role=link])', 'area[href]', 'video[controls]', 'audio[controls]', 'label[for]',
-  ...['button', 'checkbox', 'radio', 'switch', 'tab', 'menuitem', 'menuitemcheckbox', 'option',
-    'menuitemradio', 'combobox', 'textbox', 'searchbox', 'slider', 'spinbutton', 'treeitem',
-  ].map((role) => `[role=${role}]`),
-].join(',');
-const MESSAGES = '[role=alert],[aria-live=assertive],.error-summary,[class*=error-summary],'
-  + '[class*=errorsummary i],.field-error,.form-error,.error-message,.invalid-feedback';
-const CAN_HOST = new Set([
-  'article', 'aside', 'blockquote', 'body', 'div', 'footer', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6',
-  'header', 'main', 'nav', 'p', 'section', 'span',
-]);
-const SKIPPED = new Set(['script', 'style', 'template', 'head', 'meta', 'link', 'title', 'option']);
-
-const inView = (box) =>
-  box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
-
-// Every element of the page and of its shadow roots in order, as far as the limits go.
-const survey = async (scope, limits, pause) => {
-  const found = { elements: 0, roots: [], suspects: [], clickable: [], truncated: null };
-  const pending = [scope];
-  while (pending.length > 0 && !found.truncated) {
-    const root = pending.shift();
-    found.roots.push(root);
-    let pointed = null;
-    const all = query(root, '*');
-    for (let at = 0; at < all.length; at += 1) {
-      found.elements += 1;
-      if (found.elements % 2048 === 0) await pause();
-      if (found.elements >= limits.nodes) found.truncated = 'nodes';
-      if (performance.now() >= limits.until) found.truncated = 'time';
-      if (found.truncated) break;
-      const element = all[at];
-      const tag = tagOf(element);
-      const shadow = shadowOf(element);
-      if (shadow) {
-        guard(shadow);
-        pending.push(shadow);
-      } else if (tag.includes('-')) {
-        found.suspects.unshift(element);
-      } else if (CAN_HOST.has(tag) && found.suspects.length < 256 && isHollow(element)) {
-        found.suspects.push(element);
-      }
-      // A pointer over something that no rule of HTML makes clickable: its scripts do.
-      if (found.elements <= limits.pointers && !SKIPPED.has(tag)
-        && !(pointed && contains(pointed, element))) {
-        if (getComputedStyle(element).cursor === 'pointer') {
-          pointed = element;
-          if (!closest(element, 'a[href],button,input,select,textarea,summary,label,option')) {
-            found.clickable.push(element);
-          }
-        }
-      }
-    }
-  }
-  return found;
-};
-// Drawn although it has no text and none of its children is: what is drawn may be a closed shadow root.
-const isHollow = (element) => {
-  const child = element.firstElementChild;
-  if (child && boxesOf(child).length > 0) return false;
-  if (element.firstChild && /\S/.test(textOf(element).slice(0, 200))) return false;
-  const box = boxOf(element);
-  return box.width > 0 && box.height > 0;
-};
-const queryAll = (roots, selector) => roots.flatMap((root) => {
-  const found = Array.from(query(root, selector));
-  if (isElement(root) && matches(root, selector)) found.unshift(root);
-  return found;
-});
+// What of it is told, as data, within hard limits.
 
 const describeLink = (link) => {
   const href = link instanceof HTMLAnchorElement || link instanceof HTMLAreaElement
@@ -114,10 +41,10 @@ const stateOf = (element) => {
   if (element.readOnly === true) state.readOnly = true;
   return state;
 };
-const described = (element) => ({
+const described = (element, box = boxOf(element)) => ({
   number: numberOf(element),
   selector: selectorOf(element),
-  inView: inView(boxOf(element)),
+  inView: inView(box),
 });
 
 // Names for forms and tables without an id: made of what they are, so that they stay the same when
@@ -140,7 +67,7 @@ const madeName = (element, kind, what) => {
   return name;
 };
 const FIELDS = 'input:not([type=hidden i]),select,textarea,button';
-const describeForm = (form) => {
+const describeForm = (form, box) => {
   const all = Array.from(elementsOf(form)).filter((it) => matches(it, FIELDS)).slice(0, 100);
   const fields = all.filter((it) => tagOf(it) !== 'button' && !['submit', 'button', 'reset', 'image']
     .includes(typeOf(it)));
@@ -150,11 +77,11 @@ const describeForm = (form) => {
   const what = [attribute(form, 'name') ?? '', action, attribute(form, 'method') ?? '', ...names];
   return {
     id: madeName(form, 'form', what.join('\n')),
-    ...described(form),
+    ...described(form, box),
     fields: fields.map((it, at) => ({ name: names[at], ...described(it) })),
   };
 };
-const describeTable = (table) => {
+const describeTable = (table, box) => {
   const head = table.tHead?.rows[0] ?? table.rows[0];
   const cells = head ? Array.from(head.cells).slice(0, 12) : [];
   const columns = cells.filter((it) => tagOf(it) === 'th').map((it) => cut(textOf(it), 40));
@@ -164,93 +91,103 @@ const describeTable = (table) => {
     rows: table.rows.length,
     columns,
     caption,
-    ...described(table),
+    ...described(table, box),
   };
 };
-const describeMessage = (element) => ({ text: cut(shownText(element, 200), 200), ...described(element) });
-const invalidOf = (field) => {
+const describeMessage = (element, box) => ({
+  text: cut(shownText(element, 200), 200), ...described(element, box),
+});
+const invalidOf = (field, box) => {
   const told = referred(field, 'aria-errormessage') || referred(field, 'aria-describedby');
   const name = nameOf(field, 60);
-  return { text: cut(`${name}: ${told || 'marked as invalid'}`, 200), ...described(field) };
+  return { text: cut(`${name}: ${told || 'marked as invalid'}`, 200), ...described(field, box) };
 };
 
-// A list of what `make` says of the visible ones, with how many there were. What is in view comes
-// first when there are too many, and the order stays the page's.
-const list = async (found, max, make, pause) => {
-  const kept = [];
-  let total = 0;
-  for (const element of found) {
-    total += 1;
-    if (total % 64 === 0) await pause();
-    if (kept.length < max && isVisible(element)) kept.push(make(element));
+// Those of many that are in view. Where they are is asked of some: between two that are on the same side
+// of the view, none is thought to be in it.
+const STRIDE = 16;
+const chosen = (found, most) => {
+  const sideOf = (element) => {
+    const box = boxOf(element);
+    if (box.bottom <= 0) return -1;
+    return box.top >= innerHeight ? 1 : 0;
+  };
+  const inside = new Set();
+  let before = 0;
+  for (let at = 0; at < found.length && inside.size < most; at += STRIDE) {
+    const some = found.slice(at, at + STRIDE);
+    const side = sideOf(some.at(-1));
+    if (side === 0 || side !== before) {
+      for (const element of some) if (inside.size < most && inView(boxOf(element))) inside.add(element);
+    }
+    before = side;
   }
-  return { total, kept };
+  return inside;
+};
+// A list of what `make` says of the visible ones, with how many there were: if they are too many, those
+// in view and then the first.
+const list = async (found, most, make, pause) => {
+  const told = new Map();
+  let asked = 0;
+  const tell = async (element) => {
+    asked += 1;
+    if (asked % 64 === 0) await pause();
+    const box = boxSeen(element);
+    told.set(element, box && make(element, box));
+    return box !== null;
+  };
+  let room = most;
+  if (found.length > most) {
+    for (const element of chosen(found, most)) if (await tell(element)) room -= 1;
+  }
+  for (const element of found) {
+    if (room <= 0) break;
+    if (!told.has(element) && await tell(element)) room -= 1;
+  }
+  const kept = [];
+  for (const element of found) {
+    const it = told.get(element);
+    if (it) kept.push(it);
+  }
+  return { total: found.length, kept };
 };
 
+// What a survey found, or a new one where the page is another by now. What is counted for one reading
+// is not kept for the next.
 const read = async (options) => {
+  if (!surveys.has(options.key)) {
+    const again = await survey(options);
+    if (again.stale) return again;
+    options.key = again.key;
+  }
   tallies = new WeakMap();
   places = new WeakMap();
   try {
-    return await readNow(options);
+    return await readNow(surveys.get(options.key), options);
   } finally {
     tallies = null;
     places = new WeakMap();
+    labels = null;
   }
 };
-const readNow = async (options) => {
-  const begun = performance.now();
-  const limits = { ...options, until: begun + options.milliseconds };
-  let rested = begun;
-  const pause = async () => {
-    if (performance.now() - rested < 12) return;
-    await new Promise((done) => { setTimeout(done, 0); });
-    rested = performance.now();
-  };
-  let scope = document;
-  if (options.scope !== null) {
-    scope = nodeOf(options.scope);
-    if (scope === null) return { stale: true };
-  }
-  const seen = await survey(scope, limits, pause);
-  const inScope = (element) => !options.viewport || inView(boxOf(element));
-  const all = (selector) => queryAll(seen.roots, selector).filter(inScope);
-  const most = options.items;
-
-  const headings = await list(all('h1,h2,h3,h4,h5,h6,[role=heading]'), most, (it) => ({
-    text: cut(shownText(it, 160), 160),
-    level: Number(attribute(it, 'aria-level') ?? tagOf(it).slice(1)) || 2,
-  }), pause);
-  const rule = all(CONTROLS).filter((it) => !(tagOf(it) === 'label' && labelled(it)));
-  const known = new Set(rule);
-  const clickable = seen.clickable.filter((it) => !known.has(it) && inScope(it));
-  const controls = await list([...rule, ...clickable], most, (it) => ({
-    type: kindOf(it), text: nameOf(it, 80), ...stateOf(it), ...described(it),
-  }), pause);
-  const forms = await list(all('form'), most, describeForm, pause);
-  const links = await list(all('a[href]'), most, (it) => ({
-    ...describeLink(it), ...described(it),
-  }), pause);
-  const tables = await list(all('table:not([role=presentation]):not([role=none])'), most, describeTable, pause);
-  const messages = await list(all(MESSAGES), 20, describeMessage, pause);
-  const invalid = await list(all('[aria-invalid]:not([aria-invalid=false])'), 20, invalidOf, pause);
-  const textRoots = seen.roots.slice(0, 1).map((it) => (it === document ? document.body : it));
-  const wanted = options.characters > 0 ? textRoots.filter(Boolean) : [];
-  const text = await readText(wanted, limits, pause);
-  const frames = queryAll(seen.roots, 'iframe,frame').filter(isVisible).slice(0, 64);
+const readNow = async ({ roots, lists, before }, { most, ...options }) => {
+  const pause = pauses();
+  findLabels(new Set(roots.map((it) => rootOf(it))));
+  const told = (name, make) => list(lists[name], most[name], make, pause);
+  const known = (it) => (before.has(it) ? { met: true } : {});
   return {
-    title: document.title.slice(0, 500),
-    headings, forms, links, tables, controls, messages, invalid,
-    text: text.text,
-    left: text.left,
-    truncated: seen.truncated ?? text.truncated,
-    elements: seen.elements,
-    frames: frames.map((it) => ({ number: numberOf(it), selector: selectorOf(it) })),
-    suspects: seen.suspects.slice(0, 96).map(numberOf),
-    milliseconds: performance.now() - begun,
+    headings: await told('headings', (it) => ({
+      text: cut(shownText(it, 160), 160),
+      level: Number(attribute(it, 'aria-level') ?? tagOf(it).slice(1)) || 2,
+    })),
+    forms: await told('forms', describeForm),
+    links: await told('links', (it, box) => ({ ...describeLink(it), ...described(it, box), ...known(it) })),
+    tables: await told('tables', describeTable),
+    controls: await told('controls', (it, box) => ({
+      type: kindOf(it), text: nameOf(it, 80), ...stateOf(it), ...described(it, box), ...known(it),
+    })),
+    messages: await told('messages', describeMessage),
+    invalid: await told('invalid', invalidOf),
+    ...(options.characters > 0 ? await readText(options) : {}),
   };
-};
-// A label whose field is shown is told by its field.
-const labelled = (label) => {
-  const field = label.control;
-  return Boolean(field) && isVisible(field);
 };

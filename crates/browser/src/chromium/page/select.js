@@ -11,37 +11,51 @@ const isOnly = (root, selector) => {
   }
 };
 
-// Where an element stands among its siblings of the same kind; counted once for each parent, as
-// long as one call lasts.
+// Where elements stand among their siblings of the same kind, and the way to their parent; found once
+// for each parent, as long as one call lasts.
 let places = new WeakMap();
-const placeOf = (element) => {
-  const parent = element.parentNode;
-  if (!parent) return { place: 1, only: true };
+const kindredOf = (parent) => {
   let known = places.get(parent);
   if (!known) {
-    known = { place: new Map(), count: new Map() };
-    for (const child of Array.from(parent.children ?? [])) {
-      const place = (known.count.get(tagOf(child)) ?? 0) + 1;
-      known.count.set(tagOf(child), place);
+    known = { place: new Map(), count: new Map(), way: null };
+    for (let child = firstElementOf(parent); child; child = nextElementOf(child)) {
+      const tag = tagOf(child);
+      const place = (known.count.get(tag) ?? 0) + 1;
+      known.count.set(tag, place);
       known.place.set(child, place);
     }
     places.set(parent, known);
   }
+  return known;
+};
+const placeOf = (element) => {
+  const parent = parentNodeOf(element);
+  if (!parent) return { place: 1, only: true };
+  const known = kindredOf(parent);
   return { place: known.place.get(element) ?? 1, only: known.count.get(tagOf(element)) === 1 };
 };
+const stepOf = (element) => {
+  const { place, only } = placeOf(element);
+  const tag = CSS.escape(tagOf(element));
+  return only ? tag : `${tag}:nth-of-type(${place})`;
+};
 
-// How often each address and name occurs in a root; counted once as long as a reading lasts, because
-// asking for each one by itself would look through the whole page each time.
+// How often each address, name and name for tests occurs in a root; counted once as long as a reading
+// lasts, because asking for each one by itself would look through the whole page each time.
 let tallies = null;
+const TESTED = tests.map((it) => `[${it}]`).join(',');
 const isOnlyWith = (root, name, value, selector) => {
   if (tallies === null) return isOnly(root, selector);
   let known = tallies.get(root);
   if (!known) {
-    known = { href: new Map(), name: new Map() };
+    known = { href: new Map(), name: new Map(), test: new Map() };
     const count = (of, it) => of.set(it, (of.get(it) ?? 0) + 1);
     for (const link of query(root, 'a[href]')) count(known.href, attribute(link, 'href'));
     for (const field of query(root, 'input[name],textarea[name],select[name],button[name]')) {
       count(known.name, `${tagOf(field)} ${attribute(field, 'name')}`);
+    }
+    for (const tested of query(root, TESTED)) {
+      for (const test of tests) count(known.test, `${test} ${attribute(tested, test)}`);
     }
     tallies.set(root, known);
   }
@@ -56,9 +70,10 @@ const byId = (element, root) => {
 const byAttribute = (element, root) => {
   const tag = CSS.escape(tagOf(element));
   for (const test of tests) {
-    if (!hasAttribute(element, test)) continue;
-    const selector = `[${test}=${quoted(attribute(element, test))}]`;
-    if (selector.length <= 120 && isOnly(root, selector)) return selector;
+    const value = attribute(element, test);
+    if (value === null) continue;
+    const selector = `[${test}=${quoted(value)}]`;
+    if (selector.length <= 120 && isOnlyWith(root, 'test', `${test} ${value}`, selector)) return selector;
   }
   const name = attribute(element, 'name');
   if (name && name.length <= 80 && (isField(element) || ['select', 'button'].includes(tag))) {
@@ -78,17 +93,24 @@ const byAttribute = (element, root) => {
   return null;
 };
 // The way from the body, or from the nearest element with an id: each step is the only one of its
-// place, so that the whole is, and nobody need ask the page.
-const byPath = (element, root) => {
-  const steps = [];
-  for (let at = element; at && steps.length < 64; at = parentOf(at)) {
-    const anchor = at === element ? null : byId(at, root);
-    if (anchor) return [anchor, ...steps].join(' > ');
-    if (at === document.body) return ['body', ...steps].join(' > ');
-    const { place, only } = placeOf(at);
-    const tag = CSS.escape(tagOf(at));
-    steps.unshift(only ? tag : `${tag}:nth-of-type(${place})`);
+// place, so that the whole is, and nobody need ask the page. Null where it is too long.
+const wayTo = (parent, root, left) => {
+  if (!isElement(parent) || left === 0) return null;
+  const known = kindredOf(parent);
+  if (known.way === null) {
+    const anchor = parent === document.body ? 'body' : byId(parent, root);
+    const before = anchor ?? wayTo(parentNodeOf(parent), root, left - 1);
+    if (before === null) return null;
+    known.way = anchor ?? `${before} > ${stepOf(parent)}`;
   }
+  return known.way;
+};
+const byPath = (element, root) => {
+  if (element === document.body) return 'body';
+  const way = wayTo(parentNodeOf(element), root, 64);
+  if (way !== null) return `${way} > ${stepOf(element)}`;
+  const steps = [];
+  for (let at = element; at && steps.length < 64; at = parentOf(at)) steps.unshift(stepOf(at));
   const path = steps.join(' > ');
   if (isOnly(root, path)) return path;
   const anchored = `:host > ${path}`;

@@ -13,8 +13,12 @@ const numbersIn = (color) => {
 };
 const isSeeThrough = (color) => color === 'transparent' || numbersIn(color)[3] === 0;
 
-// A walk over what is drawn. It stops at any of its limits and says so; `pause` lets the page run.
-const readText = async (roots, limits, pause) => {
+// A walk over what is drawn. It stops at any of its limits and says so.
+const readText = async (options) => {
+  const root = options.scope === null ? document.body : nodeOf(options.scope);
+  if (root === null && options.scope !== null) return { stale: true };
+  const limits = { ...options, until: performance.now() + options.milliseconds };
+  const pause = pauses();
   const lines = [];
   const left = {};
   let line = '';
@@ -32,28 +36,31 @@ const readText = async (roots, limits, pause) => {
         break;
       }
       chain.push(at);
-      const style = getComputedStyle(at);
-      if (style.backgroundImage !== 'none') {
-        color = null;
-        break;
-      }
-      if (!isSeeThrough(style.backgroundColor)) {
-        color = style.backgroundColor;
+      const own = getComputedStyle(at).backgroundColor;
+      if (!isSeeThrough(own)) {
+        color = own;
         break;
       }
     }
     for (const at of chain) backgrounds.set(at, color);
     return color;
   };
+  // Whether a picture is behind it, and not only a colour.
+  const hasPicture = (element) => {
+    for (let at = element; at; at = parentOf(at)) {
+      const style = getComputedStyle(at);
+      if (style.backgroundImage !== 'none') return true;
+      if (!isSeeThrough(style.backgroundColor)) return false;
+    }
+    return false;
+  };
   const unseen = (element, style) => {
     if (parseFloat(style.fontSize) < 3) return 'tiny';
-    if (isSeeThrough(style.color)) return 'low_contrast';
-    const behind = backgroundOf(element);
-    if (behind !== null) {
-      const [a, b] = [numbersIn(style.color), numbersIn(behind)];
-      const far = Math.abs(a[0] - b[0]) + Math.abs(a[1] - b[1]) + Math.abs(a[2] - b[2]);
-      if (far < 12) return 'low_contrast';
-    }
+    const { color } = style;
+    if (isSeeThrough(color)) return 'low_contrast';
+    const [a, b] = [numbersIn(color), numbersIn(backgroundOf(element))];
+    const far = Math.abs(a[0] - b[0]) + Math.abs(a[1] - b[1]) + Math.abs(a[2] - b[2]);
+    if (far < 12 && !hasPicture(element)) return 'low_contrast';
     const box = boxOf(element);
     if (box.right + scrollX <= 0 || box.bottom + scrollY <= 0) return 'off_screen';
     return null;
@@ -76,7 +83,7 @@ const readText = async (roots, limits, pause) => {
     line = '';
   };
   const add = (text, style) => {
-    if (style.whiteSpace.startsWith('pre')) {
+    if (/[\n\t]| {2}/.test(text) && style.whiteSpace.startsWith('pre')) {
       const [first, ...rest] = text.split('\n');
       line += first;
       for (const next of rest) {
@@ -99,7 +106,7 @@ const readText = async (roots, limits, pause) => {
       if (visited % 64 === 0 && performance.now() >= limits.until) truncated ??= 'time';
       if (truncated) return;
       if (child.nodeType === Node.TEXT_NODE) {
-        if (reason === null) add(child.data.slice(0, limits.characters), style);
+        if (reason === null) add(child.data.slice(0, limits.characters + 1), style);
         else if (squeeze(child.data)) left[reason] = (left[reason] ?? 0) + 1;
       } else if (isElement(child)) {
         yield* enter(child);
@@ -118,7 +125,9 @@ const readText = async (roots, limits, pause) => {
     }
     if (isClipped(element, style)) return leave('clipped', element);
     const isInline = style.display.startsWith('inline') || style.display === 'contents';
-    const isCell = style.display === 'table-cell';
+    // Formulas stand in lines, and what they are made of side by side, as cells do.
+    const isCell = style.display === 'table-cell' || style.display === 'math'
+      || (style.display === 'block math' && tag !== 'math');
     if (isCell && line && !line.endsWith(' ')) line += ' ';
     else if (!isInline && !isCell) newLine();
     // What is asked of an element's own text is asked only if it has some.
@@ -148,11 +157,18 @@ const readText = async (roots, limits, pause) => {
     return undefined;
   }
 
-  for (const root of roots) {
-    if (isElement(root)) {
-      for (const rest of enter(root)) await pause(rest);
-    }
-    newLine();
+  if (isElement(root)) {
+    for (const rest of enter(root)) await pause(rest);
   }
-  return { text: lines.join('\n').slice(0, limits.characters), left, truncated, visited };
+  newLine();
+  const text = lines.join('\n');
+  const isCut = truncated === 'characters' || text.length >= limits.characters;
+  // How long all of it is, about: Chromium tells that much faster than a walk does.
+  const whole = isCut && isElement(root) ? (root.innerText ?? '').length : 0;
+  return {
+    text: text.slice(0, limits.characters),
+    letters: Math.max(whole, text.length + (isCut ? 1 : 0)),
+    left,
+    truncated: isCut ? null : truncated,
+  };
 };

@@ -1,0 +1,115 @@
+//! What of a page there is room for, before all of it is read.
+//!
+//! To say what an entry is costs a page's process more than to count it. A budget has room for a part
+//! of a long page's entries, and which part can be told from their numbers.
+
+use super::Extract;
+use super::budget::{grants, tokens_in};
+use crate::engine::Reach;
+
+/// About what an entry of each list costs, in tokens.
+const EACH: [usize; 6] = [8, 24, 20, 16, 20, 16];
+/// More than any budget.
+const ALL: usize = 1 << 40;
+
+/// So much of each list, in the order of [`LISTS`](super::show::LISTS), and of the text is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) items: [usize; 6],
+    pub(crate) characters: usize,
+}
+
+/// What is known of a list.
+struct Known {
+    total: usize,
+    kept: usize,
+    /// What those cost that were kept.
+    cost: usize,
+}
+
+impl Room {
+    /// The room for a page of which only the totals are known.
+    pub(crate) fn first(reach: &Reach, counted: &Extract) -> Self {
+        let known = known(counted);
+        let wants = std::array::from_fn(|at| known[at].total * EACH[at]);
+        Self::of(reach, &wants, &EACH)
+    }
+
+    /// More room, if less was read than fits because entries were hidden or short.
+    pub(crate) fn more(&self, reach: &Reach, read: &Extract) -> Option<Self> {
+        let known = known(read);
+        let is_cut =
+            |at: usize| known[at].kept >= self.items[at] && known[at].total > known[at].kept;
+        let each = std::array::from_fn(|at| {
+            let it = &known[at];
+            it.cost.checked_div(it.kept).map_or(EACH[at], |it| it.max(4))
+        });
+        let wants = std::array::from_fn(|at| {
+            let it = &known[at];
+            it.cost + if is_cut(at) { (it.total - it.kept) * each[at] } else { 0 }
+        });
+        let is_text_cut = read.letters > read.text.chars().count() as u64;
+        let more = Self::of(reach, &wants, &each);
+        let grows = |old: usize, new: usize| new > old + old / 5 + 4;
+        let has_more = (0..5).any(|at| is_cut(at) && grows(self.items[at], more.items[at]))
+            || (is_text_cut && grows(self.characters, more.characters));
+        has_more.then_some(more)
+    }
+
+    fn of(reach: &Reach, wants: &[usize; 6], each: &[usize; 6]) -> Self {
+        let Some(tokens) = reach.tokens_max else {
+            return Self { items: [reach.items_max; 6], characters: reach.characters_max };
+        };
+        let items = std::array::from_fn(|at| {
+            let mut wants = *wants;
+            wants[at] = ALL;
+            (grants(tokens, &wants, 0).0[at] / each[at] + 4).min(reach.items_max)
+        });
+        let for_text = grants(tokens, wants, ALL).1;
+        Self { items, characters: (for_text * 4 + 64).min(reach.characters_max) }
+    }
+}
+
+fn known(extract: &Extract) -> [Known; 6] {
+    let know = |total: u64, costs: Vec<usize>| Known {
+        total: usize::try_from(total).unwrap_or(usize::MAX),
+        kept: costs.len(),
+        cost: costs.iter().sum(),
+    };
+    [
+        know(
+            extract.headings.total,
+            extract.headings.kept.iter().map(|it| tokens_in(&it.text) + 2).collect(),
+        ),
+        know(
+            extract.forms.total,
+            extract.forms.kept.iter().map(|it| 24 + 16 * it.fields.len()).collect(),
+        ),
+        know(
+            extract.links.total,
+            extract
+                .links
+                .kept
+                .iter()
+                .map(|it| tokens_in(&it.text) + tokens_in(&it.href) + it.place.cost() + 4)
+                .collect(),
+        ),
+        know(extract.tables.total, vec![EACH[3]; extract.tables.kept.len()]),
+        know(
+            extract.controls.total,
+            extract
+                .controls
+                .kept
+                .iter()
+                .map(|it| tokens_in(&it.text) + it.place.cost() + 5 + 4 * it.state.len())
+                .collect(),
+        ),
+        know(0, vec![EACH[5]; extract.errors.len()]),
+    ]
+}
+
+impl super::Place {
+    fn cost(&self) -> usize {
+        6 + self.selector.as_ref().map_or(0, |it| it.len().div_ceil(4))
+    }
+}

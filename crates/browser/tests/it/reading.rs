@@ -1,0 +1,102 @@
+//! What is told of pages that are long, and of what only scripts make something to use.
+
+use serde_json::{Value, json};
+
+use crate::server::{Reply, Request, Server, page};
+use crate::world::{World, entry, texts};
+
+fn pages(request: &Request) -> Option<Reply> {
+    match request.path.as_str() {
+        "/listeners" => page(
+            "<div id=own>Own</div><svg width=60 height=60><circle cx=30 cy=30 r=20><title>Disc</title>
+            </circle></svg><ul id=list><li style='cursor:pointer'>Through the list<li>Plain</ul>
+            <div style='cursor:pointer'>Nothing hears this</div><p id=out>none</p>
+            <script>
+              const say = (what) => () => { document.getElementById('out').textContent = what; };
+              own.addEventListener('click', say('own'));
+              document.querySelector('circle').addEventListener('mousedown', say('disc'));
+              list.onclick = say('list');
+            </script>",
+        ),
+        "/half" => page("<p id=p></p><script>p.textContent = 'half \\ud800 of one'</script>"),
+        "/long" => {
+            let link = |at: usize| {
+                format!("<p><a href=/{at}>Link {at}</a> and some words that go with it</p>")
+            };
+            let links: String = (0..1500).map(link).collect();
+            page(&format!("<h1>Long</h1><div id=top></div>{links}"))
+        }
+        "/menus" => {
+            let hidden = "<a href=/no style='display:none'>No</a>".repeat(1000);
+            page(&format!("{hidden}<p>{}</p>", "Words of a long text. ".repeat(500)))
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_reader_needs_of_a_page_is_told() {
+    let server = Server::start(pages);
+    let world = World::start(&[&server]).await;
+    what_listens_is_listed(&world, &server).await;
+    world.go(&server.url("/half")).await;
+    assert_eq!(world.read().await["dom_summary"]["text_content"], "half \u{fffd} of one");
+    long_pages_are_told_from_where_one_is(&world, &server).await;
+    only_what_is_new_differs(&world, &server).await;
+    what_is_hidden_takes_no_room(&world, &server).await;
+    world.end().await;
+}
+
+async fn what_listens_is_listed(world: &World, server: &Server) {
+    world.go(&server.url("/listeners")).await;
+    let summary = world.read().await;
+    let names = texts(&summary, "interactive");
+    for (name, said) in [("Own", "own"), ("Disc", "disc"), ("Through the list", "list")] {
+        let control = entry(&summary, "interactive", name);
+        assert_eq!(control["type"], "clickable");
+        let done = world.ask("click", json!({ "selector": control["selector"] })).await;
+        assert_eq!(done["matches"], 1, "{control}");
+        assert_eq!(shown_in(world, "#out").await, said);
+        world.ask("click", json!({ "ref": control["ref"] })).await;
+    }
+    assert!(!names.contains(&"Nothing hears this".to_owned()), "{names:?}");
+    assert!(!names.contains(&"Plain".to_owned()), "{names:?}");
+}
+
+async fn shown_in(world: &World, scope: &str) -> Value {
+    world.ask("read", json!({ "scope": scope })).await["dom_summary"]["text_content"].clone()
+}
+
+async fn long_pages_are_told_from_where_one_is(world: &World, server: &Server) {
+    world.go(&server.url("/long")).await;
+    world.ask("scroll", json!({ "selector": "a[href=\"/900\"]" })).await;
+    let summary = world.read().await;
+    assert_eq!(entry(&summary, "links", "Link 900")["selector"], "a[href=\"/900\"]");
+    let left = &summary["truncated"];
+    assert_eq!(left["links"]["of"], 1500);
+    let (shown, of) = (&left["text_content"]["shown"], &left["text_content"]["of"]);
+    assert!(shown.as_u64() > Some(1_000) && of.as_u64() > Some(50_000), "{left}");
+    assert!(summary["tokens"].as_u64().is_some_and(|it| (3_500..=4_000).contains(&it)));
+}
+
+async fn only_what_is_new_differs(world: &World, server: &Server) {
+    world.go(&server.url("/long")).await;
+    world.read().await;
+    let nothing = world.ask("read", json!({ "mode": "diff" })).await;
+    assert_eq!(texts(&nothing, "links"), Vec::<String>::new());
+    assert_eq!(nothing["dom_summary"]["text_content"], "");
+    world.go(&server.url("/listeners")).await;
+    world.read().await;
+    world.ask("click", json!({ "selector": "#own" })).await;
+    let changed = world.ask("read", json!({ "mode": "diff" })).await;
+    assert_eq!(changed["dom_summary"]["text_content"], "own");
+    assert_eq!(changed["removed"]["text_content"], "none");
+}
+
+async fn what_is_hidden_takes_no_room(world: &World, server: &Server) {
+    world.go(&server.url("/menus")).await;
+    let summary = world.read().await;
+    assert_eq!(texts(&summary, "links"), Vec::<String>::new());
+    let text = summary["dom_summary"]["text_content"].as_str().map_or(0, str::len);
+    assert!(text > 9_000, "{text} letters of the text");
+}
