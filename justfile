@@ -42,6 +42,11 @@ speed *arguments:
 speed-browser *arguments:
     cargo run --release --locked --package waypost-benches-browser -- {{arguments}}
 
+# The same pages read by others, from npm, beside it: how much they say, and how long it takes.
+browser-rivals *arguments:
+    cargo build --release --locked --package waypost-benches-browser --package waypost-browser-cli
+    node benches/browser/rivals.mjs target/release/speed-browser target/release/browser {{arguments}}
+
 # The documentation of the crates.
 docs:
     cargo doc --workspace --no-deps --open

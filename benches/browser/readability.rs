@@ -1,0 +1,89 @@
+//! How many of an article's words are in the text that is read, on the pages of mozilla/readability.
+//!
+//! The pages are those of `test/test-pages` in a copy of it: `source.html` as it was saved, and
+//! `expected.html` with the article alone. The browser itself says which words that has.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use serde_json::json;
+
+use crate::exchange::Exchange;
+use crate::serve::{self, Reply};
+use crate::world::World;
+
+/// The article as the browser shows it.
+const TELL: &str = "<!doctype html><meta charset=utf-8><script>addEventListener('load', () =>
+  fetch(`/words${location.pathname}`, { method: 'POST', body: document.body.innerText }))</script>";
+/// More than any of the pages needs.
+const TOKENS: usize = 500_000;
+
+/// Reads all pages of a folder. What is told of the worst, and then of all.
+pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
+    let pages = folder.join("test/test-pages");
+    let mut names: Vec<String> = fs::read_dir(&pages)
+        .with_context(|| format!("{}: no pages", pages.display()))?
+        .filter_map(|it| it.ok()?.file_name().into_string().ok())
+        .filter(|it| pages.join(it).join("expected.html").exists())
+        .collect();
+    names.sort();
+    let exchange = Arc::new(Exchange::default());
+    let said = Arc::clone(&exchange);
+    let port = serve::start(move |asked| {
+        let path = asked.path.trim_start_matches('/');
+        if let Some(name) = path.strip_prefix("words/") {
+            said.say(name.to_owned(), asked.body.clone());
+            return Reply::page("");
+        }
+        let page = fs::read(pages.join(path)).unwrap_or_default();
+        if path.ends_with("expected.html") {
+            return Reply::page([TELL.as_bytes(), page.as_slice()].concat());
+        }
+        Reply::still(page)
+    })?;
+    let world = World::start().await?;
+    let mut recalls = Vec::new();
+    for name in &names {
+        let url = |part: &str| format!("http://127.0.0.1:{port}/{name}/{part}.html");
+        world.go(&url("expected")).await?;
+        let told = exchange.hear(&format!("{name}/expected.html"));
+        let expected = words(&told.with_context(|| format!("{name}: no words came"))?);
+        world.go(&url("source")).await?;
+        let summary = world.ask("read", json!({ "budget": TOKENS })).await?;
+        let text = &summary["dom_summary"]["text_content"];
+        let found = words(text.as_str().unwrap_or_default());
+        recalls.push((recall(&expected, &found), name));
+    }
+    world.end().await?;
+    recalls.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let mut lines: Vec<String> =
+        recalls.iter().take(15).map(|(recall, name)| format!("- {name}: {recall:.3}")).collect();
+    let mean = recalls.iter().map(|it| it.0).sum::<f64>() / recalls.len() as f64;
+    lines.push(format!(
+        "recall of the words of {} articles: {mean:.3} on average, p5 {:.3}, worst {:.3}",
+        recalls.len(),
+        recalls[recalls.len() / 20].0,
+        recalls[0].0
+    ));
+    Ok(lines)
+}
+
+/// How often each word occurs.
+fn words(text: &str) -> HashMap<String, u64> {
+    let mut words = HashMap::new();
+    for word in text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()) {
+        *words.entry(word.to_lowercase()).or_default() += 1;
+    }
+    words
+}
+
+/// The share of the expected words that were found, each as often as it is expected.
+fn recall(expected: &HashMap<String, u64>, found: &HashMap<String, u64>) -> f64 {
+    let all: u64 = expected.values().sum();
+    let hit: u64 =
+        expected.iter().map(|(word, count)| found.get(word).map_or(0, |it| *it.min(count))).sum();
+    if all == 0 { 1.0 } else { hit as f64 / all as f64 }
+}

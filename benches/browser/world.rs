@@ -1,0 +1,47 @@
+//! A relay with a Chromium that may reach the pages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use waypost_browser::{
+    Allow, Chromium, ChromiumSettings, Deadline, Engine, Policy, Relay, RelaySettings,
+    find_chromium,
+};
+
+pub(crate) struct World {
+    relay: Relay,
+    engine: Arc<dyn Engine>,
+    _folder: TempDir,
+}
+
+impl World {
+    pub(crate) async fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = find_chromium(&path).context("there is no Chromium in PATH")?;
+        let policy = Arc::new(Policy::new(vec![Allow::Private], []));
+        let settings = ChromiumSettings {
+            sandbox: false,
+            ..ChromiumSettings::new(program, folder.path().to_owned())
+        };
+        let engine: Arc<dyn Engine> =
+            Arc::new(Chromium::start(settings, Arc::clone(&policy)).await?);
+        let relay = Relay::new(Arc::clone(&engine), policy, &RelaySettings::default());
+        Ok(Self { relay, engine, _folder: folder })
+    }
+
+    pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Result<Value> {
+        Ok(self.relay.handle(command, arguments).await?)
+    }
+
+    pub(crate) async fn go(&self, url: &str) -> Result<()> {
+        self.ask("navigate", json!({ "url": url })).await.map(drop)
+    }
+
+    pub(crate) async fn end(self) -> Result<()> {
+        Ok(self.engine.end(Deadline::after(Duration::from_secs(10))).await?)
+    }
+}
