@@ -148,11 +148,9 @@ pub(crate) fn candidates(
 
     // Which files, and which of their chunks.
     let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
-    for hit in a.iter().chain(&b).chain(&c) {
-        of_file.entry(hit.slot).or_default();
-    }
-    for slot in near_commits.keys().filter(|it| all || wants_file(**it)) {
-        of_file.entry(*slot).or_default();
+    let near = near_commits.keys().copied().filter(|it| all || wants_file(*it));
+    for slot in a.iter().chain(&b).chain(&c).map(|it| it.slot).chain(near) {
+        of_file.entry(slot).or_default();
     }
     let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
     put(index, &mut of_file, by_words.chain(nearest.iter().map(|it| it.0)));
@@ -189,17 +187,7 @@ pub(crate) fn candidates(
     files.sort_unstable_by(|a, b| {
         b.2.sum(weights).total_cmp(&a.2.sum(weights)).then_with(|| a.1.path.cmp(&b.1.path))
     });
-    for (place, (slot, file, _)) in files.iter().enumerate() {
-        let known = of_file.entry(*slot).or_default();
-        if place < WHOLE_FILES && file.chunks.len() <= PIECES {
-            // A piece may be what is asked for without being among the best of all files.
-            let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
-            *known = file.chunks.iter().filter(wanted).copied().collect();
-        } else {
-            let leading = leading(index, ask, file, known);
-            known.extend(leading);
-        }
-    }
+    look_closer(index, ask, &files, &mut of_file);
     let slots = sorted(of_file.values().flatten().copied());
     for search in [&mut chunks, &mut inside_of] {
         search.look_up(&slots);
@@ -236,6 +224,26 @@ pub(crate) fn candidates(
         Candidate::of_chunk(index, slot, scores, why)
     };
     pieces.into_iter().filter_map(candidate).collect()
+}
+
+/// Adds to the pieces of files, the best file first: of the first files every piece, which may be
+/// what is asked for without being among the best of all; of the others those that stand for them.
+fn look_closer(
+    index: &Index,
+    ask: &Ask<'_>,
+    files: &[(Slot, &FileFact, Signals)],
+    of_file: &mut HashMap<Slot, Vec<Slot>>,
+) {
+    for (place, (slot, file, _)) in files.iter().enumerate() {
+        let known = of_file.entry(*slot).or_default();
+        if place < WHOLE_FILES && file.chunks.len() <= PIECES {
+            let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
+            *known = file.chunks.iter().filter(wanted).copied().collect();
+        } else {
+            let leading = leading(index, ask, file, known);
+            known.extend(leading);
+        }
+    }
 }
 
 /// Puts chunks to their files, the best first.
