@@ -6,6 +6,7 @@
 //! `speed-browser --serve`: the made-up pages, for others to read.
 
 mod exchange;
+mod frame;
 mod mesh;
 mod miniwob;
 mod pages;
@@ -47,6 +48,7 @@ fn main() -> Result<()> {
 
 fn speed(runtime: &tokio::runtime::Runtime, runs: usize) -> Result<Vec<String>> {
     let mut rows = runtime.block_on(summary::measure(runs))?;
+    rows.extend(runtime.block_on(frame::measure(runs))?);
     rows.extend(mesh::measure()?);
     Ok(table::of(&rows))
 }

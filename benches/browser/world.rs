@@ -33,6 +33,10 @@ impl World {
         Ok(Self { relay, engine, _folder: folder })
     }
 
+    pub(crate) fn relay(&self) -> &Relay {
+        &self.relay
+    }
+
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Result<Value> {
         Ok(self.relay.handle(command, arguments).await?)
     }
