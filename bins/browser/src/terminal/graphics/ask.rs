@@ -95,20 +95,23 @@ mod tests {
 
     #[test]
     fn answers_are_read_among_what_is_typed() {
-        let cases: [(&[u8], bool, bool, Option<(u16, u16)>); 8] = [
-            (b"", false, false, None),
-            (b"\x1b[?62;4;22c", true, true, None),
-            (b"\x1b[?4;6c", true, false, None),
-            (b"\x1b[6;20;10t\x1b[?62;4c", true, true, Some((10, 20))),
-            (b"gj\x1b[6;18;9tq\x1b[A\x1b[?1;2cx", true, false, Some((9, 18))),
-            (b"\x1b[6;18", false, false, None),
-            (b"\x1b[6;99999;9t\x1b[?c", true, false, None),
-            (b"\xff\x1b[?\xff;4c\x1b", false, false, None),
+        let none = Answers::default();
+        let sixel = Answers { sixel: true, ..none };
+        let cell = |width, height| Answers { cell: Some((width, height)), ..none };
+        let cases: [(&[u8], bool, Answers); 8] = [
+            (b"", false, none),
+            (b"\x1b[?62;4;22c", true, sixel),
+            (b"\x1b[?4;6c", true, none),
+            (b"\x1b[6;20;10t\x1b[?62;4c", true, Answers { sixel: true, ..cell(10, 20) }),
+            (b"gj\x1b[6;18;9tq\x1b[A\x1b[?1;2cx", true, cell(9, 18)),
+            (b"\x1b[6;18", false, none),
+            (b"\x1b[6;99999;9t\x1b[?c", true, none),
+            (b"\xff\x1b[?\xff;4c\x1b", false, none),
         ];
-        for (said, is_whole, sixel, cell) in cases {
+        for (said, is_whole, answers) in cases {
             let shown = String::from_utf8_lossy(said);
             assert_eq!(is_answered(said), is_whole, "{shown:?}");
-            assert_eq!(read(said), Answers { sixel, cell }, "{shown:?}");
+            assert_eq!(read(said), answers, "{shown:?}");
         }
     }
 }
