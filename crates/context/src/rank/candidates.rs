@@ -261,8 +261,8 @@ fn put(index: &Index, of_file: &mut HashMap<Slot, Vec<Slot>>, chunks: impl Itera
 /// A chunk that may be answered, with what its file's signals and its own are.
 type Piece<'a> = (&'a FileFact, &'a ChunkFact, Slot, Signals, Own);
 
-/// How much a definition's name is what the query says: the mean of the share of the name that is
-/// in the query and of the share of the query that is in the name.
+/// How much a definition's name is what the query says: the geometric mean of the share of the name
+/// that is in the query and of the share of the query that is in the name.
 fn called(title: TitleMatch) -> f32 {
     (title.of_title * title.of_query).sqrt()
 }
