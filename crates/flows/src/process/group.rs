@@ -1,11 +1,11 @@
 //! Process groups: telling them apart and ending them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Child;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use crate::Orphan;
@@ -60,7 +60,9 @@ pub(super) fn kill_group(child: &Child, signal: Signal) {
 /// never recorded, is made up for by looking for processes with the step's key in their
 /// environment.
 pub fn end_orphans(orphan: &Orphan, grace: Duration) {
-    let mut groups = groups_of_members(&orphan.idempotency_key);
+    let mut members = Members::default();
+    members.look(&orphan.idempotency_key, |_, _| {});
+    let mut groups: BTreeSet<i32> = members.0.into_values().flatten().collect();
     groups.extend(orphan.leader.iter().filter(|it| it.is_alive()).map(|it| it.pid));
     signal(&groups, Signal::TERM);
     let looks = grace.as_millis() / LOOK.as_millis();
@@ -81,20 +83,59 @@ fn pause() {
     std::thread::sleep(LOOK);
 }
 
-/// Kills the groups of all processes with this key in their environment. They are stopped first,
-/// until no further ones are found: what is stopped begins no others, however fast it was.
+/// Kills all processes with this key in their environment, and their groups. They are stopped first,
+/// each as it is found, until no further ones are: what is stopped begins no others, however fast it
+/// was.
 pub(super) fn kill_members(key: &str) {
-    let mut stopped = BTreeSet::new();
+    let mut members = Members::default();
     for _ in 0..LOOKS_MAX {
-        let found = groups_of_members(key);
-        let more: BTreeSet<i32> = found.difference(&stopped).copied().collect();
-        if more.is_empty() {
+        if !members.look(key, |pid, group| send(pid, group, Signal::STOP)) {
             break;
         }
-        signal(&more, Signal::STOP);
-        stopped.extend(more);
+        std::thread::yield_now();
     }
-    signal(&stopped, Signal::KILL);
+    for (pid, group) in members.0 {
+        send(pid, group, Signal::KILL);
+    }
+}
+
+/// The processes of a step with their groups; never this process or its group.
+#[derive(Debug, Default)]
+struct Members(BTreeMap<i32, Option<i32>>);
+
+impl Members {
+    /// Looks for further processes with this key in their environment, in the order of their numbers,
+    /// and tells of each at once. Whether there may be more.
+    fn look(&mut self, key: &str, found: impl Fn(i32, Option<i32>)) -> bool {
+        let variable = format!("{KEY_VARIABLE}={key}").into_bytes();
+        let this = rustix::process::getpid().as_raw_nonzero().get();
+        let own = rustix::process::getpgrp().as_raw_nonzero().get();
+        let Ok(processes) = fs::read_dir("/proc") else { return false };
+        let pids = processes.filter_map(|it| it.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        let mut may_be_more = false;
+        for pid in pids.filter(|it| *it != this) {
+            if self.0.contains_key(&pid) {
+                continue;
+            }
+            let Some(environ) = environ(pid) else { continue };
+            if environ.split(|byte| *byte == 0).any(|it| it == variable) {
+                let group = stat(pid).map(|it| it.group).filter(|it| *it != own);
+                found(pid, group);
+                self.0.insert(pid, group);
+                may_be_more = true;
+            } else if environ.is_empty() {
+                may_be_more |= stat(pid).is_some_and(|it| it.is_in_exec);
+            }
+        }
+        may_be_more
+    }
+}
+
+/// Sends a signal to a process and its group.
+fn send(pid: i32, of: Option<i32>, sent: Signal) {
+    signal(&of.into_iter().collect(), sent);
+    // One that changes its group meanwhile still has its number.
+    group(pid).map_or(Ok(()), |it| kill_process(it, sent)).unwrap_or_default();
 }
 
 fn signal(groups: &BTreeSet<i32>, signal: Signal) {
@@ -108,28 +149,32 @@ fn group(pid: i32) -> Option<Pid> {
     Pid::from_raw(pid).filter(|_| pid > 1)
 }
 
-/// The groups of the processes that have this key in their environment; never this process's own.
-fn groups_of_members(key: &str) -> BTreeSet<i32> {
-    let variable = format!("{KEY_VARIABLE}={key}").into_bytes();
-    let own = rustix::process::getpgrp().as_raw_nonzero().get();
-    let Ok(processes) = fs::read_dir("/proc") else { return BTreeSet::new() };
-    let pids = processes.filter_map(|it| it.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let members = pids.filter(|pid| {
-        fs::read(format!("/proc/{pid}/environ"))
-            .is_ok_and(|it| it.split(|byte| *byte == 0).any(|it| it == variable))
-    });
-    members.filter_map(stat).map(|it| it.group).filter(|it| *it != own).collect()
+/// A process's environment, as bytes; empty for the kernel's own threads, what has ended, and what is
+/// becoming another program.
+fn environ(pid: i32) -> Option<Vec<u8>> {
+    let read = || fs::read(format!("/proc/{pid}/environ")).ok();
+    // One that has become another program since the file was opened is read anew.
+    read().and_then(|it| if it.is_empty() { read() } else { Some(it) })
 }
+
+/// The kernel's own threads (`PF_KTHREAD`, Linux's `include/linux/sched.h`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// What `/proc/PID/stat` says (proc(5)).
 struct Stat {
     group: i32,
     start: u64,
+    /// Whether it lives and has no environment yet: the kernel says where that ends last of all when
+    /// a process becomes another program.
+    is_in_exec: bool,
 }
 
 fn stat(pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the program's name in parentheses, which may hold anything.
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
-    Some(Stat { group: fields.get(2)?.parse().ok()?, start: fields.get(19)?.parse().ok()? })
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let is_alive = !matches!(*fields.first()?, "Z" | "X");
+    let is_in_exec = is_alive && number(6)? & KERNEL_THREAD == 0 && number(48) == Some(0);
+    Some(Stat { group: fields.get(2)?.parse().ok()?, start: number(19)?, is_in_exec })
 }
