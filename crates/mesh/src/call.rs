@@ -1,5 +1,7 @@
 //! The side that asks.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -36,41 +38,65 @@ impl Inner {
             argument: argument.clone(),
         };
         let payload = serde_json::to_vec(&request).expect("a request is JSON");
-        let offline = |error: Error| match error {
-            Error::Ambiguous { .. } => {
-                CallError::Failed(Problem::new(409, "ambiguous", error.to_string()))
-            }
-            error => CallError::Offline(error.to_string()),
-        };
-        for open in self.sessions() {
-            if !open.is_near() {
-                match open.may_call(&self.keys, target, command, until).map_err(offline)? {
-                    Some(true) => {}
-                    Some(false) => return Err(denied(target, command)),
-                    None => continue,
-                }
-            }
-            let key = self.keys.call(target, command, &open.origin);
-            let live_key = self.keys.live_target(target, "*", "*");
-            match open.ask(&key, &live_key, payload.clone(), until).map_err(offline)? {
+        let live_key = self.keys.live_target(target, "*", "*");
+        for near in self.sessions().filter(|it| it.is_near()) {
+            let key = self.keys.call(target, command, &near.origin);
+            match near.ask(&key, &live_key, payload.clone(), until).map_err(|it| offline(&it))? {
                 Asked::Answered(response) => return read(response),
-                Asked::Absent if open.is_near() => {}
-                Asked::Absent => {
-                    // It was welcome once: it may have been revoked, or the target has gone.
-                    open.forget_welcome(target);
-                    let again = open.may_call(&self.keys, target, command, until);
-                    if again.map_err(offline)? == Some(false) {
-                        return Err(denied(target, command));
-                    }
+                Asked::Absent => {}
+                Asked::Ended => return Err(left(target)),
+                Asked::Silent => {
+                    let waited = deadline.saturating_sub(until.left());
+                    return Err(self.why_silent(&near, target, command, waited));
                 }
-                Asked::Ended if open.is_near() => return Err(left(target)),
+            }
+        }
+        // Twice: where it was welcome once it may have been revoked, or the target is elsewhere now.
+        for _ in 0..2 {
+            let Some(far) = self.way_to(target)? else { break };
+            match far.may_call(&self.keys, target, command, until).map_err(|it| offline(&it))? {
+                Some(true) => {}
+                Some(false) => return Err(denied(target, command)),
+                None => continue,
+            }
+            let key = self.keys.call(target, command, &far.origin);
+            match far.ask(&key, &live_key, payload.clone(), until).map_err(|it| offline(&it))? {
+                Asked::Answered(response) => return read(response),
+                Asked::Absent => far.forget_welcome(target),
                 Asked::Silent | Asked::Ended => {
                     let waited = deadline.saturating_sub(until.left());
-                    return Err(self.why_silent(&open, target, command, waited));
+                    return Err(self.why_silent(&far, target, command, waited));
                 }
             }
         }
         Err(CallError::Offline(format!("nobody serves {target}")))
+    }
+
+    /// The way to the paired machine that serves a target: directly, or through a router. It is
+    /// asked one way alone, and refused if several machines serve it: a click must not go to any of
+    /// them.
+    fn way_to(&self, target: &str) -> Result<Option<Arc<Open>>, CallError> {
+        let ways: Vec<_> = self.sessions().filter(|it| !it.is_near()).collect();
+        if let Some(known) = ways.iter().find(|it| it.is_welcome(target)) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let (mut machines, mut way, mut greeting) = (BTreeSet::new(), None, None);
+        for open in ways {
+            let there = open.machines_with(&self.keys, target).map_err(|it| offline(&it))?;
+            if !there.is_empty() {
+                way.get_or_insert(Arc::clone(&open));
+            } else if open.is_greeting(&self.keys, target).map_err(|it| offline(&it))? {
+                greeting.get_or_insert(open);
+            }
+            machines.extend(there);
+        }
+        if machines.len() < 2 {
+            return Ok(way.or(greeting));
+        }
+        let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
+        let detail =
+            format!("{target} is served by {by}; only one of them can be called by that name");
+        Err(CallError::Failed(Problem::new(409, "ambiguous", detail)))
     }
 
     /// Tells apart what looks the same to the transport: no answer.
@@ -93,6 +119,10 @@ impl Inner {
             left(target)
         }
     }
+}
+
+fn offline(error: &Error) -> CallError {
+    CallError::Offline(error.to_string())
 }
 
 fn left(target: &str) -> CallError {

@@ -54,20 +54,22 @@ pub enum Error {
         /// Who serves it, as far as is known.
         by: String,
     },
-    /// Paired machines serve one target, so that it is not known which of them is meant.
-    #[error("{target} is served by {by}; only one of them can be called by that name")]
-    Ambiguous {
-        /// The target.
-        target: String,
-        /// The machines.
-        by: String,
-    },
     /// A file of the pairing is not what it should be.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it, and what would be right.
+        reason: String,
+    },
+    /// A paired router does not let this machine in, or is not there.
+    #[error("the router {router} is not reached at {address}: {reason}")]
+    Unreached {
+        /// Its name.
+        router: String,
+        /// Where it should be.
+        address: String,
+        /// What is wrong there, as far as is known.
         reason: String,
     },
     /// The system refused.
@@ -154,6 +156,8 @@ impl Problem {
     }
 }
 
+/// What was tried when no session could be opened.
+pub(crate) const OPEN: &str = "open";
 /// The code that becomes [`CallError::Denied`].
 pub(crate) const DENIED: &str = "denied";
 /// The code that becomes [`CallError::Timeout`].

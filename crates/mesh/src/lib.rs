@@ -40,6 +40,7 @@
 mod call;
 mod caller;
 mod clock;
+mod config;
 mod envelope;
 mod error;
 mod folder;
@@ -53,6 +54,8 @@ mod paired;
 mod pairing;
 mod peers;
 mod pool;
+mod routed;
+mod router;
 mod rules;
 mod server;
 mod session;

@@ -22,6 +22,8 @@ pub const CALLS_REMEMBERED_MAX: usize = 65_536;
 pub const RESULTS_REMEMBERED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How many events a listener keeps for its reader; the oldest goes when one more comes.
 pub const EVENTS_WAITING_MAX: usize = 256;
+/// How many events a listener remembers, so that one that comes on two ways is heard once.
+pub const EVENTS_REMEMBERED_MAX: usize = 4096;
 
 /// What an envelope adds to its content, at most.
 pub(crate) const ENVELOPE_BYTES_MAX: usize = 1024;
@@ -37,5 +39,7 @@ pub(crate) const FAR_GREETING_MAX: Duration = Duration::from_millis(1_500);
 pub(crate) const PRESENCE_MAX: Duration = Duration::from_secs(1);
 /// How often a peer looks whether its socket and its list of paired machines are as they were.
 pub(crate) const TEND_EVERY: Duration = Duration::from_millis(500);
+/// The longest that it waits before it tries again to reach a router, in times of looking.
+pub(crate) const ROUTER_REST_MAX: u32 = 8;
 /// How many keys of calls are kept ready on a link.
 pub(crate) const CALLED_KEYS_MAX: usize = 256;

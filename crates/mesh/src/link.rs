@@ -1,5 +1,6 @@
-//! One way to other peers: the sockets of the runtime folder, or TLS to paired machines. Each is a
-//! zenoh session of its own, so that what is proved about one side never mixes with the other.
+//! One way to other peers: the sockets of the runtime folder, TLS to paired machines, or TLS to a
+//! router. Each is a zenoh session of its own, so that what is proved about one side never mixes with
+//! the other, and nothing that comes over one goes out over another.
 //! zenoh is named here and in `session.rs`, `server.rs` and `error.rs` only.
 
 use std::fs;
@@ -12,17 +13,18 @@ use zenoh::Wait as _;
 use zenoh::qos::{CongestionControl, Priority};
 use zenoh::query::Queryable;
 
+use crate::caller::Side;
 use crate::envelope::Notice;
 use crate::error::{Error, Result};
 use crate::folder::Folder;
 use crate::limits::{EVENT_BYTES_MAX, GREETING_MAX};
 use crate::listener::{Event, Queue};
-use crate::name::{Keys, LOCAL};
+use crate::name::Keys;
 use crate::paired::{self, Paired};
 use crate::pairing::Pairing;
+use crate::routed::Routed;
 use crate::server::{Served, greet};
 use crate::session::{Declarations, Open};
-use crate::{Caller, Origin};
 
 /// A way to other peers, which may have to be opened again.
 pub(crate) struct Link {
@@ -33,8 +35,8 @@ pub(crate) struct Link {
     stamp: Mutex<Option<Stamp>>,
     /// What does not work although the link is open.
     trouble: Mutex<Option<String>>,
-    /// One at a time opens, and nothing is declared meanwhile.
-    opening: Mutex<()>,
+    /// One at a time declares, or puts an open session in place; and whether it is over.
+    declaring: Mutex<bool>,
 }
 
 /// Where it leads.
@@ -43,6 +45,8 @@ pub(crate) enum Way {
     Near(Folder),
     /// To paired machines.
     Far(Far),
+    /// To paired machines, through a router.
+    Routed(Routed),
 }
 
 /// How a peer meets paired machines.
@@ -65,16 +69,15 @@ pub(crate) struct Declared<'a> {
 }
 
 impl Link {
-    pub(crate) fn open(way: Way, declared: &Declared<'_>) -> Result<Self> {
-        let link = Self {
+    /// A link that is not open yet.
+    pub(crate) fn new(way: Way) -> Self {
+        Self {
             way,
             open: RwLock::default(),
             stamp: Mutex::default(),
             trouble: Mutex::default(),
-            opening: Mutex::default(),
-        };
-        link.reopen(declared)?;
-        Ok(link)
+            declaring: Mutex::default(),
+        }
     }
 
     /// The session of now, if there is one.
@@ -82,8 +85,13 @@ impl Link {
         self.open.read().clone()
     }
 
-    /// Whether it has to be opened again: others cannot find this peer any more, or what paired
-    /// machines may do has changed.
+    /// Whether opening it may take seconds.
+    pub(crate) fn is_routed(&self) -> bool {
+        matches!(self.way, Way::Routed(_))
+    }
+
+    /// Whether it has to be opened again: others cannot find this peer any more, what paired
+    /// machines may do has changed, the router has gone.
     pub(crate) fn is_stale(&self) -> bool {
         let session = self.session();
         match &self.way {
@@ -91,30 +99,75 @@ impl Link {
                 session.is_none_or(|it| it.seat.as_ref().is_some_and(|it| !it.is_there()))
             }
             Way::Far(far) => *self.stamp.lock() != Stamp::of(&far.folder),
+            Way::Routed(routed) => {
+                *self.stamp.lock() != Stamp::of(routed.folder())
+                    || session.map_or_else(|| routed.is_due(), |it| !it.meets_router())
+            }
         }
     }
 
     /// Opens it again and declares everything on it. Calls that are on their way over the old
     /// session still get their answers. If it cannot be opened, the old one stays near, and none
     /// stays far: what was revoked must not go on.
-    pub(crate) fn reopen(&self, declared: &Declared<'_>) -> Result<()> {
-        let _one = self.opening.lock();
-        let opened = match &self.way {
-            Way::Near(folder) => join(folder, declared).map(|it| (Some(it), None)),
+    pub(crate) fn reopen<'a>(
+        &self,
+        keys: &Keys,
+        declared: impl FnOnce() -> Declared<'a>,
+    ) -> Result<()> {
+        let opened = self.place(keys, declared);
+        let trouble = opened.as_ref().map_or_else(|error| Some(error.to_string()), Clone::clone);
+        *self.trouble.lock() = trouble;
+        opened.map(drop)
+    }
+
+    /// Puts a new session in place, and gives what does not work although it is open.
+    fn place<'a>(
+        &self,
+        keys: &Keys,
+        declared: impl FnOnce() -> Declared<'a>,
+    ) -> Result<Option<String>> {
+        let reached = match &self.way {
+            Way::Routed(routed) => {
+                self.cut(routed.folder());
+                // Nobody who serves or listens meanwhile waits for a router that is not there.
+                routed.reach(keys)?
+            }
+            Way::Near(_) | Way::Far(_) => None,
+        };
+        let is_over = self.declaring.lock();
+        if *is_over {
+            return Ok(None);
+        }
+        // What is served from now on waits, and is declared on the new session.
+        let declared = declared();
+        let (open, trouble) = match &self.way {
+            Way::Near(folder) => (Some(join(folder, &declared)?), None),
             Way::Far(far) => {
                 // The address is free for the new session only when the old one has gone.
-                drop(self.open.write().take());
-                // Before it is read: what changes from now on is noticed.
-                *self.stamp.lock() = Stamp::of(&far.folder);
-                far.open(declared)
+                self.cut(&far.folder);
+                far.open(&declared)?
+            }
+            Way::Routed(_) => {
+                reached.as_ref().map_or(Ok(()), |it| it.announce(&declared))?;
+                (reached, None)
             }
         };
-        let (open, trouble) = opened.inspect_err(|error| {
-            *self.trouble.lock() = Some(error.to_string());
-        })?;
-        *self.trouble.lock() = trouble;
         *self.open.write() = open.map(Arc::new);
-        Ok(())
+        Ok(trouble)
+    }
+
+    /// Ends the session of now, and from here on notices what changes in the list of machines.
+    fn cut(&self, folder: &Path) {
+        let before = self.open.write().take();
+        drop(before);
+        *self.stamp.lock() = Stamp::of(folder);
+    }
+
+    /// Ends it for good.
+    pub(crate) fn end(&self) {
+        *self.declaring.lock() = true;
+        let before = self.open.write().take();
+        drop(before);
     }
 
     pub(crate) fn trouble(&self) -> Option<String> {
@@ -123,12 +176,12 @@ impl Link {
 
     /// Declares a target here.
     pub(crate) fn serve(&self, keys: &Keys, peer: &str, served: &Arc<Served>) -> Result<()> {
-        let _one = self.opening.lock();
+        let _one = self.declaring.lock();
         self.session().map_or(Ok(()), |it| it.serve(keys, peer, served))
     }
 
     pub(crate) fn unserve(&self, target: &str) {
-        let _one = self.opening.lock();
+        let _one = self.declaring.lock();
         if let Some(open) = self.session() {
             drop(open.served.lock().remove(target));
         }
@@ -142,12 +195,12 @@ impl Link {
         key: &str,
         queue: &Arc<Queue>,
     ) -> Result<()> {
-        let _one = self.opening.lock();
+        let _one = self.declaring.lock();
         self.session().map_or(Ok(()), |it| it.listen(keys, number, key, queue))
     }
 
     pub(crate) fn unlisten(&self, number: u64) {
-        let _one = self.opening.lock();
+        let _one = self.declaring.lock();
         if let Some(open) = self.session() {
             drop(open.listening.lock().remove(&number));
         }
@@ -215,6 +268,10 @@ impl Stamp {
 }
 
 impl Open {
+    fn side(&self) -> Side {
+        Side { is_near: self.is_near(), router: self.router.clone() }
+    }
+
     /// Declares the peer itself and all that it serves and hears.
     fn announce(&self, declared: &Declared<'_>) -> Result<()> {
         let Declared { keys, peer, name, served, listening } = declared;
@@ -230,13 +287,13 @@ impl Open {
 
     fn serve(&self, keys: &Keys, peer: &str, served: &Arc<Served>) -> Result<()> {
         let answering = Arc::clone(served);
-        let (of, is_near) = (keys.clone(), self.is_near());
+        let (of, side) = (keys.clone(), self.side());
         let calls = self
             .session
             .declare_queryable(keys.calls(&served.target))
             // A complete one is asked alone: a call never reaches two.
             .complete(true)
-            .callback(move |query| answering.take(&of, is_near, query))
+            .callback(move |query| answering.take(&of, &side, query))
             .wait()
             .map_err(Error::transport("serve a target"))?;
         let live = self
@@ -264,14 +321,15 @@ impl Open {
     }
 
     fn listen(&self, keys: &Keys, number: u64, key: &str, queue: &Arc<Queue>) -> Result<()> {
-        let (keys, queue, is_near) = (keys.clone(), Arc::clone(queue), self.is_near());
+        let (keys, queue, side) = (keys.clone(), Arc::clone(queue), self.side());
         let subscriber = self
             .session
             .declare_subscriber(key.to_owned())
             .callback(move |sample| {
                 let payload = sample.payload().to_bytes();
-                if let Some(event) = hear(&keys, is_near, sample.key_expr().as_str(), &payload) {
-                    queue.push(event);
+                if let Some((id, event)) = hear(&keys, &side, sample.key_expr().as_str(), &payload)
+                {
+                    queue.push(id, event);
                 }
             })
             .wait()
@@ -291,13 +349,14 @@ impl Open {
     }
 }
 
-/// An event as it came, or nothing if it is not one: what else is sent on its key is not ours.
-fn hear(keys: &Keys, is_near: bool, key: &str, payload: &[u8]) -> Option<Event> {
+/// An event as it came and its id, or nothing if it is not one: what else is sent on its key is not
+/// ours.
+fn hear(keys: &Keys, side: &Side, key: &str, payload: &[u8]) -> Option<(u128, Event)> {
     if payload.len() > EVENT_BYTES_MAX + crate::limits::ENVELOPE_BYTES_MAX {
         return None;
     }
     let key = keys.read_event(key)?;
-    if is_near != (key.origin == LOCAL) {
+    if !side.may_be(key.origin) {
         return None;
     }
     let notice: Notice = serde_json::from_slice(payload).ok()?;
@@ -306,12 +365,13 @@ fn hear(keys: &Keys, is_near: bool, key: &str, payload: &[u8]) -> Option<Event> 
     if notice.v != crate::envelope::SCHEMA || kind != key.kind || notice.id.len() != 32 {
         return None;
     }
-    Some(Event {
-        from: Caller { origin: Origin::of(key.origin), says: notice.from },
+    let event = Event {
+        from: side.caller(key.origin, notice.from),
         source: key.source.to_owned(),
         kind: key.kind.to_owned(),
-        id: notice.id,
         at_ms: notice.at,
         body: notice.event,
-    })
+        id: notice.id,
+    };
+    Some((u128::from_str_radix(&event.id, 16).ok()?, event))
 }

@@ -1,6 +1,6 @@
 //! Events for one reader. A slow reader loses old ones; it holds up nobody.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::caller::Caller;
 use crate::clock::Until;
-use crate::limits::EVENTS_WAITING_MAX;
+use crate::limits::{EVENTS_REMEMBERED_MAX, EVENTS_WAITING_MAX};
 use crate::mesh::Inner;
 
 /// An event of a peer. All of it is that peer's word.
@@ -48,8 +48,10 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<Event>,
-    /// The ids that came last: two machines may be linked twice.
-    recent: VecDeque<String>,
+    /// The ids that came last: two machines may be linked twice, directly and by a router.
+    recent: HashSet<u128>,
+    /// The same, in the order of coming.
+    order: VecDeque<u128>,
     dropped: u64,
     is_closed: bool,
 }
@@ -83,15 +85,17 @@ impl Listener {
 
 impl Queue {
     /// Takes an event in; never waits for the reader.
-    pub(crate) fn push(&self, event: Event) {
+    pub(crate) fn push(&self, id: u128, event: Event) {
         let mut state = self.state.lock();
-        if state.recent.contains(&event.id) {
+        if !state.recent.insert(id) {
             return;
         }
-        if state.recent.len() == EVENTS_WAITING_MAX {
-            state.recent.pop_front();
+        state.order.push_back(id);
+        if state.order.len() > EVENTS_REMEMBERED_MAX
+            && let Some(oldest) = state.order.pop_front()
+        {
+            state.recent.remove(&oldest);
         }
-        state.recent.push_back(event.id.clone());
         if state.events.len() == EVENTS_WAITING_MAX {
             state.events.pop_front();
             state.dropped += 1;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -15,12 +16,13 @@ use crate::clock::unix_ms;
 use crate::envelope::{Notice, SCHEMA, random_id};
 use crate::error::{CallError, Error, Problem, Result};
 use crate::folder::{Claim, Folder};
-use crate::limits::{EVENT_BYTES_MAX, TEND_EVERY};
+use crate::limits::{EVENT_BYTES_MAX, FAR_GREETING_MAX, TEND_EVERY};
 use crate::link::{Declared, Far, Link, Way};
 use crate::listener::{Listener, Queue};
-use crate::name::{self, Keys, Pattern};
+use crate::name::{self, Keys, Pattern, REALM};
 use crate::peers::{Peer, gather};
 use crate::pool::Pool;
+use crate::routed::Routed;
 use crate::server::{Call, Served};
 use crate::session::Open;
 
@@ -74,7 +76,7 @@ impl Settings {
         Self {
             folder: folder.to_owned(),
             name: name.to_owned(),
-            realm: "waypost".to_owned(),
+            realm: REALM.to_owned(),
             far: None,
         }
     }
@@ -89,10 +91,12 @@ impl Settings {
 
 impl Mesh {
     /// Joins: takes a place in the folder and connects to the peers that are there. Takes some
-    /// milliseconds, and half a second more if a peer there hangs.
+    /// milliseconds, half a second more if a peer there hangs, and up to 1.5 seconds more if a paired
+    /// machine or a router does not answer.
     ///
-    /// Starts one thread that looks now and then whether others can still find this peer, and the
-    /// transport's own; threads that answer calls come when they are needed.
+    /// Starts a thread that looks now and then whether others can still find this peer, one more for
+    /// routers if it meets paired machines, and the transport's own; threads that answer calls come
+    /// when they are needed.
     ///
     /// # Errors
     /// [`Error::Exposed`] if others can look into the folder, [`Error::PathTooLong`],
@@ -102,20 +106,13 @@ impl Mesh {
         name::check("the name of a peer", &settings.name).map_err(Error::Invalid)?;
         let keys = Keys::new(&settings.realm)?;
         let folder = Folder::open(&settings.folder)?;
-        let id = random_id();
-        let declared = Declared {
-            keys: &keys,
-            peer: &id,
-            name: &settings.name,
-            served: Vec::new(),
-            listening: Vec::new(),
-        };
-        let mut links = vec![Link::open(Way::Near(folder.clone()), &declared)?];
+        let mut links = vec![Link::new(Way::Near(folder.clone()))];
         if let Some(far) = &settings.far {
-            links.push(Link::open(Way::Far(far.clone()), &declared)?);
+            links.push(Link::new(Way::Far(far.clone())));
+            links.push(Link::new(Way::Routed(Routed::new(&far.folder))));
         }
         let inner = Arc::new(Inner {
-            id,
+            id: random_id(),
             name: settings.name.clone(),
             keys,
             links,
@@ -127,12 +124,32 @@ impl Mesh {
             is_closing: Mutex::default(),
             closing: Condvar::new(),
         });
-        let tended = Arc::clone(&inner);
-        let tending = thread::Builder::new()
-            .name("mesh".into())
-            .spawn(move || tended.tend())
-            .map_err(|error| Error::io("start a thread for", &settings.folder, error))?;
-        Ok(Self { inner, tending: Some(tending) })
+        let mut mesh = Self { inner: Arc::clone(&inner), tending: None };
+        let start = |tend: Box<dyn FnOnce() + Send>| {
+            let thread = thread::Builder::new().name("mesh".into()).spawn(tend);
+            thread.map_err(|error| Error::io("start a thread for", &settings.folder, error))
+        };
+        let (near, far) = inner.links.split_at(1);
+        near.iter().try_for_each(|it| inner.reopen(it))?;
+        // A router is sought beside the rest: what is revoked must not wait until it answers, and
+        // nor must who leaves.
+        let (sought, found) = sync_channel::<()>(0);
+        let seeking = Arc::clone(&inner);
+        let seek = move || {
+            seeking.tend_links(true);
+            drop(sought);
+            seeking.tend(true);
+        };
+        if !far.is_empty() {
+            drop(start(Box::new(seek))?);
+        }
+        far.iter().filter(|it| !it.is_routed()).try_for_each(|it| inner.reopen(it))?;
+        mesh.tending = Some(start(Box::new(move || inner.tend(false)))?);
+        if settings.far.is_some() {
+            // Nothing comes: it lets go when it has found one, or none.
+            found.recv_timeout(FAR_GREETING_MAX).unwrap_or_default();
+        }
+        Ok(mesh)
     }
 
     /// Calls a command of a target and waits for its result, for `deadline` at most (which is cut
@@ -246,7 +263,8 @@ impl Mesh {
     }
 
     /// What does not work although the peer has joined: a socket that went and could not be made
-    /// again, an address of this machine that another peer listens on, a pairing that is damaged.
+    /// again, an address of this machine that another peer listens on, a router that does not
+    /// answer, a pairing that is damaged.
     pub fn trouble(&self) -> Option<String> {
         self.inner.links.iter().find_map(Link::trouble)
     }
@@ -258,25 +276,29 @@ impl Inner {
         self.links.iter().filter_map(Link::session)
     }
 
-    /// Looks after the links until the mesh closes.
-    fn tend(&self) {
+    /// Looks after the way through a router, or all others, until the mesh closes.
+    fn tend(&self, is_routed: bool) {
         let mut is_closing = self.is_closing.lock();
         while !*is_closing {
             self.closing.wait_for(&mut is_closing, TEND_EVERY);
             if *is_closing {
                 return;
             }
-            parking_lot::MutexGuard::unlocked(&mut is_closing, || self.tend_links());
+            parking_lot::MutexGuard::unlocked(&mut is_closing, || self.tend_links(is_routed));
         }
     }
 
-    fn tend_links(&self) {
-        for link in &self.links {
+    fn tend_links(&self, is_routed: bool) {
+        for link in self.links.iter().filter(|it| it.is_routed() == is_routed) {
             if link.is_stale() {
                 // What went wrong is kept as trouble, and it is tried again.
-                drop(link.reopen(&self.declared()));
+                drop(self.reopen(link));
             }
         }
+    }
+
+    fn reopen(&self, link: &Link) -> Result<()> {
+        link.reopen(&self.keys, || self.declared())
     }
 
     fn declared(&self) -> Declared<'_> {
@@ -308,6 +330,9 @@ impl Drop for Mesh {
         if let Some(tending) = self.tending.take() {
             // It does not panic; if it did, there is nothing left to tend.
             drop(tending.join());
+        }
+        for link in &self.inner.links {
+            link.end();
         }
         for (_, queue) in self.inner.listening.lock().values() {
             queue.close();

@@ -7,6 +7,9 @@ use crate::limits::NAME_BYTES_MAX;
 /// The name that stands for everybody with the credentials of the runtime folder.
 pub(crate) const LOCAL: &str = "local";
 
+/// The mesh that peers join if nothing else is said.
+pub(crate) const REALM: &str = "waypost";
+
 /// Checks a name of a target, a command, a peer, a machine or a mesh: `[a-z0-9_.-]+`.
 pub(crate) fn check<'a>(what: &str, name: &'a str) -> Result<&'a str, String> {
     check_with(what, name, "-_.")

@@ -22,7 +22,7 @@ pub(crate) struct Paired {
     /// The address that this machine is reached at, as `HOST:PORT`; none if it only connects.
     #[serde(default)]
     pub(crate) listen: Option<String>,
-    /// Addresses of machines and routers that it connects to.
+    /// Addresses of machines that it connects to. Those of routers stand beside their names.
     #[serde(default)]
     pub(crate) connect: Vec<String>,
     #[serde(default)]
@@ -46,6 +46,9 @@ pub struct Machine {
     /// who it says they are.
     #[serde(default)]
     pub router: bool,
+    /// Where the router is reached, as `HOST:PORT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// Whether it was revoked: it may do nothing, whatever else is said here.
     #[serde(default)]
     pub revoked: bool,
@@ -152,7 +155,8 @@ impl Paired {
         for name in paired.machines.iter().map(|it| &it.name).chain([&paired.name]) {
             check_machine(name).map_err(damaged)?;
         }
-        for address in paired.connect.iter().chain(&paired.listen) {
+        let of_routers = paired.machines.iter().filter_map(|it| it.address.as_ref());
+        for address in paired.connect.iter().chain(&paired.listen).chain(of_routers) {
             check_address(address).map_err(damaged)?;
         }
         Ok(Some(paired))
@@ -161,6 +165,12 @@ impl Paired {
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_vec_pretty(self).expect("a list of machines is JSON");
         write_private(&folder.join(FILE), &text)
+    }
+
+    /// The routers and where they are reached, in the order in which they were paired.
+    pub(crate) fn routers(&self) -> impl Iterator<Item = (&Machine, &str)> {
+        let is_one = |it: &&Machine| it.router && !it.revoked;
+        self.machines.iter().filter(is_one).filter_map(|it| Some((it, it.address.as_deref()?)))
     }
 
     /// What a machine may call of a target: also one that a router hands on.
@@ -178,6 +188,12 @@ pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
         return Err(format!("{LOCAL:?} stands for this machine; choose another name"));
     }
     name::check("the name of a machine", name)
+}
+
+/// The host of an address, as a certificate names it.
+pub(crate) fn host_of(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 /// An address as `HOST:PORT`, with IPv6 in brackets. Nothing in it could change what it means to
@@ -223,6 +239,7 @@ mod tests {
             assert!(check_address(bad).is_err(), "{bad}");
         }
         assert_eq!(Allow::parse("browser.relay/*").unwrap().to_string(), "browser.relay/*");
+        assert_eq!((host_of("home.lan:1"), host_of("[::1]:1")), ("home.lan", "::1"));
         for bad in ["browser.relay", "*/click", "a/b/c", "a/**", "a/b*", "/", "A/b"] {
             assert!(Allow::parse(bad).is_err(), "{bad}");
         }

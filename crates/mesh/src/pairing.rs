@@ -9,6 +9,7 @@
 //! | `authority.key` | its private key | the machine that pairs |
 //! | `machine.pem`, `machine.key` | this machine's certificate and its private key | every machine |
 //! | `paired.json` | which machines, and what each may do here | every machine |
+//! | `zenohd.json5` | what a router is to be started with, in place of `paired.json` | a router |
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,15 @@ use rcgen::{
 
 use crate::error::{Error, Result};
 use crate::folder::{Folder, refuse_exposed, write_private};
-use crate::paired::{Allow, Machine, Paired, check_address, check_machine};
+use crate::name::{Keys, REALM};
+use crate::paired::{Allow, Machine, Paired, check_address, check_machine, host_of};
+use crate::router;
 
 const AUTHORITY: &str = "authority.pem";
 const AUTHORITY_KEY: &str = "authority.key";
 const MACHINE: &str = "machine.pem";
 const MACHINE_KEY: &str = "machine.key";
+const ROUTER: &str = "zenohd.json5";
 
 /// The pairing of one machine.
 #[derive(Debug)]
@@ -42,8 +46,9 @@ pub struct Rights {
     pub calls: Vec<Allow>,
     /// Whether events go to it and come from it.
     pub events: bool,
-    /// Whether it is a router: it may then hand on what other paired machines send.
-    pub router: bool,
+    /// Where it is reached, as `HOST:PORT`, if it is a zenoh router: this machine and those that are
+    /// paired from now on then connect to it, and it may hand on what paired machines send.
+    pub router: Option<String>,
 }
 
 impl Pairing {
@@ -93,22 +98,20 @@ impl Pairing {
         let certificate = params.self_signed(&key).map_err(|it| certify(&it))?;
         write_private(&folder.join(AUTHORITY_KEY), key.serialize_pem().as_bytes())?;
         write_private(&folder.join(AUTHORITY), certificate.pem().as_bytes())?;
-        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let host = host.trim_start_matches('[').trim_end_matches(']');
         let mut this = Self { folder: folder.to_owned(), paired: Paired::new(name) };
-        this.certify(folder, name, vec![host.to_owned()], now)?;
+        this.certify(folder, name, Some(address), now)?;
         this.paired.listen = Some(address.to_owned());
         this.paired.write(folder)?;
         Ok(this)
     }
 
     /// Pairs a machine: makes its certificate and key, and all that it needs, in the new folder
-    /// `bundle`, which is to be its pairing folder. Pairing a name again gives it a new
-    /// certificate and these rights.
+    /// `bundle`, which is to be its pairing folder, or for a router the folder that it is started
+    /// in. Pairing a name again gives it a new certificate and these rights.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name, [`Error::Damaged`] if the bundle's folder is there already
-    /// or this machine has no authority, what the system refuses.
+    /// [`Error::Invalid`] for a name or an address, [`Error::Damaged`] if the bundle's folder is
+    /// there already or this machine has no authority, what the system refuses.
     pub fn pair(
         &mut self,
         name: &str,
@@ -129,26 +132,61 @@ impl Pairing {
             let reason = "it is there already; choose a folder that is not".to_owned();
             return Err(Error::Damaged { path: bundle.to_owned(), reason });
         }
+        let Rights { calls, events, router: address } = rights;
+        if let Some(address) = &address {
+            check_address(address).map_err(Error::Invalid)?;
+        }
         // Nothing is made before it is known that it can be.
         self.read(AUTHORITY_KEY)?;
         Folder::open(bundle)?;
-        self.certify(bundle, name, Vec::new(), now)?;
+        // Who connects looks whether the certificate is of the host that it meant.
+        self.certify(bundle, name, address.as_deref(), now)?;
         write_private(&bundle.join(AUTHORITY), self.read(AUTHORITY)?.as_bytes())?;
+        let router = address.is_some();
+        let machine =
+            Machine { name: name.to_owned(), calls, events, router, address, revoked: false };
+        self.paired.machines.retain(|it| it.name != name);
+        self.paired.machines.push(machine);
+        if router {
+            write_private(&bundle.join(ROUTER), self.router(name)?.as_bytes())?;
+        } else {
+            self.list_for(name, events).write(bundle)?;
+        }
+        self.paired.write(&self.folder)
+    }
+
+    /// The list that a machine begins with: this one and the routers that it knows.
+    fn list_for(&self, name: &str, events: bool) -> Paired {
         let mut theirs = Paired::new(name);
         theirs.connect = self.paired.listen.iter().cloned().collect();
         theirs.machines.push(Machine {
             name: self.paired.name.clone(),
             calls: Vec::new(),
-            events: rights.events,
+            events,
             router: false,
+            address: None,
             revoked: false,
         });
-        theirs.write(bundle)?;
-        let Rights { calls, events, router } = rights;
-        self.paired.machines.retain(|it| it.name != name);
-        let machine = Machine { name: name.to_owned(), calls, events, router, revoked: false };
-        self.paired.machines.push(machine);
-        self.paired.write(&self.folder)
+        let routers = self.paired.routers();
+        theirs.machines.extend(routers.map(|(it, _)| Machine { calls: Vec::new(), ..it.clone() }));
+        theirs
+    }
+
+    /// What a paired router is to be started with, as the list of machines is now: the text of a
+    /// configuration file of zenoh, for a router that is started in the folder with its
+    /// certificate. It names each machine, so that it is to be made again when one is paired or
+    /// revoked.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] if no router of that name is paired.
+    pub fn router(&self, name: &str) -> Result<String> {
+        let mut routers = self.paired.routers();
+        let Some((_, address)) = routers.find(|(it, _)| it.name == name) else {
+            return Err(Error::Invalid(format!("no router {name} is paired")));
+        };
+        let files = [AUTHORITY, MACHINE, MACHINE_KEY];
+        let config = router::config(&Keys::new(REALM)?, &self.paired, address, files);
+        Ok(format!("{config:#}\n"))
     }
 
     /// Revokes a machine: peers that are running notice within a second, and from then on it may do
@@ -199,8 +237,16 @@ impl Pairing {
         })
     }
 
-    /// Makes a key and a certificate of it in a folder.
-    fn certify(&self, into: &Path, name: &str, hosts: Vec<String>, now: SystemTime) -> Result<()> {
+    /// Makes a key and a certificate of it in a folder, for a machine that is reached at an address
+    /// if it is.
+    fn certify(
+        &self,
+        into: &Path,
+        name: &str,
+        address: Option<&str>,
+        now: SystemTime,
+    ) -> Result<()> {
+        let hosts: Vec<String> = address.map(|it| host_of(it).to_owned()).into_iter().collect();
         let authority_key =
             KeyPair::from_pem(&self.read(AUTHORITY_KEY)?).map_err(|it| certify(&it))?;
         let mut authority =

@@ -3,28 +3,44 @@
 //! A rule names the certificate and the keys together, and every key of a call, an event or a
 //! presence ends with the name of the machine that it comes from. So a machine can send nothing
 //! under another's name, and what a target is told about its caller is what the certificate says.
+//!
+//! A router is the exception, on the link to it alone: it may send under the name of each machine on
+//! the list, and what that machine may do is all that it can bring about.
 
 use serde_json::{Value, json};
 
 use crate::name::Keys;
 use crate::paired::{Machine, Paired};
 
+/// What may pass: in or out, which messages, on which keys.
+pub(crate) type Grant = (&'static str, &'static [&'static str], Vec<String>);
+
+/// What one asks about presence.
+pub(crate) const LIVE_QUESTIONS: &[&str] = &["liveliness_query", "declare_liveliness_subscriber"];
+
 /// The `access_control` of a session of that machine, with which at least one other is paired: the
-/// transport takes no empty list.
-pub(crate) fn access_control(keys: &Keys, paired: &Paired) -> Value {
+/// transport takes no empty list. With the router that the session leads to, if it leads to one.
+pub(crate) fn access_control(keys: &Keys, paired: &Paired, router: Option<&str>) -> Value {
+    let machines = paired.machines.iter();
+    allow(machines.map(|it| {
+        let routes = router == Some(&it.name) && it.router && !it.revoked;
+        (it.name.as_str(), grants(keys, paired, it, routes))
+    }))
+}
+
+/// An `access_control` that denies everything but these grants to these certificates.
+pub(crate) fn allow<'a>(granted: impl Iterator<Item = (&'a str, Vec<Grant>)>) -> Value {
     let mut rules = Vec::new();
     let mut subjects = Vec::new();
     let mut policies = Vec::new();
-    for machine in &paired.machines {
+    for (name, grants) in granted {
         let mut ids = Vec::new();
-        for (idx, (flow, messages, key_exprs)) in
-            grants(keys, paired, machine).into_iter().enumerate()
-        {
+        for (idx, (flow, messages, key_exprs)) in grants.into_iter().enumerate() {
             // An empty list, and the transport takes none, allows nothing.
             if key_exprs.is_empty() {
                 continue;
             }
-            let id = format!("{}-{idx}", machine.name);
+            let id = format!("{name}-{idx}");
             rules.push(json!({
                 "id": id,
                 "permission": "allow",
@@ -35,11 +51,11 @@ pub(crate) fn access_control(keys: &Keys, paired: &Paired) -> Value {
             ids.push(id);
         }
         subjects.push(json!({
-            "id": machine.name,
-            "cert_common_names": [machine.name],
+            "id": name,
+            "cert_common_names": [name],
             "link_protocols": ["tls"],
         }));
-        policies.push(json!({ "rules": ids, "subjects": [machine.name] }));
+        policies.push(json!({ "rules": ids, "subjects": [name] }));
     }
     json!({
         "enabled": true,
@@ -50,54 +66,51 @@ pub(crate) fn access_control(keys: &Keys, paired: &Paired) -> Value {
     })
 }
 
-type Grant = (&'static str, &'static [&'static str], Vec<String>);
-
-/// What goes in from a machine and out to it.
-fn grants(keys: &Keys, paired: &Paired, machine: &Machine) -> Vec<Grant> {
+/// What goes in from a machine and out to it, and if it routes from all others and to them.
+fn grants(keys: &Keys, paired: &Paired, machine: &Machine, routes: bool) -> Vec<Grant> {
     let own = paired.name.as_str();
-    // A router speaks for every machine on the list, and for itself.
-    let speakers: Vec<&Machine> = paired
-        .machines
-        .iter()
-        .filter(|it| it.name == machine.name || (machine.router && !machine.revoked))
-        .collect();
-    let each =
-        |key: &dyn Fn(&str) -> String| speakers.iter().map(|it| key(&it.name)).collect::<Vec<_>>();
+    let speaks = |it: &&Machine| routes || it.name == machine.name;
+    let speakers: Vec<&Machine> = paired.machines.iter().filter(speaks).collect();
+    let trusted: Vec<&Machine> = speakers.iter().filter(|it| !it.revoked).copied().collect();
     // Anybody with a certificate may ask what it may call, and hears that it is nothing.
-    let hello = |name: &str| keys.hello("*", name);
+    let mut hello: Vec<String> = speakers.iter().map(|it| keys.hello("*", &it.name)).collect();
+    if routes {
+        // A router shows the peers of one machine to each other. One that asks there hears the same.
+        hello.push(keys.hello("*", own));
+    }
     let mut grants: Vec<Grant> = vec![
-        ("ingress", &["query"], each(&hello)),
-        ("egress", &["reply"], each(&hello)),
+        ("ingress", &["query"], hello.clone()),
+        ("egress", &["reply"], hello),
         ("egress", &["declare_queryable"], vec![keys.hello("*", "*")]),
     ];
     if machine.revoked {
         return grants;
     }
-    let called: Vec<String> = speakers
+    let called: Vec<String> = trusted
         .iter()
-        .filter(|it| !it.revoked)
         .flat_map(|it| it.calls.iter().map(move |allow| (it, allow)))
         .map(|(it, allow)| keys.call(allow.target(), allow.command(), &it.name))
         .collect();
     let any_call = vec![keys.call("*", "*", "*"), keys.hello("*", "*")];
     let own_calls = vec![keys.call("*", "*", own), keys.hello("*", own)];
-    grants.extend::<[Grant; 8]>([
+    let live = trusted.iter().map(|it| keys.live_any(&it.name)).collect();
+    grants.extend::<[Grant; 10]>([
         ("ingress", &["query"], called.clone()),
         ("egress", &["reply"], called),
         ("egress", &["query"], own_calls.clone()),
         ("ingress", &["reply"], own_calls),
         ("ingress", &["declare_queryable"], any_call.clone()),
         ("egress", &["declare_queryable"], any_call),
-        ("ingress", &["liveliness_token"], each(&|name| keys.live_any(name))),
+        ("ingress", &["liveliness_token"], live),
         ("egress", &["liveliness_token"], vec![keys.live_any(own)]),
+        ("ingress", LIVE_QUESTIONS, vec![keys.live_under()]),
+        ("egress", LIVE_QUESTIONS, vec![keys.live_under()]),
     ]);
-    let live: &[&str] = &["liveliness_query", "declare_liveliness_subscriber"];
-    grants.push(("ingress", live, vec![keys.live_under()]));
-    grants.push(("egress", live, vec![keys.live_under()]));
     if machine.events {
-        let from_it = each(&|name| keys.event("*", "*", name));
+        let heard = trusted.iter().filter(|it| it.events);
+        let heard = heard.map(|it| keys.event("*", "*", &it.name)).collect();
         grants.extend::<[Grant; 4]>([
-            ("ingress", &["put"], from_it),
+            ("ingress", &["put"], heard),
             ("egress", &["put"], vec![keys.event("*", "*", own)]),
             ("ingress", &["declare_subscriber"], vec![keys.event_under()]),
             ("egress", &["declare_subscriber"], vec![keys.event_under()]),

@@ -10,6 +10,7 @@ use serde_json::Value;
 use zenoh::Wait as _;
 use zenoh::query::Query;
 
+use crate::caller::{Caller, Side};
 use crate::clock::unix_ms;
 use crate::envelope::{Request, Response};
 use crate::error::Problem;
@@ -17,10 +18,9 @@ use crate::ledger::{Id, Ledger, Seen};
 use crate::limits::{
     CALLS_REMEMBERED_MAX, CALLS_WAITING_MAX, ENVELOPE_BYTES_MAX, PAYLOAD_BYTES_MAX,
 };
-use crate::name::{Keys, LOCAL};
+use crate::name::Keys;
 use crate::paired::Paired;
 use crate::pool::Pool;
-use crate::{Caller, Origin};
 
 /// A call, as the handler of a target gets it.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,22 +54,21 @@ impl Served {
     }
 
     /// Takes what came; never waits, for it is on the transport's thread.
-    pub(crate) fn take(self: &Arc<Self>, keys: &Keys, is_near: bool, query: Query) {
-        match self.check(keys, is_near, &query) {
+    pub(crate) fn take(self: &Arc<Self>, keys: &Keys, side: &Side, query: Query) {
+        match self.check(keys, side, &query) {
             Ok((id, call, expires_ms)) => self.begin(&id, call, expires_ms, query),
             Err(problem) => send(&query, &encode(Err(problem))),
         }
     }
 
-    fn check(&self, keys: &Keys, is_near: bool, query: &Query) -> Result<(Id, Call, u64), Problem> {
+    fn check(&self, keys: &Keys, side: &Side, query: &Query) -> Result<(Id, Call, u64), Problem> {
         let key = keys.read_call(query.key_expr().as_str()).ok_or_else(|| {
             Problem::new(400, "bad_name", "this is no key of one command of one target")
         })?;
         if key.target != self.target {
             return Err(Problem::new(404, "not_found", "that target is not served here"));
         }
-        // The link shows who may end a key with what. Whoever claims more is not believed.
-        if is_near != (key.origin == LOCAL) {
+        if !side.may_be(key.origin) {
             let detail = format!("the caller is not who it says it is ({})", key.origin);
             return Err(Problem::denied(detail));
         }
@@ -85,7 +84,7 @@ impl Served {
         let call = Call {
             command: key.command.to_owned(),
             argument: request.argument,
-            caller: Caller { origin: Origin::of(key.origin), says: request.from },
+            caller: side.caller(key.origin, request.from),
             id: request.id.clone(),
             wait: Duration::from_millis(request.expires.saturating_sub(now_ms)),
         };

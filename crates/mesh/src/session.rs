@@ -1,15 +1,14 @@
-//! An open zenoh session, locked down: no multicast, no gossip, nothing that listens but what is
-//! said, no administration.
+//! An open zenoh session.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use zenoh::Wait as _;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::Subscriber;
@@ -17,17 +16,16 @@ use zenoh::qos::{CongestionControl, Priority};
 use zenoh::query::{ConsolidationMode, Querier, QueryTarget, Queryable};
 
 use crate::clock::Until;
+use crate::config;
 use crate::envelope::{Outcome, Response};
-use crate::error::{Error, Result};
+use crate::error::{Error, OPEN, Result};
 use crate::folder::{Credentials, Seat};
 use crate::limits::{
-    CALLED_KEYS_MAX, ENVELOPE_BYTES_MAX, FAR_GREETING_MAX, GREETING_MAX, PAYLOAD_BYTES_MAX,
-    PRESENCE_MAX,
+    CALLED_KEYS_MAX, ENVELOPE_BYTES_MAX, GREETING_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX,
 };
 use crate::name::{Keys, LOCAL};
 use crate::paired::Paired;
 use crate::pairing::Pairing;
-use crate::rules::access_control;
 
 /// A session and what is declared on it. Dropping it undeclares, closes and clears its seat.
 pub(crate) struct Open {
@@ -39,6 +37,8 @@ pub(crate) struct Open {
     pub(crate) session: zenoh::Session,
     /// What this peer's keys end with here.
     pub(crate) origin: String,
+    /// Far: the router that it leads to, if it leads to one.
+    pub(crate) router: Option<String>,
     /// Near: the place in the runtime folder.
     pub(crate) seat: Option<Seat>,
     /// Far: who may do what, as the session was opened with it.
@@ -69,51 +69,30 @@ pub(crate) enum Asked {
 impl Open {
     /// Listens on the seat's socket and connects to the others.
     pub(crate) fn near(credentials: &Credentials, seat: Seat, others: &[PathBuf]) -> Result<Self> {
-        let mut config = closed();
-        let endpoint = |socket: &Path| format!("unixsock-stream/{}", socket.display());
-        config["listen"]["endpoints"] = json!([endpoint(seat.socket())]);
-        config["connect"]["endpoints"] = others.iter().map(|it| endpoint(it)).collect();
-        config["transport"]["auth"]["usrpwd"] = json!({
-            "user": credentials.user,
-            "password": credentials.password,
-            "dictionary_file": credentials.file,
-        });
-        let mut open = Self::start(&config, LOCAL)?;
+        let mut open = Self::start(&config::near(credentials, seat.socket(), others), LOCAL)?;
         open.seat = Some(seat);
         Ok(open)
     }
 
     /// Connects to paired machines, and listens on this one's address if that is wanted.
     pub(crate) fn far(pairing: &Pairing, keys: &Keys, listens: bool) -> Result<Self> {
-        let mut config = closed();
-        let endpoint = |address: &str| format!("tls/{address}");
-        if listens {
-            config["listen"]["endpoints"] = pairing.address().into_iter().map(endpoint).collect();
-        }
-        let paired = pairing.paired();
-        config["connect"]["endpoints"] = paired.connect.iter().map(|it| endpoint(it)).collect();
-        config["scouting"]["delay"] = json!(FAR_GREETING_MAX.as_millis());
-        config["access_control"] = access_control(keys, paired);
-        let [authority, certificate, key] = pairing.files();
-        config["transport"]["link"]["tls"] = json!({
-            "root_ca_certificate": authority,
-            "listen_certificate": certificate,
-            "listen_private_key": key,
-            "connect_certificate": certificate,
-            "connect_private_key": key,
-            "enable_mtls": true,
-            "verify_name_on_connect": true,
-            "close_link_on_expiration": true,
-        });
-        let mut open = Self::start(&config, &paired.name)?;
-        open.paired = Some(Arc::new(paired.clone()));
+        let mut open = Self::start(&config::far(pairing, keys, listens), pairing.name())?;
+        open.paired = Some(Arc::new(pairing.paired().clone()));
+        Ok(open)
+    }
+
+    /// Connects to a router, which takes some seconds if nothing is there.
+    pub(crate) fn routed(pairing: &Pairing, keys: &Keys, name: &str, at: &str) -> Result<Self> {
+        let mut open = Self::start(&config::routed(pairing, keys, name, at), pairing.name())?;
+        open.paired = Some(Arc::new(pairing.paired().clone()));
+        open.router = Some(name.to_owned());
         Ok(open)
     }
 
     fn start(config: &Value, origin: &str) -> Result<Self> {
         let config = zenoh::Config::from_json5(&config.to_string())
             .map_err(Error::transport("be configured"))?;
-        let session = zenoh::open(config).wait().map_err(Error::transport("open"))?;
+        let session = zenoh::open(config).wait().map_err(Error::transport(OPEN))?;
         Ok(Self {
             served: Mutex::default(),
             listening: Mutex::default(),
@@ -121,6 +100,7 @@ impl Open {
             called: Mutex::default(),
             session,
             origin: origin.to_owned(),
+            router: None,
             seat: None,
             paired: None,
             welcomes: Mutex::default(),
@@ -146,6 +126,11 @@ impl Open {
         }
     }
 
+    /// Whether it is connected to a router. A machine in its place is none, whatever its certificate.
+    pub(crate) fn meets_router(&self) -> bool {
+        self.session.info().routers_zid().wait().next().is_some()
+    }
+
     pub(crate) fn declare_peer(&self, key: &str) -> Result<()> {
         let token = self
             .session
@@ -155,6 +140,11 @@ impl Open {
             .map_err(Error::transport("say that it is there"))?;
         *self.announced.lock() = Some(token);
         Ok(())
+    }
+
+    /// Whether a target told this machine what it may call.
+    pub(crate) fn is_welcome(&self, target: &str) -> bool {
+        self.welcomes.lock().contains_key(target)
     }
 
     /// Whether this machine may call a command of a target there, as the target says: over TLS a
@@ -167,10 +157,10 @@ impl Open {
         until: Until,
     ) -> Result<Option<bool>> {
         let is_one = |it: &String| it == command || it == "*";
-        if let Some(commands) = self.welcomes.lock().get(target) {
-            return Ok(Some(commands.iter().any(is_one)));
+        // What was not allowed may be by now.
+        if self.welcomes.lock().get(target).is_some_and(|it| it.iter().any(is_one)) {
+            return Ok(Some(true));
         }
-        self.check_one(keys, target)?;
         let hello = keys.hello(target, &self.origin);
         match self.ask(&hello, &keys.live_target(target, "*", "*"), Vec::new(), until)? {
             Asked::Answered(Response { outcome: Outcome::Result(commands), .. }) => {
@@ -180,21 +170,23 @@ impl Open {
                 Ok(Some(is_allowed))
             }
             Asked::Absent => Ok(None),
-            // It is there, and does not even say that.
-            Asked::Answered(_) | Asked::Silent | Asked::Ended => Ok(Some(false)),
+            // It is there, and does not even say that; or it left meanwhile.
+            Asked::Answered(_) => Ok(Some(false)),
+            Asked::Silent | Asked::Ended => Ok(self.is_served(&hello)?.then_some(false)),
         }
     }
 
-    /// Refuses a target that several paired machines serve: a click must not go to any of them.
-    fn check_one(&self, keys: &Keys, target: &str) -> Result<()> {
+    /// Whether a target would say what this machine may call, which one that was revoked may still
+    /// ask.
+    pub(crate) fn is_greeting(&self, keys: &Keys, target: &str) -> Result<bool> {
+        self.is_served(&keys.hello(target, &self.origin))
+    }
+
+    /// The other machines that serve a target, as far as they show themselves to this one.
+    pub(crate) fn machines_with(&self, keys: &Keys, target: &str) -> Result<BTreeSet<String>> {
         let there = self.live(&keys.live_target(target, "*", "*"))?;
         let machines = there.iter().filter_map(|key| keys.read_live(key)).map(|it| it.origin);
-        let machines: BTreeSet<&str> = machines.filter(|it| *it != self.origin).collect();
-        if machines.len() < 2 {
-            return Ok(());
-        }
-        let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
-        Err(Error::Ambiguous { target: target.to_owned(), by })
+        Ok(machines.filter(|it| *it != self.origin).map(str::to_owned).collect())
     }
 
     /// Forgets what a target said: it may have changed its mind.
@@ -314,33 +306,4 @@ impl Open {
         let found = std::mem::take(&mut *found.lock());
         Ok(found)
     }
-}
-
-/// What every session has in common.
-fn closed() -> Value {
-    json!({
-        "mode": "peer",
-        "listen": { "endpoints": [], "timeout_ms": 0, "exit_on_failure": true },
-        "connect": {
-            "endpoints": [],
-            "timeout_ms": -1,
-            "exit_on_failure": false,
-            "retry": { "period_init_ms": 100, "period_max_ms": 4000, "period_increase_factor": 2 },
-        },
-        "open": { "return_conditions": { "connect_scouted": true, "declares": true } },
-        "scouting": {
-            "delay": 500,
-            "multicast": { "enabled": false },
-            "gossip": { "enabled": false },
-        },
-        "adminspace": { "enabled": false },
-        "transport": {
-            "unicast": { "open_timeout": 5000, "accept_timeout": 5000, "max_sessions": 256 },
-            "link": {
-                "rx": { "max_message_size": 2 * PAYLOAD_BYTES_MAX },
-                "tx": { "lease": 5000 },
-            },
-            "auth": {},
-        },
-    })
 }

@@ -19,6 +19,15 @@ pub(crate) enum MeshCommand {
     /// List the paired machines, and what each may do here
     #[command(after_help = "Example:\n  ctl mesh machines")]
     Machines,
+    /// Show what a paired router is to be started with, as the list of machines is now
+    ///
+    /// A configuration file of `zenohd`, which names each machine: bring it to the router again when one is paired or
+    /// revoked.
+    #[command(after_help = "Example:\n  ctl mesh router meeting > zenohd.json5")]
+    Router {
+        /// The router's name
+        name: String,
+    },
     /// Take from a paired machine all that it may do
     ///
     /// Peers that are running notice within a second.
@@ -100,9 +109,9 @@ pub(crate) struct MeshPairArgs {
     /// Events go to it and come from it
     #[arg(long)]
     pub(crate) events: bool,
-    /// It is a zenoh router: what it hands on counts as coming from the machine that it names
-    #[arg(long)]
-    pub(crate) router: bool,
+    /// It is a zenoh router, reached there: what it hands on counts as coming from the machine that it names
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) router: Option<String>,
     /// With the first pairing: where others reach this machine
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) address: Option<String>,

@@ -29,21 +29,26 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
         MeshCommand::Broadcast(args) => broadcast(program, args, output),
         MeshCommand::Pair(args) => pair(program, args, output),
         MeshCommand::Machines => machines(program, output),
+        MeshCommand::Router { name } => router(program, &name, output),
         MeshCommand::Revoke { name } => revoke(program, &name, output),
     }
 }
 
-fn join(program: &Program) -> Result<Mesh> {
+fn join(program: &Program, output: &mut Output) -> Result<Mesh> {
     let mesh = &program.settings()?.mesh;
     let far = Far { folder: mesh.pairing_dir.clone(), listens: false };
-    Ok(Mesh::open(&Settings::new(&mesh.folder, "ctl").with_far(far))?)
+    let mesh = Mesh::open(&Settings::new(&mesh.folder, "ctl").with_far(far))?;
+    if let Some(trouble) = mesh.trouble() {
+        output.warn(&trouble);
+    }
+    Ok(mesh)
 }
 
 fn call(program: &Program, args: MeshCallArgs, output: &mut Output) -> Result<()> {
     let MeshCallArgs { target, command, argument, timeout } = args;
     let argument = argument.map(text_or_stdin).transpose()?;
     let argument = argument.map_or(Ok(Value::Null), |it| json_of("the argument", &it))?;
-    let result = join(program)?.call(&target, &command, &argument, timeout)?;
+    let result = join(program, output)?.call(&target, &command, &argument, timeout)?;
     output.document(&result)?;
     Ok(())
 }
@@ -54,7 +59,7 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 }
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
-    let mut peers = join(program)?.peers()?;
+    let mut peers = join(program, output)?.peers()?;
     // It would only ever name itself.
     peers.retain(|it| !it.is_self);
     if output.is_json() {
@@ -91,7 +96,7 @@ fn peer_json(peer: &Peer) -> Value {
 
 fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Result<()> {
     let pattern = Pattern::parse(&args.pattern)?;
-    let mesh = join(program)?;
+    let mesh = join(program, output)?;
     let listener = mesh.listen(&pattern)?;
     let (mut left, mut lost) = (args.limit, 0);
     while left != Some(0) {
@@ -156,7 +161,7 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
     if said.insert("type".to_owned(), args.kind.clone().into()).is_some() {
         return Err(Failure::usage("the event has a `type` of its own; leave it out"));
     }
-    let mesh = join(program)?;
+    let mesh = join(program, output)?;
     let id = mesh.broadcast(&args.source, &event)?;
     // It is on its way when this returns, and leaving at once could overtake it.
     std::thread::sleep(LEAVE_AFTER);
@@ -195,6 +200,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
             .with_hint("--address HOST:PORT, such as home.lan:7461"));
         }
     };
+    let is_router = router.is_some();
     pairing.pair(&name, Rights { calls, events, router }, &to, now)?;
     if output.is_json() {
         output.document(&json!({ "name": name, "folder": to, "address": pairing.address() }))?;
@@ -207,8 +213,22 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         (Look::Plain, "; what it needs is in "),
         (Look::Bold, &to),
     ])?;
-    output.note("it holds a private key: bring it there in secret, as `pairing` in that project's data_dir, and remove it here");
+    if is_router {
+        output.note("it holds a private key: bring it there in secret, start `zenohd -c zenohd.json5` in it, and remove it here");
+    } else {
+        output.note("it holds a private key: bring it there in secret, as `pairing` in that project's data_dir, and remove it here");
+        note_routers(&pairing, output);
+    }
     Ok(())
+}
+
+/// What a router lets pass names each machine.
+fn note_routers(pairing: &Pairing, output: &mut Output) {
+    for router in pairing.machines().iter().filter(|it| it.router && !it.revoked) {
+        let name = &router.name;
+        output
+            .note(&format!("the router {name} hears of it by a new file: ctl mesh router {name}"));
+    }
 }
 
 fn machines(program: &Program, output: &mut Output) -> Result<()> {
@@ -223,7 +243,26 @@ fn machines(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     let rows: Vec<_> = machines.iter().map(machine_row).collect();
-    output.table(&["machine", "events", "may call"], &rows)?;
+    output.table(&["machine", "events", "may call", "routes at"], &rows)?;
+    Ok(())
+}
+
+fn router(program: &Program, name: &str, output: &mut Output) -> Result<()> {
+    let missing = || {
+        Failure::not_found(format!("no router {name} is paired"))
+            .with_hint("`ctl mesh machines` lists them")
+    };
+    let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?.ok_or_else(missing)?;
+    let is_one = |it: &Machine| it.name == name && it.router && !it.revoked;
+    if !pairing.machines().iter().any(is_one) {
+        return Err(missing());
+    }
+    let config = pairing.router(name)?;
+    if output.is_json() {
+        output.document(&json_of("the configuration", &config)?)?;
+    } else {
+        output.text(&config)?;
+    }
     Ok(())
 }
 
@@ -234,7 +273,13 @@ fn machine_row(machine: &Machine) -> Vec<(Look, String)> {
         let calls: Vec<_> = machine.calls.iter().map(ToString::to_string).collect();
         (if machine.events { "yes" } else { "no" }, (Look::Plain, calls.join(" ")))
     };
-    vec![(Look::Name, machine.name.clone()), (Look::Plain, events.to_owned()), calls]
+    let routes = machine.address.clone().unwrap_or_default();
+    vec![
+        (Look::Name, machine.name.clone()),
+        (Look::Plain, events.to_owned()),
+        calls,
+        (Look::Plain, routes),
+    ]
 }
 
 fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
@@ -251,6 +296,7 @@ fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
         output.document(&json!({ "name": name, "revoked": true }))?;
     } else {
         output.styled(&[(Look::Plain, "revoked "), (Look::Name, name)])?;
+        note_routers(&pairing, output);
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -13,45 +14,60 @@ use waypost_mesh::{
 use crate::{LONG, Place, now, now_ms, serve_echo};
 
 /// A machine: where its peers meet, and its pairing.
-struct Machine {
-    place: Place,
-    pairing: PathBuf,
+pub(crate) struct Machine {
+    pub(crate) place: Place,
+    pub(crate) pairing: PathBuf,
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Place::new();
         let pairing = place.0.path().join("pairing");
         Self { place, pairing }
     }
 
-    fn join(&self, name: &str, listens: bool) -> Mesh {
+    pub(crate) fn join(&self, name: &str, listens: bool) -> Mesh {
         let far = Far { folder: self.pairing.clone(), listens };
         Mesh::open(&Settings::new(&self.place.folder(), name).with_far(far)).unwrap()
     }
 
-    /// Makes the authority, on a port that was free a moment ago.
-    fn found(&self, name: &str) -> Pairing {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
-        Pairing::found(&self.pairing, name, &address, now()).unwrap()
+    /// Makes the authority, at an address of its own.
+    pub(crate) fn found(&self, name: &str) -> Pairing {
+        Pairing::found(&self.pairing, name, &free_address(), now()).unwrap()
     }
 }
 
-fn rights(calls: &[&str]) -> Rights {
-    let calls = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
-    Rights { calls, events: true, router: false }
+/// An address that nothing has, also not while nobody listens there: the system gives such ports to
+/// nobody who connects, and each test process has others.
+pub(crate) fn free_address() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = std::process::id() * 8 + NEXT.fetch_add(1, Ordering::Relaxed);
+        let address = format!("127.0.0.1:{}", 10_000 + next % 20_000);
+        if TcpListener::bind(&address).is_ok() {
+            return address;
+        }
+    }
 }
 
-fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &Path) {
+pub(crate) fn rights(calls: &[&str]) -> Rights {
+    let calls = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
+    Rights { calls, events: true, router: None }
+}
+
+pub(crate) fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &Path) {
     pairing.pair(name, rights(calls), bundle, now()).unwrap();
 }
 
 /// Calls until the machines have met.
 fn call(mesh: &Mesh, command: &str) -> Result<Value, CallError> {
+    call_of(mesh, "echo", command)
+}
+
+pub(crate) fn call_of(mesh: &Mesh, target: &str, command: &str) -> Result<Value, CallError> {
     let mut outcome = None;
     crate::eventually("the machines meet", || {
-        let called = mesh.call("echo", command, &json!(1), LONG);
+        let called = mesh.call(target, command, &json!(1), LONG);
         let met = !matches!(called, Err(CallError::Offline(_)));
         outcome = Some(called);
         met
@@ -213,6 +229,22 @@ fn a_machine_that_is_paired_while_it_runs_needs_no_restart() {
     pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
     let caller = laptop.join("caller", false);
     assert_eq!(call(&caller, "say"), Ok(json!(1)));
+}
+
+#[test]
+fn what_is_allowed_while_machines_run_needs_no_restart() {
+    let (home, laptop) = (Machine::new(), Machine::new());
+    let mut pairing = home.found("home");
+    pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);
+    let server = home.join("server", true);
+    let _serving = serve_echo(&server);
+    let caller = laptop.join("caller", false);
+    let denied = call(&caller, "who");
+    assert!(matches!(denied, Err(CallError::Denied(_))), "{denied:?}");
+    crate::routing::edit(&home.pairing, |list| {
+        list["machines"][0]["calls"] = json!(["echo/say", "echo/who"]);
+    });
+    crate::eventually("it is allowed", || call(&caller, "who").is_ok());
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod far;
 mod folder;
 mod hostile;
 mod processes;
+mod router;
+mod routing;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -45,6 +47,7 @@ fn answer_echo(call: Call) -> Result<Value, Problem> {
     match call.command.as_str() {
         "say" => Ok(call.argument),
         "who" => Ok(json!({ "origin": call.caller.origin.to_string(), "says": call.caller.says })),
+        "router" => Ok(json!(call.caller.router)),
         "fail" => Err(Problem::new(404, "not_found", "no element matches #gone")),
         "deny" => Err(Problem::denied("the human has not allowed it")),
         "panic" => panic!("a handler panics"),
