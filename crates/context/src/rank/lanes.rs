@@ -51,13 +51,16 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
     };
     let pieces = |items, each_round| Lane { items, each_round, of_files: false };
     let files = |items, each_round| Lane { items, each_round, of_files: true };
+    let changed = uncommitted(index, ask, now.changed);
+    let first_of_each = changed.iter().filter_map(|it| first(index, ask, it, Reason::Uncommitted));
+    let first_of_each = first_of_each.collect();
     // Where a task is named, it says how much of what is worked on is to be code.
     let (code, documents): (Vec<_>, Vec<_>) = active(index, ask, &wanted, now.time)
         .into_iter()
         .partition(|it| ask.task == TaskType::General || it.kind.source() == Source::Code);
     let mut lanes = [
-        pieces(instructions(index, ask, &wanted, (items / 10).max(1)), 1),
-        files(uncommitted(index, ask, now.changed), each(4, 2, 3, 2, 4)),
+        pieces(instructions(index, ask, &wanted, &changed, (items / 10).max(1)), 1),
+        files(first_of_each, each(4, 2, 3, 2, 4)),
         pieces(entries(index, ask, &wanted, now), each(1, 1, 2, 4, 1)),
         files(code, each(10, 2, 1, 1, 12)),
         files(documents, each(1, 6, 6, 3, 0)),
@@ -100,31 +103,41 @@ fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<C
     Candidate::of_chunk(index, *slot, (0.0, 0.0), vec![why])
 }
 
-/// The instructions that are nearest to the project's root.
+/// The instructions for what was changed last and is not committed: of the folders that it is in the
+/// nearest first; where nothing was, those that are nearest to the project's root.
 fn instructions(
     index: &Index,
     ask: &Ask<'_>,
     files: &[(Slot, &FileFact)],
+    changed: &[&FileFact],
     items_max: usize,
 ) -> Vec<Candidate> {
-    let instructions = files.iter().filter(|it| it.1.kind == Kind::Instructions);
-    let nearest = instructions.min_by_key(|it| (it.1.path.matches('/').count(), &it.1.path));
-    let chunks = nearest.map_or(&[][..], |it| &it.1.chunks);
-    let wanted =
-        chunks.iter().filter(|it| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind)));
+    let is_for = |file: &FileFact| {
+        let folder = file.path.rfind('/').map_or("", |it| &file.path[..=it]);
+        changed.first().is_some_and(|it| it.path.starts_with(folder))
+    };
+    let depth = |it: &FileFact| it.path.matches('/').count();
+    let all = files.iter().map(|it| it.1).filter(|it| it.kind == Kind::Instructions);
+    let mut nearest: Vec<&FileFact> = all.clone().filter(|it| is_for(it)).collect();
+    nearest.sort_by_key(|it| (Reverse(depth(it)), &it.path));
+    if nearest.is_empty() {
+        nearest.extend(all.min_by_key(|it| (depth(it), &it.path)));
+    }
+    let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
+    let chunks = nearest.into_iter().flat_map(|it| it.chunks.iter().filter(wanted));
     let why = vec![Reason::Instructions];
-    wanted
+    chunks
         .take(items_max)
         .filter_map(|it| Candidate::of_chunk(index, *it, (0.0, 0.0), why.clone()))
         .collect()
 }
 
 /// What is not committed, the newest first.
-fn uncommitted(index: &Index, ask: &Ask<'_>, changed: &[String]) -> Vec<Candidate> {
+fn uncommitted<'a>(index: &'a Index, ask: &Ask<'_>, changed: &[String]) -> Vec<&'a FileFact> {
     let files = changed.iter().filter_map(|path| index.file(index.slot(path)?));
     let mut files: Vec<&FileFact> = files.filter(|it| ask.wants_file(it)).collect();
     files.sort_by_key(|it| (Reverse(it.stat.modified_ns), it.path.clone()));
-    files.into_iter().filter_map(|it| first(index, ask, it, Reason::Uncommitted)).collect()
+    files
 }
 
 /// The newest entries of journals, and the newest commits.

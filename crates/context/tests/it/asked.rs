@@ -110,3 +110,17 @@ fn settings_of_tools_come_after_what_they_are_changed_with() {
     assert_ne!(first(&repository, query), "Cargo.toml");
     assert_eq!(first(&repository, "version in Cargo.toml"), "Cargo.toml");
 }
+
+#[test]
+fn without_a_query_the_instructions_are_those_for_what_is_being_changed() {
+    let mut repository = Repository::new();
+    let paths = ["AGENTS.md", "parts/AGENTS.md", "parts/one/lib.rs", "other/AGENTS.md"];
+    repository.commit("All of it", &paths);
+    let instructions = |repository: &Repository| {
+        let all = self::paths(repository, TaskType::General, 30);
+        all.into_iter().find(|it| it.ends_with("AGENTS.md"))
+    };
+    assert_eq!(instructions(&repository).as_deref(), Some("AGENTS.md"));
+    repository.write("parts/one/lib.rs", "fn changed() {}\n");
+    assert_eq!(instructions(&repository).as_deref(), Some("parts/AGENTS.md"));
+}
