@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use waypost_context::{
-    Chunk, Context, Discovery, Extractor, Kind, Query, Root, Rules, TaskType, read, walk,
+    Chunk, Context, Discovery, Extractor, Item, Kind, Query, Root, Rules, TaskType, read, walk,
 };
 
 use crate::Asking;
@@ -69,11 +69,13 @@ pub(crate) fn measure(
     let Asking { name, vector, verbose } = *asking;
     for question in questions {
         let vector = vector(&question.doc);
-        let query = Query::new(&question.doc).with_task(TaskType::Code);
-        let answer = context.query(&Query { vector, ..query }, now)?;
-        let place = |it: &waypost_context::Item| format!("{} {}", it.path, last(&it.title));
-        let found: Vec<String> = answer.items.iter().map(place).collect();
+        let query = Query { vector, ..Query::new(&question.doc).with_task(TaskType::Code) };
+        let answer = context.query(&query, now)?;
         let wanted = format!("{} {}", question.path, last(&question.name));
+        let places = |items: &[Item]| -> Vec<String> {
+            items.iter().map(|it| format!("{} {}", it.path, last(&it.title))).collect()
+        };
+        let found = places(&answer.items);
         let measures = Measures::of(&found, std::slice::from_ref(&wanted));
         if verbose && measures.hit_at_10 < 1.0 {
             let Question { doc, lines, .. } = question;
@@ -84,6 +86,9 @@ pub(crate) fn measure(
         let files: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
         let measures = Measures::of(&files, std::slice::from_ref(&question.path));
         table.add("doc to its file", &["all", name], measures);
+        let functions = context.query(&Query { kinds: vec![Kind::Function], ..query }, now)?;
+        let measures = Measures::of(&places(&functions.items), std::slice::from_ref(&wanted));
+        table.add("doc to function, of functions alone", &["all", name], measures);
     }
     Ok(())
 }
@@ -109,21 +114,31 @@ fn said(line: &str) -> &str {
     line.trim().trim_matches(|it: char| "/*#!\"'-<>".contains(it)).trim()
 }
 
-/// A file whose function has no doc: every line around it that says what a line of the doc says is
-/// emptied.
+/// A file whose function has no doc: the lines of the comment before it and of the text that opens
+/// it are emptied, and nothing else is, so that the file is still a program.
 fn without_doc(text: &str, chunk: &Chunk) -> String {
     let signature = chunk.signature.start as usize..chunk.signature.end as usize;
     let before = chunk.content.get(..signature.start).unwrap_or_default();
     let after = chunk.content.get(signature.end..).unwrap_or_default();
-    let doc: Vec<&str> = before.lines().chain(after.lines()).map(said).collect();
-    let (first, end) = (chunk.line as usize, chunk.end_line as usize);
-    let mut out = String::with_capacity(text.len());
-    for (at, line) in text.lines().enumerate() {
-        let near = at + 1 >= first.saturating_sub(1) && at < end;
-        let said = said(line);
-        if !(near && !said.is_empty() && doc.contains(&said)) {
-            out.push_str(line);
+    let lines: Vec<&str> = text.lines().collect();
+    let first = chunk.line as usize - 1;
+    let is_comment = |it: &&usize| {
+        let line = lines[**it].trim();
+        !(line.starts_with("#[") || line.starts_with('@') || line.starts_with('['))
+    };
+    let lead: Vec<usize> = (first..first + before.lines().count()).collect();
+    let mut emptied: Vec<usize> = lead.iter().filter(is_comment).copied().collect();
+    // The doc of a language that has it inside begins right after the signature.
+    if let Some(opens) = after.lines().map(str::trim).find(|it| !it.is_empty()) {
+        let rest = first + lead.len()..(chunk.end_line as usize).min(lines.len());
+        if let Some(start) = rest.clone().find(|it| lines[*it].trim() == opens) {
+            let count = after.trim().lines().count();
+            emptied.extend(start..(start + count).min(rest.end));
         }
+    }
+    let mut out = String::with_capacity(text.len());
+    for (at, line) in lines.iter().enumerate() {
+        out.push_str(if emptied.contains(&at) { "" } else { line });
         out.push('\n');
     }
     out
