@@ -39,8 +39,11 @@
     const listed = await (await fetch(`/listed${location.pathname}`)).json();
     const found = new Set();
     const unclear = [];
+    const query = (selector) => {
+      try { return document.querySelectorAll(selector); } catch { return []; }
+    };
     for (const selector of listed) {
-      const all = document.querySelectorAll(selector);
+      const all = query(selector);
       if (all.length === 1) found.add(all[0]);
       else unclear.push(selector);
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::exchange::Exchange;
@@ -32,10 +32,14 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
     let (mut whole, mut controls, mut missed) = (0, 0, 0);
     for task in &tasks {
         let path = format!("/miniwob/{task}");
-        match judge(&world, &exchange, port, &path).await {
+        let verdict = match listed(&world, port, &path).await {
+            Ok(listed) => judge(&exchange, &path, &listed),
+            Err(error) => Err(error),
+        };
+        match verdict {
             Ok(verdict) => {
-                let missing = verdict["missing"].as_array().map_or(0, Vec::len);
-                let unclear = verdict["unclear"].as_array().map_or(0, Vec::len);
+                let count = |it: &str| verdict[it].as_array().map_or(0, Vec::len);
+                let (missing, unclear) = (count("missing"), count("unclear"));
                 controls += verdict["controls"].as_u64().unwrap_or_default();
                 missed += missing;
                 if missing + unclear == 0 {
@@ -84,14 +88,84 @@ fn serve(html: PathBuf, exchange: Arc<Exchange>) -> Result<u16> {
     })
 }
 
-async fn judge(world: &World, exchange: &Exchange, port: u16, path: &str) -> Result<Value> {
+/// The selectors that are told of a task that has begun.
+async fn listed(world: &World, port: u16, path: &str) -> Result<Vec<String>> {
     world.go(&format!("http://127.0.0.1:{port}{path}")).await?;
     world.ask("click", json!({ "selector": "#sync-task-cover" })).await?;
     let summary = world.ask("read", json!({ "mode": "interactive" })).await?;
     let dom = &summary["dom_summary"];
     let lists = ["interactive", "links"].map(|it| dom[it].as_array().cloned().unwrap_or_default());
-    let listed: Vec<Value> = lists.concat().iter().map(|it| it["selector"].clone()).collect();
+    let selector = |it: &Value| it["selector"].as_str().unwrap_or_default().to_owned();
+    Ok(lists.concat().iter().map(selector).collect())
+}
+
+/// What the task says of such a list: how many `controls` there are, the beginning of each that is
+/// `missing` because no selector finds it alone, and each selector that is `unclear` because it finds
+/// nothing, or more than one.
+fn judge(exchange: &Exchange, path: &str, listed: &[String]) -> Result<Value> {
     exchange.say(format!("/listed{path}"), Value::from(listed).to_string());
-    let verdict = exchange.hear(&format!("/verdict{path}")).ok_or(anyhow!("no verdict came"))?;
+    let verdict = exchange.hear(&format!("/verdict{path}")).context("no verdict came")?;
     Ok(serde_json::from_str(&verdict)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::{judge, listed, measure, serve};
+    use crate::exchange::Exchange;
+    use crate::world::World;
+
+    /// As the tasks are: a cover that begins it, and what can be used by itself, by a listener, or by
+    /// an attribute.
+    const TASK: &str = "<!doctype html><html><head><script>var core = {};</script></head><body>
+        <button class=twice>One</button><button class=twice>Two</button><input type=hidden>
+        <p id=own>Listens</p><p>Does not</p><p onclick='0'>By attribute</p><a href=#>Link</a>
+        <div id=sync-task-cover onclick='this.remove()' style='position:fixed;inset:0'>Start</div>
+        <script>own.addEventListener('click', () => 0);</script></body></html>";
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_list_that_is_not_whole_fails() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let html = folder.path().join("miniwob/html");
+        fs::create_dir_all(html.join("miniwob")).expect("a folder");
+        fs::write(html.join("miniwob/task.html"), TASK).expect("a file");
+        let told = measure(folder.path()).await.expect("it is measured");
+        assert_eq!(
+            told,
+            ["1 of 1 tasks (100.0 %) have all their controls listed; 0 of 5 controls are missing"]
+        );
+
+        let exchange = Arc::new(Exchange::default());
+        let port = serve(html, Arc::clone(&exchange)).expect("a port");
+        let world = World::start().await.expect("it starts");
+        let path = "/miniwob/task.html";
+        let whole = listed(&world, port, path).await.expect("a list");
+        let verdict = |list: &[String]| judge(&exchange, path, list).expect("a verdict");
+        assert_eq!(verdict(&whole), json!({ "controls": 5, "missing": [], "unclear": [] }));
+        // The second button is told by another selector, or by none.
+        for (other, unclear) in [
+            (Some(".twice"), true),
+            (Some("#none"), true),
+            (Some("p["), true),
+            (Some("#own"), false),
+            (None, false),
+        ] {
+            let mut list = listed(&world, port, path).await.expect("a list");
+            list.splice(1..2, other.map(str::to_owned));
+            let unclear = other.filter(|_| unclear).map_or(json!([]), |it| json!([it]));
+            let second = "<button class=\"twice\">Two</button>";
+            let expected = json!({ "controls": 5, "missing": [second], "unclear": unclear });
+            assert_eq!(verdict(&list), expected, "{other:?}");
+        }
+        // Nothing is missing, and one finds two nevertheless.
+        let mut list = listed(&world, port, path).await.expect("a list");
+        list.push(".twice".to_owned());
+        let expected = json!({ "controls": 5, "missing": [], "unclear": [".twice"] });
+        assert_eq!(verdict(&list), expected);
+        world.end().await.expect("it ends");
+    }
 }

@@ -71,13 +71,31 @@ pub(crate) async fn measure(folder: &Path) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// How often each word occurs.
+/// How often each word occurs. Where a script puts no spaces between words, each letter is one: what
+/// stands beside it is up to the layout.
 fn words(text: &str) -> HashMap<String, u64> {
     let mut words = HashMap::new();
-    for word in text.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty()) {
-        *words.entry(word.to_lowercase()).or_default() += 1;
+    for run in text.split(|it: char| !it.is_alphanumeric()) {
+        let mut begun = 0;
+        for (at, letter) in run.char_indices().filter(|it| has_no_spaces(it.1)) {
+            let end = at + letter.len_utf8();
+            for word in [&run[begun..at], &run[at..end]] {
+                *words.entry(word.to_lowercase()).or_default() += 1;
+            }
+            begun = end;
+        }
+        *words.entry(run[begun..].to_lowercase()).or_default() += 1;
     }
+    words.remove("");
     words
+}
+
+/// Thai to Lao, Burmese, Khmer, and what Chinese and Japanese are written in.
+fn has_no_spaces(letter: char) -> bool {
+    matches!(letter,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+        | '\u{20000}'..='\u{3ffff}')
 }
 
 /// The share of the expected words that were found, each as often as it is expected.
@@ -86,4 +104,20 @@ fn recall(expected: &HashMap<String, u64>, found: &HashMap<String, u64>) -> f64 
     let hit: u64 =
         expected.iter().map(|(word, count)| found.get(word).map_or(0, |it| *it.min(count))).sum();
     if all == 0 { 1.0 } else { hit as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{recall, words};
+
+    #[test]
+    fn words_count_as_often_as_they_are_expected() {
+        let expected = words("The harbour, the harbour: 1949年 松(まつ)");
+        assert_eq!(expected.values().sum::<u64>(), 9);
+        assert_eq!((expected["harbour"], expected["1949"], expected["松"]), (2, 1, 1));
+        assert_eq!(recall(&expected, &words("松 まつ 1949 年 THE\nharbour the harbour")), 1.0);
+        assert_eq!(recall(&expected, &words("The harbour 1949年松まつ")), 7.0 / 9.0);
+        assert_eq!(recall(&expected, &words("")), 0.0);
+        assert_eq!(recall(&words(""), &words("")), 1.0);
+    }
 }
