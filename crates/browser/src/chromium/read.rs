@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::listen::Listening;
 use super::world::World;
 use super::{Chromium, world};
 use crate::engine::{Reach, Reference, TabId};
@@ -50,7 +51,7 @@ struct Survey {
     #[serde(default)]
     suspects: Vec<u64>,
     #[serde(skip)]
-    listening: Vec<u64>,
+    listening: Listening,
 }
 
 #[derive(Default, Deserialize)]
@@ -113,8 +114,8 @@ struct Surveyed {
     scope: Option<Scope>,
     /// What our script calls its survey.
     key: String,
-    /// What listens in it, by Chromium's numbers.
-    listening: Vec<u64>,
+    /// What listens in it.
+    listening: Listening,
 }
 
 /// A frame that is to be read.
@@ -232,10 +233,10 @@ impl Chromium {
         // A page that does not answer is dealt with where it is asked.
         let listening = match self.world(tab, &next.frame, by.within(WORLD_TIME)).await {
             Ok(world) => self.listening(&world, by.within(WORLD_TIME)).await,
-            Err(_) => Vec::new(),
+            Err(_) => Listening::default(),
         };
         let mut given = limits(scope, reach);
-        given["listening"] = listening.as_slice().into();
+        given["listening"] = json!(listening);
         let given = json!([given]);
         let document = scope.map(|it| it.document);
         let mut rounds = 0;
@@ -270,7 +271,7 @@ impl Chromium {
             let letters = extract.text.chars().count();
             let mut given = limits(*scope, reach);
             given["key"] = key.as_str().into();
-            given["listening"] = listening.as_slice().into();
+            given["listening"] = json!(listening);
             given["characters"] = room.characters.saturating_sub(letters).into();
             given["most"] = json!({
                 "headings": room.items[0],

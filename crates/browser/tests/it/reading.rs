@@ -18,6 +18,18 @@ fn pages(request: &Request) -> Option<Reply> {
               list.onclick = say('list');
             </script>",
         ),
+        "/heard-by/window" | "/heard-by/document" => {
+            let by = request.path.rsplit('/').next()?;
+            page(&format!(
+                "<div style='cursor:pointer' data-say=card>A card<p>of two lines</p></div>
+                <div data-say=none>Without a pointer</div><a href=# style='cursor:pointer'>A link</a>
+                <div style='cursor:pointer;min-height:100vh'>A hall <button>within</button></div>
+                <p id=out>none</p><script>{by}.addEventListener('click', (event) => {{
+                  const card = event.target.closest('[data-say]');
+                  if (card) document.getElementById('out').textContent = card.dataset.say;
+                }})</script>"
+            ))
+        }
         "/half" => page("<p id=p></p><script>p.textContent = 'half \\ud800 of one'</script>"),
         "/long" => {
             let link = |at: usize| {
@@ -39,6 +51,7 @@ async fn what_a_reader_needs_of_a_page_is_told() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     what_listens_is_listed(&world, &server).await;
+    what_the_whole_page_listens_for_is_listed(&world, &server).await;
     world.go(&server.url("/half")).await;
     assert_eq!(world.read().await["dom_summary"]["text_content"], "half \u{fffd} of one");
     long_pages_are_told_from_where_one_is(&world, &server).await;
@@ -61,6 +74,17 @@ async fn what_listens_is_listed(world: &World, server: &Server) {
     }
     assert!(!names.contains(&"Nothing hears this".to_owned()), "{names:?}");
     assert!(!names.contains(&"Plain".to_owned()), "{names:?}");
+}
+
+async fn what_the_whole_page_listens_for_is_listed(world: &World, server: &Server) {
+    for by in ["window", "document"] {
+        world.go(&server.url(&format!("/heard-by/{by}"))).await;
+        let summary = world.read().await;
+        assert_eq!(texts(&summary, "interactive"), ["within", "A card of two lines"], "{by}");
+        let card = entry(&summary, "interactive", "A card of two lines");
+        world.ask("click", json!({ "selector": card["selector"] })).await;
+        assert_eq!(shown_in(world, "#out").await, "card", "{by}");
+    }
 }
 
 async fn shown_in(world: &World, scope: &str) -> Value {

@@ -9,11 +9,13 @@ const heard = new Map();
 const hear = (numbers, ...nodes) => {
   numbers.forEach((number, at) => heard.set(number, new WeakRef(nodes[at])));
 };
-const listenersOf = (numbers) =>
-  numbers.map((it) => heard.get(it)?.deref()).filter((it) => it && isConnected(it));
+const listenersOf = ({ nodes, everywhere }) => {
+  const found = nodes.map((it) => heard.get(it)?.deref()).filter((it) => it && isConnected(it));
+  return everywhere ? [...found, document] : found;
+};
 
 // Elements with the pointer of a hand inside of what listens; the outermost of each.
-const pointed = (places, limits) => {
+const pointed = (places, known, limits) => {
   const found = [];
   let looked = 0;
   for (const place of places) {
@@ -24,7 +26,8 @@ const pointed = (places, limits) => {
       if (looked > limits.pointers) return found;
       if (getComputedStyle(element).cursor !== 'pointer') continue;
       last = element;
-      if (!closest(element, USED)) found.push(element);
+      // A hall with such a pointer says nothing of what is inside.
+      if (!closest(element, USED) && !isHall(element, known)) found.push(element);
     }
   }
   return found;
@@ -45,7 +48,7 @@ const clickable = (scope, known, limits) => {
     && isInside(it) && !known.has(it) && !closest(it, USED) && !isHall(it, known)));
   const outermost = listening.filter((it) =>
     !listening.some((other) => other !== it && contains(other, it)));
-  for (const it of pointed(outermost, limits)) {
+  for (const it of pointed(outermost, known, limits)) {
     if (isInside(it) && !known.has(it)) own.add(it);
   }
   return [...own].sort((one, other) =>
