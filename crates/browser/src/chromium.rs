@@ -74,6 +74,18 @@ impl Shared {
         }
     }
 
+    /// A tab's process is gone, or is to be. Gives what to say to Chromium.
+    fn give_up(&self, state: &mut State, id: TabId) -> Option<Post> {
+        state.sessions.retain(|_, tab| *tab != id);
+        let tab = state.tabs.get_mut(&id)?;
+        if let Some(session) = tab.session.clone() {
+            self.detach(&session);
+        }
+        tab.lose();
+        let params = json!({ "targetId": tab.target });
+        Some(Post { session: None, method: "Target.closeTarget", params })
+    }
+
     /// Waits until `look` finds something in the state.
     async fn until<T>(
         &self,

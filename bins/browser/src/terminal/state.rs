@@ -189,7 +189,7 @@ impl State {
         }
         let effects = match event {
             Event::Key(key) => self.key(key),
-            Event::Paste(text) => self.paste(text),
+            Event::Paste(text) => self.paste(&text),
             Event::Mouse(mouse) => self.mouse(mouse),
             _ => Vec::new(),
         };
@@ -317,12 +317,16 @@ impl State {
         self.act(Act::Click(place.0, place.1))
     }
 
-    fn paste(&mut self, text: String) -> Vec<Effect> {
+    /// What was pasted is text, whatever is in it: it goes into a field or a line, or nowhere.
+    fn paste(&mut self, text: &str) -> Vec<Effect> {
         if self.is_typing() {
-            return self.act(Act::Type(text));
+            // Terminals send the ends of lines as the key that makes them.
+            let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+            let is_text = |it: &char| !it.is_control() || matches!(it, '\n' | '\t');
+            return self.act(Act::Type(lines.chars().filter(is_text).collect()));
         }
         if let Mode::Address(line) | Mode::Find(line) = &mut self.mode {
-            line.insert(&text);
+            line.insert(text);
         }
         Vec::new()
     }

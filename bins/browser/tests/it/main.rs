@@ -3,12 +3,17 @@
 mod commands;
 mod faults;
 mod gate;
+#[path = "../../../service/tests/it/namespace.rs"]
+mod namespace;
+mod paste;
 mod pictures;
 mod policy;
 #[path = "../../../../crates/browser/tests/it/processes.rs"]
 mod processes;
+mod rebinding;
 #[path = "../../../../crates/browser/tests/it/server.rs"]
 mod server;
+mod slow;
 mod start;
 mod stop;
 mod terminal;

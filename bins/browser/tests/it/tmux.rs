@@ -65,6 +65,12 @@ impl Terminal {
         self.tmux(&["send-keys", "-l", text]);
     }
 
+    /// A text that is pasted, as terminals send it to programs that ask for it.
+    pub(crate) fn paste(&self, text: &str) {
+        self.tmux(&["set-buffer", "--", text]);
+        self.tmux(&["paste-buffer", "-p"]);
+    }
+
     /// A click on a cell of the terminal, counted from 1, as terminals send it.
     pub(crate) fn click(&self, column: usize, row: usize) {
         for end in ["M", "m"] {

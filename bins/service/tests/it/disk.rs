@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::namespace::unshare;
 use crate::program::{PROGRAM, Program, command};
 
 const MOUNT: &str = "/mnt";
@@ -30,18 +31,6 @@ pub(crate) fn mounted(mebibytes: u32, at: &str) -> Command {
 pub(crate) fn started(command: &mut Command, project: impl FnOnce(u32) -> PathBuf) -> Program {
     Program::try_start(command, project)
         .unwrap_or_else(|log| panic!("needs root or user namespaces to mount a small disk: {log}"))
-}
-
-/// `unshare`, with what it needs to make namespaces.
-pub(crate) fn unshare() -> Command {
-    let mut command = Command::new("unshare");
-    // Root needs no user namespace, and may be refused one.
-    let is_root = std::fs::metadata("/proc/self")
-        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
-    if !is_root {
-        command.args(["--user", "--map-root-user"]);
-    }
-    command
 }
 
 /// The mount as it is seen from outside.

@@ -13,26 +13,16 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::disk::unshare;
 use crate::flows::{data, project};
+use crate::namespace::{in_a_network, is_in_a_network};
 use crate::service::Service;
 
-/// Set where the test runs in a network of its own.
-const INSIDE: &str = "WAYPOST_TEST_NETWORK";
 const ADDRESS: &str = "1.2.3.4";
 const KEY: &[u8] = b"a key of the receiver's own.";
 
 #[test]
 fn hooks_reach_a_receiver_that_checks_their_signature() {
-    let script = "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && ip address add $1/32 dev lo && shift && exec \"$@\"";
-    let mut command = unshare();
-    command.args(["--net", "sh", "-c", script, "sh", ADDRESS]);
-    command.arg(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "flow_hooks::in_a_network_of_its_own", "--nocapture"]);
-    let output = command.env(INSIDE, "yes").output().expect("unshare runs");
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    in_a_network(ADDRESS, "", "flow_hooks::in_a_network_of_its_own");
 }
 
 /// What the receiver got.
@@ -128,7 +118,7 @@ fn flow(name: &str, url: &str, more: &str) -> String {
 
 #[test]
 fn in_a_network_of_its_own() {
-    if std::env::var_os(INSIDE).is_none() {
+    if !is_in_a_network() {
         return;
     }
     let listener = TcpListener::bind((ADDRESS, 0)).expect("the address is ours");

@@ -26,6 +26,7 @@ mod link;
 mod load;
 mod meaning;
 mod mesh;
+mod namespace;
 mod power;
 mod program;
 mod search;

@@ -167,15 +167,7 @@ impl Hearing<'_> {
     }
 
     fn crashed(&mut self, id: TabId) {
-        if let Some(tab) = self.state.tabs.get_mut(&id) {
-            if let Some(session) = tab.session.clone() {
-                self.shared.detach(&session);
-            }
-            tab.lose();
-            let params = json!({ "targetId": tab.target });
-            self.posts.push(Post { session: None, method: "Target.closeTarget", params });
-        }
-        self.state.sessions.retain(|_, tab| *tab != id);
+        self.posts.extend(self.shared.give_up(self.state, id));
     }
 
     fn info_changed(&mut self) {
@@ -327,5 +319,5 @@ impl Hearing<'_> {
 
 /// Whether a page itself may be at this address, whoever brought it there.
 fn may_show(url: &str) -> bool {
-    ["http://", "https://", "about:", "chrome-error:"].iter().any(|it| url.starts_with(it))
+    ["http://", "https://", "about:blank", "chrome-error:"].iter().any(|it| url.starts_with(it))
 }

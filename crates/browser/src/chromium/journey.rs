@@ -159,8 +159,28 @@ impl Chromium {
         Ok(())
     }
 
+    /// Asks a page once more that did not answer. One that still does not is left behind, with its
+    /// process.
+    async fn leave_silent(&self, tab: TabId, by: Deadline) {
+        let session = {
+            let mut state = self.shared.state.lock();
+            let known = state.tabs.get_mut(&tab);
+            known.and_then(|it| it.session.clone().filter(|_| std::mem::take(&mut it.is_silent)))
+        };
+        let Some(session) = session else { return };
+        let params = json!({ "expression": "0" });
+        let by = by.within(NEWS_TIME);
+        if let Err(Lost::Late) = self.call(Some(&session), "Runtime.evaluate", params, by).await {
+            let post = self.shared.give_up(&mut self.shared.state.lock(), tab);
+            if let Some(post) = post {
+                self.post(&post);
+            }
+        }
+    }
+
     /// Gives a tab whose process ended another one. A reload then goes to where it was.
     async fn revive(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Journey, Problem> {
+        self.leave_silent(tab, by).await;
         let url = {
             let state = self.shared.state.lock();
             let known = state.tabs.get(&tab).ok_or_else(|| world::no_tab(tab))?;
@@ -206,6 +226,9 @@ impl Chromium {
             return Problem::from(lost);
         }
         let session = Some(session.to_owned());
+        if let Some(tab) = self.shared.state.lock().of_session(session.as_deref()) {
+            tab.is_silent = true;
+        }
         self.post(&Post { session, method: "Page.stopLoading", params: json!({}) });
         Problem::new(ProblemKind::Timeout, "the server did not answer in time")
     }

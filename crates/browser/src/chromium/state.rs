@@ -51,6 +51,8 @@ pub(super) struct Tab {
     pub(super) is_leaving: bool,
     pub(super) is_ready: bool,
     pub(super) is_loaded: bool,
+    /// It did not answer in time; perhaps it never will.
+    pub(super) is_silent: bool,
     pub(super) status: Option<(String, u16)>,
     pub(super) in_flight: HashSet<String>,
     pub(super) last_traffic: Instant,
@@ -153,6 +155,7 @@ impl State {
             is_leaving: false,
             is_ready: false,
             is_loaded: false,
+            is_silent: false,
             status: None,
             in_flight: HashSet::new(),
             last_traffic: Instant::now(),

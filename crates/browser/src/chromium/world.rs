@@ -98,6 +98,9 @@ impl Chromium {
                     self.stop_script(tab, frame);
                     continue;
                 }
+                Err(problem) if problem.kind == ProblemKind::Timeout => {
+                    return Err(self.silent(tab));
+                }
                 other => other?,
             };
             if document.is_some_and(|it| it != world.document) {
@@ -140,14 +143,19 @@ impl Chromium {
                     was_stopped = true;
                     self.stop_script(tab, frame);
                 }
-                Err(Lost::Late) => {
-                    let detail = "the page does not answer: a script of it does not end; navigate \
-                                  elsewhere, or reload";
-                    return Err(Problem::new(ProblemKind::Timeout, detail));
-                }
+                Err(Lost::Late) => return Err(self.silent(tab)),
                 Err(lost) => return Err(Problem::from(lost)),
             }
         }
+    }
+
+    fn silent(&self, tab: TabId) -> Problem {
+        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
+            tab.is_silent = true;
+        }
+        let detail = "the page does not answer: a script of it does not end; navigate elsewhere, or \
+                      reload";
+        Problem::new(ProblemKind::Timeout, detail)
     }
 
     async fn install(&self, world: &World, by: Deadline) -> Result<(), Problem> {

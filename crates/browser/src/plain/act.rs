@@ -116,7 +116,11 @@ impl Plain {
                     return Err(Problem::invalid(format!("<{}> takes no text", name_of(element))));
                 }
                 let before = if *append { open.value(element) } else { String::new() };
-                let whole = format!("{before}{text}");
+                let mut whole = format!("{before}{text}");
+                // Only areas have lines.
+                if name_of(element) == "input" {
+                    whole = whole.replace("\r\n", " ").replace(['\r', '\n'], " ");
+                }
                 if open.is_secret(element) {
                     self.secrets.keep(&reference.to_string(), &whole);
                 }

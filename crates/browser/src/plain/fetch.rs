@@ -65,7 +65,7 @@ impl Fetcher {
                 String::new()
             } else {
                 let read = response.body_mut().with_config().limit(PAGE_BYTES_MAX).read_to_vec();
-                let bytes = read.map_err(|error| unreachable(&asked.url, &error))?;
+                let bytes = read.map_err(|error| lost(&asked.url, &error))?;
                 String::from_utf8_lossy(&bytes).into_owned()
             };
             return Ok(Fetched { url: asked.url, status, body, file });
@@ -111,13 +111,8 @@ impl Fetcher {
             None => request.body(()).map(|it| agent.run(it)),
         };
         let sent = sent.map_err(|error| Problem::invalid(format!("{url}: {error}")))?;
-        let response = sent.map_err(|error| match (ways.refusal(host, port), error) {
-            (Some(problem), _) => problem,
-            (None, ureq::Error::Timeout(_)) => {
-                Problem::new(ProblemKind::Timeout, "the server did not answer in time")
-            }
-            (None, error) => unreachable(url, &error),
-        })?;
+        let response =
+            sent.map_err(|error| ways.refusal(host, port).unwrap_or_else(|| lost(url, &error)))?;
         let mut jar = self.jar.lock();
         for cookie in response.headers().get_all("set-cookie") {
             // A cookie that is none, or of another site, is left out.
@@ -135,6 +130,16 @@ impl Fetcher {
 
     pub(super) fn forget_refusals(&self) {
         self.proxy.ways().forget_refusals();
+    }
+}
+
+/// Nothing came, or not all of it.
+fn lost(url: &Url, error: &ureq::Error) -> Problem {
+    match error {
+        ureq::Error::Timeout(_) => {
+            Problem::new(ProblemKind::Timeout, "the server did not answer in time")
+        }
+        error => unreachable(url, error),
     }
 }
 

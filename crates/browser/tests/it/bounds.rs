@@ -6,7 +6,7 @@ use serde_json::json;
 use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings, View};
 
 use crate::server::{ENDLESS, Reply, Request, Server, page};
-use crate::world::{World, entry};
+use crate::world::{World, entry, texts};
 
 const CANARY: &str = "kanarienvogel7";
 
@@ -17,6 +17,10 @@ fn pages(request: &Request) -> Option<Reply> {
             let body = "<!doctype html><title>Endless</title><h1>It begins</h1>".to_owned();
             Some((200, vec![(ENDLESS.to_owned(), "yes".to_owned())], body))
         }
+        "/round" => Some((302, vec![("location".to_owned(), "/round".to_owned())], String::new())),
+        "/crowd" => page("<h1>Crowd</h1><script>
+            for (let at = 0; at < 400; at += 1) document.body.insertAdjacentHTML('beforeend', `<p>${'<i></i>'.repeat(500)}</p>`);
+            </script>"),
         "/leave" => page("<button id=a>Touch</button><script>addEventListener('beforeunload', (it) => it.preventDefault())</script>"),
         "/file" => page("<input id=a type=file><p>no file</p>"),
         "/refresh" => page("<meta http-equiv=refresh content='0;url=file:///etc/passwd'><p>stays</p>
@@ -24,6 +28,8 @@ fn pages(request: &Request) -> Option<Reply> {
         "/code" => page("<form action=/echo><input id=code name=n autocomplete=one-time-code aria-label=Code>
             <button>Go</button></form>"),
         "/echo" => page(&format!("<p role=alert>{} is wrong</p>", request.path.split('=').nth(1)?)),
+        "/kept" => page(&format!("<input type=password aria-label=Kept value={CANARY}><p>{CANARY} was kept</p>
+            <title>{CANARY}</title>")),
         "/marks" => page(&format!("<p>z{}y</p><p>{}</p>", "\u{336}".repeat(40), "\u{336}".repeat(50_000))),
         "/deep" => page(&format!("{}<p>the bottom</p>", "<div>".repeat(4_000))),
         "/wide" => page("<p>start</p><script>
@@ -61,11 +67,19 @@ async fn what_has_no_end_is_taken_as_far_as_it_came() {
     let plain = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
     let problem = plain.handle("navigate", endless).await.expect_err("it has no end");
     assert!(matches!(problem.kind, ProblemKind::Timeout | ProblemKind::Unreachable), "{problem:?}");
+    for relay in [&*world.relay, &plain] {
+        let round = relay.handle("navigate", json!({ "url": server.url("/round") })).await;
+        assert_eq!(round.expect_err("it has no end").kind, ProblemKind::Unreachable);
+    }
 
     world.go(&server.url("/deep")).await;
     assert!(world.read().await.to_string().len() < 40_000);
     let frame = world.relay.frame(View::new(60, 20, 100), None).await.expect("a frame");
     assert!(frame.is_some());
+    world.go(&server.url("/crowd")).await;
+    let summary = world.read().await;
+    assert_eq!(texts(&summary, "headings"), ["Crowd"]);
+    assert!(summary["truncated"]["limit"].is_string(), "{}", summary["truncated"]);
     world.go(&server.url("/wide")).await;
     let summary = world.read().await;
     assert!(summary["tokens"].as_u64().is_some_and(|it| it <= 4_000), "{}", summary["tokens"]);
@@ -111,5 +125,12 @@ async fn what_a_page_tries_beside_is_data_or_nothing() {
     told.push_str(&world.ask("tabs", json!({})).await.to_string());
     assert!(told.contains("is wrong") && !told.contains(CANARY), "{told}");
     assert!(server.asked().iter().any(|it| it.contains(CANARY)), "it was sent");
+
+    // So is what was in a field from the beginning, as a browser fills in what it keeps.
+    world.go(&server.url("/kept")).await;
+    let summary = world.read().await;
+    assert_eq!(entry(&summary, "interactive", "Kept")["filled"], true);
+    let told = [summary, world.ask("tabs", json!({})).await].map(|it| it.to_string()).concat();
+    assert!(told.contains("was kept") && !told.contains(CANARY), "{told}");
     world.end().await;
 }

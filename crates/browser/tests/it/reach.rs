@@ -27,6 +27,18 @@ async fn pages_reach_what_they_may_and_nothing_else() {
             "/redirect" => redirect(format!("http://127.0.0.1:{port}/redirected")),
             "/file" => redirect("file:///etc/passwd".to_owned()),
             "/script" => page("<script>location = 'blob:x'; location = 'data:text/html,no'; location = 'chrome://version'</script><p>stays</p>"),
+            "/elsewhere" => page("<a id=data href='data:text/html,gone' target=_blank>Data</a>
+                <button id=blob>Blob</button><button id=here>Here</button><p id=out>nothing</p><script>
+                const made = () => URL.createObjectURL(new Blob([`<h1>gone</h1><script>
+                  if (opener) opener.out.textContent = 'was there'</` + `script>`], { type: 'text/html' }));
+                blob.onclick = () => { open(made()); };
+                here.onclick = () => { location = made(); };
+                for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:http://a.example/',
+                  'devtools://devtools/bundled/inspector.html', 'about:version', 'ftp://a.example/', 'other:x']) {
+                  const one = document.body.appendChild(document.createElement('button'));
+                  one.className = 'open';
+                  one.onclick = () => { open(url); one.remove(); };
+                }</script>"),
             _ => None,
         }
     });
@@ -56,5 +68,35 @@ async fn pages_reach_what_they_may_and_nothing_else() {
     assert_eq!(secret.asked(), Vec::<String>::new(), "nothing of it was reached");
     let nobody: Value = json!({ "url": "http://127.0.0.1:1/" });
     world.refused("navigate", nobody, ProblemKind::Forbidden).await;
+    neither_popups_nor_links_get_elsewhere(&world, &server).await;
     world.end().await;
+}
+
+async fn neither_popups_nor_links_get_elsewhere(world: &World, server: &Server) {
+    let first = world.go(&server.url("/elsewhere")).await["tab"].clone();
+    let click = |selector: &str| json!({ "selector": selector, "tab": first });
+    world.ask("click", click("#data")).await;
+    for _ in 0..7 {
+        world.ask("click", click(".open")).await;
+        others_are_empty(world, &first).await;
+    }
+    // What a page made itself comes, and is taken away at once.
+    world.ask("click", click("#blob")).await;
+    world.ask("wait", json!({ "text": "was there", "tab": first })).await;
+    others_are_empty(world, &first).await;
+    world.ask("click", click("#here")).await;
+    world.ask("wait", json!({ "url": "about:blank", "tab": first })).await;
+    assert_eq!(world.read().await["title"], "");
+}
+
+/// Closes all tabs but the first, once there is nothing in them.
+async fn others_are_empty(world: &World, first: &Value) {
+    let tabs = world.ask("tabs", json!({})).await;
+    for tab in tabs["tabs"].as_array().expect("tabs").iter().filter(|it| it["tab"] != *first) {
+        let tab = &tab["tab"];
+        world.ask("wait", json!({ "url": "about:blank", "tab": tab })).await;
+        let read = world.ask("read", json!({ "tab": tab })).await;
+        assert_eq!(read["dom_summary"]["text_content"], "", "{read}");
+        world.ask("tabs", json!({ "action": "close", "tab": tab })).await;
+    }
 }

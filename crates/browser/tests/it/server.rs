@@ -34,7 +34,15 @@ impl Server {
     pub(crate) fn start(
         handler: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self::start_at("127.0.0.1:0", handler)
+    }
+
+    /// One at an address of this machine.
+    pub(crate) fn start_at(
+        address: &str,
+        handler: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let asked: Arc<Mutex<Vec<String>>> = Arc::default();
         let (handler, log): (Arc<Handler>, _) = (Arc::new(handler), asked.clone());

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use waypost_browser::{
     Chromium, ChromiumSettings, Engine, Policy, Problem, ProblemKind, Relay, RelaySettings,
@@ -29,9 +30,13 @@ pub(crate) fn chromium() -> PathBuf {
 
 impl World {
     pub(crate) async fn start(servers: &[&Server]) -> Self {
-        let allow = servers
-            .iter()
-            .map(|it| format!("127.0.0.1:{}", it.port).parse().expect("a host and port"));
+        Self::start_for(servers.iter().map(|it| it.port)).await
+    }
+
+    /// The same, for servers on these ports of this machine.
+    pub(crate) async fn start_for(ports: impl IntoIterator<Item = u16>) -> Self {
+        let allow =
+            ports.into_iter().map(|it| format!("127.0.0.1:{it}").parse().expect("a host and port"));
         let policy = Arc::new(Policy::new(allow.collect(), []));
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = ChromiumSettings::new(chromium(), folder.path().to_owned());
@@ -94,17 +99,29 @@ impl World {
 
     /// Kills Chromium's processes of a kind; all of them without one.
     pub(crate) fn kill(&self, kind: &str) {
-        let leader = self.leader();
-        let mut killed = 0;
-        for process in processes() {
-            if process.group == leader && process.command.contains(kind) {
-                let id = process.id.to_string();
-                // Some end with others.
-                Command::new("kill").args(["-9", &id]).output().expect("there is kill");
-                killed += 1;
-            }
+        for id in self.running(kind) {
+            // Some end with others.
+            Command::new("kill").args(["-9", &id.to_string()]).output().expect("there is kill");
         }
-        assert!(killed > 0, "there are processes {kind}");
+    }
+
+    /// Gives the processes of pages, and those that are to come, so much memory for data at most.
+    pub(crate) fn limit_memory(&self, bytes: u64) {
+        let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+        // Every page's process comes of a zygote, and has its limits.
+        for id in ["--type=zygote", "--type=renderer"].iter().flat_map(|it| self.running(it)) {
+            prlimit(Pid::from_raw(id), Resource::Data, limit).expect("it runs");
+        }
+    }
+
+    /// Chromium's processes of a kind.
+    fn running(&self, kind: &str) -> Vec<i32> {
+        let leader = self.leader();
+        let is_meant = |it: &Process| it.group == leader && it.command.contains(kind);
+        let found: Vec<i32> =
+            processes().iter().filter(|it| is_meant(it)).map(|it| it.id).collect();
+        assert!(!found.is_empty(), "there are processes {kind}");
+        found
     }
 }
 

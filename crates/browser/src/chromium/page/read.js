@@ -20,6 +20,8 @@ const stateOf = (element) => {
   const said = (name) => attribute(element, name);
   if (matches(element, ':disabled') || said('aria-disabled') === 'true') state.disabled = true;
   if (isField(element) && isSecret(element)) {
+    // What the page or the browser put there is kept as well as what was typed.
+    confess(element);
     state.secret = true;
     state.filled = element.value !== '';
   } else if (isField(element) && !PLAIN_TYPES.has(typeOf(element)) && element.value) {

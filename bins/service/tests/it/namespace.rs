@@ -1,0 +1,42 @@
+//! Namespaces of a test's own: disks and networks that nobody else sees. They need root, or user
+//! namespaces.
+
+use std::process::Command;
+
+/// Set where a test runs in a network of its own.
+const INSIDE: &str = "WAYPOST_TEST_NETWORK";
+
+/// `unshare`, with what it needs to make namespaces.
+pub(crate) fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    // Root needs no user namespace, and may be refused one.
+    let is_root = std::fs::metadata("/proc/self")
+        .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
+    if !is_root {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command
+}
+
+/// Runs a test of this program again where no other machine is, and where this address is this
+/// machine's. What the shell's commands in `prepare` mount is there only there.
+#[track_caller]
+pub(crate) fn in_a_network(address: &str, prepare: &str, test: &str) {
+    let script = format!(
+        "set -e; PATH=$PATH:/usr/sbin:/sbin; {prepare}
+        ip link set lo up; ip address add {address}/32 dev lo; exec \"$@\""
+    );
+    let mut command = unshare();
+    command.args(["--net", "--mount", "--propagation", "private", "sh", "-c", &script, "sh"]);
+    command.arg(std::env::current_exe().expect("this program"));
+    command.args(["--exact", test, "--nocapture"]);
+    let output = command.env(INSIDE, "yes").output().expect("unshare runs");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Whether this is such a network.
+pub(crate) fn is_in_a_network() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}

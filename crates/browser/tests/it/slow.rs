@@ -1,0 +1,107 @@
+//! Servers that take their time, without end.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use waypost_browser::{Engine, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings};
+
+use crate::server::{Server, page};
+use crate::world::World;
+
+const HEAD: &str = "HTTP/1.1 200 X\r\ncontent-type: text/html; charset=utf-8\r\n";
+const BODY: &str =
+    "content-length: 100000\r\n\r\n<!doctype html><title>Test</title><h1>It begins</h1>";
+
+/// By path: what comes at once, and what then comes again and again.
+fn beginnings() -> [(&'static str, String, &'static str); 4] {
+    [
+        ("/silent", String::new(), ""),
+        ("/head", format!("{HEAD}x-long: "), "x"),
+        ("/halted", format!("{HEAD}{BODY}"), ""),
+        ("/trickle", format!("{HEAD}{BODY}"), "x"),
+    ]
+}
+
+/// A server on a port of this machine that ends none of its answers.
+fn slow() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            // A client that goes away is no fault.
+            thread::spawn(move || dawdle(client).unwrap_or_default());
+        }
+    });
+    port
+}
+
+fn dawdle(mut client: TcpStream) -> std::io::Result<()> {
+    let mut request = [0; 4096];
+    let length = client.read(&mut request)?;
+    let request = String::from_utf8_lossy(&request[..length]).into_owned();
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    let Some((_, begun, more)) = beginnings().into_iter().find(|it| it.0 == path) else {
+        return Ok(());
+    };
+    client.write_all(begun.as_bytes())?;
+    client.set_read_timeout(Some(Duration::from_millis(50)))?;
+    // Until whoever asked has gone.
+    loop {
+        client.write_all(more.as_bytes())?;
+        if matches!(client.read(&mut [0; 64]), Ok(0)) {
+            return Ok(());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_without_end_are_given_up_and_the_next_page_comes() {
+    let port = slow();
+    let server = Server::start(|_| page("<h1>Front</h1>"));
+    let world = World::start_for([port, server.port]).await;
+    let mut going = Vec::new();
+    for (path, ..) in beginnings() {
+        for is_plain in [true, false] {
+            let policy = Arc::new(Policy::new(vec!["127.0.0.1".parse().expect("a host")], []));
+            let engine: Arc<dyn Engine> = if is_plain {
+                Arc::new(Plain::start(policy.clone()).await.expect("it starts"))
+            } else {
+                world.engine.clone()
+            };
+            let relay = Relay::new(engine, policy, &RelaySettings::default());
+            let (url, next) = (format!("http://127.0.0.1:{port}{path}"), server.url("/"));
+            let told = tokio::spawn(async move { there_and_on(&relay, &url, &next).await });
+            going.push((path, is_plain, told));
+        }
+    }
+    for (path, is_plain, told) in going {
+        let (told, begun) = told.await.expect("no panic");
+        let name = format!("{path}, static: {is_plain}: {told:?}");
+        // What has begun to come is a page where pages are shown as they come.
+        if matches!(path, "/halted" | "/trickle") && !is_plain {
+            assert_eq!(told.expect(&name)["loading"], true, "{name}");
+            assert_eq!(begun, json!(["It begins"]), "{name}");
+        } else {
+            assert_eq!(told.expect_err(&name).kind, ProblemKind::Timeout, "{name}");
+        }
+    }
+    world.end().await;
+}
+
+/// Goes to a page and on to another, which comes: what was told of the first, and what was read of it.
+async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Problem>, Value) {
+    let tabs = relay.handle("tabs", json!({ "action": "open" })).await.expect("it opens");
+    let tab = &tabs["current"];
+    let go = |url: &str| relay.handle("navigate", json!({ "url": url, "tab": tab }));
+    let read = || relay.handle("read", json!({ "tab": tab }));
+    let headings = |it: &Value| it["dom_summary"]["headings"].clone();
+    let told = go(url).await;
+    let begun = read().await.as_ref().map_or(Value::Null, headings);
+    go(next).await.expect("it comes");
+    assert_eq!(headings(&read().await.expect("it is read")), json!(["Front"]), "{url}");
+    (told, begun)
+}
