@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use waypost_api as api;
 use waypost_events::{Draft, IdempotencyKey};
 use waypost_mesh::{Event, Far, Listener, Mesh, Pattern, Settings};
@@ -22,22 +22,50 @@ use crate::wire;
 const TASK: &str = "mesh:task";
 /// What a human does in a browser.
 const HUMAN: &str = "human_*";
-/// How often a thread that waits for events looks whether the service stops, and how often one that
-/// could not join tries again.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-const AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// How often it is looked whether something is wrong, and how soon it is tried again to join.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long a thread waits for an event before it waits anew: that the mesh is left wakes it, too.
+const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// How the service stands with the mesh.
 #[derive(Debug)]
 pub(crate) struct Board {
     is_wanted: bool,
-    joined: Mutex<Option<Arc<Mesh>>>,
-    failed: Mutex<Option<&'static str>>,
+    standing: Mutex<Standing>,
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Standing {
+    joined: Option<Mesh>,
+    failed: Option<&'static str>,
+    /// Whether the service stops.
+    is_over: bool,
 }
 
 impl Board {
     pub(crate) fn new(is_wanted: bool) -> Self {
-        Self { is_wanted, joined: Mutex::default(), failed: Mutex::default() }
+        Self { is_wanted, standing: Mutex::default(), left: Condvar::new() }
+    }
+
+    /// Leaves the mesh, or does not join it any more.
+    pub(crate) fn leave(&self) {
+        let mut standing = self.standing.lock();
+        standing.is_over = true;
+        let joined = standing.joined.take();
+        drop(standing);
+        self.left.notify_all();
+        // Who waits for its events is told.
+        drop(joined);
+    }
+
+    /// Waits a while; false if the mesh is to be left.
+    fn rest(&self) -> bool {
+        let mut standing = self.standing.lock();
+        if !standing.is_over {
+            self.left.wait_for(&mut standing, LOOK_EVERY);
+        }
+        !standing.is_over
     }
 
     /// For the status; `None` where no mesh is wanted.
@@ -45,14 +73,15 @@ impl Board {
         if !self.is_wanted {
             return None;
         }
-        let joined = self.joined.lock();
-        let problem = match joined.as_deref() {
+        let standing = self.standing.lock();
+        let problem = match &standing.joined {
             Some(mesh) => {
                 mesh.trouble().map(|_| "it is joined in part; the service's log says why")
             }
-            None => *self.failed.lock(),
+            None => standing.failed,
         };
-        Some(api::MeshStatus { joined: joined.is_some(), problem: problem.map(str::to_owned) })
+        let joined = standing.joined.is_some();
+        Some(api::MeshStatus { joined, problem: problem.map(str::to_owned) })
     }
 }
 
@@ -64,25 +93,20 @@ pub(crate) fn start(app: &Arc<App>, settings: &MeshSettings) -> std::io::Result<
 
 fn run(app: &App, settings: &MeshSettings) {
     let mut logged = None;
-    while !app.is_stopping() {
+    loop {
         match join(app, settings) {
-            Ok(listeners) => {
-                hear(app, &listeners);
-                return;
-            }
+            Ok(listeners) => return take_part(app, &listeners),
             Err(error) => {
                 let why = chain(&error);
                 if logged.as_ref() != Some(&why) {
                     tracing::warn!(error = why, "the mesh could not be joined");
                 }
                 logged = Some(why);
-                *app.mesh.failed.lock() = Some(told(&error));
+                app.mesh.standing.lock().failed = Some(told(&error));
             }
         }
-        let mut waited = Duration::ZERO;
-        while waited < AGAIN_AFTER && !app.is_stopping() {
-            thread::sleep(LOOK_EVERY);
-            waited += LOOK_EVERY;
+        if !app.mesh.rest() {
+            return;
         }
     }
 }
@@ -108,35 +132,43 @@ fn join(app: &App, settings: &MeshSettings) -> waypost_mesh::Result<Vec<Listener
         .into_iter()
         .map(|pattern| mesh.listen(&Pattern::parse(pattern)?))
         .collect::<waypost_mesh::Result<_>>()?;
-    *app.mesh.joined.lock() = Some(Arc::new(mesh));
-    tracing::info!("the mesh is joined");
+    let mut standing = app.mesh.standing.lock();
+    if !standing.is_over {
+        standing.joined = Some(mesh);
+        tracing::info!("the mesh is joined");
+    }
     Ok(listeners)
 }
 
-/// Takes events until the service stops, and leaves.
-fn hear(app: &App, listeners: &[Listener]) {
-    let (mut lost, mut trouble) = (0, None);
-    while !app.is_stopping() {
+/// Takes events until the mesh is left, and looks now and then whether something is wrong.
+fn take_part(app: &App, listeners: &[Listener]) {
+    thread::scope(|scope| {
         for listener in listeners {
-            let wait = LOOK_EVERY / u32::try_from(listeners.len()).unwrap_or(1);
-            while let Some(event) = listener.next(wait)
-                && !app.is_stopping()
-            {
-                publish(app, &event);
+            scope.spawn(|| hear(app, listener));
+        }
+        let (mut lost, mut trouble) = (0, None);
+        while app.mesh.rest() {
+            let now = app.mesh.standing.lock().joined.as_ref().and_then(Mesh::trouble);
+            if let Some(why) = now.as_ref().filter(|_| now != trouble) {
+                tracing::warn!(trouble = why, "the mesh is joined in part");
+            }
+            trouble = now;
+            let now_lost = listeners.iter().map(Listener::dropped).sum();
+            if now_lost > lost {
+                tracing::warn!(events = now_lost - lost, "events of peers came too fast");
+                lost = now_lost;
             }
         }
-        let now = app.mesh.joined.lock().as_ref().and_then(|it| it.trouble());
-        if let Some(why) = now.as_ref().filter(|_| now != trouble) {
-            tracing::warn!(trouble = why, "the mesh is joined in part");
-        }
-        trouble = now;
-        let now_lost = listeners.iter().map(Listener::dropped).sum();
-        if now_lost > lost {
-            tracing::warn!(events = now_lost - lost, "events of peers came too fast");
-            lost = now_lost;
+    });
+}
+
+/// Takes events until the mesh is closed.
+fn hear(app: &App, listener: &Listener) {
+    while !listener.is_closed() {
+        if let Some(event) = listener.next(WAIT_MAX) {
+            publish(app, &event);
         }
     }
-    drop(app.mesh.joined.lock().take());
 }
 
 /// Puts an event of a peer on the bus, checked as any other; what is none is logged. The same event

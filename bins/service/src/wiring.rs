@@ -72,6 +72,7 @@ impl Running {
         app.stopping.store(true, Ordering::Relaxed);
         app.feed.stop();
         app.context.wake();
+        app.mesh.leave();
         self.stop.send_replace(true);
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");

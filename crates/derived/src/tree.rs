@@ -16,6 +16,9 @@ use crate::{Error, Result, Unusable};
 
 /// sled gives space back at this segment size; it is fixed for ever when a tree is made.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
+/// How often sled's thread looks for what is to be written. Nothing waits for it: what a crash takes is
+/// in the log, and who wants it on disk calls [`Tree::sync`].
+const FLUSH_EVERY_MS: u64 = 2_000;
 /// How often it is tried to open a file that is held.
 const ATTEMPTS_MAX: usize = 1000;
 /// There while the tree is open: it names the boot that it was opened in.
@@ -247,6 +250,7 @@ pub(crate) fn open_sled(dir: &Path, cache_bytes: u64) -> std::result::Result<sle
         .path(dir)
         .segment_size(SEGMENT_BYTES)
         .cache_capacity(cache_bytes)
+        .flush_every_ms(Some(FLUSH_EVERY_MS))
         .use_compression(false);
     let mut attempts = 0;
     loop {

@@ -61,6 +61,11 @@ impl Watch {
     }
 
     fn listen(&mut self) {
+        self.watcher = None;
+        if !self.folder.is_dir() {
+            // A watcher is a thread and more: none is made for what is not there.
+            return;
+        }
         let tell = self.tell.clone();
         let on_event = move |_: notify::Result<notify::Event>| {
             // Nobody waits any more.
