@@ -1,4 +1,5 @@
 mod cursor;
+mod dictionary;
 mod explain;
 mod forward;
 mod merge;
@@ -9,13 +10,11 @@ mod snapshot;
 mod tail;
 mod window;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 pub use self::merge::{Merge, Merged};
 pub(crate) use self::search::TermStrength;
 pub use self::search::{TextPart, TextSearch, TitleMatch};
 
+use self::dictionary::Dictionary;
 use self::forward::Forward;
 use self::merge::{Sealed, TAIL_DOCUMENTS_MAX};
 use self::tail::Tail;
@@ -144,7 +143,7 @@ impl TextIndex {
     pub fn stats(&self) -> Stats {
         Stats {
             documents: self.collection.documents,
-            terms: self.dictionary.live,
+            terms: self.dictionary.live() as u64,
             length_total: self.collection.length_total,
             bytes: self.memory() as u64,
         }
@@ -158,73 +157,11 @@ impl TextIndex {
 
     fn memory(&self) -> usize {
         let forward: usize = self.forward.iter().flatten().map(|it| it.as_bytes().len() + 16).sum();
-        let names: usize = self.dictionary.names.iter().map(|name| name.len() + 72).sum();
         let sealed: usize = self.sealed.iter().map(|part| part.postings.memory()).sum();
-        forward + names + sealed + self.tail.memory() + self.forward.len() * 25
+        forward + self.dictionary.memory() + sealed + self.tail.memory() + self.forward.len() * 25
     }
 
     fn forward(&self, slot: Slot) -> Option<&Forward> {
         self.forward.get(slot as usize).and_then(Option::as_ref)
-    }
-}
-
-/// Terms by number, with the number of documents that have them.
-#[derive(Debug, Clone, Default)]
-struct Dictionary {
-    /// A term is in memory once, here and in `names`.
-    ids: HashMap<Arc<str>, TermId>,
-    names: Vec<Arc<str>>,
-    frequencies: Vec<u32>,
-    free: Vec<TermId>,
-    live: u64,
-}
-
-impl Dictionary {
-    fn id(&self, term: &str) -> Option<TermId> {
-        self.ids.get(term).copied()
-    }
-
-    fn frequency(&self, id: TermId) -> u64 {
-        u64::from(self.frequencies[id as usize])
-    }
-
-    fn count_in(&mut self, term: &str) -> TermId {
-        if let Some(id) = self.id(term) {
-            self.frequencies[id as usize] += 1;
-            return id;
-        }
-        self.live += 1;
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.names.push(Arc::default());
-            self.frequencies.push(0);
-            TermId::try_from(self.names.len() - 1).expect("an index has fewer than 2^32 terms")
-        });
-        let name: Arc<str> = term.into();
-        self.names[id as usize] = Arc::clone(&name);
-        self.frequencies[id as usize] = 1;
-        self.ids.insert(name, id);
-        id
-    }
-
-    /// The terms in use by name, and for each term number its place in that order.
-    fn in_order(&self) -> (Vec<TermId>, Vec<TermId>) {
-        let mut order: Vec<TermId> = self.ids.values().copied().collect();
-        order.sort_unstable_by(|&a, &b| self.names[a as usize].cmp(&self.names[b as usize]));
-        let mut places = vec![0; self.names.len()];
-        for (place, &id) in order.iter().enumerate() {
-            places[id as usize] = place as TermId;
-        }
-        (order, places)
-    }
-
-    fn count_out(&mut self, id: TermId) {
-        let frequency = &mut self.frequencies[id as usize];
-        *frequency -= 1;
-        if *frequency == 0 {
-            self.ids.remove(&self.names[id as usize]);
-            self.names[id as usize] = Arc::default();
-            self.free.push(id);
-            self.live -= 1;
-        }
     }
 }

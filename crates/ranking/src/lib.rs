@@ -99,6 +99,7 @@ pub use fuse::{Range, Signal, explain_fused, fuse, reciprocal_rank_fusion};
 pub use hit::{Filter, Hit};
 pub use index::{Merge, Merged, Stats, TextIndex, TextPart, TextSearch, TitleMatch};
 pub use neighbours::Neighbours;
+pub use numbers::{NumberHasher, NumberMap};
 pub use slots::{Slot, Slots};
 pub use text::{Analyzer, Document, Query, QueryTerm};
 pub use vector::{Nearest, VectorIndex, VectorPart, VectorSearch, Work};

@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by slot or by term.
-pub(crate) type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+/// A map by slots, or other numbers that are given out one after the other: nobody can choose them so
+/// that they collide, and hashing one takes one product.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
+/// The hasher of a [`NumberMap`].
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NumberHasher(u64);
+pub struct NumberHasher(u64);
 
 /// 2^64 divided by the golden ratio: neighbouring numbers land far apart.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

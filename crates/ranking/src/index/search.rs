@@ -35,6 +35,9 @@ pub struct TextSearch<'a> {
     pub(super) ids: Vec<Vec<Option<TermId>>>,
     /// By part: the terms that it has, by number, each with its position in the query.
     by_id: Vec<Vec<(TermId, usize)>>,
+    /// By query term: its inverse document frequency; and of all, by their weights.
+    idf: Vec<f64>,
+    idf_total: f64,
     pub(super) scorer: Scorer,
 }
 
@@ -76,7 +79,10 @@ impl<'a> TextSearch<'a> {
             .map(|(term, &with)| (if with == 0 { 0.0 } else { term.weight }, with))
             .collect();
         let scorer = Scorer::new(bm25, collection, &terms);
-        Self { parts, query, bm25, collection, frequencies, ids, by_id, scorer }
+        let idf: Vec<f64> = frequencies.iter().map(|&with| collection.idf(with)).collect();
+        let weighed = query.terms().iter().zip(&idf).map(|(it, idf)| idf * f64::from(it.weight));
+        let idf_total = weighed.sum();
+        Self { parts, query, bm25, collection, frequencies, ids, by_id, idf, idf_total, scorer }
     }
 
     /// The query.
@@ -228,17 +234,17 @@ impl<'a> TextSearch<'a> {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return TitleMatch::default();
         };
-        let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
         if !self.is_in_title(part, slot) {
             return TitleMatch::default();
         }
+        let Some(forward) = index.forward(slot) else { return TitleMatch::default() };
         let wanted = &self.by_id[part as usize];
         let (mut matched_query, mut matched_title, mut title) = (0.0, 0.0, 0.0);
         for (id, _, _) in forward.iter().filter(|&(_, _, in_title)| in_title) {
             match wanted.binary_search_by_key(&id, |&(id, _)| id) {
                 Ok(found) => {
                     let at = wanted[found].1;
-                    let idf = self.collection.idf(self.frequencies[at]);
+                    let idf = self.idf[at];
                     matched_query += idf * f64::from(self.query.terms()[at].weight);
                     matched_title += idf;
                     title += idf;
@@ -246,15 +252,11 @@ impl<'a> TextSearch<'a> {
                 Err(_) => title += self.collection.idf(index.dictionary.frequency(id)),
             }
         }
-        let query: f64 = self
-            .query
-            .terms()
-            .iter()
-            .zip(&self.frequencies)
-            .map(|(term, &with)| self.collection.idf(with) * f64::from(term.weight))
-            .sum();
         let share = |matched: f64, all: f64| if all > 0.0 { (matched / all) as f32 } else { 0.0 };
-        TitleMatch { of_query: share(matched_query, query), of_title: share(matched_title, title) }
+        TitleMatch {
+            of_query: share(matched_query, self.idf_total),
+            of_title: share(matched_title, title),
+        }
     }
 
     /// A document's terms, by number, each with its BM25 contribution (for a query weight of 1).
@@ -271,7 +273,7 @@ impl<'a> TextSearch<'a> {
             let length = f64::from(index.lengths[slot as usize]);
             let norm = k1 * (1.0 - b + b * length / average);
             forward.iter().map(move |(id, count, _)| {
-                let term = &*index.dictionary.names[id as usize];
+                let term = index.dictionary.name(id);
                 // The statistics are all parts', which may number the term otherwise.
                 let with = match self.parts {
                     [_] => index.dictionary.frequency(id),

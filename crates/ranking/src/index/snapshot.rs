@@ -1,8 +1,7 @@
-use std::sync::Arc;
-
+use super::dictionary::Dictionary;
 use super::forward::Forward;
 use super::segment::Segment;
-use super::{Dictionary, NOWHERE, TermId, TextIndex};
+use super::{NOWHERE, TermId, TextIndex};
 use crate::codec::{Format, Reader, damaged, push};
 use crate::{Error, Slot};
 
@@ -19,7 +18,7 @@ impl TextIndex {
         FORMAT.encode(|bytes| {
             push(bytes, order.len() as u64);
             for &id in &order {
-                let name = self.dictionary.names[id as usize].as_bytes();
+                let name = self.dictionary.name(id).as_bytes();
                 push(bytes, name.len() as u64);
                 bytes.extend(name);
             }
@@ -60,7 +59,7 @@ impl TextIndex {
             } else {
                 let count = reader.number_u32()?.checked_sub(1);
                 let count = count.ok_or(damaged("a number is not in its shortest form"))?;
-                read_document(&mut reader, count, index.dictionary.names.len(), &mut postings)?;
+                read_document(&mut reader, count, index.dictionary.bound(), &mut postings)?;
                 length = index.count_decoded(&postings)?;
                 titled = postings.iter().any(|&(_, _, in_title)| in_title);
                 index.forward.push(Some(Forward::new(&postings)));
@@ -74,7 +73,7 @@ impl TextIndex {
             }
         }
         reader.end()?;
-        if index.dictionary.frequencies.contains(&0) {
+        if index.dictionary.has_unused() {
             return Err(damaged("a term has no document"));
         }
         Ok(index)
@@ -87,7 +86,7 @@ impl TextIndex {
         let length: u64 = postings.iter().map(|&(_, count, _)| u64::from(count)).sum();
         let length = u32::try_from(length).map_err(|_| damaged("a document is too long"))?;
         for &(term, _, _) in postings {
-            self.dictionary.frequencies[term as usize] += 1;
+            self.dictionary.count(term);
         }
         self.collection.documents += 1;
         self.collection.length_total += u64::from(length);
@@ -100,7 +99,7 @@ impl TextIndex {
             let slots = self.forward.iter().enumerate().skip(base);
             slots.filter_map(|(slot, forward)| Some((slot as Slot, forward.as_ref()?)))
         };
-        let mut ends = vec![0u32; self.dictionary.names.len()];
+        let mut ends = vec![0u32; self.dictionary.bound()];
         for (term, _, _) in documents().flat_map(|(_, forward)| forward.iter()) {
             ends[term as usize] += 1;
         }
@@ -137,7 +136,10 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Result<Dictionary, Error> {
     let mut dictionary = Dictionary::default();
     let count = reader.count()?;
     let mut last: Option<&str> = None;
-    for id in 0..count {
+    if TermId::try_from(count).is_err() {
+        return Err(damaged("it has too many terms"));
+    }
+    for _ in 0..count {
         let length = reader.count()?;
         let name =
             str::from_utf8(reader.take(length)?).map_err(|_| damaged("a term is not text"))?;
@@ -145,13 +147,8 @@ fn read_dictionary(reader: &mut Reader<'_>) -> Result<Dictionary, Error> {
             return Err(damaged("its terms are not in order"));
         }
         last = Some(name);
-        let id = TermId::try_from(id).map_err(|_| damaged("it has too many terms"))?;
-        let name: Arc<str> = name.into();
-        dictionary.names.push(Arc::clone(&name));
-        dictionary.ids.insert(name, id);
-        dictionary.frequencies.push(0);
+        dictionary.add(name);
     }
-    dictionary.live = count as u64;
     Ok(dictionary)
 }
 
