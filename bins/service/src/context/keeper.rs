@@ -66,6 +66,8 @@ impl Keeper<'_> {
         let watch = self.watch();
         // What changed before it was watched.
         self.scan_and_log();
+        // What opening took.
+        (self.app.give_memory_back)();
         while !self.app.is_stopping() {
             if self.has_orders() {
                 self.serve_orders_or_scan();
