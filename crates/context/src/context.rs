@@ -27,6 +27,8 @@ use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status
 /// Says whether to stop.
 pub type Cancel<'a> = &'a (dyn Fn() -> bool + Sync);
 
+/// The folder that texts were kept in before they were in a file.
+const OUTDATED: &str = "state";
 /// What is made of the same bytes changes with this number.
 const EXTRACTION: u32 = 2;
 
@@ -103,6 +105,8 @@ impl Context {
             None => (Index::default(), Notes::default(), Texts::create(dir)?),
         };
         texts.remove_others(dir)?;
+        // Where it cannot be removed it takes room, no more.
+        drop(fs::remove_dir_all(dir.join(OUTDATED)));
         let survey = Survey { indexed_at: notes.indexed_at, ..Survey::default() };
         let past = Past::load(&dir.join("history"), options.git);
         let embedder = options.embedder.clone();

@@ -141,6 +141,17 @@ impl History {
         self.records.iter().take(ITEMS_MAX).map(|record| Commit { history: self, record })
     }
 
+    /// One of them, by its place.
+    pub(crate) fn commit(&self, place: usize) -> Option<Commit<'_>> {
+        let record = self.records[..self.records.len().min(ITEMS_MAX)].get(place)?;
+        Some(Commit { history: self, record })
+    }
+
+    /// How many paths the commits name together.
+    pub(crate) fn paths_len(&self) -> usize {
+        self.paths.len()
+    }
+
     /// As bytes with a version and a checksum, for [`decode`](Self::decode).
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
@@ -195,7 +206,12 @@ impl<'a> Commit<'a> {
     /// The files below the folder that it made, changed or removed, in order; a file that was
     /// renamed is two.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
+        self.places().map(|it| it.1)
+    }
+
+    /// The same, each with its place among the paths that all commits name.
+    pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = (u32, &'a str)> + use<'a> {
         let paths = &self.history.paths;
-        self.record.paths.iter().map(|&it| &*paths[it as usize])
+        self.record.paths.iter().map(|&it| (it, &*paths[it as usize]))
     }
 }

@@ -109,8 +109,9 @@ impl Index {
         !self.replaced.is_empty() && file.keys.iter().any(|it| self.replaced.contains_key(it))
     }
 
-    /// Puts a file in the place of what was at its path.
-    pub(crate) fn insert(&mut self, ready: Ready) {
+    /// Puts a file in the place of what was at its path. Gives its words back: to free them takes
+    /// time, and who has the index locked need not take it.
+    pub(crate) fn insert(&mut self, ready: Ready) -> Vec<Document> {
         let Ready { mut file, chunks, body, path, subjects, chunk_words, inside } = ready;
         let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
         let number = number.unwrap_or_else(|| {
@@ -119,24 +120,28 @@ impl Index {
         });
         self.remove(&file.path);
         let slot = self.files.assign(number);
-        let mut inside = inside.into_iter();
-        for (fact, words) in chunks.into_iter().zip(chunk_words) {
+        for (at, (fact, words)) in chunks.into_iter().zip(&chunk_words).enumerate() {
             self.next_chunk += 1;
             let chunk = self.chunks.assign(self.next_chunk);
-            self.words[Words::Chunks as usize].insert(chunk, &words);
-            if let Some(words) = inside.next().filter(|it| it.length() > 0) {
-                self.words[Words::Inside as usize].insert(chunk, &words);
+            self.words[Words::Chunks as usize].insert(chunk, words);
+            if let Some(words) = inside.get(at).filter(|it| it.length() > 0) {
+                self.words[Words::Inside as usize].insert(chunk, words);
             }
             set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
             file.chunks.push(chunk);
         }
-        let documents = [(Words::Body, body), (Words::Path, path), (Words::Subjects, subjects)];
-        for (which, document) in documents {
-            self.set_words(which, slot, &document);
+        for (which, document) in
+            [(Words::Body, &body), (Words::Path, &path), (Words::Subjects, &subjects)]
+        {
+            self.set_words(which, slot, document);
         }
         self.count_names(&file);
         self.by_path.insert(file.path.clone(), slot);
         set(&mut self.file_facts, slot, file);
+        let mut words = chunk_words;
+        words.extend(inside);
+        words.extend([body, path, subjects]);
+        words
     }
 
     /// Takes back what a snapshot had of a file; its words are in the text indexes.

@@ -52,6 +52,10 @@ mod none {
         pub(crate) fn paths(&self) -> impl ExactSizeIterator<Item = &'a str> + use<'a> {
             std::iter::empty()
         }
+
+        pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = (u32, &'a str)> + use<'a> {
+            std::iter::empty()
+        }
     }
 
     impl History {
@@ -73,6 +77,14 @@ mod none {
 
         pub(crate) fn commits(&self) -> impl ExactSizeIterator<Item = Commit<'_>> {
             std::iter::empty()
+        }
+
+        pub(crate) fn commit(&self, _place: usize) -> Option<Commit<'_>> {
+            None
+        }
+
+        pub(crate) fn paths_len(&self) -> usize {
+            0
         }
 
         pub(crate) fn encode(&self) -> Vec<u8> {

@@ -4,6 +4,7 @@ mod ask;
 mod candidates;
 mod commits;
 mod lanes;
+mod reasons;
 mod search;
 mod select;
 mod share;

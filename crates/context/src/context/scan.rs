@@ -283,7 +283,8 @@ impl Context {
         for (fact, at) in ready.chunks.iter_mut().zip(places) {
             fact.text = at;
         }
-        self.index.write().insert(ready);
+        let words = self.index.write().insert(ready);
+        drop(words);
         self.version.fetch_add(1, Ordering::AcqRel);
         Ok(Taken::Indexed)
     }

@@ -3,11 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use waypost_ranking::Slot;
-
 use super::Context;
 use crate::discover::Places;
-use crate::index::ChunkFact;
+use crate::index::{ChunkFact, Index};
 use crate::past::History;
 use crate::rank::Next;
 use crate::rank::{Candidate, Selection, What, date};
@@ -15,6 +13,8 @@ use crate::text::{hash, short_hash, tokens};
 use crate::texts::{Hash, Texts};
 use crate::{Chunk, Extractor, Item, Kind, Stat, read};
 
+/// For each item that is asked for, so many candidates are looked up at once.
+const AT_ONCE: usize = 2;
 /// So many files are taken apart anew for one answer; more that have changed are left out.
 const ANEW_MAX: usize = 40;
 
@@ -24,6 +24,9 @@ pub(super) struct Server<'a> {
     now: i64,
     extractor: Extractor,
     anew: usize,
+    /// What the index knows of those that come first: asked all at once, since each time may have to
+    /// wait for a file to be put in.
+    known: HashMap<What, Known>,
     /// By path: how it is.
     states: HashMap<Arc<str>, State>,
     places: Places,
@@ -61,6 +64,7 @@ impl<'a> Server<'a> {
             now,
             extractor: Extractor::new(),
             anew: 0,
+            known: HashMap::new(),
             states: HashMap::new(),
             places: Places::default(),
             history: context.history(),
@@ -70,6 +74,7 @@ impl<'a> Server<'a> {
 
     /// The items that a selection ends with.
     pub(super) fn serve(mut self, mut selection: Selection<'_>) -> Vec<Item> {
+        self.look_up(&selection);
         let mut read: HashMap<usize, Item> = HashMap::new();
         let mut items = Vec::new();
         loop {
@@ -109,13 +114,13 @@ impl<'a> Server<'a> {
     fn item(&mut self, candidate: &Candidate) -> Option<Item> {
         match candidate.what {
             What::Commit(place) => self.commit(place, candidate),
-            What::Chunk(file, chunk) => self.chunk(file, chunk, candidate),
+            What::Chunk(..) => self.chunk(candidate),
         }
     }
 
     fn commit(&mut self, place: u32, candidate: &Candidate) -> Option<Item> {
         let history = self.history.as_ref()?;
-        let commit = history.commits().nth(place as usize)?;
+        let commit = history.commit(place as usize)?;
         let id = crate::text::head(commit.id(), 12);
         let paths: Vec<&str> = commit.paths().take(20).collect();
         let Context { root, rules, .. } = self.context;
@@ -129,8 +134,8 @@ impl<'a> Server<'a> {
         Some(made(commit.subject().to_owned(), content, candidate, path, (1, 1), commit.time()))
     }
 
-    fn chunk(&mut self, file: Slot, slot: Slot, candidate: &Candidate) -> Option<Item> {
-        let known = self.known(file, slot, candidate)?;
+    fn chunk(&mut self, candidate: &Candidate) -> Option<Item> {
+        let known = self.known(candidate)?;
         if !self.states.contains_key(&known.path) {
             let state = self.look(&known);
             self.states.insert(known.path.clone(), state);
@@ -150,21 +155,17 @@ impl<'a> Server<'a> {
         Some(made(chunk.title, chunk.content, candidate, &known.path, lines, updated_at))
     }
 
-    fn known(&self, file: Slot, slot: Slot, candidate: &Candidate) -> Option<Known> {
+    fn look_up(&mut self, selection: &Selection<'_>) {
         let index = self.context.index.read();
-        let (fact, chunk) = (index.file(file)?, index.chunk(slot)?);
-        // A slot may have been given to another since it was found.
-        if fact.path != candidate.path || chunk.file != file {
-            return None;
-        }
-        Some(Known {
-            path: fact.path.clone(),
-            texts: Arc::clone(&self.context.texts.read()),
-            hash: fact.hash,
-            stat: fact.stat,
-            still: fact.is_still(&fact.stat),
-            updated_at: date(fact, chunk),
-            chunk: *chunk,
+        let texts = Arc::clone(&self.context.texts.read());
+        let known = |it: &Candidate| Some((it.what, known(&index, &texts, it)?));
+        self.known = selection.first(AT_ONCE).filter_map(known).collect();
+    }
+
+    fn known(&mut self, candidate: &Candidate) -> Option<Known> {
+        self.known.remove(&candidate.what).or_else(|| {
+            let index = self.context.index.read();
+            known(&index, &self.context.texts.read(), candidate)
         })
     }
 
@@ -214,6 +215,25 @@ impl<'a> Server<'a> {
     }
 }
 
+/// What an index knows of a chunk. The texts are those of when it was locked.
+fn known(index: &Index, texts: &Arc<Texts>, candidate: &Candidate) -> Option<Known> {
+    let What::Chunk(file, slot) = candidate.what else { return None };
+    let (fact, chunk) = (index.file(file)?, index.chunk(slot)?);
+    // A slot may have been given to another since it was found.
+    if fact.path != candidate.path || chunk.file != file {
+        return None;
+    }
+    Some(Known {
+        path: fact.path.clone(),
+        texts: Arc::clone(texts),
+        hash: fact.hash,
+        stat: fact.stat,
+        still: fact.is_still(&fact.stat),
+        updated_at: date(fact, chunk),
+        chunk: *chunk,
+    })
+}
+
 fn made(
     title: String,
     content: String,
@@ -234,6 +254,6 @@ fn made(
         score: candidate.score,
         updated_at: Some(updated_at),
         truncated: false,
-        why: candidate.why.clone(),
+        why: candidate.why.list(),
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::{Skip, Stat};
@@ -50,34 +50,40 @@ impl Root {
         &self.path
     }
 
-    /// Opens the folder at a relative path, `""` being the root itself.
+    /// Opens the folder at a relative path, `""` being the root itself, to list it.
     pub(crate) fn folder(&self, path: &str) -> Result<OwnedFd, Skip> {
-        self.open_beneath(path).map_err(skip)
+        self.open_beneath(path, FOLDER).map_err(skip)
     }
 
-    fn open_beneath(&self, path: &str) -> Result<OwnedFd, Errno> {
+    /// Opens a folder only to ask for what is in it, which nobody is told who watches it: an answer
+    /// asks in many folders, and those of a project are watched by this program itself.
+    pub(super) fn place(&self, path: &str) -> Result<OwnedFd, Skip> {
+        self.open_beneath(path, PLACE).map_err(skip)
+    }
+
+    fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         if path.is_empty() {
-            return rustix::fs::openat(&self.dir, ".", FOLDER, Mode::empty());
+            return rustix::fs::openat(&self.dir, ".", flags, Mode::empty());
         }
         #[cfg(any(target_os = "linux", target_os = "android"))]
         {
             use rustix::fs::ResolveFlags;
             let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-            match rustix::fs::openat2(&self.dir, path, FOLDER, Mode::empty(), how) {
+            match rustix::fs::openat2(&self.dir, path, flags, Mode::empty(), how) {
                 // Old kernels lack the call, and some sandboxes forbid it; a link at the end is told
                 // from a file only part by part.
                 Err(Errno::NOSYS | Errno::PERM | Errno::NOTDIR) => {}
                 other => return other,
             }
         }
-        self.open_by_parts(path)
+        self.open_by_parts(path, flags)
     }
 
     /// As `openat2` does it, part by part: no part may be a link.
-    pub(super) fn open_by_parts(&self, path: &str) -> Result<OwnedFd, Errno> {
+    pub(super) fn open_by_parts(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mut dir = self.dir.try_clone().map_err(|_| Errno::MFILE)?;
         for part in path.split('/') {
-            dir = match rustix::fs::openat(&dir, part, FOLDER, Mode::empty()) {
+            dir = match rustix::fs::openat(&dir, part, flags, Mode::empty()) {
                 Err(Errno::NOTDIR) if is_link(&dir, part) => return Err(Errno::LOOP),
                 other => other?,
             };
@@ -88,14 +94,13 @@ impl Root {
     /// The state of what is at a path, links not followed.
     pub(crate) fn stat(&self, path: &str) -> Result<(FileType, Stat), Skip> {
         let entry = split(path).ok_or(Skip::Ignored)?;
-        let dir = self.folder(entry.dir)?;
-        stat_at(&dir, OsStr::new(entry.name))
+        stat_at(self.place(entry.dir)?, OsStr::new(entry.name))
     }
 
     /// Opens a regular file for reading, without ever waiting for it.
     pub(crate) fn file(&self, path: &str) -> Result<OwnedFd, Skip> {
         let entry = split(path).ok_or(Skip::Ignored)?;
-        let dir = self.folder(entry.dir)?;
+        let dir = self.place(entry.dir)?;
         // Opening a device can do something, so that it is not even opened.
         regular(stat_at(&dir, OsStr::new(entry.name))?.0)?;
         let flags =
@@ -110,6 +115,11 @@ impl Root {
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PLACE: OFlags = FOLDER.union(OFlags::PATH);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PLACE: OFlags = FOLDER;
+
 /// Cuts a relative path; `None` if it is absolute, climbs, or is written in a roundabout way.
 pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
     let plain =
@@ -119,6 +129,11 @@ pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
     }
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     Some(Entry { dir, name })
+}
+
+/// Whether an open folder could be listed, too.
+pub(super) fn is_listable(dir: &OwnedFd) -> Result<(), Skip> {
+    rustix::fs::accessat(dir, ".", Access::READ_OK, AtFlags::EACCESS).map_err(skip)
 }
 
 /// The state of a name in an open folder, links not followed.

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 
 use super::classify::classify;
 use super::ignores::{self, Ignores, Level, join};
-use super::root::{regular, split, stat_at};
+use super::root::{is_listable, regular, split, stat_at};
 use super::{Class, Found, Root, Skip, Stat, secret};
 use crate::extract::read_at_most;
 use crate::{Error, Kind, Result, Source};
@@ -222,7 +222,7 @@ impl Rules {
     pub(super) fn top(&self, root: &Root) -> Place {
         Place {
             dir: String::new(),
-            level: self.ignores.level(root, root.folder("").ok().as_ref(), "", None),
+            level: self.ignores.level(root, root.place("").ok().as_ref(), "", None),
             exclude: self.ignores.exclude(root),
             shut: false,
         }
@@ -234,9 +234,10 @@ impl Rules {
         }
         let place = match split(dir) {
             Some(entry) => self.place(root, entry.dir, places).and_then(|around| {
-                let place = self.enter(root, &around, dir, entry.name).ok_or(Skip::Ignored)?;
-                // A link on the way, or nothing there.
-                drop(root.folder(dir)?);
+                let entered = self.enter(root, &around, dir, entry.name).ok_or(Skip::Ignored)?;
+                let (place, opened) = entered;
+                // A link on the way, nothing there, or nothing to be seen.
+                is_listable(&opened?)?;
                 let deep = dir.split('/').count() > self.limits.depth_max;
                 if deep { Err(Skip::Limit) } else { Ok(place) }
             }),
@@ -246,14 +247,15 @@ impl Rules {
         place
     }
 
-    /// The place of a folder in a place, if it belongs to the project.
+    /// The place of a folder in a place, if it belongs to the project, and the folder, open, or why
+    /// it is not.
     pub(super) fn enter(
         &self,
         root: &Root,
         place: &Place,
         path: &str,
         name: &str,
-    ) -> Option<Place> {
+    ) -> Option<(Place, Result<OwnedFd, Skip>)> {
         let lower = name.to_lowercase();
         if name == ".git"
             || !is_open(&place.dir, name)
@@ -272,13 +274,14 @@ impl Rules {
             return None;
         }
         // Opened once for all that is asked of it.
-        let folder = root.folder(path).ok();
-        let shut = shut || folder.as_ref().is_some_and(|it| is_worktree(root, it, path));
+        let folder = root.place(path);
+        let shut = shut || folder.as_ref().is_ok_and(|it| is_worktree(root, it, path));
         if shut && !self.leads_to_included(path) {
             return None;
         }
-        let level = self.ignores.level(root, folder.as_ref(), path, place.level.as_ref());
-        Some(Place { dir: path.to_owned(), level, exclude: place.exclude.clone(), shut })
+        let level = self.ignores.level(root, folder.as_ref().ok(), path, place.level.as_ref());
+        let exclude = place.exclude.clone();
+        Some((Place { dir: path.to_owned(), level, exclude, shut }, folder))
     }
 
     /// Whether a file in a place is to be read.

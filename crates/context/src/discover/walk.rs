@@ -106,7 +106,7 @@ fn enter(
     name: &str,
     walk: &mut Walk,
 ) -> Option<Place> {
-    let below = rules.enter(root, place, path, name)?;
+    let (below, _) = rules.enter(root, place, path, name)?;
     if path.split('/').count() > rules.limits().depth_max {
         walk.skip(Skip::Limit, path);
         return None;

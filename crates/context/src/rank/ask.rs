@@ -124,17 +124,21 @@ impl<'a> Ask<'a> {
         if self.paths.is_empty() && self.stems.is_empty() {
             return Named::No;
         }
-        let lower = path.to_lowercase();
+        let lower = if path.is_ascii() { None } else { Some(path.to_lowercase()) };
+        // What is asked for is in lower case.
+        let lower = lower.as_deref().unwrap_or(path);
         let ends = |it: &String| {
-            let rest = lower.strip_suffix(it.as_str());
-            rest.is_some_and(|it| it.is_empty() || it.ends_with('/'))
+            let rest = lower.len().checked_sub(it.len()).map(|at| lower.as_bytes().split_at(at));
+            rest.is_some_and(|(rest, end)| {
+                end.eq_ignore_ascii_case(it.as_bytes()) && (rest.is_empty() || rest.ends_with(b"/"))
+            })
         };
         if self.paths.iter().any(ends) {
             return Named::Yes;
         }
         let name = lower.rsplit('/').next().unwrap_or_default();
         let stem = name.rsplit_once('.').map_or(name, |it| it.0);
-        if !self.stems.iter().any(|it| it == stem) {
+        if !self.stems.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
             return Named::No;
         }
         // `ChangelogReader` can only be a name, `server` is a word, too.

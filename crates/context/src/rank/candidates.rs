@@ -1,17 +1,17 @@
 //! What may be answered, with what speaks for it.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use waypost_ranking::{Slot, TextSearch, TitleMatch};
+use waypost_ranking::{NumberMap, Slot, TextSearch, TitleMatch};
 
 use super::ask::{Ask, Named};
 use super::commits::Commits;
-use super::search::{Search, nearest, part, sorted};
+use super::reasons::Reasons;
+use super::search::{Search, nearest, part};
 use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
-use crate::{Kind, Reason, Source};
+use crate::{Kind, Source};
 
 /// So many of the best files by each signal are looked at more closely.
 const FILES: usize = 200;
@@ -39,7 +39,7 @@ pub(crate) struct Candidate {
     pub(crate) score: f32,
     /// How much of the score is its own, and not its file's.
     pub(crate) own: f32,
-    pub(crate) why: Vec<Reason>,
+    pub(crate) why: Reasons,
 }
 
 /// What a candidate is.
@@ -56,7 +56,7 @@ impl Candidate {
         index: &Index,
         slot: Slot,
         (score, own): (f32, f32),
-        why: Vec<Reason>,
+        why: Reasons,
     ) -> Option<Self> {
         let chunk = index.chunk(slot)?;
         let path = index.file(chunk.file)?.path.clone();
@@ -135,119 +135,139 @@ pub(crate) fn candidates(
     let of_files =
         |which| part(&index.files, index.words(which), if all { None } else { Some(&wants_file) });
     let parts = [Words::Body, Words::Path, Words::Subjects].map(of_files);
-    let (mut body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
-    let (mut path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
-    let (mut subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
+    let (body, a) = Search::new(&parts[0], &ask.words, weights.bm25_body, FILES);
+    let (path, b) = Search::new(&parts[1], &ask.words, weights.bm25, FILES);
+    let (subjects, c) = Search::new(&parts[2], &ask.plain, weights.bm25, FILES);
     let near_commits = commits.map(|it| it.files(index, ask, weights)).unwrap_or_default();
     let filter: Option<waypost_ranking::Filter<'_>> = if all { None } else { Some(&wants_chunk) };
     let chunk_parts = part(&index.chunks, index.words(Words::Chunks), filter);
-    let (mut chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
+    let (chunks, chunk_hits) = Search::new(&chunk_parts, &ask.words, weights.bm25, CHUNKS);
     let inside_parts = part(&index.chunks, index.words(Words::Inside), filter);
-    let (mut inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
+    let (inside_of, inside_hits) = Search::new(&inside_parts, &ask.words, weights.bm25, CHUNKS);
     let nearest = nearest(index, ask, filter, CHUNKS);
 
     // Which files, and which of their chunks.
-    let mut of_file: HashMap<Slot, Vec<Slot>> = HashMap::new();
+    let mut of_file: NumberMap<Slot, Vec<Slot>> = NumberMap::default();
     let near = near_commits.keys().copied().filter(|it| all || wants_file(*it));
     for slot in a.iter().chain(&b).chain(&c).map(|it| it.slot).chain(near) {
         of_file.entry(slot).or_default();
     }
     let by_words = chunk_hits.iter().chain(&inside_hits).map(|it| it.slot);
     put(index, &mut of_file, by_words.chain(nearest.iter().map(|it| it.0)));
-    let meaning: HashMap<Slot, f32> = nearest.into_iter().collect();
-    let files: Vec<(Slot, &FileFact)> =
-        of_file.keys().filter_map(|&slot| Some((slot, index.file(slot)?))).collect();
-    let slots = sorted(files.iter().map(|it| it.0));
-    for search in [&mut body, &mut path, &mut subjects] {
-        search.look_up(&slots);
-    }
+    let meaning: NumberMap<Slot, f32> = nearest.into_iter().collect();
+    let file = |(slot, chunks): (Slot, Vec<Slot>)| Some((slot, index.file(slot)?, chunks));
+    let mut files: Vec<(Slot, &FileFact, Vec<Slot>)> =
+        of_file.into_iter().filter_map(file).collect();
+    files.sort_unstable_by_key(|it| it.0);
+    let slots: Vec<Slot> = files.iter().map(|it| it.0).collect();
+    let [body, path, subjects] = [body, path, subjects].map(|it| it.shares(&slots));
     let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25).scores(0, &slots);
-    let with_identifiers = slots.into_iter().zip(identifiers).filter(|it| it.1 > 0.0);
-    let with_identifiers: HashSet<Slot> = with_identifiers.map(|it| it.0).collect();
     // How often a file changes is known before anything is asked; each word says more than that.
     let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
-    let frecency_high = files.iter().map(|it| it.1.frecency.ln_1p()).fold(0.0, f32::max);
-
-    let of_file_signals = |(slot, file): (Slot, &'_ FileFact)| Signals {
-        body: body.share(slot),
-        path: path.share(slot),
-        subjects: subjects.share(slot),
-        commits: near_commits.get(&slot).copied().unwrap_or(0.0),
-        frecency: if frecency_high > 0.0 {
-            before * file.frecency.ln_1p() / frecency_high
-        } else {
-            0.0
-        },
-        named: sureness(ask.names_file(&file.path), weights),
-        // The file has an identifier of the query, whole.
-        mentioned: if with_identifiers.contains(&slot) { 1.0 } else { 0.0 },
-    };
-    let mut files: Vec<(Slot, &FileFact, Signals)> =
-        files.into_iter().map(|it| (it.0, it.1, of_file_signals(it))).collect();
-    files.sort_unstable_by(|a, b| {
-        b.2.sum(weights).total_cmp(&a.2.sum(weights)).then_with(|| a.1.path.cmp(&b.1.path))
+    let frecency: Vec<f32> = files.iter().map(|it| it.1.frecency.ln_1p()).collect();
+    let frecency_high = frecency.iter().copied().fold(0.0, f32::max);
+    let nominees = files.into_iter().enumerate().map(|(at, (slot, file, chunks))| {
+        let signals = Signals {
+            body: body[at],
+            path: path[at],
+            subjects: subjects[at],
+            commits: near_commits.get(&slot).copied().unwrap_or(0.0),
+            frecency: if frecency_high > 0.0 { before * frecency[at] / frecency_high } else { 0.0 },
+            named: sureness(ask.names_file(&file.path), weights),
+            // The file has an identifier of the query, whole.
+            mentioned: if identifiers[at] > 0.0 { 1.0 } else { 0.0 },
+        };
+        Nominee { file, chunks, signals, sum: signals.sum(weights) }
     });
-    look_closer(index, ask, &files, &mut of_file);
-    let slots = sorted(of_file.values().flatten().copied());
-    for search in [&mut chunks, &mut inside_of] {
-        search.look_up(&slots);
-    }
-    let mut pieces = Vec::new();
-    for (slot, file, signals) in &files {
-        for slot in of_file.remove(slot).unwrap_or_default() {
-            let Some(chunk) = index.chunk(slot) else { continue };
-            let words = chunks.share(slot);
-            // A section has nothing inside, nor has what is said of a file: its words are looked at
-            // once, and a definition's twice.
-            let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
-            // What these do is in their names; a value's says what it is about.
-            let does = matches!(chunk.kind, Kind::Function | Kind::Macro | Kind::Type);
-            let own = Own {
-                words,
-                within: if is_whole { ONCE * words } else { inside_of.share(slot) },
-                name: if does { called(chunks.by_words.title_match(0, slot)) } else { 0.0 },
-                near: meaning.get(&slot).copied().unwrap_or(0.0),
-                defined: sureness(ask.names_chunk(chunk), weights),
-            };
-            pieces.push((*file, chunk, slot, *signals, own));
-        }
-    }
-    let name_high = pieces.iter().map(|it| it.4.name).fold(0.0, f32::max);
-    let candidate = |(file, chunk, slot, signals, own): Piece<'_>| {
+    let mut files: Vec<Nominee<'_>> = nominees.collect();
+    files.sort_unstable_by(|a, b| {
+        b.sum.total_cmp(&a.sum).then_with(|| a.file.path.cmp(&b.file.path))
+    });
+    look_closer(index, ask, &mut files);
+
+    let slots =
+        files.iter().enumerate().flat_map(|(at, it)| it.chunks.iter().map(move |&slot| (slot, at)));
+    let pieces: Vec<(Slot, usize)> = slots.collect();
+    let words = shares(&chunks, &pieces);
+    let within = shares(&inside_of, &pieces);
+    let piece = |(at, &(slot, file)): (usize, &(Slot, usize))| {
+        let chunk = index.chunk(slot)?;
+        let words = words[at];
+        // A section has nothing inside, nor has what is said of a file: its words are looked at
+        // once, and a definition's twice.
+        let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
+        // What these do is in their names; a value's says what it is about.
+        let does = matches!(chunk.kind, Kind::Function | Kind::Macro | Kind::Type);
+        let own = Own {
+            words,
+            within: if is_whole { ONCE * words } else { within[at] },
+            name: if does { called(chunks.by_words.title_match(0, slot)) } else { 0.0 },
+            near: meaning.get(&slot).copied().unwrap_or(0.0),
+            defined: sureness(ask.names_chunk(chunk), weights),
+        };
+        Some((&files[file], chunk, slot, own))
+    };
+    let pieces: Vec<Piece<'_>> = pieces.iter().enumerate().filter_map(piece).collect();
+    let name_high = pieces.iter().map(|it| it.3.name).fold(0.0, f32::max);
+    let candidate = |(nominee, chunk, slot, own): Piece<'_>| {
+        let Nominee { file, signals, sum, .. } = nominee;
         let name = if name_high > 0.0 { own.name / name_high } else { 0.0 };
         let own = Own { name, ..own };
-        let why = why(weights, &signals, &own);
+        let why = why(weights, signals, &own);
         let lowering = lowering(index, ask, file, chunk, signals.named >= 1.0, now);
         let factor = ask.weight(chunk.kind, weights) * lowering;
         let own = own.sum(weights);
-        let scores = ((signals.sum(weights) + own) * factor, own * factor);
-        Candidate::of_chunk(index, slot, scores, why)
+        Candidate::of_chunk(index, slot, ((sum + own) * factor, own * factor), why)
     };
     pieces.into_iter().filter_map(candidate).collect()
 }
 
+/// A file that may have something of what is asked for.
+struct Nominee<'a> {
+    file: &'a FileFact,
+    /// Those of its chunks that may be it.
+    chunks: Vec<Slot>,
+    signals: Signals,
+    /// What its signals come to.
+    sum: f32,
+}
+
+/// A chunk that may be answered, with its file and what its own signals are.
+type Piece<'a> = (&'a Nominee<'a>, &'a ChunkFact, Slot, Own);
+
+/// What a search gives each of some pieces, whose order is left as it is.
+fn shares(search: &Search<'_>, pieces: &[(Slot, usize)]) -> Vec<f32> {
+    let mut order: Vec<(Slot, usize)> =
+        pieces.iter().enumerate().map(|(at, it)| (it.0, at)).collect();
+    order.sort_unstable();
+    let slots: Vec<Slot> = order.iter().map(|it| it.0).collect();
+    let mut shares = vec![0.0; pieces.len()];
+    for ((_, at), share) in order.into_iter().zip(search.shares(&slots)) {
+        shares[at] = share;
+    }
+    shares
+}
+
 /// Adds to the pieces of files, the best file first: of the first files every piece, which may be
 /// what is asked for without being among the best of all; of the others those that stand for them.
-fn look_closer(
-    index: &Index,
-    ask: &Ask<'_>,
-    files: &[(Slot, &FileFact, Signals)],
-    of_file: &mut HashMap<Slot, Vec<Slot>>,
-) {
-    for (place, (slot, file, _)) in files.iter().enumerate() {
-        let known = of_file.entry(*slot).or_default();
+fn look_closer(index: &Index, ask: &Ask<'_>, files: &mut [Nominee<'_>]) {
+    for (place, Nominee { file, chunks, .. }) in files.iter_mut().enumerate() {
         if place < WHOLE_FILES && file.chunks.len() <= PIECES {
             let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
-            *known = file.chunks.iter().filter(wanted).copied().collect();
+            *chunks = file.chunks.iter().filter(wanted).copied().collect();
         } else {
-            let leading = leading(index, ask, file, known);
-            known.extend(leading);
+            let leading = leading(index, ask, file, chunks);
+            chunks.extend(leading);
         }
     }
 }
 
 /// Puts chunks to their files, the best first.
-fn put(index: &Index, of_file: &mut HashMap<Slot, Vec<Slot>>, chunks: impl Iterator<Item = Slot>) {
+fn put(
+    index: &Index,
+    of_file: &mut NumberMap<Slot, Vec<Slot>>,
+    chunks: impl Iterator<Item = Slot>,
+) {
     for slot in chunks {
         if let Some(chunk) = index.chunk(slot) {
             let known = of_file.entry(chunk.file).or_default();
@@ -257,9 +277,6 @@ fn put(index: &Index, of_file: &mut HashMap<Slot, Vec<Slot>>, chunks: impl Itera
         }
     }
 }
-
-/// A chunk that may be answered, with what its file's signals and its own are.
-type Piece<'a> = (&'a FileFact, &'a ChunkFact, Slot, Signals, Own);
 
 /// How much a definition's name is what the query says: the geometric mean of the share of the name
 /// that is in the query and of the share of the query that is in the name.
@@ -282,7 +299,7 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.wants_kind(it.kind));
     let named =
         |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.names_chunk(it) == Named::Yes);
-    let first = file.chunks.iter().copied().find(wanted).filter(|_| known.is_empty());
+    let first = file.chunks.iter().copied().filter(|_| known.is_empty()).find(wanted);
     let definitions = if ask.names_definitions() { &file.chunks[..] } else { &[] };
     let named = definitions.iter().copied().filter(|it| wanted(it) && named(it)).take(2);
     let mut leading: Vec<Slot> = named.chain(first).filter(|it| !known.contains(it)).collect();
@@ -290,24 +307,20 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     leading
 }
 
-/// What spoke for a piece, the strongest first.
-fn why(weights: &Weights, file: &Signals, own: &Own) -> Vec<Reason> {
+/// What spoke for a piece.
+fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
     let named = weights.named * file.named
         + weights.defined * own.defined
         + weights.mentioned * file.mentioned;
-    let commits = weights.subjects * file.subjects + weights.commits * file.commits;
-    let mut shares = [
-        (Reason::Named, named),
-        (Reason::Words, weights.body * file.body + weights.inside * own.within),
-        (Reason::Header, weights.chunk * own.words + weights.name * own.name),
-        (Reason::Path, weights.path * file.path),
-        (Reason::Commits, commits),
-        (Reason::Active, weights.frecency * file.frecency),
-        (Reason::Meaning, weights.meaning * own.near),
-    ];
-    let sum: f32 = shares.iter().map(|it| it.1).sum();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    shares.iter().take_while(|it| it.1 > sum * 0.1).map(|it| it.0).collect()
+    Reasons::Shares([
+        named,
+        weights.body * file.body + weights.inside * own.within,
+        weights.chunk * own.words + weights.name * own.name,
+        weights.path * file.path,
+        weights.subjects * file.subjects + weights.commits * file.commits,
+        weights.frecency * file.frecency,
+        weights.meaning * own.near,
+    ])
 }
 
 /// What a score is multiplied with for where the item is, how old, and whether it holds.

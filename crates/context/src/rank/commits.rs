@@ -3,11 +3,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use waypost_ranking::{Analyzer, Slot, Slots, TextIndex, TextPart, TextSearch};
+use waypost_ranking::{Analyzer, NumberMap, Slot, Slots, TextIndex, TextPart, TextSearch};
 
 use super::ask::Ask;
 use super::candidates::{Candidate, What};
+use super::reasons::Reasons;
 use super::weights::Weights;
 use crate::index::Index;
 use crate::past::History;
@@ -33,6 +35,9 @@ pub(crate) struct Commits {
     words: TextIndex,
     /// In how many subjects a word is.
     common: HashMap<String, u32>,
+    /// By path of the history: the slot that its file had last. Whoever takes one looks whether it is
+    /// still that file's.
+    known: Box<[AtomicU32]>,
 }
 
 impl Commits {
@@ -49,7 +54,20 @@ impl Commits {
                 *common.entry(term).or_default() += 1;
             }
         }
-        Self { history, slots, words, common }
+        let known = (0..history.paths_len()).map(|_| AtomicU32::new(Slot::MAX)).collect();
+        Self { history, slots, words, common, known }
+    }
+
+    /// The slot of a file, given its path and the path's place in the history.
+    fn slot(&self, index: &Index, place: u32, path: &str) -> Option<Slot> {
+        let known = self.known.get(place as usize)?;
+        let last = known.load(Ordering::Relaxed);
+        if index.file(last).is_some_and(|it| *it.path == *path) {
+            return Some(last);
+        }
+        let slot = index.slot(path)?;
+        known.store(slot, Ordering::Relaxed);
+        Some(slot)
     }
 
     /// What a word of a query counts, 0 to 1.
@@ -70,19 +88,19 @@ impl Commits {
         index: &Index,
         ask: &Ask<'_>,
         weights: &Weights,
-    ) -> HashMap<Slot, f32> {
+    ) -> NumberMap<Slot, f32> {
         let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
         let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(NEAREST);
         let high = hits.first().map_or(1.0, |it| it.score);
-        let mut files: HashMap<Slot, f32> = HashMap::new();
+        let mut files: NumberMap<Slot, f32> = NumberMap::default();
         for hit in &hits {
-            let Some(commit) = self.history.commits().nth(hit.id as usize) else { continue };
-            let paths = commit.paths();
+            let Some(commit) = self.history.commit(hit.id as usize) else { continue };
+            let paths = commit.places();
             if paths.len() > FILES_MAX {
                 continue;
             }
             let share = (hit.score / high).powi(2) / (paths.len() as f32).sqrt();
-            for slot in paths.filter_map(|it| index.slot(it)) {
+            for slot in paths.filter_map(|(place, path)| self.slot(index, place, path)) {
                 *files.entry(slot).or_default() += share;
             }
         }
@@ -111,16 +129,16 @@ impl Commits {
         let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(COMMITS);
         let high = hits.first().map_or(1.0, |it| it.score);
         let candidate = |place: u64, share: f32| {
-            let time = self.history.commits().nth(place as usize)?.time();
+            let time = self.history.commit(place as usize)?.time();
             let age = (now - time).max(0) as f32 / SECONDS_PER_DAY;
             let fresh = 0.6 + 0.4 * 0.5f32.powf(age / ask.task.half_life_days());
             let score = score_max * share * fresh * ask.task.weight(Kind::Commit);
-            Some(Self::candidate(place as u32, score, vec![Reason::Words]))
+            Some(Self::candidate(place as u32, score, Reasons::One(Reason::Words)))
         };
         hits.iter().filter_map(|it| candidate(it.id, it.score / high)).collect()
     }
 
-    pub(super) fn candidate(place: u32, score: f32, why: Vec<Reason>) -> Candidate {
+    pub(super) fn candidate(place: u32, score: f32, why: Reasons) -> Candidate {
         let what = What::Commit(place);
         Candidate {
             what,

@@ -9,6 +9,7 @@ use waypost_ranking::Slot;
 use super::ask::Ask;
 use super::candidates::{Candidate, What, date, lowering};
 use super::commits::Commits;
+use super::reasons::Reasons;
 use crate::index::{FileFact, Holds, Index};
 use crate::{Kind, Reason, Source, TaskType};
 
@@ -100,7 +101,7 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
 fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<Candidate> {
     let wanted = |slot: &&Slot| index.chunk(**slot).is_some_and(|it| ask.wants_kind(it.kind));
     let slot = file.chunks.iter().find(wanted)?;
-    Candidate::of_chunk(index, *slot, (0.0, 0.0), vec![why])
+    Candidate::of_chunk(index, *slot, (0.0, 0.0), Reasons::One(why))
 }
 
 /// The instructions for what was changed last and is not committed: of the folders that it is in the
@@ -125,10 +126,10 @@ fn instructions(
     }
     let wanted = |it: &&Slot| index.chunk(**it).is_some_and(|it| ask.wants_kind(it.kind));
     let chunks = nearest.into_iter().flat_map(|it| it.chunks.iter().filter(wanted));
-    let why = vec![Reason::Instructions];
+    let why = Reasons::One(Reason::Instructions);
     chunks
         .take(items_max)
-        .filter_map(|it| Candidate::of_chunk(index, *it, (0.0, 0.0), why.clone()))
+        .filter_map(|it| Candidate::of_chunk(index, *it, (0.0, 0.0), why))
         .collect()
 }
 
@@ -153,15 +154,15 @@ fn entries(
             let Some(chunk) = index.chunk(*slot).filter(|it| ask.wants_kind(it.kind)) else {
                 continue;
             };
-            let why = vec![Reason::Recent];
+            let why = Reasons::One(Reason::Recent);
             let candidate = Candidate::of_chunk(index, *slot, (0.0, 0.0), why);
             entries.extend(candidate.map(|it| (date(file, chunk), it)));
         }
     }
     // The newest first; of one day the first in its file.
     entries.sort_by(|a, b| {
-        let place = |it: &(i64, Candidate)| (Reverse(it.0), it.1.path.clone(), it.1.line);
-        place(a).cmp(&place(b))
+        let in_day = || (&a.1.path, a.1.line).cmp(&(&b.1.path, b.1.line));
+        b.0.cmp(&a.0).then_with(in_day)
     });
     let since = now.time - ENTRY_DAYS * SECONDS_PER_DAY;
     let recent = entries.iter().filter(|it| it.0 >= since).count();
@@ -170,7 +171,7 @@ fn entries(
     if let Some(commits) = now.commits.filter(|_| ask.wants_kind(Kind::Commit)) {
         // By turns: a change log must not keep the commits out, nor the reverse.
         let newest = 0..commits.len().min(ENTRIES as u32);
-        let mut newest = newest.map(|it| Commits::candidate(it, 0.0, vec![Reason::Recent]));
+        let mut newest = newest.map(|it| Commits::candidate(it, 0.0, Reasons::One(Reason::Recent)));
         let mut mixed = Vec::new();
         for entry in entries {
             mixed.push(entry);
@@ -190,7 +191,7 @@ fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -
     if !has_history && newest - oldest <= SPREAD_SECONDS {
         return Vec::new();
     }
-    let mut active: Vec<Candidate> = files
+    let active = files
         .iter()
         .filter(|it| !has_history || it.1.frecency > 0.0)
         .filter_map(|(_, file)| {
@@ -208,18 +209,26 @@ fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -
             Some(candidate)
         })
         .collect();
-    active.sort_unstable_by(Candidate::by_rank);
-    active.truncate(2 * ask.query.max_items);
-    active
+    best(active, 2 * ask.query.max_items)
+}
+
+/// So many of the best, in their order.
+fn best(mut candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
+    if candidates.len() > count {
+        candidates.select_nth_unstable_by(count, Candidate::by_rank);
+        candidates.truncate(count);
+    }
+    candidates.sort_unstable_by(Candidate::by_rank);
+    candidates
 }
 
 /// Where the project is explained: what others refer to, decisions that hold, the first pages; then
 /// the code with the most definitions.
 fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Candidate> {
-    let mut central: Vec<Candidate> = files
+    let central = files
         .iter()
         .filter_map(|(_, file)| {
-            let depth = file.path.matches('/').count() as f32;
+            let depth = file.path.bytes().filter(|it| *it == b'/').count() as f32;
             let linked = (index.linked(file) as f32).ln_1p();
             let worth = match file.kind {
                 Kind::Readme => 2.0,
@@ -240,7 +249,5 @@ fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Can
             Some(candidate)
         })
         .collect();
-    central.sort_unstable_by(Candidate::by_rank);
-    central.truncate(2 * ask.query.max_items);
-    central
+    best(central, 2 * ask.query.max_items)
 }

@@ -1,7 +1,5 @@
 //! What is found by words and by meaning, beside the best.
 
-use std::collections::HashMap;
-
 use waypost_ranking::{
     Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, VectorPart, VectorSearch,
 };
@@ -12,7 +10,6 @@ use crate::index::Index;
 /// A query's words in one of the indexes.
 pub(super) struct Search<'a> {
     pub(super) by_words: TextSearch<'a>,
-    scores: HashMap<Slot, f32>,
     high: f32,
 }
 
@@ -26,24 +23,19 @@ impl<'a> Search<'a> {
         let search = TextSearch::new(parts, words, bm25);
         let hits = search.top(count);
         let high = hits.first().map_or(0.0, |it| it.score);
-        let scores = hits.iter().map(|it| (it.slot, it.score)).collect();
-        (Self { by_words: search, scores, high }, hits)
+        (Self { by_words: search, high }, hits)
     }
 
-    /// Looks documents up that are in order of their slots, so that each has a share.
-    pub(super) fn look_up(&mut self, slots: &[Slot]) {
-        let lacking: Vec<Slot> =
-            slots.iter().copied().filter(|it| !self.scores.contains_key(it)).collect();
-        let scores = self.by_words.scores(0, &lacking);
-        self.scores.extend(lacking.into_iter().zip(scores));
-    }
-
-    /// The score of a document, beside the best one's, that was found or looked up.
-    pub(super) fn share(&self, slot: Slot) -> f32 {
+    /// The scores of documents, which are in order of their slots, beside the best one's.
+    pub(super) fn shares(&self, slots: &[Slot]) -> Vec<f32> {
         if self.high <= 0.0 {
-            return 0.0;
+            return vec![0.0; slots.len()];
         }
-        self.scores.get(&slot).copied().unwrap_or(0.0) / self.high
+        let mut shares = self.by_words.scores(0, slots);
+        for it in &mut shares {
+            *it /= self.high;
+        }
+        shares
     }
 }
 
@@ -54,13 +46,6 @@ pub(super) fn part<'a>(
     filter: Option<waypost_ranking::Filter<'a>>,
 ) -> [TextPart<'a>; 1] {
     [TextPart { slots, index, filter }]
-}
-
-/// Slots in their order, as [`Search::look_up`] wants them.
-pub(super) fn sorted(slots: impl Iterator<Item = Slot>) -> Vec<Slot> {
-    let mut slots: Vec<Slot> = slots.collect();
-    slots.sort_unstable();
-    slots
 }
 
 /// So many chunks whose vectors are nearest to the query's, with their nearness, 0 to 1.

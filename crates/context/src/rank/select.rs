@@ -88,6 +88,11 @@ impl<'a> Selection<'a> {
         self.pool.get(at).map(|it| &it.candidate)
     }
 
+    /// The best by their scores: so many for each item that is wanted.
+    pub(crate) fn first(&self, each: usize) -> impl Iterator<Item = &Candidate> {
+        self.pool.iter().take(self.items_max.saturating_mul(each)).map(|it| &it.candidate)
+    }
+
     /// What a candidate is worth now, 0 to 1.
     pub(crate) fn worth(&self, at: usize) -> f32 {
         let worth = self.pool.get(at).map_or(0.0, |it| self.worth_of(it));
@@ -115,10 +120,12 @@ impl<'a> Selection<'a> {
             let lacking = self.lacking();
             let mut best: Option<(usize, f32)> = None;
             for (at, entry) in self.pool.iter().enumerate() {
+                let is_near = entry.candidate.score >= NEAR * self.top;
+                if !lacking.is_empty() && !is_near {
+                    break;
+                }
                 let source = entry.candidate.kind.source();
-                let allowed = lacking.is_empty()
-                    || (lacking.contains(&source) && entry.candidate.score >= NEAR * self.top);
-                if !entry.open || !allowed {
+                if !entry.open || !(lacking.is_empty() || lacking.contains(&source)) {
                     continue;
                 }
                 // It is never worth more than its score, and the pool is in order of scores.
@@ -154,12 +161,10 @@ impl<'a> Selection<'a> {
             if missing == 0 {
                 continue;
             }
-            let near = |it: &&Entry| {
-                it.open
-                    && it.candidate.kind.source() == source
-                    && it.candidate.score >= NEAR * self.top
-            };
-            let there = self.pool.iter().filter(near).take(missing).count();
+            // The pool is in order of scores.
+            let near = self.pool.iter().take_while(|it| it.candidate.score >= NEAR * self.top);
+            let of_it = near.filter(|it| it.open && it.candidate.kind.source() == source);
+            let there = of_it.take(missing).count();
             if there > 0 {
                 lacking.push(source);
                 places += there;
@@ -277,8 +282,9 @@ const LANGUAGES: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::super::reasons::Reasons;
     use super::*;
-    use crate::Kind;
+    use crate::{Kind, Reason};
 
     fn candidate(file: u32, chunk: u32, kind: Kind, score: f32) -> Candidate {
         let path = format!("f{file}").into();
@@ -289,7 +295,7 @@ mod tests {
             line: chunk,
             score,
             own: 0.0,
-            why: Vec::new(),
+            why: Reasons::One(Reason::Words),
         }
     }
 

@@ -130,6 +130,18 @@ fn another_setting_makes_another_index() {
 }
 
 #[test]
+fn what_an_earlier_version_kept_elsewhere_is_removed() {
+    let mut world = shop();
+    world.close();
+    let outdated = world.data().join("state");
+    fs::create_dir(&outdated).unwrap();
+    fs::write(outdated.join("db"), "texts of an earlier version").unwrap();
+    world.open();
+    assert!(!outdated.exists());
+    assert_eq!(world.context().status().rebuilt, None);
+}
+
+#[test]
 fn one_process_at_a_time_has_it_open() {
     let world = shop();
     let options = Options { git: false, ..Options::default() };
