@@ -28,9 +28,8 @@ async fn pages_reach_what_they_may_and_nothing_else() {
             "/file" => redirect("file:///etc/passwd".to_owned()),
             "/script" => page("<script>location = 'blob:x'; location = 'data:text/html,no'; location = 'chrome://version'</script><p>stays</p>"),
             "/elsewhere" => page("<a id=data href='data:text/html,gone' target=_blank>Data</a>
-                <button id=blob>Blob</button><button id=here>Here</button><p id=out>nothing</p><script>
-                const made = () => URL.createObjectURL(new Blob([`<h1>gone</h1><script>
-                  if (opener) opener.out.textContent = 'was there'</` + `script>`], { type: 'text/html' }));
+                <button id=blob>Blob</button><button id=here>Here</button><script>
+                const made = () => URL.createObjectURL(new Blob(['<h1>gone</h1>'], { type: 'text/html' }));
                 blob.onclick = () => { open(made()); };
                 here.onclick = () => { location = made(); };
                 for (const url of ['file:///etc/passwd', 'chrome://version', 'view-source:http://a.example/',
@@ -80,9 +79,8 @@ async fn neither_popups_nor_links_get_elsewhere(world: &World, server: &Server) 
         world.ask("click", click(".open")).await;
         others_are_empty(world, &first).await;
     }
-    // What a page made itself comes, and is taken away at once.
-    world.ask("click", click("#blob")).await;
-    world.ask("wait", json!({ "text": "was there", "tab": first })).await;
+    // What a page made itself comes, and is taken away at once, perhaps before it has begun.
+    assert_eq!(world.ask("click", click("#blob")).await["popups"], 1);
     others_are_empty(world, &first).await;
     world.ask("click", click("#here")).await;
     world.ask("wait", json!({ "url": "about:blank", "tab": first })).await;
