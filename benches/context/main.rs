@@ -126,7 +126,7 @@ fn main() -> Result<()> {
 fn arguments() -> Result<Arguments> {
     let mut arguments = Arguments {
         data: PathBuf::from("../shared/eval"),
-        repos: PathBuf::from("/work/.mirror"),
+        repos: PathBuf::from("../.mirror"),
         only: None,
         weights: Weights::default(),
         what: What::Base,
