@@ -138,8 +138,8 @@ impl Store {
         }
     }
 
-    /// Embeds up to `limit` memories that lack a vector of the present model. A text that the
-    /// model refuses does not stop the others. Does nothing without a model.
+    /// Embeds up to `limit` memories that lack a vector of the present model, those that changed last
+    /// first. A text that the model refuses does not stop the others. Does nothing without a model.
     pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
         let Some(model) = self.model.read().clone() else {
             return Ok(self.embed_progress(EmbedProgress::default()));
@@ -196,7 +196,7 @@ impl Store {
         }
         let ids: Vec<MemoryId> = {
             let view = self.view.read();
-            view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).copied().collect()
+            view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).collect()
         };
         let mut waiting = Vec::with_capacity(ids.len());
         for id in ids {

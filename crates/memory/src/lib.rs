@@ -65,6 +65,7 @@ mod state;
 mod txn;
 
 mod graph;
+mod pending;
 mod snapshot;
 mod vectors;
 mod view;

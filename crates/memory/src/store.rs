@@ -266,7 +266,7 @@ impl Store {
         }
         status.pending_embeddings = match only {
             None => view.pending.len() as u64,
-            Some(_) => view.pending.iter().filter(|id| view.is_in(**id, only)).count() as u64,
+            Some(_) => view.pending.iter().filter(|id| view.is_in(*id, only)).count() as u64,
         };
         if model.is_none() {
             status.embedded = 0;

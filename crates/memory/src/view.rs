@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use waypost_ranking::{Cues, Document, Slot, Slots, TextIndex, VectorIndex};
 
 use crate::graph::Graph;
+use crate::pending::Pending;
 use crate::record::Body;
 use crate::{Filter, MemoryId, Timestamp};
 
@@ -17,7 +18,7 @@ pub(crate) struct View {
     pub(crate) names: Names,
     pub(crate) graph: Graph,
     /// Memories without a vector of the present model.
-    pub(crate) pending: BTreeSet<MemoryId>,
+    pub(crate) pending: Pending,
     /// Memories whose text the present model refused.
     pub(crate) refused: BTreeSet<MemoryId>,
     /// The space of each memory.
@@ -219,7 +220,7 @@ impl View {
         let home = self.names.number(name);
         // Collected and appended in one go, which is a good deal faster than one by one.
         self.homes.append(&mut facts.iter().map(|(_, id, _)| (*id, home)).collect());
-        self.pending.append(&mut facts.iter().map(|(_, id, _)| *id).collect());
+        self.pending.extend(facts.iter().map(|(_, id, _)| *id));
         for (slot, id, fact) in facts {
             if let Some(session) = fact.session {
                 space.sessions.entry(session).or_default().insert((fact.created_at, id));
@@ -274,7 +275,7 @@ impl View {
         }
         space.slots.remove(id.get());
         self.homes.remove(&id);
-        self.pending.remove(&id);
+        self.pending.remove(id);
         self.refused.remove(&id);
     }
 
@@ -307,22 +308,21 @@ impl View {
         };
         vectors.insert(slot, vector)?;
         fact.embedded = true;
-        self.pending.remove(&id);
+        self.pending.remove(id);
         self.refused.remove(&id);
         Ok(true)
     }
 
     /// Notes that the model refused a memory's text.
     pub(crate) fn refuse(&mut self, id: MemoryId, text_hash: u64) {
-        if self.fact(id).is_some_and(|it| it.text_hash == text_hash) && self.pending.remove(&id) {
+        if self.fact(id).is_some_and(|it| it.text_hash == text_hash) && self.pending.remove(id) {
             self.refused.insert(id);
         }
     }
 
     /// Lets refused memories wait for a vector again.
     pub(crate) fn retry_refused(&mut self) {
-        let mut refused = std::mem::take(&mut self.refused);
-        self.pending.append(&mut refused);
+        self.pending.extend(std::mem::take(&mut self.refused));
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Candidate {
     pub(super) slot: Slot,
     pub(super) lexical: f32,
     pub(super) semantic: Option<f32>,
+    /// What the words weigh: for a memory that has no vector yet they stand for its meaning, too.
+    pub(super) lexical_weight: f64,
     /// What words and meaning give together.
     pub(super) base: f64,
     /// What it has for its wording and its title, whatever the words are.
@@ -130,13 +132,15 @@ impl Scoring<'_> {
         };
         let semantic = scored.semantic.or_else(|| self.vectors.and_then(|it| it.score(part, slot)));
         let fact = self.spaces.get(part as usize).and_then(|it| it.fact(slot));
+        let lexical_weight = self.lexical_weight_of(semantic);
         Candidate {
             id,
             part,
             slot,
             lexical,
             semantic,
-            base: self.lexical_share(lexical) + self.semantic_share(semantic),
+            lexical_weight,
+            base: lexical_weight * self.words(lexical) + self.semantic_share(semantic),
             cues: fact.map_or(0.0, |it| self.wishes.granted(part, slot, it.cues, it.length)),
             asks: fact.is_some_and(|it| it.cues.asks),
             is_linked: self.view.graph.has_links(id),
@@ -177,8 +181,14 @@ impl Scoring<'_> {
         Candidates(all.iter().map(|it| self.candidate(it, true)).collect())
     }
 
-    pub(super) fn lexical_share(&self, score: f32) -> f64 {
-        self.lexical_weight * self.words(score)
+    /// What the words weigh in a memory with this similarity. One without a vector is not known to
+    /// be dissimilar: its weights are shared out among the signals that it has, as they are in a
+    /// search by words alone.
+    fn lexical_weight_of(&self, semantic: Option<f32>) -> f64 {
+        match semantic {
+            None if self.lexical_weight > 0.0 => self.lexical_weight + self.semantic_weight,
+            _ => self.lexical_weight,
+        }
     }
 
     /// What the words alone say, 0 to 1.

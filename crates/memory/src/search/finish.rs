@@ -71,8 +71,8 @@ fn explain(
             name: "bm25",
             value: f64::from(candidate.lexical),
             rank: rank_of(candidate.id, scoring.lexical),
-            weight: scoring.lexical_weight,
-            contribution: scoring.lexical_share(candidate.lexical) / best,
+            weight: candidate.lexical_weight,
+            contribution: candidate.lexical_weight * scoring.words(candidate.lexical) / best,
         });
     }
     if let Some(semantic) = candidate.semantic.filter(|_| scoring.semantic_weight > 0.0) {

@@ -191,3 +191,42 @@ fn a_title_of_its_own_is_embedded_with_the_content() {
     let hits = world.store().search("cat", &options).expect("a search").hits;
     assert_eq!(hits[0].memory.id, cat);
 }
+
+#[test]
+fn a_memory_without_a_vector_is_not_taken_to_be_dissimilar() {
+    let mut world = World::with_model();
+    for number in 0..30 {
+        world.add(&format!("the kitten sleeps in room {number}"));
+    }
+    world.embed_all();
+    let fresh = world.add("We used Postgres 16 for the billing database");
+    let options = SearchOptions { explain: true, ..SearchOptions::default() };
+    let found = world.store().search("Postgres 16 billing database", &options).expect("a search");
+    assert_eq!(found.mode, SearchMode::Hybrid);
+    assert_eq!(found.hits[0].memory.id, fresh, "it has all the words, the others none");
+    assert!(!found.hits[0].memory.embedded && found.hits[1].memory.embedded);
+    assert!(found.hits[0].score > found.hits[1].score);
+    let explained = found.hits[0].explanation.as_ref().expect("an explanation");
+    let sum: f64 = explained.signals.iter().map(|it| it.contribution).sum();
+    assert!((sum - found.hits[0].score).abs() < 1e-9, "{sum} {}", found.hits[0].score);
+    world.embed_all();
+    assert_eq!(world.found("Postgres 16 billing database")[0], fresh);
+}
+
+#[test]
+fn what_changed_last_is_embedded_before_a_backlog() {
+    let mut world = World::with_model();
+    let old = world.add("an old note");
+    for number in 0..200 {
+        world.add(&format!("imported {number}"));
+    }
+    let now = world.now();
+    let text = Patch { content: Some("an old note, corrected".to_owned()), ..Patch::default() };
+    world.store().update(old, text, now).expect("a change");
+    let new = world.add("a new note");
+    let step = world.store().embed_pending(2).expect("a model that works");
+    assert_eq!((step.embedded, step.pending), (2, 200));
+    for id in [old, new] {
+        assert!(world.store().get(id).expect("a memory").embedded);
+    }
+}

@@ -1,0 +1,77 @@
+//! The memories that lack a vector of the present model, the one that changed last first.
+
+use std::collections::BTreeMap;
+
+use crate::MemoryId;
+
+/// Memories that wait for a vector. The one that was added or changed last comes first: whoever
+/// adds one memory searches for it next, and must not wait for a backlog of thousands.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    /// When each began to wait: a count, not a time.
+    since: BTreeMap<MemoryId, u64>,
+    order: BTreeMap<u64, MemoryId>,
+    /// The next count.
+    next: u64,
+}
+
+impl Pending {
+    pub(crate) fn len(&self) -> usize {
+        self.since.len()
+    }
+
+    /// Puts a memory first, whether it waited before or not.
+    pub(crate) fn insert(&mut self, id: MemoryId) {
+        let order = self.next;
+        self.next += 1;
+        if let Some(before) = self.since.insert(id, order) {
+            self.order.remove(&before);
+        }
+        self.order.insert(order, id);
+    }
+
+    /// Ends a memory's wait, and returns whether it waited.
+    pub(crate) fn remove(&mut self, id: MemoryId) -> bool {
+        let order = self.since.remove(&id);
+        order.is_some_and(|it| self.order.remove(&it).is_some())
+    }
+
+    /// Those that wait, the one that changed last first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = MemoryId> + '_ {
+        self.order.values().rev().copied()
+    }
+}
+
+impl Extend<MemoryId> for Pending {
+    fn extend<I: IntoIterator<Item = MemoryId>>(&mut self, ids: I) {
+        for id in ids {
+            self.insert(id);
+        }
+    }
+}
+
+impl FromIterator<MemoryId> for Pending {
+    fn from_iter<I: IntoIterator<Item = MemoryId>>(ids: I) -> Self {
+        let mut pending = Self::default();
+        pending.extend(ids);
+        pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> MemoryId {
+        MemoryId::new(number).expect("a valid id")
+    }
+
+    #[test]
+    fn the_memory_that_changed_last_comes_first() {
+        let mut pending: Pending = [1, 2, 3].map(id).into_iter().collect();
+        pending.insert(id(1));
+        assert_eq!(pending.iter().collect::<Vec<_>>(), [1, 3, 2].map(id));
+        assert!(pending.remove(id(3)) && !pending.remove(id(3)));
+        assert_eq!((pending.len(), pending.iter().count()), (2, 2));
+    }
+}
