@@ -2,6 +2,7 @@
 
 mod attention;
 mod encoder;
+mod guarded;
 mod math;
 mod packed;
 mod plan;
@@ -13,6 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use self::encoder::Encoder;
+use self::guarded::guarded;
 use self::terms::Terms;
 use crate::files::{self, CONFIG, TOKENIZER, WEIGHTS};
 use crate::manifest::Manifest;
@@ -66,7 +68,8 @@ impl Model {
         let [config, tokenizer_digest, weights_digest] = &digests;
         let fingerprint = recipe.fingerprint(config, tokenizer_digest, weights_digest);
         let terms = Terms::load(folder, &tokenizer, &recipe)?;
-        let encoder = Encoder::load(folder, weights, &recipe)?;
+        let encoder = guarded(|| Encoder::load(folder, weights, &recipe))
+            .map_err(|panic| Error::damaged(&folder.join(WEIGHTS), panic))??;
         let name = folder
             .file_name()
             .map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -124,7 +127,8 @@ impl Model {
             .map(|text| self.terms.of(text))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(failed)?;
-        let vectors = self.encoder.encode(&rows).map_err(failed)?;
+        let vectors =
+            guarded(|| self.encoder.encode(&rows)).and_then(|it| it).map_err(failed)?;
         vectors.into_iter().map(|vector| unit_length(vector).map_err(failed)).collect()
     }
 }

@@ -1,10 +1,11 @@
 //! Texts to the numbers of their terms.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use serde_json::{Map, Value};
 use tokenizers::{Tokenizer, TruncationParams};
 
+use super::guarded::guarded;
 use crate::files::TOKENIZER;
 use crate::recipe::Recipe;
 use crate::{Error, Result};
@@ -22,8 +23,10 @@ pub(super) struct Terms {
 impl Terms {
     pub(super) fn load(folder: &Path, tokenizer: &[u8], recipe: &Recipe) -> Result<Self> {
         let path = folder.join(TOKENIZER);
-        let mut tokenizer =
-            Tokenizer::from_bytes(tokenizer).map_err(|error| Error::damaged(&path, error))?;
+        let used = used_parts(tokenizer).map_err(|error| Error::damaged(&path, error))?;
+        let mut tokenizer = guarded(|| Tokenizer::from_bytes(used))
+            .map_err(|panic| Error::damaged(&path, contradiction(&panic)))?
+            .map_err(|error| Error::damaged(&path, error))?;
         let words = &recipe.config.vocab_size;
         let highest = tokenizer.get_vocab(true).into_values().max().unwrap_or(0) as usize;
         if highest >= *words {
@@ -62,8 +65,8 @@ impl Terms {
         let lowered = self.lower_case.then(|| text.to_lowercase());
         let text = lowered.as_deref().unwrap_or(text);
         // The library panics where a template names a mark that the file does not define.
-        let encoding = catch_unwind(AssertUnwindSafe(|| self.tokenizer.encode_fast(text, true)))
-            .map_err(|_| "tokenizer.json contradicts itself".to_owned())?
+        let encoding = guarded(|| self.tokenizer.encode_fast(text, true))
+            .map_err(|panic| contradiction(&panic))?
             .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
         let terms = encoding.get_ids();
         if terms.is_empty() {
@@ -71,6 +74,22 @@ impl Terms {
         }
         Ok(terms.to_vec())
     }
+}
+
+fn contradiction(panic: &str) -> String {
+    format!("tokenizer.json contradicts itself ({panic})")
+}
+
+/// The parts of `tokenizer.json` that turn a text into terms.
+///
+/// The decoder turns terms into text, which nothing here does; truncation and padding are the
+/// recipe's. What is not used is not parsed: the library panics on some damaged decoders.
+fn used_parts(tokenizer: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let mut parts: Map<String, Value> = serde_json::from_slice(tokenizer)?;
+    for unused in ["decoder", "truncation", "padding"] {
+        parts.remove(unused);
+    }
+    serde_json::to_vec(&parts)
 }
 
 /// A long text up to the first white space behind [`HEAD_BYTES`]: words stay whole, so the terms

@@ -200,23 +200,80 @@ fn a_text_of_a_megabyte_has_the_vector_of_its_beginning() {
     assert_eq!(vectors[0], vectors[1]);
 }
 
+/// Loads a model whose files are `files`; whatever they are, its vectors are finite or there is an
+/// error.
+fn loads_or_refuses(files: &[(&'static str, Vec<u8>)]) {
+    let folder = tempfile::tempdir().unwrap();
+    tiny::write(folder.path(), files);
+    if let Ok(model) = Model::load(folder.path())
+        && let Ok(vectors) = model.embed(&["sea light", "b"])
+    {
+        assert!(vectors.iter().flatten().all(|number| number.is_finite()));
+    }
+}
+
+/// `tokenizers` 0.23.2 panics on a decoder that is an object with a `type` but nothing it knows.
+#[test]
+fn a_decoder_that_makes_no_sense_is_not_read() {
+    for decoder in [json!({ "typf": "WordPiece" }), json!({ "type": 7 }), json!([]), json!("x")] {
+        let folder = whole();
+        change(folder.path(), "tokenizer.json", |it| it["decoder"] = decoder);
+        Model::load(folder.path()).unwrap();
+    }
+}
+
+#[test]
+fn parts_that_make_no_sense_are_damage() {
+    for (part, value) in [
+        ("normalizer", json!({ "type": "Precompiled", "precompiled_charsmap": "AAAA" })),
+        ("normalizer", json!({ "typf": "BertNormalizer" })),
+        ("pre_tokenizer", json!({ "type": "FixedLength", "length": 0 })),
+        ("pre_tokenizer", json!({ "type": "Split", "pattern": { "Regex": "(" } })),
+        ("post_processor", json!({ "type": "TemplateProcessing", "single": "$A:9" })),
+        ("model", json!({ "type": "BPE", "vocab": {}, "merges": ["a"] })),
+        ("added_tokens", json!([{ "id": 9 }])),
+    ] {
+        let folder = whole();
+        change(folder.path(), "tokenizer.json", |it| it[part] = value);
+        check(folder.path(), ErrorKind::Damaged, "tokenizer.json");
+    }
+}
+
+/// Every byte of the settings and of the weights' header, each with one flip, or, where
+/// `WAYPOST_TEST_CASES` asks for many cases, with each of its bits flipped.
+#[test]
+fn any_byte_of_the_settings_may_be_flipped() {
+    /// The header of the tiny weights is shorter than this.
+    const HEADER_BYTES: usize = 2_500;
+    let whole = tiny::files(1);
+    let is_long = cases(0) > 0;
+    for file in 0..whole.len() {
+        for place in 0..whole[file].1.len().min(HEADER_BYTES) {
+            let bits = if is_long { 0..8 } else { place as u32 % 8..place as u32 % 8 + 1 };
+            for bit in bits {
+                let mut files = whole.clone();
+                files[file].1[place] ^= 1 << bit;
+                loads_or_refuses(&files);
+            }
+        }
+    }
+}
+
+/// How many random cases a test runs: what `WAYPOST_TEST_CASES` says, or `default`.
+fn cases(default: u32) -> u32 {
+    std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(default)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(200), ..ProptestConfig::default() })]
 
     /// Any change of any byte of any file either loads and gives a direction, or is an error.
     #[test]
     fn a_flipped_byte_is_never_a_panic(file in 0..3_usize, place in 0.0..1.0_f64, bits in 1..=255_u8) {
-        let folder = tempfile::tempdir().unwrap();
         let mut files = tiny::files(1);
         let content = &mut files[file].1;
         let place = (place * content.len() as f64) as usize;
         content[place] ^= bits;
-        tiny::write(folder.path(), &files);
-        if let Ok(model) = Model::load(folder.path())
-            && let Ok(vectors) = model.embed(&["sea light", "b"])
-        {
-            let finite = vectors.iter().flatten().all(|number| number.is_finite());
-            prop_assert!(finite);
-        }
+        loads_or_refuses(&files);
     }
 }

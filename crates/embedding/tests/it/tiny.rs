@@ -56,7 +56,7 @@ pub(crate) fn tokenizer() -> Value {
             "pair": [part("[CLS]"), text, part("[SEP]")],
             "special_tokens": { "[CLS]": special(2, "[CLS]"), "[SEP]": special(3, "[SEP]") }
         },
-        "decoder": null,
+        "decoder": { "type": "WordPiece", "prefix": "##", "cleanup": true },
         "model": {
             "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100, "vocab": vocabulary()
