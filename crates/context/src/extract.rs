@@ -30,7 +30,7 @@ mod text;
 
 pub use read::read;
 pub(crate) use read::read_at_most;
-pub(crate) use redact::redact;
+pub use redact::redact;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

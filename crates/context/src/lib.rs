@@ -75,7 +75,7 @@ pub use discover::{
     walk,
 };
 pub use error::{Error, Result};
-pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read};
+pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read, redact};
 #[cfg(feature = "git")]
 pub use history::{Change, Commit, Head, History, Present, Redact, changed, head, main_worktree};
 pub use kind::{Kind, Source, TaskType, Unknown};

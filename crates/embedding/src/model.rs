@@ -127,8 +127,7 @@ impl Model {
             .map(|text| self.terms.of(text))
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(failed)?;
-        let vectors =
-            guarded(|| self.encoder.encode(&rows)).and_then(|it| it).map_err(failed)?;
+        let vectors = guarded(|| self.encoder.encode(&rows)).and_then(|it| it).map_err(failed)?;
         vectors.into_iter().map(|vector| unit_length(vector).map_err(failed)).collect()
     }
 }

@@ -1,12 +1,17 @@
 //! Secrets in texts: found, counted, and replaced by `[redacted:what]`.
 //!
-//! One pass over the text looks for what secrets begin with, all at once; only there is looked
-//! closer. What is replaced keeps its line breaks, so that the numbers of lines hold.
+//! One pass over the text looks for what secrets begin with, and for what their names contain, all
+//! at once; a second looks at words that are too random for prose or names. What is replaced keeps
+//! its line breaks, so that line numbers hold.
 
 mod assigned;
+mod header;
 mod known;
+mod random;
+mod word;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -21,30 +26,59 @@ type Secret = (Range<usize>, &'static str);
 /// What is looked for, in the order of the patterns of the automaton: tokens of known shape, then
 /// [`OTHERS`], then names of settings.
 static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    let patterns = KNOWN.iter().map(|it| it.start).chain(OTHERS).chain(assigned::NAMES);
+    let others = OTHERS.iter().map(|(start, _)| *start);
+    let names = assigned::NAMES.iter().map(|it| it.text);
     AhoCorasick::builder()
         .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostFirst)
-        .build(patterns)
+        .match_kind(MatchKind::Standard)
+        .build(KNOWN.iter().map(|it| it.start).chain(others).chain(names))
         .expect("a few short words make a small automaton")
 });
 
-const OTHERS: [&str; 4] = ["-----begin ", "eyj", "://", "bearer "];
+/// Looks closer at a place: the text, where the pattern begins, where it ends.
+type Look = fn(&str, usize, usize) -> Option<Secret>;
 
-/// The text without secrets, and how many of which kind were in it. In code, a setting is only
-/// taken for a secret if its value is in quotes: what is not is the name of something.
-pub(crate) fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str, u32>) {
+const OTHERS: [(&str, Look); 14] = [
+    ("-----begin ", |text, at, _| private_key(text, at)),
+    ("private-lines:", |text, _, end| putty_key(text, end)),
+    ("eyj", |text, at, _| web_token(text, at)),
+    ("://", |text, _, end| assigned::in_url(text, end)),
+    ("bearer ", |text, _, end| header::bearer(text, end)),
+    ("basic ", |text, _, end| header::basic(text, end)),
+    ("digest ", |text, _, end| header::bearer(text, end)),
+    ("authorization", |text, _, end| header::authorization(text, end)),
+    ("--user ", |text, _, end| header::user(text, end)),
+    ("-u ", |text, at, end| header::short_user(text, at, end)),
+    ("machine ", |text, at, end| header::netrc(text, at, end)),
+    ("/webhook", |text, _, end| header::webhook(text, end)),
+    ("/bot", |text, _, end| header::bot(text, end)),
+    (":aa", |text, at, _| header::telegram(text, at)),
+];
+
+/// The text without secrets, and how many of which kind were in it.
+///
+/// A secret is a token of known shape, the value of a setting whose name says that it is secret, a
+/// credential of a URL or a header, a private key, or a long word that is too random to be a name.
+/// Where `is_code` is true, a setting's value is only taken for a secret if it is in quotes: what is
+/// not is the name of something. Takes time in proportion to the text.
+///
+/// ```
+/// let (text, counts) = waypost_context::redact("password: tr0ub4dor&3x", false);
+/// assert_eq!(text, "password: [redacted:secret]");
+/// assert_eq!(counts["secret"], 1);
+/// ```
+pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str, u32>) {
     let mut counts = BTreeMap::new();
-    let mut out = String::new();
+    let secrets = secrets(text, is_code);
+    if secrets.is_empty() {
+        return (Cow::Borrowed(text), counts);
+    }
+    let mut out = String::with_capacity(text.len());
     let mut done = 0;
-    for start in STARTS.find_iter(text) {
-        if start.start() < done {
+    for (span, what) in secrets {
+        if span.start < done {
             continue;
         }
-        let Some((span, what)) = secret(text, start.pattern().as_usize(), start.range(), is_code)
-        else {
-            continue;
-        };
         *counts.entry(what).or_default() += 1;
         out.push_str(&text[done..span.start]);
         out.push_str("[redacted:");
@@ -53,24 +87,40 @@ pub(crate) fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'sta
         out.extend(text[span.clone()].chars().filter(|it| *it == '\n'));
         done = span.end;
     }
-    if done == 0 {
-        return (Cow::Borrowed(text), counts);
-    }
     out.push_str(&text[done..]);
     (Cow::Owned(out), counts)
+}
+
+/// All secrets, the first and longest first; they may overlap.
+fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
+    let looked_at = STARTS.find_overlapping_iter(text).filter_map(|it| {
+        let secret = secret(text, it.pattern().as_usize(), it.range(), is_code)?;
+        Some((secret, it.len()))
+    });
+    let mut secrets: Vec<(Secret, usize)> =
+        looked_at.chain(word::in_text(text).map(|it| (it, 0))).collect();
+    // Of two at one place the longer wins; of two as long, the one that is named better: `sk-ant-`
+    // says more than `sk-`.
+    secrets.sort_by_key(|((span, what), start)| {
+        (span.start, Reverse(span.end), is_vague(what), Reverse(*start))
+    });
+    secrets.into_iter().map(|(secret, _)| secret).collect()
+}
+
+fn is_vague(what: &str) -> bool {
+    matches!(what, "secret" | "bearer-token" | word::WHAT)
 }
 
 fn secret(text: &str, pattern: usize, start: Range<usize>, is_code: bool) -> Option<Secret> {
     if let Some(known) = KNOWN.get(pattern) {
         return known.at(text, start.start);
     }
-    match pattern - KNOWN.len() {
-        0 => private_key(text, start.start),
-        1 => web_token(text, start.start),
-        2 => assigned::in_url(text, start.end),
-        3 => bearer(text, start.end),
-        _ => assigned::setting(text, start.end, is_code),
+    let pattern = pattern - KNOWN.len();
+    if let Some((_, look)) = OTHERS.get(pattern) {
+        return look(text, start.start, start.end);
     }
+    let name = assigned::NAMES.get(pattern - OTHERS.len())?;
+    assigned::setting(text, start, name, is_code)
 }
 
 /// A secret of known shape that begins at a place, if one does.
@@ -85,7 +135,7 @@ fn private_key(text: &str, at: usize) -> Option<Secret> {
     let label = first.get("-----BEGIN ".len()..)?;
     // The key may be on one line, with its breaks written as `\n`.
     let label_end = label.find("-----")?;
-    label[..label_end].contains("PRIVATE KEY").then_some(())?;
+    label[..label_end].to_ascii_uppercase().contains("PRIVATE KEY").then_some(())?;
     let body = "-----BEGIN ".len() + label_end + "-----".len();
     let end = if let Some(end) = rest.find("-----END ").filter(|end| *end < 64 << 10) {
         let tail = end + "-----END ".len();
@@ -98,7 +148,19 @@ fn private_key(text: &str, at: usize) -> Option<Secret> {
     Some((at..at + end, "private-key"))
 }
 
-/// Three parts of base64, of which the first two are JSON objects.
+/// The private lines of a key in PuTTY's format: `Private-Lines: N`, then N lines of base64.
+fn putty_key(text: &str, at: usize) -> Option<Secret> {
+    let rest = &text[at..];
+    let first = rest.lines().next()?;
+    let lines: usize = first.trim().parse().ok().filter(|it| (1..=512).contains(it))?;
+    let start = first.len() + 1;
+    let body: usize = rest.get(start..)?.split_inclusive('\n').take(lines).map(str::len).sum();
+    let body = body - usize::from(rest[start..start + body].ends_with('\n'));
+    (body > 0).then_some((at + start..at + start + body, "private-key"))
+}
+
+/// Three parts of base64, of which the first two are JSON objects; or the first part alone where it
+/// is long, as Grafana's and other services' tokens are.
 fn web_token(text: &str, at: usize) -> Option<Secret> {
     is_start(text, at).then_some(())?;
     let mut end = at;
@@ -110,23 +172,16 @@ fn web_token(text: &str, at: usize) -> Option<Secret> {
         let length = run(rest, is_url_base64);
         (length >= 10).then_some(())?;
         end += length;
-        if part < 2 {
-            text[end..].starts_with('.').then_some(())?;
-            end += 1;
+        if part < 2 && !text[end..].starts_with('.') {
+            // Behind a comma it is data of a `data:` URL, such as a source map.
+            let is_data = text[..at].ends_with(',');
+            let is_one_part =
+                part == 0 && !is_data && length >= 60 && random::is_random(&text[at..end]);
+            return is_one_part.then_some((at..end, "jwt"));
         }
+        end += usize::from(part < 2);
     }
     Some((at..end, "jwt"))
-}
-
-/// The credentials of an `Authorization` header.
-fn bearer(text: &str, at: usize) -> Option<Secret> {
-    let token = |it: u8| it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it);
-    let end = at + run(&text[at..], token);
-    let value = &text[at..end];
-    if let Some(secret) = of_known_shape(text, at) {
-        return Some(secret);
-    }
-    (value.len() >= 20 && assigned::is_random(value)).then_some((at..end, "bearer-token"))
 }
 
 impl Known {
@@ -136,7 +191,7 @@ impl Known {
         let length = run(rest, self.letters);
         self.length.contains(&length).then_some(())?;
         let value = &rest[..length];
-        (!self.mixed || assigned::is_random(value)).then_some(())?;
+        (!self.mixed || random::is_random(value)).then_some(())?;
         Some((at..at + self.start.len() + length, self.what))
     }
 }

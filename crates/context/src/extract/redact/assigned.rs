@@ -2,34 +2,72 @@
 
 use std::ops::Range;
 
+use super::random::{consonants, entropy, is_hex, is_jumbled, is_random};
 use super::{Secret, of_known_shape, run};
 
+/// What the name of a setting contains.
+pub(super) struct Name {
+    pub(super) text: &'static str,
+    /// How random a value must be that has such a name.
+    proof: Proof,
+}
+
+#[derive(Clone, Copy)]
+enum Proof {
+    /// The name says that the value is a secret: letters and digits or signs.
+    Some,
+    /// Other things have such names, too: as random as a key.
+    Much,
+}
+
+const fn secret(text: &'static str) -> Name {
+    Name { text, proof: Proof::Some }
+}
+
+const fn maybe(text: &'static str) -> Name {
+    Name { text, proof: Proof::Much }
+}
+
 /// What such names contain.
-pub(super) const NAMES: [&str; 14] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "token",
-    "api_key",
-    "api-key",
-    "apikey",
-    "access_key",
-    "access-key",
-    "accesskey",
-    "private_key",
-    "auth_key",
-    "credential",
+pub(super) static NAMES: [Name; 26] = [
+    secret("password"),
+    secret("passwd"),
+    secret("passphrase"),
+    secret("pwd"),
+    secret("secret"),
+    secret("token"),
+    secret("api_key"),
+    secret("api-key"),
+    secret("apikey"),
+    secret("access_key"),
+    secret("access-key"),
+    secret("accesskey"),
+    secret("private_key"),
+    secret("auth_key"),
+    secret("credential"),
+    maybe("key"),
+    maybe("pass"),
+    maybe("pat"),
+    maybe("auth"),
+    maybe("cookie"),
+    maybe("sess"),
+    maybe("sid"),
+    maybe("sig"),
+    maybe("otp"),
+    maybe("seed"),
+    maybe("webhook"),
 ];
 
 /// The shortest value that is taken for a secret.
 const VALUE_BYTES_MIN: usize = 8;
 
 /// The longest.
-const VALUE_BYTES_MAX: usize = 512;
+const VALUE_BYTES_MAX: usize = 2048;
 
 /// Words of values that stand for a secret and are none.
-const PLACEHOLDERS: [&str; 15] = [
+const PLACEHOLDERS: [&str; 17] = [
+    "abcdefgh",
+    "0123456",
     "example",
     "changeme",
     "change-me",
@@ -47,14 +85,26 @@ const PLACEHOLDERS: [&str; 15] = [
     "insert",
 ];
 
-/// The value of a setting of which a part of the name ends at `at`.
-pub(super) fn setting(text: &str, at: usize, is_code: bool) -> Option<Secret> {
+/// The value of a setting of which a part of the name is at `part`.
+pub(super) fn setting(
+    text: &str,
+    part: Range<usize>,
+    name: &Name,
+    is_code: bool,
+) -> Option<Secret> {
+    let at = part.end;
     let rest = &text[at..];
-    let name = run(rest, |it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
-    (name <= 32).then_some(())?;
-    let mut here = name + run(&rest[name..], |it| b"\"'`]) \t*".contains(&it));
+    let tail = run(rest, |it| it.is_ascii_alphanumeric() || it == b'_' || it == b'-');
+    (tail <= 32).then_some(())?;
+    let proof = match name.proof {
+        Proof::Much if !is_word(text, &part) => return None,
+        proof => proof,
+    };
+    let mut here = tail + run(&rest[tail..], |it| b"\"'`]) \t*".contains(&it));
+    // `<add key="password" value="…"/>`
+    here += if rest[here..].starts_with("value=") { "value".len() } else { 0 };
     let sign = run(&rest[here..], |it| b":=>".contains(&it));
-    (1..=2).contains(&sign).then_some(())?;
+    (1..=3).contains(&sign).then_some(())?;
     here += sign;
     here += annotation(&rest[here..]);
     here += run(&rest[here..], |it| b" \t*".contains(&it));
@@ -64,7 +114,32 @@ pub(super) fn setting(text: &str, at: usize, is_code: bool) -> Option<Secret> {
     if let Some(secret) = of_known_shape(text, at + value.start) {
         return Some(secret);
     }
-    is_secret(&rest[value.clone()]).then_some((at + value.start..at + value.end, "secret"))
+    let span = at + value.start..at + value.end;
+    is_secret(&rest[value], proof).then_some((span, "secret"))
+}
+
+/// Whether a part of a name is a word of it: `api.key`, `SIGNING_KEY`, `sessionId`, and not
+/// `monkey` or `keyboard`.
+fn is_word(text: &str, part: &Range<usize>) -> bool {
+    let bytes = text.as_bytes();
+    let first = bytes[part.start];
+    let begins = part.start == 0 || {
+        let before = bytes[part.start - 1];
+        !before.is_ascii_alphabetic()
+            || (first.is_ascii_uppercase() && before.is_ascii_lowercase())
+            || text[part.clone()].eq_ignore_ascii_case("key")
+            || text[part.clone()].eq_ignore_ascii_case("pass")
+            || text[part.clone()].eq_ignore_ascii_case("sid")
+    };
+    let last = bytes[part.end - 1];
+    let ends = bytes.get(part.end).is_none_or(|after| {
+        !after.is_ascii_lowercase()
+            || last.is_ascii_uppercase()
+            // session, signature.
+            || text[part.end..].starts_with("ion")
+            || text[part.end..].starts_with("nature")
+    });
+    begins && ends
 }
 
 /// A type between a name and its value: `: &str =`.
@@ -81,6 +156,7 @@ fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
     let rest = &text[at..];
     // `b"…"`, `f'…'`.
     let prefix = run(rest, |it| b"brfu@".contains(&it.to_ascii_lowercase())).min(2);
+    let prefix = prefix + usize::from(rest[prefix..].starts_with("\"\""));
     let quote = rest[prefix..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
     let (start, length, is_quoted) = match quote {
         Some(quote) => {
@@ -90,42 +166,43 @@ fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
             (prefix + 1, length, true)
         }
         None => {
-            (0, run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|".contains(&it)), false)
+            (0, run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|&".contains(&it)), false)
         }
     };
     let range = at + start..at + start + length;
     (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&length).then_some((range, is_quoted))
 }
 
-fn is_secret(value: &str) -> bool {
-    let lower = value.to_ascii_lowercase();
+fn is_secret(value: &str, proof: Proof) -> bool {
     let plain = value.bytes().all(|it| it.is_ascii_graphic());
-    // `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`, `%s`, `env.TOKEN`, a path or an address.
-    let stands_for = value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
-        || value.contains("://");
-    let placeholder = PLACEHOLDERS.iter().any(|it| lower.contains(it));
-    plain && !stands_for && !placeholder && is_random(value)
+    let might = plain && !stands_for(value) && !value.contains("://") && !is_placeholder(value);
+    might
+        && match proof {
+            Proof::Some => is_random(value) || (value.len() >= 16 && consonants(value) >= 0.3),
+            Proof::Much => is_key(value),
+        }
 }
 
-/// Whether a value looks made by chance, or chosen to: letters and digits, or letters and signs,
-/// of some variety.
-pub(super) fn is_random(value: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| value.bytes().any(|it| of(&it));
-    let letters = has(u8::is_ascii_alphabetic);
-    let digits = has(u8::is_ascii_digit);
-    let signs = value.bytes().any(|it| b"!@#$%^&*+/=~?".contains(&it));
-    letters && (digits || signs) && entropy(value.as_bytes()) >= 2.75
+/// Whether a value is as random as a key: at least 16 letters and digits that alternate.
+fn is_key(value: &str) -> bool {
+    let is_token = value.bytes().all(|it| it.is_ascii_alphanumeric() || b"+/=_-.~%:".contains(&it));
+    let least = if is_hex(value) { 3.0 } else { 3.4 };
+    (16..=512).contains(&value.len())
+        && is_token
+        && is_jumbled(value)
+        && entropy(value.as_bytes()) >= least
 }
 
-/// Bits for each byte, by how often each occurs.
-fn entropy(bytes: &[u8]) -> f64 {
-    let mut counts = [0_u32; 256];
-    for byte in bytes {
-        counts[usize::from(*byte)] += 1;
-    }
-    let total = bytes.len() as f64;
-    let share = |count: &u32| f64::from(*count) / total;
-    counts.iter().filter(|it| **it > 0).map(|it| -share(it) * share(it).log2()).sum()
+/// Whether a value stands for one that is elsewhere: `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`,
+/// `%s`, `env.TOKEN`, a path.
+pub(super) fn stands_for(value: &str) -> bool {
+    value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
+}
+
+/// Whether a value has a word that only examples have.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    PLACEHOLDERS.iter().any(|it| lower.contains(it))
 }
 
 /// The password in `scheme://user:password@host`, from behind the `://`.

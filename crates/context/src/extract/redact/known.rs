@@ -51,14 +51,36 @@ fn path(it: u8) -> bool {
     it.is_ascii_alphanumeric() || it == b'/'
 }
 
+fn hex(it: u8) -> bool {
+    it.is_ascii_hexdigit()
+}
+
+fn upper_dashed(it: u8) -> bool {
+    upper(it) || it == b'-'
+}
+
+fn spaced(it: u8) -> bool {
+    it.is_ascii_alphanumeric() || b" ,_+/=-".contains(&it)
+}
+
+fn base64_url(it: u8) -> bool {
+    is_url_base64(it) || it == b'='
+}
+
+fn dotted_base64(it: u8) -> bool {
+    dotted(it) || it == b'='
+}
+
 fn base64(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"+/=".contains(&it)
 }
 
-/// The longer of two that begin alike stands first.
-pub(super) static KNOWN: [Known; 36] = [
+/// The documented prefixes of services' tokens.
+pub(super) static KNOWN: [Known; 100] = [
     known("AKIA", "aws-access-key", 16..=16, upper),
     known("ASIA", "aws-access-key", 16..=16, upper),
+    known("ABIA", "aws-access-key", 16..=16, upper),
+    known("ACCA", "aws-access-key", 16..=16, upper),
     known("github_pat_", "github-token", 22..=255, word),
     known("ghp_", "github-token", 36..=255, alphanumeric),
     known("gho_", "github-token", 36..=255, alphanumeric),
@@ -68,13 +90,25 @@ pub(super) static KNOWN: [Known; 36] = [
     known("glpat-", "gitlab-token", 20..=64, dotted),
     known("gldt-", "gitlab-token", 20..=64, dotted),
     known("glrt-", "gitlab-token", 20..=64, dotted),
+    known("glcbt-", "gitlab-token", 20..=64, dotted),
+    known("glptt-", "gitlab-token", 20..=64, dotted),
+    known("glft-", "gitlab-token", 20..=64, dotted),
+    known("glsoat-", "gitlab-token", 20..=64, dotted),
+    known("glimt-", "gitlab-token", 20..=64, dotted),
+    known("glagent-", "gitlab-token", 20..=80, dotted),
+    known("gloas-", "gitlab-token", 20..=80, dotted),
+    known("glffct-", "gitlab-token", 20..=64, dotted),
+    known("GR1348941", "gitlab-token", 20..=64, is_url_base64),
     known("xoxb-", "slack-token", 10..=255, dashed),
     known("xoxp-", "slack-token", 10..=255, dashed),
     known("xoxa-", "slack-token", 10..=255, dashed),
+    known("xoxe-", "slack-token", 10..=255, dashed),
+    known("xoxe.xox", "slack-token", 10..=255, dotted),
+    known("xoxo-", "slack-token", 10..=255, dashed),
     known("xoxr-", "slack-token", 10..=255, dashed),
     known("xoxs-", "slack-token", 10..=255, dashed),
     known("xapp-", "slack-token", 10..=255, dashed),
-    known("https://hooks.slack.com/services/", "slack-webhook", 20..=128, path),
+    known("https://hooks.slack.com/", "slack-webhook", 20..=128, path),
     known("sk_live_", "stripe-key", 16..=255, alphanumeric),
     known("sk_test_", "stripe-key", 16..=255, alphanumeric),
     known("rk_live_", "stripe-key", 16..=255, alphanumeric),
@@ -83,6 +117,7 @@ pub(super) static KNOWN: [Known; 36] = [
     known("AIza", "google-key", 35..=35, is_url_base64),
     known("GOCSPX-", "google-key", 24..=64, is_url_base64),
     known("ya29.", "google-token", 20..=MANY, dotted),
+    known("1//0", "google-token", 30..=255, is_url_base64),
     known("sk-ant-", "anthropic-key", 20..=255, is_url_base64),
     known("sk-proj-", "openai-key", 20..=255, is_url_base64),
     Known { mixed: true, ..known("sk-", "openai-key", 20..=255, is_url_base64) },
@@ -90,7 +125,56 @@ pub(super) static KNOWN: [Known; 36] = [
     known("pypi-AgE", "pypi-token", 20..=MANY, is_url_base64),
     known("SG.", "sendgrid-key", 60..=80, dotted),
     known("hf_", "huggingface-token", 30..=64, alphanumeric),
+    Known { mixed: true, ..known("api_org_", "huggingface-token", 30..=64, alphanumeric) },
     known("dop_v1_", "digitalocean-token", 64..=64, alphanumeric),
+    known("doo_v1_", "digitalocean-token", 64..=64, alphanumeric),
+    known("dor_v1_", "digitalocean-token", 64..=64, alphanumeric),
     known("shpat_", "shopify-token", 32..=32, alphanumeric),
+    known("shpca_", "shopify-token", 32..=32, alphanumeric),
+    known("shppa_", "shopify-token", 32..=32, alphanumeric),
+    known("shpss_", "shopify-token", 32..=32, alphanumeric),
     known("AccountKey=", "azure-key", 40..=128, base64),
+    known("SharedAccessKey=", "azure-key", 40..=128, base64),
+    known("hvs.", "vault-token", 20..=300, is_url_base64),
+    known("hvb.", "vault-token", 20..=400, is_url_base64),
+    known("hvr.", "vault-token", 20..=300, is_url_base64),
+    Known { mixed: true, ..known("s.", "vault-token", 24..=24, alphanumeric) },
+    known("dckr_pat_", "docker-token", 20..=64, is_url_base64),
+    known("dckr_oat_", "docker-token", 20..=64, is_url_base64),
+    Known { mixed: true, ..known("dapi", "databricks-token", 32..=34, dashed) },
+    known("glc_", "grafana-token", 32..=400, base64),
+    known("glsa_", "grafana-token", 32..=64, word),
+    Known { mixed: true, ..known("key-", "mailgun-key", 32..=32, hex) },
+    Known { mixed: true, ..known("pubkey-", "mailgun-key", 32..=32, hex) },
+    known("SK", "twilio-key", 32..=32, hex),
+    known("AC", "twilio-account", 32..=32, hex),
+    known("AGE-SECRET-KEY-", "age-key", 58..=60, upper),
+    known("AGE-PLUGIN-", "age-key", 58..=400, upper_dashed),
+    known("wp_", "waypost-token", 30..=128, is_url_base64),
+    known("ops_eyJ", "1password-token", 60..=MANY, base64),
+    known("A3-", "1password-key", 26..=60, upper_dashed),
+    known("PMAK-", "postman-key", 40..=80, dashed),
+    known("NRAK-", "newrelic-key", 27..=27, alphanumeric),
+    known("lin_api_", "linear-key", 32..=64, alphanumeric),
+    known("ntn_", "notion-token", 40..=64, alphanumeric),
+    Known { mixed: true, ..known("secret_", "notion-token", 43..=43, alphanumeric) },
+    known("pul-", "pulumi-token", 40..=40, hex),
+    known("EZAK", "easypost-key", 54..=54, alphanumeric),
+    known("EZTK", "easypost-key", 54..=54, alphanumeric),
+    known("EAA", "facebook-token", 60..=255, alphanumeric),
+    known("LTAI", "alibaba-key", 16..=24, alphanumeric),
+    known("fo1_", "flyio-token", 40..=64, is_url_base64),
+    known("FlyV1", "flyio-token", 60..=MANY, spaced),
+    Known { mixed: true, ..known("ZXlK", "jwt", 48..=MANY, base64_url) },
+    known("sha256~", "openshift-token", 43..=43, is_url_base64),
+    known("sl.B", "dropbox-token", 100..=MANY, is_url_base64),
+    known("sntrys_", "sentry-token", 60..=400, base64),
+    known("sntryu_", "sentry-token", 64..=64, hex),
+    known("dt0c01.", "dynatrace-token", 80..=100, dotted),
+    known("AKCp", "artifactory-key", 60..=80, alphanumeric),
+    known("cmVmd", "artifactory-key", 55..=64, alphanumeric),
+    known("ATATT3", "atlassian-token", 100..=255, base64_url),
+    known("rubygems_", "rubygems-key", 48..=48, hex),
+    known("YC", "yandex-key", 38..=38, is_url_base64),
+    known("t1.", "yandex-token", 60..=400, dotted_base64),
 ];

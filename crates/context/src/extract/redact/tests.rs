@@ -161,3 +161,170 @@ fn hostile_texts_do_no_harm() {
         "[redacted:private-key]\n\n"
     );
 }
+
+/// Letters of both cases and digits without a pattern, other ones for each seed; put together here,
+/// so that no scanner takes this file for a leak.
+fn random(length: usize, alphabet: &str, seed: u64) -> String {
+    let letters = alphabet.as_bytes();
+    let mut state = seed;
+    let mut next = || {
+        // Knuth's multiplier, as elsewhere in tests.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize
+    };
+    (0..length).map(|_| char::from(letters[next() % letters.len()])).collect()
+}
+
+const ALL: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const HEX: &str = "0123456789abcdef";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// Lines as they stand in settings, notes and command lines. `ALL40` is 40 letters and digits, `HEX`
+/// hexadecimal, `UPP` base32, `B64:` base64 of what follows up to a space.
+const SERVICES: &[&str] = &[
+    "vault login hvs.ALL90",
+    "VAULT_TOKEN=hvb.ALL120",
+    "VAULT_TOKEN=s.ALL24",
+    "docker login -u me --password-stdin <<< dckr_pat_ALL27",
+    "{\"auths\": {\"registry.local\": {\"auth\": \"ALL40\"}}}",
+    "DATABRICKS_HOST=x DATABRICKS_TOKEN=dapiHEX32",
+    "token dapiHEX32 of the workspace",
+    "glsa_ALL32_HEX8",
+    "grafana: glc_ALL100",
+    "Authorization: Bearer eyJrIjoiALL70",
+    "CI_JOB_TOKEN glcbt-64_ALL20",
+    "glptt-ALL40",
+    "GR1348941ALL20",
+    "https://api.telegram.org/bot123456789:AAALL33/getMe",
+    "bot: 1234567890:AAALL33",
+    "DISCORD_TOKEN=MALL23.ALL6.ALL38",
+    "https://discord.com/api/webhooks/123456789012345678/ALL68",
+    "MAILGUN_API_KEY=key-HEX32",
+    "send with key-HEX32 today",
+    "Authorization: Basic B64:admin:tr0ub4dor ",
+    "curl -H 'Authorization: Basic B64:ci:s3cret-pw ' https://x",
+    "//registry.local/:_auth=ALL40",
+    "//registry.local/:_authToken=ALL36",
+    "_auth = \"ALL40\"",
+    "Server=db;Database=app;User Id=sa;Pwd=tr0ub4dor&3x;",
+    "Server=db;Uid=sa;Password=tr0ub4dor3x;",
+    "pwd=Tr0ub4dor3x",
+    "machine git.local login me password ALL20",
+    "machine git.local\n  login me\n  password ALL12",
+    "https://acct.blob.core.windows.net/c?sv=2022-11-02&se=2026&sp=r&sig=ALL43%3D",
+    "SharedAccessSignature sr=x&sig=ALL43%3D&se=1",
+    "Endpoint=sb://x;SharedAccessKeyName=k;SharedAccessKey=ALL43=",
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=ALL86==",
+    "Cookie: sessionid=ALL32",
+    "Set-Cookie: connect.sid=s%3AALL32.ALL43; Path=/",
+    "Cookie: PHPSESSID=ALL26; theme=dark",
+    "JSESSIONID=ALL32",
+    "_gitlab_session=HEX32",
+    "AGE-SECRET-KEY-1UPP58",
+    "otpauth://totp/me?secret=UPP32&issuer=x",
+    "TOTP_SEED=UPP32",
+    "totp_secret: UPP32",
+    "WAYPOST_TOKEN=wp_ALL10_ALL43",
+    "ctl --token wp_ALL10_ALL43",
+    "aws_secret_access_key = ALL40",
+    "X-Amz-Signature=HEX64",
+    "curl -u admin:ALL12 https://x",
+    "curl --user ci:ALL16 https://x",
+    "x-api-key: ALL32",
+    "api key = ALL32",
+    "HEROKU_API_KEY=HEX8-HEX4-4HEX3-aHEX3-HEX12",
+    "TWILIO_AUTH_TOKEN=HEX32",
+    "SKHEX32",
+    "lin_api_ALL40",
+    "ntn_ALL46",
+    "pul-HEX40",
+    "rubygems_HEX48",
+    "sgp_HEX16_HEX40",
+    "NRAK-ALL27",
+    "PMAK-HEX24-HEX34",
+    "sntrys_eyJALL80",
+    "shpss_HEX32",
+    "dop_v1_HEX64",
+    "tfe ALL14.atlasv1.ALL67",
+    "npm_ALL36",
+    "signing_key = \"ALL64\"",
+    "master_key: HEX32",
+    "encryptionKey: 'ALL43='",
+];
+
+#[test]
+fn secrets_of_services_are_replaced_in_the_lines_they_stand_in() {
+    let mut missed = Vec::new();
+    for (number, line) in SERVICES.iter().enumerate() {
+        let (line, secrets) = filled(line, number as u64);
+        let text = redacted(&line, false).0;
+        missed.extend(secrets.iter().any(|it| text.contains(it)).then_some((line, text)));
+    }
+    assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), SERVICES.len());
+}
+
+/// A line with its secrets put in, and those secrets of 6 letters and more.
+fn filled(line: &str, seed: u64) -> (String, Vec<String>) {
+    let (mut text, mut secrets, mut rest) = (String::new(), Vec::new(), line);
+    let marks = [("ALL", ALL), ("HEX", HEX), ("UPP", UPPER)];
+    while !rest.is_empty() {
+        if let Some(plain) = rest.strip_prefix("B64:") {
+            use base64::Engine as _;
+            let (plain, after) = plain.split_once(' ').expect("a space ends it");
+            let secret = base64::engine::general_purpose::STANDARD.encode(plain);
+            text.push_str(&secret);
+            secrets.push(secret);
+            rest = after;
+            continue;
+        }
+        let mark = marks.iter().find_map(|(mark, alphabet)| {
+            let after = rest.strip_prefix(mark)?;
+            let digits = run(after, |it| it.is_ascii_digit());
+            Some((after[..digits].parse::<usize>().ok()?, *alphabet, &after[digits..]))
+        });
+        if let Some((length, alphabet, after)) = mark {
+            let secret = random(length, alphabet, seed * 31 + text.len() as u64);
+            text.push_str(&secret);
+            secrets.extend((length >= 6).then_some(secret));
+            rest = after;
+        } else {
+            let first = rest.chars().next().expect("it is not empty");
+            text.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    (text, secrets)
+}
+
+#[test]
+fn the_private_lines_of_a_key_of_putty_are_replaced() {
+    let lines = [random(64, ALL, 1), random(64, ALL, 2)].join("\n");
+    let text = format!(
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 2\n{lines}\nPrivate-MAC: x\n"
+    );
+    let (out, counts) = redacted(&text, false);
+    assert_eq!(counts, [("private-key", 1)]);
+    assert!(out.ends_with("Private-Lines: 2\n[redacted:private-key]\n\nPrivate-MAC: x\n"), "{out}");
+}
+
+#[test]
+fn names_hashes_and_data_are_not_taken_for_tokens() {
+    let hash = random(40, HEX, 3);
+    let longer = random(64, HEX, 4);
+    for text in [
+        format!("commit {hash}"),
+        format!("checksum = \"{longer}\""),
+        format!("image: app@sha256:{longer}"),
+        format!("\"integrity\": \"sha512-{}==\"", random(86, ALL, 5)),
+        format!("golang.org/x/mod v0.1.0 h1:{}=", random(43, ALL, 6)),
+        format!("index-{}.js", random(8, ALL, 7)),
+        "import java.security.spec.X509EncodedKeySpec;".to_owned(),
+        "void whenNeo4jAuthIsNoneThenAuthTokenIsNone() {".to_owned(),
+        "let id = \"3f2504e0-4f89-11d3-9a0c-0305e82c3301\";".to_owned(),
+        "keyboard: querty_layout_2019_de".to_owned(),
+        "monkey = \"banana2banana2banana2\"".to_owned(),
+    ] {
+        assert_eq!(redacted(&text, true), (text.clone(), vec![]));
+    }
+}

@@ -1,0 +1,127 @@
+//! Credentials in headers, on command lines, and in files and URLs made for them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+
+use super::assigned::{is_placeholder, stands_for};
+use super::random::is_random;
+use super::{Secret, of_known_shape, run};
+
+/// Credentials are no longer than this.
+const BYTES_MAX: usize = 4096;
+
+fn is_token(it: u8) -> bool {
+    it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it)
+}
+
+/// The credentials behind `Bearer `.
+pub(super) fn bearer(text: &str, at: usize) -> Option<Secret> {
+    let end = at + run(&text[at..], is_token);
+    if let Some(secret) = of_known_shape(text, at) {
+        return Some(secret);
+    }
+    let value = &text[at..end];
+    let is_secret = (20..=BYTES_MAX).contains(&value.len()) && is_random(value);
+    (is_secret && !is_placeholder(value)).then_some((at..end, "bearer-token"))
+}
+
+/// The credentials behind `Basic `: base64 of `user:password` (RFC 7617).
+pub(super) fn basic(text: &str, at: usize) -> Option<Secret> {
+    let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"+/=_-".contains(&it));
+    let value = &text[at..at + length];
+    let plain = (8..=512).contains(&length).then(|| decode(value)).flatten()?;
+    plain.contains(&b':').then_some((at..at + length, "basic-credentials"))
+}
+
+/// The value of an `Authorization` header or field without a scheme, or with one of its own.
+pub(super) fn authorization(text: &str, at: usize) -> Option<Secret> {
+    let rest = &text[at..];
+    let before = run(rest, |it| b"\"'`]): \t=>,".contains(&it));
+    (2..=8).contains(&before).then_some(())?;
+    let mut start = at + before;
+    let first = run(&text[start..], is_token);
+    // A scheme such as `token` or `GenieKey`.
+    if first <= 16 && text[start + first..].starts_with(' ') {
+        start += first + 1;
+    }
+    let length = run(&text[start..], is_token);
+    let value = &text[start..start + length];
+    let is_secret = (16..=BYTES_MAX).contains(&length) && is_random(value);
+    (is_secret && !is_placeholder(value)).then_some((start..start + length, "bearer-token"))
+}
+
+/// The password of `--user name:password`.
+pub(super) fn user(text: &str, at: usize) -> Option<Secret> {
+    let quote = run(&text[at..], |it| it == b'"' || it == b'\'');
+    let at = at + quote;
+    let length = run(&text[at..], |it| it.is_ascii_graphic() && !b"\"'`<>()[]{}|;".contains(&it));
+    let (name, password) = text[at..at + length].split_once(':')?;
+    let is_secret = !name.is_empty() && (6..=256).contains(&password.len());
+    let is_id = password.bytes().all(|it| it.is_ascii_digit());
+    (is_secret && !is_id && !stands_for(password) && !is_placeholder(password)).then_some(())?;
+    let start = at + name.len() + 1;
+    Some((start..start + password.len(), "password"))
+}
+
+/// The password of `curl -u name:password`; other programs give `-u` other meanings.
+pub(super) fn short_user(text: &str, at: usize, end: usize) -> Option<Secret> {
+    let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
+    (line.contains("curl") || line.contains("http") || line.contains("wget")).then_some(())?;
+    user(text, end)
+}
+
+/// The password of a line of a `.netrc`: `machine HOST login USER password PASSWORD`.
+pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
+    let is_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n') || at == 0;
+    let rest = &text[end..text.len().min(floor(text, end + 512))];
+    let password = rest.find("password ")?;
+    let between = &rest[..password];
+    (between.contains("login ") && between.lines().count() <= 3).then_some(())?;
+    let start = end + password + "password ".len();
+    let length = run(&text[start..], |it| it.is_ascii_graphic() && !b"\"'`".contains(&it));
+    let value = &text[start..start + length];
+    let is_secret = length >= 4 && !stands_for(value) && !is_placeholder(value);
+    // Prose about the format names no random password.
+    (is_secret && (is_line || is_random(value))).then_some((start..start + length, "password"))
+}
+
+/// The secret last part of a webhook's URL.
+pub(super) fn webhook(text: &str, at: usize) -> Option<Secret> {
+    let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"/_-@".contains(&it));
+    let path = &text[at..at + length];
+    let last = path.rsplit(['/', '@']).next()?;
+    let is_secret = last.len() >= 24 && is_random(last);
+    is_secret.then_some((at + length - last.len()..at + length, "webhook-secret"))
+}
+
+/// The token in `https://api.telegram.org/bot<token>/`.
+pub(super) fn bot(text: &str, at: usize) -> Option<Secret> {
+    let digits = run(&text[at..], |it| it.is_ascii_digit());
+    telegram(text, at + digits)
+}
+
+/// A bot's token: its id of 8 to 10 digits before the `:`, and 35 letters behind it.
+pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
+    let before = text[..colon].bytes().rev().take_while(u8::is_ascii_digit).count();
+    (7..=16).contains(&before).then_some(())?;
+    let start = colon + 1;
+    let length = run(text.get(start..)?, |it| it.is_ascii_alphanumeric() || b"_-".contains(&it));
+    (34..=36).contains(&length).then_some((colon - before..start + length, "telegram-token"))
+}
+
+/// The last place at or before `at` where a character begins.
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The text that base64 of either alphabet stands for, with or without its padding.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    let bytes = STANDARD_NO_PAD.decode(plain).ok()?;
+    let is_text = bytes.iter().all(|it| it.is_ascii_graphic() || *it == b' ');
+    is_text.then_some(bytes)
+}
