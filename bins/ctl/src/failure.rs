@@ -151,6 +151,9 @@ impl From<waypost_memory::Error> for Failure {
             waypost_memory::ErrorKind::Damaged => {
                 failure.with_hint("`ctl doctor --repair` keeps everything that has a good checksum")
             }
+            waypost_memory::ErrorKind::Newer => {
+                failure.with_hint("use the release that wrote it, or a later one")
+            }
             _ => failure,
         }
     }

@@ -94,6 +94,8 @@ impl From<waypost_memory::Error> for Failure {
                 }
                 StatusCode::UNPROCESSABLE_ENTITY
             }
+            // What was to be imported is newer.
+            ErrorKind::Newer => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Busy | ErrorKind::Conflict => StatusCode::CONFLICT,
             ErrorKind::Full => return full(),

@@ -303,10 +303,18 @@ fn cannot_listen(address: SocketAddr) -> String {
 fn tell(report: &OpenReport) {
     if report.log_truncated_bytes > 0 {
         let bytes = report.log_truncated_bytes;
-        tracing::warn!(
-            bytes,
-            "an unfinished write at the end of the log was cut: it was never answered"
-        );
+        if report.is_truncation_unsure {
+            tracing::warn!(
+                bytes,
+                "an unfinished write at the end of the log was cut; the machine stopped during it, \
+                 so it cannot be told from one that was never acknowledged"
+            );
+        } else {
+            tracing::warn!(
+                bytes,
+                "an unfinished write at the end of the log was cut; it was never acknowledged"
+            );
+        }
     }
     let rebuilt = [
         ("state", &report.state_rebuilt),

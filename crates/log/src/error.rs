@@ -20,7 +20,10 @@ pub enum Error {
     #[error("the log is damaged: {}", list(.0))]
     Damaged(Vec<Damage>),
     /// A newer release wrote this segment.
-    #[error("{segment} has format version {version}; this release reads up to {supported}")]
+    #[error(
+        "{segment} was written by a newer release: it has format version {version}, and this \
+         release reads versions up to {supported}"
+    )]
     Newer {
         /// File name of the segment.
         segment: String,
@@ -28,6 +31,19 @@ pub enum Error {
         version: u32,
         /// The newest version this release understands.
         supported: u32,
+    },
+    /// A newer release wrote this record.
+    #[error(
+        "record {sequence} was written by a newer release: this one does not know kind {kind} in \
+         version {version}"
+    )]
+    NewerRecord {
+        /// The record's sequence.
+        sequence: u64,
+        /// Its kind.
+        kind: u8,
+        /// The version of its payload.
+        version: u8,
     },
     /// A payload or a batch is over the limit.
     #[error("{len_bytes} bytes in one append; the limit is {limit_bytes}")]
@@ -97,7 +113,7 @@ impl Error {
             Self::Full => ErrorKind::Full,
             Self::Poisoned => ErrorKind::Poisoned,
             Self::Damaged(_) => ErrorKind::Damaged,
-            Self::Newer { .. } => ErrorKind::Newer,
+            Self::Newer { .. } | Self::NewerRecord { .. } => ErrorKind::Newer,
             Self::TooLarge { .. } => ErrorKind::Invalid,
             Self::InUse(_) | Self::Locked { .. } => ErrorKind::InUse,
             Self::ReadOnly { .. } => ErrorKind::ReadOnly,
@@ -147,6 +163,8 @@ pub enum DamageKind {
     End,
     /// A segment that must exist is not there.
     Missing,
+    /// The log ends before `from`, and had reached `to`.
+    Short,
 }
 
 impl fmt::Display for Damage {
@@ -156,6 +174,7 @@ impl fmt::Display for Damage {
             DamageKind::Record => "bad record",
             DamageKind::End => "no end marker",
             DamageKind::Missing => "missing segment",
+            DamageKind::Short => "the log ends too early",
         };
         write!(f, "{what} in {} at offset {}", self.segment, self.offset)?;
         if self.to < self.from {

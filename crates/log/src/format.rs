@@ -1,6 +1,7 @@
 //! The bytes on disk: segment headers and frames. `docs/formats.md` describes them for readers.
 
 use crate::Record;
+use crate::reached::Note;
 
 /// Length of a segment's header.
 pub(crate) const HEADER_BYTES: u64 = 32;
@@ -11,6 +12,13 @@ pub(crate) const FORMAT_VERSION: u32 = 1;
 
 const MAGIC: [u8; 8] = *b"WPLOGSEG";
 const FLOOR_MAGIC: [u8; 8] = *b"WPLOGFLR";
+const REACHED_MAGIC: [u8; 8] = *b"WPLOGRCH";
+/// The format of the file `reached` that this release writes, and the newest that it reads.
+pub(crate) const REACHED_VERSION: u32 = 1;
+/// Length of one of its two slots.
+pub(crate) const SLOT_BYTES: usize = 64;
+/// Length of the file.
+pub(crate) const REACHED_BYTES: usize = 2 * SLOT_BYTES;
 const TAG_RECORD: u8 = b'R';
 const TAG_END: u8 = b'E';
 const FLAG_MORE: u8 = 1;
@@ -49,13 +57,10 @@ pub(crate) fn header(place: Place) -> [u8; HEADER_BYTES as usize] {
 
 /// Decodes a segment's header, and returns with it the checksum that the first frame continues.
 pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Place, u32), BadHeader> {
-    if bytes.len() < HEADER_BYTES as usize
-        || bytes[..8] != MAGIC
-        || crc32c::crc32c(&bytes[..12]) != u32_at(bytes, 12)
-    {
+    let version = preamble(bytes, MAGIC).ok_or(BadHeader::Damaged)?;
+    if bytes.len() < HEADER_BYTES as usize {
         return Err(BadHeader::Damaged);
     }
-    let version = u32_at(bytes, 8);
     if version > FORMAT_VERSION {
         return Err(BadHeader::Newer(version));
     }
@@ -74,12 +79,58 @@ pub(crate) fn floor(sequence: u64) -> Vec<u8> {
     bytes
 }
 
-/// Decodes what [`floor`] wrote.
-pub(crate) fn parse_floor(bytes: &[u8]) -> Option<u64> {
-    let right = bytes.len() == 20
-        && bytes[..8] == FLOOR_MAGIC
-        && crc32c::crc32c(&bytes[..16]) == u32_at(bytes, 16);
-    right.then(|| u64_at(bytes, 8))
+/// Decodes what [`floor`] wrote. A newer format has another length, and begins as a segment does.
+pub(crate) fn parse_floor(bytes: &[u8]) -> Result<u64, BadHeader> {
+    let is_floor = bytes.len() >= 20 && bytes[..8] == FLOOR_MAGIC;
+    if is_floor && bytes.len() == 20 && crc32c::crc32c(&bytes[..16]) == u32_at(bytes, 16) {
+        return Ok(u64_at(bytes, 8));
+    }
+    match preamble(bytes, FLOOR_MAGIC) {
+        Some(version) if bytes.len() > 20 && version > 1 => Err(BadHeader::Newer(version)),
+        _ => Err(BadHeader::Damaged),
+    }
+}
+
+/// The version in the first 16 bytes of a file, which stay the same in all versions.
+fn preamble(bytes: &[u8], magic: [u8; 8]) -> Option<u32> {
+    let is_right = bytes.len() >= 16
+        && bytes[..8] == magic
+        && crc32c::crc32c(&bytes[..12]) == u32_at(bytes, 12);
+    is_right.then(|| u32_at(bytes, 8))
+}
+
+/// Encodes a slot of the file `reached`.
+pub(crate) fn slot(note: &Note) -> [u8; SLOT_BYTES] {
+    let mut bytes = [0; SLOT_BYTES];
+    bytes[..8].copy_from_slice(&REACHED_MAGIC);
+    bytes[8..12].copy_from_slice(&REACHED_VERSION.to_le_bytes());
+    let preamble = crc32c::crc32c(&bytes[..12]);
+    bytes[12..16].copy_from_slice(&preamble.to_le_bytes());
+    bytes[16..24].copy_from_slice(&note.counter.to_le_bytes());
+    bytes[24..32].copy_from_slice(&note.sequence.to_le_bytes());
+    bytes[32..48].copy_from_slice(&note.boot);
+    bytes[48] = u8::from(note.is_closed);
+    let all = crc32c::crc32c(&bytes[..52]);
+    bytes[52..56].copy_from_slice(&all.to_le_bytes());
+    bytes
+}
+
+/// Decodes what [`slot`] wrote.
+pub(crate) fn parse_slot(bytes: &[u8]) -> Result<Note, BadHeader> {
+    match preamble(bytes, REACHED_MAGIC) {
+        Some(version) if version > REACHED_VERSION => return Err(BadHeader::Newer(version)),
+        Some(REACHED_VERSION) => {}
+        _ => return Err(BadHeader::Damaged),
+    }
+    if bytes.len() != SLOT_BYTES || crc32c::crc32c(&bytes[..52]) != u32_at(bytes, 52) {
+        return Err(BadHeader::Damaged);
+    }
+    Ok(Note {
+        counter: u64_at(bytes, 16),
+        sequence: u64_at(bytes, 24),
+        boot: *bytes[32..].first_chunk().expect("a slot is longer than that"),
+        is_closed: bytes[48] == 1,
+    })
 }
 
 /// What a frame is.

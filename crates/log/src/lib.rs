@@ -38,6 +38,7 @@ mod format;
 mod lock;
 mod log;
 mod options;
+mod reached;
 mod recovery;
 mod rewrite;
 mod scan;

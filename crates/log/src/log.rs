@@ -10,9 +10,10 @@ use crate::compact;
 use crate::disk::{Disk, DiskFile, Gate};
 use crate::entries::Entries;
 use crate::format::Batch;
-use crate::recovery::{Survey, recover};
+use crate::reached::Reached;
+use crate::recovery::{Recovered, Survey, recover};
 use crate::segment::{Cursor, Segment};
-use crate::writer::{Shared, Wish};
+use crate::writer::{Shared, Tail, Wish};
 use crate::{
     BATCH_BYTES_MAX, Compacted, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX, Record,
     Recovery, Report, Result, Verify,
@@ -35,7 +36,8 @@ impl Log {
     /// Opens the log in `dir`, creating the folder if need be.
     ///
     /// Reads and checks every byte, or what [`Options::verify`] says. What a crash left half written
-    /// at the end, and nobody was told of, is cut off.
+    /// at the end is cut off. A log that ends before the sequence that it had reached, by its own
+    /// notes or by [`Options::reached`], is damaged.
     ///
     /// # Errors
     /// [`Error::Damaged`] if stored bytes have changed, unless [`Options::on_damage`] says to
@@ -52,7 +54,7 @@ impl Log {
     ) -> Result<(Self, Recovery)> {
         let disk = Disk::open(dir, gate)?;
         let claim = Claim::of(dir)?;
-        let (mut scans, recovery, next) = recover(&disk, options)?;
+        let Recovered { mut scans, recovery, next, reached } = recover(&disk, options)?;
         let unsealed = scans.pop_if(|it| !it.sealed);
         let mut segments = Vec::with_capacity(scans.len() + 1);
         for scan in scans {
@@ -69,13 +71,19 @@ impl Log {
             },
         };
         segments.extend(active.iter().map(|it| Arc::clone(it.segment())));
-        let shared = Shared::new(disk, options.clone(), segments, active, next);
+        let reached = Reached::open(&disk, reached, next - 1)?;
+        let tail = Tail { active, next, poisoned: false, buffer: Vec::new(), reached };
+        let shared = Shared::new(disk, options.clone(), segments, tail);
         Ok((Self { shared: Arc::new(shared), _claim: claim }, recovery))
     }
 
     /// Checks every byte of the log in `dir` and changes none. Nobody should append meanwhile.
-    pub fn verify(dir: &Path) -> Result<Report> {
-        Survey::of(dir, Verify::All).map(|it| it.report())
+    /// Of the options only [`Options::reached`] and [`Options::can_read`] count.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] if a newer release wrote it. Damage is no error, but in the report.
+    pub fn verify(dir: &Path, options: &Options) -> Result<Report> {
+        Survey::of(dir, Verify::All, options).map(|it| it.report())
     }
 
     /// Checks one sealed segment that opening only glanced at, and tells whether there was one:
@@ -173,6 +181,12 @@ impl Log {
     /// returns the first sequence that the log covers then.
     pub fn truncate_before(&self, sequence: u64) -> Result<u64> {
         self.shared.truncate_before(sequence)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.shared.close();
     }
 }
 

@@ -16,6 +16,14 @@ pub struct Options {
     pub on_damage: OnDamage,
     /// What opening reads.
     pub verify: Verify,
+    /// The highest sequence that data derived from the log knows of, 0 for none. The log notes by
+    /// itself how far it has reached; this is for when its files are gone. A log that ends before
+    /// either is damaged, and salvaging it never gives out a sequence up to there again.
+    pub reached: u64,
+    /// Whether the caller can read records of a kind and a version. Opening refuses a log with
+    /// others as [`Error::NewerRecord`](crate::Error::NewerRecord) and changes nothing, as far as
+    /// it reads records at all.
+    pub can_read: fn(kind: u8, version: u8) -> bool,
 }
 
 impl Default for Options {
@@ -26,6 +34,8 @@ impl Default for Options {
             free_bytes_min: 64 << 20,
             on_damage: OnDamage::Refuse,
             verify: Verify::All,
+            reached: 0,
+            can_read: |_, _| true,
         }
     }
 }
@@ -88,8 +98,12 @@ pub struct Extent {
 /// What opening a log found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes of a torn, never acknowledged tail that were cut off.
+    /// Bytes of a torn tail that were cut off: a write that was not finished.
     pub truncated_bytes: u64,
+    /// Whether what was cut off may have been acknowledged: the machine stopped while the log was
+    /// open, and the last write before that cannot be told from one that was never acknowledged.
+    /// Otherwise it was not.
+    pub is_unsure: bool,
     /// What was damaged; empty unless the log was salvaged.
     pub damage: Vec<Damage>,
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::disk::{Disk, DiskFile};
-use crate::format::{HEADER_BYTES, parse_floor};
+use crate::format::{BadHeader, FRAME_BYTES, HEADER_BYTES, Head, parse_floor};
+use crate::reached::{Known, REACHED};
 use crate::rewrite::Rewrite;
-use crate::scan::{Scan, glance, scan};
+use crate::scan::{Behind, CanRead, Scan, glance, scan};
 use crate::segment::{Cursor, Segment, base_of, file_name};
 use crate::{
     Damage, DamageKind, Error, OnDamage, Options, Record, Recovery, Report, Result, Verify,
@@ -22,30 +23,50 @@ pub(crate) struct Survey {
     /// Files to remove: unfinished ones, and segments whose records are in another one.
     pub(crate) leftovers: Vec<String>,
     pub(crate) floor: u64,
+    pub(crate) reached: Known,
     pub(crate) damage: Vec<Damage>,
+}
+
+/// What opening found, once the folder is right.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) scans: Vec<Scan>,
+    pub(crate) recovery: Recovery,
+    /// First sequence after everything that is there.
+    pub(crate) next: u64,
+    pub(crate) reached: Known,
 }
 
 impl Survey {
     /// Reads everything in the folder, or as much as `verify` asks for.
-    pub(crate) fn of(dir: &Path, verify: Verify) -> Result<Self> {
+    pub(crate) fn of(dir: &Path, verify: Verify, options: &Options) -> Result<Self> {
         let mut bases = Vec::new();
         let mut leftovers = Vec::new();
-        for entry in std::fs::read_dir(dir).map_err(|it| Error::io("list", dir, it))? {
+        let listed = match std::fs::read_dir(dir) {
+            Ok(listed) => Some(listed),
+            // Nothing is there, which may be damage all the same.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io("list", dir, error)),
+        };
+        for entry in listed.into_iter().flatten() {
             let entry = entry.map_err(|it| Error::io("list", dir, it))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if let Some(base) = base_of(&name) {
                 bases.push(base);
             } else if name
                 .strip_suffix(".new")
-                .is_some_and(|it| it == FLOOR || base_of(it).is_some())
+                .is_some_and(|it| it == FLOOR || it == REACHED || base_of(it).is_some())
             {
                 leftovers.push(name);
             }
         }
         bases.sort_unstable();
-        let mut survey = Self { scans: Vec::new(), leftovers, floor: 1, damage: Vec::new() };
+        let reached = Known::read(dir, options.reached)?;
+        let (scans, damage) = (Vec::new(), Vec::new());
+        let mut survey = Self { scans, leftovers, floor: 1, reached, damage };
         survey.read_floor(dir, bases.first().copied())?;
-        survey.read_segments(dir, &bases, verify)?;
+        survey.read_segments(dir, &bases, verify, options.can_read)?;
+        survey.compare_end();
         Ok(survey)
     }
 
@@ -56,9 +77,15 @@ impl Survey {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(Error::io("read", &path, error)),
         };
-        if let Some(floor) = parse_floor(&bytes) {
-            self.floor = floor;
-            return Ok(());
+        match parse_floor(&bytes) {
+            Ok(floor) => {
+                self.floor = floor;
+                return Ok(());
+            }
+            Err(BadHeader::Newer(version)) => {
+                return Err(Error::Newer { segment: FLOOR.to_owned(), version, supported: 1 });
+            }
+            Err(BadHeader::Damaged) => {}
         }
         self.floor = first.unwrap_or(1);
         self.damage.push(Damage {
@@ -72,7 +99,13 @@ impl Survey {
         Ok(())
     }
 
-    fn read_segments(&mut self, dir: &Path, bases: &[u64], verify: Verify) -> Result<()> {
+    fn read_segments(
+        &mut self,
+        dir: &Path,
+        bases: &[u64],
+        verify: Verify,
+        can_read: CanRead,
+    ) -> Result<()> {
         let mut next = None;
         for (at, &base) in bases.iter().enumerate() {
             let sealed = self.scans.last().is_some_and(|it| it.sealed && it.damage.is_empty());
@@ -86,11 +119,18 @@ impl Survey {
                 self.missing(from, base - 1);
             }
             let name = file_name(base);
+            let behind = match bases.get(at + 1) {
+                Some(base) => Behind::Segment(*base),
+                None => Behind::Nothing(self.reached.sequence),
+            };
             let glanced = if verify == Verify::Unsealed { glance(dir, &name)? } else { None };
             let scan = match glanced {
                 Some(scan) => scan,
-                None => scan(dir, &name, bases.get(at + 1).copied())?,
+                None => scan(dir, &name, behind, can_read)?,
             };
+            if let Some(Head { sequence, kind, version, .. }) = scan.unreadable {
+                return Err(Error::NewerRecord { sequence, kind, version });
+            }
             self.damage.extend(scan.damage.iter().cloned());
             next = Some(scan.view.next);
             if scan.sealed && scan.view.next <= self.floor && at + 1 < bases.len() {
@@ -100,10 +140,34 @@ impl Survey {
                 self.scans.push(scan);
             }
         }
-        if bases.is_empty() && self.floor > 1 {
+        if bases.is_empty() && self.floor > 1 && self.reached.sequence < self.floor {
             self.missing(self.floor, u64::MAX);
         }
         Ok(())
+    }
+
+    /// Compares where the log ends with how far it had reached.
+    fn compare_end(&mut self) {
+        let (next, reached) = (self.next(), self.reached.sequence);
+        if next > reached {
+            return;
+        }
+        let Some(last) = self.scans.last_mut().filter(|it| !it.sealed) else {
+            return self.missing(next, reached);
+        };
+        let damage = Damage {
+            segment: last.name.clone(),
+            offset: last.view.end,
+            len_bytes: last.torn.end.saturating_sub(last.view.end),
+            from: next,
+            to: reached,
+            what: DamageKind::Short,
+        };
+        last.torn = last.len..last.len;
+        last.view.next = reached + 1;
+        last.is_end_known = false;
+        last.damage.push(damage.clone());
+        self.damage.push(damage);
     }
 
     fn missing(&mut self, from: u64, to: u64) {
@@ -115,6 +179,16 @@ impl Survey {
     /// First sequence after everything that is there.
     pub(crate) fn next(&self) -> u64 {
         self.scans.last().map_or(self.floor, |it| it.view.next)
+    }
+
+    /// A sequence behind all that the damaged last segment may have given out.
+    fn next_unused(&self, last: &Scan) -> u64 {
+        let is_counted = last.damage.iter().all(|it| it.to != u64::MAX) && self.reached.is_exact;
+        if last.is_end_known || is_counted {
+            return last.view.next;
+        }
+        // Each record takes a frame at least.
+        last.view.next.max(last.place.base + last.len / FRAME_BYTES)
     }
 
     /// The survey for the operator.
@@ -132,10 +206,10 @@ impl Survey {
 }
 
 /// Makes the folder right: removes leftovers, salvages if told so, cuts the torn tail.
-pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<(Vec<Scan>, Recovery, u64)> {
+pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
     let salvaging = options.on_damage == OnDamage::Salvage;
     let verify = if salvaging { Verify::All } else { options.verify };
-    let mut survey = Survey::of(disk.path(), verify)?;
+    let mut survey = Survey::of(disk.path(), verify, options)?;
     let damage = std::mem::take(&mut survey.damage);
     if !damage.is_empty() && !salvaging {
         return Err(Error::Damaged(damage));
@@ -147,8 +221,8 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<(Vec<Scan>, Reco
         disk.sync_folder()?;
     }
     if !damage.is_empty() {
-        salvage(disk, &survey, &damage)?;
-        survey = Survey::of(disk.path(), verify)?;
+        salvage(disk, options, &survey, &damage)?;
+        survey = Survey::of(disk.path(), verify, options)?;
         if !survey.damage.is_empty() {
             return Err(Error::Damaged(survey.damage));
         }
@@ -156,8 +230,10 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<(Vec<Scan>, Reco
     let truncated_bytes = survey.scans.last().map_or(Ok(0), |it| cut(disk, it))?;
     // After a mere kill, renames may not have reached the disk yet either.
     disk.sync_folder()?;
-    let next = survey.next();
-    Ok((survey.scans, Recovery { truncated_bytes, damage }, next))
+    let (next, reached) = (survey.next(), survey.reached);
+    let is_unsure = truncated_bytes > 0 && !reached.is_exact;
+    let recovery = Recovery { truncated_bytes, is_unsure, damage };
+    Ok(Recovered { scans: survey.scans, recovery, next, reached })
 }
 
 /// Zeroes what follows the last whole batch of the last segment, and syncs what is before it: after
@@ -171,7 +247,7 @@ fn cut(disk: &Disk, scan: &Scan) -> Result<u64> {
 }
 
 /// Copies damaged ranges aside, and rewrites their segments with the good records.
-fn salvage(disk: &Disk, survey: &Survey, damage: &[Damage]) -> Result<()> {
+fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -> Result<()> {
     for bad in damage.iter().filter(|it| it.what != DamageKind::Missing) {
         let path = disk.path().join(&bad.segment);
         let bytes = std::fs::read(&path).map_err(|it| Error::io("read", &path, it))?;
@@ -184,15 +260,24 @@ fn salvage(disk: &Disk, survey: &Survey, damage: &[Damage]) -> Result<()> {
         disk.replace(FLOOR, &crate::format::floor(first))?;
     }
     for (at, scan) in survey.scans.iter().enumerate().filter(|it| !it.1.damage.is_empty()) {
-        let next = survey.scans.get(at + 1).map_or(scan.view.next, |it| it.place.base);
+        let next = match survey.scans.get(at + 1) {
+            Some(behind) => behind.place.base,
+            None => survey.next_unused(scan),
+        };
         let mut rewrite = Rewrite::new(disk, scan.place.base, scan.place.generation + 1)?;
         copy_good(disk, scan, &mut rewrite)?;
         rewrite.finish(disk, next)?;
     }
     for gap in damage.iter().filter(|it| it.what == DamageKind::Missing) {
         // An empty sealed segment says that these sequences are known to be gone.
+        let is_last = survey.scans.last().is_none_or(|it| it.place.base < gap.from);
+        let may_have_held = if survey.reached.is_exact || !is_last {
+            0
+        } else {
+            options.segment_bytes / FRAME_BYTES
+        };
         let to = if gap.to == u64::MAX { gap.from } else { gap.to + 1 };
-        Rewrite::new(disk, gap.from, 1)?.finish(disk, to)?;
+        Rewrite::new(disk, gap.from, 1)?.finish(disk, to + may_have_held)?;
     }
     Ok(())
 }

@@ -32,13 +32,31 @@ pub(crate) struct Scan {
     pub(crate) chain: u32,
     /// Bytes at the end that belong to no acknowledged record and must be zeroed.
     pub(crate) torn: Range<u64>,
+    /// Length of the file.
+    pub(crate) len: u64,
+    /// Whether the first sequence behind it was found, and not only guessed.
+    pub(crate) is_end_known: bool,
+    /// The first record that the caller cannot read.
+    pub(crate) unreadable: Option<Head>,
     pub(crate) damage: Vec<Damage>,
 }
 
-/// Reads the file `name`. `next_base` is the first sequence of the segment behind it.
-pub(crate) fn scan(folder: &Path, name: &str, next_base: Option<u64>) -> Result<Scan> {
+/// What is known of what lies behind a segment.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Behind {
+    /// A segment with this first sequence.
+    Segment(u64),
+    /// Nothing; this sequence had been reached.
+    Nothing(u64),
+}
+
+/// Whether the caller can read records of a kind and a version.
+pub(crate) type CanRead = fn(u8, u8) -> bool;
+
+/// Reads the file `name`.
+pub(crate) fn scan(folder: &Path, name: &str, behind: Behind, can_read: CanRead) -> Result<Scan> {
     let file = DiskFile::open(folder, name)?;
-    scan_file(&file, base_of(name).unwrap_or_default(), next_base)
+    scan_file(&file, base_of(name).unwrap_or_default(), behind, can_read)
 }
 
 /// Takes the file `name` by its header and end marker. `None` if they are not those of a sealed
@@ -69,12 +87,20 @@ pub(crate) fn glance(folder: &Path, name: &str) -> Result<Option<Scan>> {
         records: 0,
         chain: head.checksum,
         torn: len..len,
+        len,
+        is_end_known: true,
+        unreadable: None,
         damage: Vec::new(),
     }))
 }
 
-/// Reads a file of the segment `base`. `next_base` is the first sequence of the one behind it.
-pub(crate) fn scan_file(file: &DiskFile, base: u64, next_base: Option<u64>) -> Result<Scan> {
+/// Reads a file of the segment `base`.
+pub(crate) fn scan_file(
+    file: &DiskFile,
+    base: u64,
+    behind: Behind,
+    can_read: CanRead,
+) -> Result<Scan> {
     let name = file.name.as_str();
     let io = |it| Error::io("read", name.as_ref(), it);
     let len = file.len().map_err(io)?;
@@ -89,7 +115,8 @@ pub(crate) fn scan_file(file: &DiskFile, base: u64, next_base: Option<u64>) -> R
         file,
         window,
         len,
-        next_base,
+        behind,
+        can_read,
         witness: None,
         scan: Scan {
             name: name.to_owned(),
@@ -99,6 +126,9 @@ pub(crate) fn scan_file(file: &DiskFile, base: u64, next_base: Option<u64>) -> R
             records: 0,
             chain: 0,
             torn: len..len,
+            len,
+            is_end_known: true,
+            unreadable: None,
             damage: Vec::new(),
         },
     };
@@ -123,7 +153,8 @@ struct Scanner<'a> {
     file: &'a DiskFile,
     window: Window,
     len: u64,
-    next_base: Option<u64>,
+    behind: Behind,
+    can_read: CanRead,
     /// The highest offset that any frame behind the first bad one says was synced.
     witness: Option<u64>,
     scan: Scan,
@@ -139,6 +170,9 @@ impl Scanner<'_> {
             let expected = self.expected(&batch);
             if let Some(head) = self.genuine(offset)?.filter(|it| self.fits(it, expected, chain)) {
                 if let FrameKind::Record { more } = head.frame {
+                    if !(self.can_read)(head.kind, head.version) {
+                        self.scan.unreadable.get_or_insert(head);
+                    }
                     batch.push((head.sequence, offset));
                     chain = Some(head.checksum);
                     offset += head.frame_len();
@@ -151,7 +185,7 @@ impl Scanner<'_> {
                     return Ok(());
                 }
             }
-            if self.is_torn_from(offset)? {
+            if self.is_torn_from(offset, expected)? {
                 let start = self.scan.view.end;
                 self.scan.torn = start..self.dirty_end(start)?;
                 return Ok(());
@@ -159,10 +193,14 @@ impl Scanner<'_> {
             // Damage: what is good of the open batch stays, the rest is looked for behind.
             self.commit(&mut batch, offset, chain.unwrap_or_default());
             let Some((at, found)) = self.sweep(offset + ALIGNMENT)? else {
-                let to = self.next_base.map_or(u64::MAX, |it| it - 1);
                 let dirty = self.dirty_end(offset)?;
-                let what = if dirty <= offset { DamageKind::End } else { DamageKind::Record };
-                self.hole(offset, dirty, expected, to, what);
+                let what = match self.behind {
+                    _ if dirty > offset => DamageKind::Record,
+                    Behind::Segment(_) => DamageKind::End,
+                    Behind::Nothing(_) => DamageKind::Short,
+                };
+                self.scan.is_end_known = matches!(self.behind, Behind::Segment(_));
+                self.hole(offset, dirty, expected, self.last_lost(expected), what);
                 return Ok(());
             };
             self.hole(offset, at, expected, found.sequence.saturating_sub(1), DamageKind::Record);
@@ -177,7 +215,8 @@ impl Scanner<'_> {
         let after = offset + FRAME_BYTES;
         if !sealed {
             let dirty = self.dirty_end(after)?;
-            if self.next_base.is_some() || (dirty > after && self.witness(after)? > offset) {
+            let is_followed = matches!(self.behind, Behind::Segment(_));
+            if is_followed || (dirty > after && self.witness(after)? > offset) {
                 return Ok(false);
             }
             self.scan.torn = after..dirty;
@@ -194,9 +233,9 @@ impl Scanner<'_> {
             self.scan.place.generation = generation;
             self.sweep(HEADER_BYTES).transpose()
         });
-        let to = self.next_base.map_or(u64::MAX, |it| it - 1);
         let Some((at, head)) = found.transpose()? else {
-            self.hole(0, self.len, base, to, DamageKind::Header);
+            self.scan.is_end_known = matches!(self.behind, Behind::Segment(_));
+            self.hole(0, self.len, base, self.last_lost(base), DamageKind::Header);
             return Ok(());
         };
         self.hole(0, at, base, head.sequence.saturating_sub(1), DamageKind::Header);
@@ -238,12 +277,23 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether the bad frame at `offset` was never synced as far as anything on disk tells.
-    fn is_torn_from(&mut self, offset: u64) -> io::Result<bool> {
-        if self.next_base.is_some() {
-            return Ok(false);
+    /// The last sequence of those from `expected` on that were lost; the highest there is where
+    /// that cannot be told.
+    fn last_lost(&self, expected: u64) -> u64 {
+        match self.behind {
+            Behind::Segment(base) => base - 1,
+            Behind::Nothing(reached) if reached >= expected => reached,
+            Behind::Nothing(_) => u64::MAX,
         }
-        Ok(self.witness(offset)? <= offset)
+    }
+
+    /// Whether the bad frame at `offset`, where `expected` must be, was never synced as far as
+    /// anything on disk tells.
+    fn is_torn_from(&mut self, offset: u64, expected: u64) -> io::Result<bool> {
+        match self.behind {
+            Behind::Nothing(reached) if reached < expected => Ok(self.witness(offset)? <= offset),
+            _ => Ok(false),
+        }
     }
 
     fn witness(&mut self, offset: u64) -> io::Result<u64> {

@@ -6,7 +6,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::disk::{DiskFile, Window};
 use crate::format::{FRAME_BYTES, FrameKind, HEADER_BYTES, Head, Place};
-use crate::scan::scan_file;
+use crate::scan::{Behind, scan_file};
 use crate::{Damage, DamageKind, Entry, EntryRef, Error, Result};
 
 /// Every so many bytes the index remembers a record's offset: 16 bytes of memory for 1 KiB on disk,
@@ -74,7 +74,7 @@ impl Segment {
             let view = self.view.read();
             (view.end, view.next)
         };
-        let scan = scan_file(&self.file, self.place.base, Some(next))?;
+        let scan = scan_file(&self.file, self.place.base, Behind::Segment(next), |_, _| true)?;
         if !scan.damage.is_empty() {
             return Err(Error::Damaged(scan.damage));
         }

@@ -14,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::active::Active;
 use crate::disk::Disk;
 use crate::format::{Batch, HEADER_BYTES};
+use crate::reached::Reached;
 use crate::segment::{Segment, file_name};
 use crate::{Error, Options, Result};
 
@@ -43,11 +44,13 @@ struct Queue {
 
 /// What only the leader touches.
 #[derive(Debug)]
-struct Tail {
-    active: Option<Active>,
-    next: u64,
-    poisoned: bool,
-    buffer: Vec<u8>,
+pub(crate) struct Tail {
+    pub(crate) active: Option<Active>,
+    pub(crate) next: u64,
+    /// Also while a group is being written: a leader that panics leaves it set.
+    pub(crate) poisoned: bool,
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) reached: Reached,
 }
 
 /// What an append wants beyond being written.
@@ -61,11 +64,41 @@ pub(crate) enum Wish {
     Sealed,
 }
 
+/// What a waiting writer wants. It is answered whatever happens, also when its leader panics.
 #[derive(Debug)]
 struct Request {
     batch: Batch,
     wish: Wish,
     slot: Arc<Slot>,
+    is_answered: bool,
+}
+
+impl Request {
+    fn answer(mut self, outcome: Result<Range<u64>>) {
+        self.is_answered = true;
+        self.slot.give(Turn::Done(outcome));
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.slot.give(Turn::Done(Err(Error::Poisoned)));
+        }
+    }
+}
+
+/// Hands the lead on, also when the leader panics.
+struct Lead<'a>(&'a Shared);
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue.lock();
+        match queue.waiting.front() {
+            Some(next) => next.slot.give(Turn::Lead),
+            None => queue.leading = false,
+        }
+    }
 }
 
 /// Where a waiting writer finds its answer.
@@ -100,15 +133,13 @@ impl Slot {
 }
 
 impl Shared {
-    /// A log whose segments are `segments`; `active` is the last of them unless that is sealed.
+    /// A log whose segments are `segments`.
     pub(crate) fn new(
         disk: Disk,
         options: Options,
         segments: Vec<Arc<Segment>>,
-        active: Option<Active>,
-        next: u64,
+        tail: Tail,
     ) -> Self {
-        let tail = Tail { active, next, poisoned: false, buffer: Vec::new() };
         Self {
             disk,
             options,
@@ -128,7 +159,8 @@ impl Shared {
         let slot = Arc::new(Slot { turn: Mutex::new(Turn::Wait), thread: std::thread::current() });
         let leads = {
             let mut queue = self.queue.lock();
-            queue.waiting.push_back(Request { batch, wish, slot: Arc::clone(&slot) });
+            let slot = Arc::clone(&slot);
+            queue.waiting.push_back(Request { batch, wish, slot, is_answered: false });
             !std::mem::replace(&mut queue.leading, true)
         };
         if !leads && let Turn::Done(outcome) = slot.wait() {
@@ -144,6 +176,8 @@ impl Shared {
 
     /// Serves the front of the queue and hands the lead on.
     fn lead(&self) {
+        // Dropped last: who is given the lead finds its own request still waiting.
+        let _lead = Lead(self);
         let mut tail = self.tail.lock();
         let mut group = self.take_group(&tail);
         let outcome = self.serve(&mut tail, &mut group);
@@ -151,16 +185,19 @@ impl Shared {
         let mut start = outcome.as_ref().copied().unwrap_or_default();
         for request in group {
             let end = start + request.batch.records();
-            request.slot.give(Turn::Done(match &outcome {
+            request.answer(match &outcome {
                 Ok(_) => Ok(start..end),
                 Err(error) => Err(error.clone()),
-            }));
+            });
             start = end;
         }
-        let mut queue = self.queue.lock();
-        match queue.waiting.front() {
-            Some(next) => next.slot.give(Turn::Lead),
-            None => queue.leading = false,
+    }
+
+    /// Notes how far the log has reached. Nothing is appended any more.
+    pub(crate) fn close(&self) {
+        let mut tail = self.tail.lock();
+        if !tail.poisoned {
+            tail.reached.close(&self.disk);
         }
     }
 
@@ -193,12 +230,9 @@ impl Shared {
             return Err(Error::Poisoned);
         }
         let first = tail.next;
+        tail.poisoned = true;
         let outcome = self.try_serve(tail, group);
-        if let Err(error) = &outcome
-            && !matches!(error, Error::Full)
-        {
-            tail.poisoned = true;
-        }
+        tail.poisoned = !matches!(outcome, Ok(()) | Err(Error::Full));
         outcome.map(|()| first)
     }
 
@@ -229,6 +263,9 @@ impl Shared {
         let records =
             active.write(&self.disk, &self.options, batches, &mut tail.buffer, durable)?;
         tail.next += records;
+        if durable {
+            tail.reached.note(&self.disk, tail.next - 1);
+        }
         Ok(())
     }
 

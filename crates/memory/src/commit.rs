@@ -8,9 +8,9 @@ use waypost_ranking::Document;
 
 use crate::check;
 use crate::import::{self, ImportDone, ImportUnit};
-use crate::open::{self, Folders};
+use crate::open::{self, Folders, FoundState};
 use crate::queue::{Queued, Reply};
-use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record};
+use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record, Unreadable};
 use crate::store::Store;
 use crate::txn::{Touched, Txn, apply};
 use crate::vectors::log_error;
@@ -77,6 +77,9 @@ pub(crate) enum Outcome {
 pub(crate) struct WriterState {
     /// Why nothing is written any more.
     pub(crate) fault: Option<String>,
+    /// While a batch is written, the log's last sequence before it. It stays when that panics, and
+    /// then the state and the index may lack what the log has.
+    pub(crate) writing_after: Option<u64>,
 }
 
 /// The changes of one batch while they are decided.
@@ -113,7 +116,8 @@ impl Batch<'_> {
             Record::Link { .. }
             | Record::Unlink { .. }
             | Record::Purge { .. }
-            | Record::Forget { .. } => {}
+            | Record::Forget { .. }
+            | Record::Taken { .. } => {}
         }
         Ok(())
     }
@@ -132,7 +136,8 @@ impl Batch<'_> {
         match sequence.checked_sub(self.first_sequence) {
             Some(idx) => {
                 let (kind, payload) = &self.records[idx as usize];
-                Ok(Some(stored.into_body(text_of(*kind, payload))))
+                let text = text_of(*kind, RECORD_VERSION, payload).map_err(|it| it.of(sequence))?;
+                Ok(Some(stored.into_body(text)))
             }
             None => self.store.whole_body(stored).map(Some),
         }
@@ -301,21 +306,24 @@ impl Store {
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             return;
         }
-        if let Err(error) = self.open_state_again() {
+        if let Err(error) = self.open_state_again(writer.writing_after) {
             writer.fault = Some(error.to_string());
             self.write_fault.lock().clone_from(&writer.fault);
             return;
         }
         writer.fault = None;
+        writer.writing_after = None;
         *self.write_fault.lock() = None;
     }
 
-    fn open_state_again(&self) -> Result<()> {
+    fn open_state_again(&self, writing_after: Option<u64>) -> Result<()> {
         let before = open::applied(&self.state).unwrap_or(0);
+        let before = writing_after.map_or(before, |it| it.min(before));
         self.state.release();
+        let folders = Folders::new(&self.data);
+        let found = FoundState::in_folder(&folders, self.options.cache_bytes)?;
         let mut report = OpenReport::default();
-        let fresh =
-            open::open_state(&Folders::new(&self.data), &self.log, &self.options, &mut report)?;
+        let fresh = found.bring_up(&folders, &self.log, &self.options, &mut report)?;
         self.state.adopt(&fresh);
         let graph = open::load_graph(&self.state)?;
         let mut touched = Touched::default();
@@ -369,11 +377,15 @@ impl Store {
 }
 
 /// The text in a record's payload, if it has one.
-pub(crate) fn text_of(kind: u8, payload: &[u8]) -> Option<BodyText> {
-    match Record::decode(kind, RECORD_VERSION, payload) {
-        Ok(Record::Add { body, .. } | Record::Update { body, .. }) => body.into_owned().text,
+pub(crate) fn text_of(
+    kind: u8,
+    version: u8,
+    payload: &[u8],
+) -> std::result::Result<Option<BodyText>, Unreadable> {
+    Ok(match Record::decode(kind, version, payload)? {
+        Record::Add { body, .. } | Record::Update { body, .. } => body.into_owned().text,
         _ => None,
-    }
+    })
 }
 
 /// A memory from its body. Whether it is embedded or superseded is for the index to say.

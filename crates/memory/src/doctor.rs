@@ -6,13 +6,22 @@ use waypost_derived::files::remove_dir;
 use waypost_derived::{Unusable, boot_id};
 use waypost_log::{FolderLock, Log, OnDamage, Options};
 
+use crate::codec::Reader;
+use crate::keys::{self, StoredVersion};
 use crate::layout::check_format;
-use crate::open::{Folders, applied, verify_digests};
-use crate::record::Record;
+use crate::link::Link;
+use crate::open::{Folders, FoundState, log_options, replay};
+use crate::record::{Edge, RECORD_VERSION, Record};
 use crate::snapshot::Snapshot;
-use crate::state::State;
+use crate::state::{State, damaged};
+use crate::txn::Txn;
 use crate::vectors::log_error;
-use crate::{Error, Result};
+use crate::{Error, MemoryId, Result, StoreOptions};
+
+/// Bytes of cache for a state that is read once.
+const CACHE_BYTES: u64 = 16 * 1024 * 1024;
+/// A repair appends so many records at once.
+const RECORDS_AT_ONCE: usize = 1_000;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,82 +48,78 @@ pub struct Repaired {
     pub kept_records: u64,
     /// What was damaged and is set aside.
     pub set_aside: Vec<String>,
+    /// Memories whose newest text is lost: they are gone, or have an earlier text. Their ids are
+    /// not given out again, so that an import brings them back. Only an intact state can tell.
+    pub lost: Vec<MemoryId>,
+    /// Memories that lost an earlier text.
+    pub lost_history: Vec<MemoryId>,
 }
 
 /// Reads the store in the data folder `dir` and tells what is damaged.
 ///
 /// # Errors
-/// [`Error::Locked`] if the store is open: stop the service first.
+/// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
+/// release wrote it.
 pub fn check(dir: &Path) -> Result<Checked> {
     let folders = Folders::new(dir);
     let _lock = take(&folders)?;
     let mut checked = Checked::default();
-    let last_sequence = if folders.log.exists() {
-        let report = Log::verify(&folders.log).map_err(|it| log_error(&it, &folders.log))?;
-        checked.log_records = report.records;
-        checked.log_damage = report.damage.iter().map(ToString::to_string).collect();
-        report.last_sequence
-    } else {
-        0
-    };
-    if folders.state.exists()
-        && let Err(Unusable(why)) = check_state(&folders.state, last_sequence)
-    {
-        checked.derived_damage.push(format!("state: {why}"));
+    let mut reached = 0;
+    match FoundState::in_folder(&folders, CACHE_BYTES)? {
+        FoundState::Missing => {}
+        FoundState::Unusable(why) => checked.derived_damage.push(format!("state: {why}")),
+        FoundState::Whole { state, applied } => {
+            reached = applied;
+            if let Err(error) = state.verify() {
+                checked.derived_damage.push(format!("state: {error}"));
+            }
+            state.close()?;
+        }
     }
     match Snapshot::load(&folders.index) {
-        Ok(Some(it)) if it.position > last_sequence => {
-            checked.derived_damage.push("index: its snapshot is ahead of the log".to_owned());
-        }
-        Ok(_) => {}
+        Ok(snapshot) => reached = reached.max(snapshot.map_or(0, |it| it.position)),
         Err(Unusable(why)) => checked.derived_damage.push(format!("index: {why}")),
     }
-    if folders.vectors.exists() {
-        let vectors =
-            Log::verify(&folders.vectors).map_err(|it| log_error(&it, &folders.vectors))?;
-        let damage = vectors.damage.iter().map(|it| format!("vectors: {it}"));
-        checked.derived_damage.extend(damage);
-    }
+    let report = Log::verify(&folders.log, &log_options(reached))
+        .map_err(|it| log_error(&it, &folders.log))?;
+    checked.log_records = report.records;
+    checked.log_damage = report.damage.iter().map(ToString::to_string).collect();
+    let vectors = Log::verify(&folders.vectors, &Options::default())
+        .map_err(|it| log_error(&it, &folders.vectors))?;
+    let damage = vectors.damage.iter().map(|it| format!("vectors: {it}"));
+    checked.derived_damage.extend(damage);
     Ok(checked)
 }
 
-/// Opens the state as a start would, and reads all of it.
-fn check_state(dir: &Path, last_sequence: u64) -> std::result::Result<(), Unusable> {
-    let unusable = |it: Error| Unusable(it.to_string());
-    const CACHE_BYTES: u64 = 16 * 1024 * 1024;
-    let state = State::open(dir, CACHE_BYTES, &boot_id()).map_err(unusable)??;
-    if applied(&state).map_err(unusable)? > last_sequence {
-        return Err(Unusable("it is ahead of the log".to_owned()));
-    }
-    state.verify().map_err(unusable)?;
-    verify_digests(&state).map_err(unusable)?;
-    state.close().map_err(unusable)
-}
-
 /// Keeps every record of the log that has a good checksum, sets damaged parts aside, and drops what
-/// is derived so that the next opening builds it anew.
+/// is derived so that the next opening builds it anew. What the state knows of lost records, all
+/// but their texts, is written to the log again. No id and no sequence is given out twice.
 ///
 /// # Errors
-/// [`Error::Locked`] if the store is open: stop the service first.
+/// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
+/// release wrote it; nothing is changed then.
 pub fn repair(dir: &Path) -> Result<Repaired> {
     let folders = Folders::new(dir);
     let _lock = take(&folders)?;
     let mut repaired = Repaired::default();
-    let options = Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..Options::default() };
-    let (log, recovery) =
-        Log::open(&folders.log, &options).map_err(|it| log_error(&it, &folders.log))?;
+    let found = FoundState::in_folder(&folders, CACHE_BYTES)?;
+    let snapshot = Snapshot::load(&folders.index).ok().flatten().map_or(0, |it| it.position);
+    let options = Options {
+        on_damage: OnDamage::Salvage,
+        free_bytes_min: 0,
+        ..log_options(found.applied().max(snapshot))
+    };
+    let opened = Log::open(&folders.log, &options);
+    let (log, recovery) = opened.map_err(|it| log_error(&it, &folders.log))?;
     repaired.set_aside = recovery.damage.iter().map(ToString::to_string).collect();
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| log_error(&it, &folders.log))?;
-        match Record::decode(entry.kind, entry.version, &entry.payload) {
-            Ok(_) => repaired.kept_records += 1,
-            Err(why) => {
-                return Err(Error::Damaged(format!(
-                    "record {} of the log has a good checksum but cannot be used: {}",
-                    entry.sequence, why.0
-                )));
-            }
-        }
+        Record::decode(entry.kind, entry.version, &entry.payload)
+            .map_err(|it| it.of(entry.sequence))?;
+        repaired.kept_records += 1;
+    }
+    if !recovery.damage.is_empty() {
+        complete(&folders, &log, found, &Lost::of(&recovery.damage, &log), &mut repaired)?;
     }
     drop(log);
     let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
@@ -122,6 +127,135 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
         remove_dir(folder)?;
     }
     Ok(repaired)
+}
+
+/// The records that a salvage lost.
+struct Lost {
+    /// How many they are, at most.
+    count: u64,
+    /// The last of them.
+    last: u64,
+}
+
+impl Lost {
+    fn of(damage: &[waypost_log::Damage], log: &Log) -> Self {
+        let end = |it: &waypost_log::Damage| it.to.min(log.last_sequence());
+        let count = damage.iter().map(|it| (end(it) + 1).saturating_sub(it.from)).sum();
+        Self { count, last: damage.iter().map(end).max().unwrap_or(0) }
+    }
+}
+
+/// Appends to a salvaged log what the state, if it is intact, knows of the records that are lost.
+fn complete(
+    folders: &Folders,
+    log: &Log,
+    found: FoundState,
+    lost: &Lost,
+    repaired: &mut Repaired,
+) -> Result<()> {
+    let folder = folders.memory.join("state.repair");
+    remove_dir(&folder)?;
+    let by_log = State::open(&folder, CACHE_BYTES, &boot_id())?
+        .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?;
+    let options = StoreOptions::default();
+    replay(&by_log, log, &options)?;
+    let mut records = Vec::new();
+    // Each lost record may have given out an id.
+    let mut next_id = Txn::new(&by_log).next_id()?.saturating_add(lost.count);
+    if let FoundState::Whole { state, applied } = found {
+        // Together they are all that is known.
+        replay(&state, log, &options)?;
+        let known = Txn::new(&state).next_id()?;
+        next_id = if applied >= lost.last { known } else { known.max(next_id) };
+        compare_memories(&state, &by_log, log, &mut records, repaired)?;
+        compare_links(&state, &by_log, &mut records)?;
+    }
+    records.push(Record::Taken { below: next_id });
+    for some in records.chunks(RECORDS_AT_ONCE) {
+        let payloads: Vec<Vec<u8>> = some.iter().map(Record::encode).collect();
+        let entries: Vec<waypost_log::Record<'_>> = some
+            .iter()
+            .zip(&payloads)
+            .map(|(it, payload)| waypost_log::Record {
+                kind: it.kind(),
+                version: RECORD_VERSION,
+                payload,
+            })
+            .collect();
+        log.append_batch(&entries).map_err(|it| log_error(&it, &folders.log))?;
+    }
+    drop(by_log);
+    Ok(remove_dir(&folder)?)
+}
+
+/// Deletions that the log lost, and the memories whose texts it lost.
+fn compare_memories(
+    known: &State,
+    by_log: &State,
+    log: &Log,
+    records: &mut Vec<Record<'static>>,
+    repaired: &mut Repaired,
+) -> Result<()> {
+    let by_log = Txn::new(by_log);
+    known.heads(&mut |id, head| {
+        let left = by_log.head(id)?;
+        if let Some(at) = head.deleted_at {
+            if left.is_none_or(|it| it.deleted_at.is_none()) {
+                records.push(Record::Delete { id, at });
+            }
+            return Ok(());
+        }
+        let mut lost_versions = Vec::new();
+        known.scan(&keys::versions_of(id), &mut |key, value| {
+            let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
+            let stored = StoredVersion::decode(value).map_err(damaged)?;
+            let Some(sequence) = stored.sequence else { return Ok(()) };
+            if log.read(sequence).is_ok_and(|it| it.is_none()) {
+                lost_versions.push(number);
+            }
+            Ok(())
+        })?;
+        if left.is_none_or(|it| it.version < head.version) {
+            repaired.lost.push(id);
+        } else if !lost_versions.is_empty() {
+            repaired.lost_history.push(id);
+        }
+        Ok(())
+    })
+}
+
+/// Links that the log lost, and those whose removal it lost.
+fn compare_links(known: &State, by_log: &State, records: &mut Vec<Record<'static>>) -> Result<()> {
+    let (known_links, left_links) = (links(known)?, links(by_log)?);
+    let (known, by_log) = (Txn::new(known), Txn::new(by_log));
+    for link in &known_links {
+        let edge = edge(link);
+        if by_log.link(edge)?.is_none() {
+            records.push(Record::Link { edge, at: link.created_at });
+        }
+    }
+    for link in &left_links {
+        let edge = edge(link);
+        if known.link(edge)?.is_none() {
+            records.push(Record::Unlink { edge, at: link.created_at });
+        }
+    }
+    Ok(())
+}
+
+fn edge(link: &Link) -> Edge {
+    Edge { from: link.from, to: link.to, kind: link.kind }
+}
+
+fn links(state: &State) -> Result<Vec<Link>> {
+    let mut links = Vec::new();
+    state.scan(keys::LINKS, &mut |key, value| {
+        let Edge { from, to, kind } = keys::edge_of(key).map_err(damaged)?;
+        let created_at = Reader::new(value).time().map_err(damaged)?;
+        links.push(Link { from, to, kind, created_at });
+        Ok(())
+    })?;
+    Ok(links)
 }
 
 fn take(folders: &Folders) -> Result<FolderLock> {

@@ -57,12 +57,12 @@ pub enum Error {
         /// The other process, or `unknown`.
         pid: String,
     },
-    /// The store was written by a newer program.
-    #[error("the store has format {found}; this program reads formats up to {known}")]
+    /// A newer release wrote the store, or what was to be imported. Nothing was changed.
+    #[error("{found} was written by a newer release; this one reads versions up to {known}")]
     Newer {
-        /// The format in the folder.
+        /// What is newer.
         found: String,
-        /// The newest format that this program knows.
+        /// The newest version of it that this release knows.
         known: u32,
     },
     /// Something on disk is damaged and cannot be rebuilt from the rest.
@@ -95,8 +95,10 @@ pub enum ErrorKind {
     Unavailable,
     /// Another process has the store.
     Locked,
-    /// The store's files need a newer program, a repair, or attention of whoever runs this.
+    /// The store's files need a repair, or attention of whoever runs this.
     Damaged,
+    /// Use a newer release.
+    Newer,
     /// The operating system refused.
     Io,
 }
@@ -114,7 +116,8 @@ impl Error {
                 ErrorKind::Unavailable
             }
             Self::Locked { .. } => ErrorKind::Locked,
-            Self::Newer { .. } | Self::Damaged(_) => ErrorKind::Damaged,
+            Self::Newer { .. } => ErrorKind::Newer,
+            Self::Damaged(_) => ErrorKind::Damaged,
             Self::Io { .. } => ErrorKind::Io,
         }
     }

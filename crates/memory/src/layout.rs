@@ -27,7 +27,7 @@ pub(crate) fn check_format(data: &Path) -> Result<()> {
     match version {
         Some(FORMAT) => Ok(()),
         Some(version) if version > FORMAT => {
-            Err(Error::Newer { found: found.to_owned(), known: FORMAT })
+            Err(Error::Newer { found: format!("the store (`{found}`)"), known: FORMAT })
         }
         // A power cut in the first start can leave an empty file.
         None if found.is_empty() => {

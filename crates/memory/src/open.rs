@@ -17,7 +17,7 @@ use crate::graph::Graph;
 use crate::keys;
 use crate::layout::check_format;
 use crate::rebuild::Lacking;
-use crate::record::Record;
+use crate::record::{Record, can_read};
 use crate::search::Answers;
 use crate::snapshot::Snapshot;
 use crate::state::{State, damaged};
@@ -86,23 +86,30 @@ impl Store {
         check_format(dir)?;
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
-        let log_options = Options {
-            segment_bytes: options.log_segment_bytes,
-            free_bytes_min: options.free_bytes_min,
-            on_damage: OnDamage::Refuse,
-            ..Options::default()
-        };
         // Three long readings of unlike files: the log and then the state here, the snapshot of
         // the index beside both, the vectors beside the state.
         let (log, state, snapshot, vectors) = thread::scope(|scope| {
             let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
-            let (log, recovery) =
-                Log::open(&folders.log, &log_options).map_err(|it| log_error(&it, &folders.log))?;
+            let found = FoundState::in_folder(&folders, options.cache_bytes)?;
+            let log_options = Options {
+                segment_bytes: options.log_segment_bytes,
+                free_bytes_min: options.free_bytes_min,
+                ..log_options(found.applied())
+            };
+            let (log, recovery) = match Log::open(&folders.log, &log_options) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    found.give_up();
+                    return Err(log_error(&error, &folders.log));
+                }
+            };
             report.log_truncated_bytes = recovery.truncated_bytes;
+            report.is_truncation_unsure = recovery.is_unsure;
             let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, options.free_bytes_min));
-            let state = open_state(&folders, &log, &options, &mut report)?;
+            let state = found.bring_up(&folders, &log, &options, &mut report)?;
             let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
+            compare_snapshot(&snapshot, &log)?;
             Ok::<_, Error>((log, state, snapshot, vectors))
         })?;
         let (vectors, discarded) = vectors;
@@ -154,9 +161,6 @@ impl Store {
     ) -> Result<(View, Vec<MemoryId>)> {
         let last_sequence = self.log.last_sequence();
         let why = match snapshot {
-            Ok(Some(it)) if it.position > last_sequence => {
-                "its snapshot is ahead of the log".into()
-            }
             Ok(Some(snapshot)) => match self.catch_up(snapshot)? {
                 Some(caught_up) => return Ok(caught_up),
                 None => "it does not agree with the state".to_owned(),
@@ -235,60 +239,119 @@ fn tell(options: &StoreOptions, phase: OpenPhase, done: u64, total: u64) {
     }
 }
 
-/// Opens the state, or builds it anew if it cannot be trusted, and replays what it lacks.
-pub(crate) fn open_state(
-    folders: &Folders,
-    log: &Log,
-    options: &StoreOptions,
-    report: &mut OpenReport,
-) -> Result<State> {
-    remove_leftovers(&folders.state)?;
-    let boot = boot_id();
-    let is_first_start = log.last_sequence() == 0 && !folders.state.exists();
-    if !folders.state.exists() && !is_first_start {
-        report.state_rebuilt = Some("it was not there".to_owned());
-    }
-    let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * log.bytes());
-    if dir_bytes(&folders.state) > outgrown {
-        set_aside(&folders.state)?;
-        report.state_rebuilt = Some("it takes too much room".to_owned());
-    }
-    let opened = State::open(&folders.state, options.cache_bytes, &boot)?;
-    let trusted = opened.and_then(|state| match inspect(&state, log) {
-        Ok(()) => Ok(state),
-        Err(why) => {
-            drop(state);
-            Err(why)
-        }
-    });
-    let state = match trusted {
-        Ok(state) => state,
-        Err(Unusable(why)) => {
-            set_aside(&folders.state)?;
-            report.state_rebuilt = Some(why);
-            State::open(&folders.state, options.cache_bytes, &boot)?
-                .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
-        }
-    };
-    report.replayed_records = replay(&state, log, options)?;
-    if let Some(why) = &report.state_rebuilt {
-        state.sync()?;
-        // What was set aside for no fault of its own helps nobody, and may hold purged texts.
-        if why == MARKED {
-            remove_dir(&folders.state_aside())?;
-        }
-    }
-    Ok(state)
+/// How the log of the memories is opened when derived data knows of the sequences up to `reached`.
+pub(crate) fn log_options(reached: u64) -> Options {
+    Options { on_damage: OnDamage::Refuse, reached, can_read, ..Options::default() }
 }
 
-/// Whether a state that opened can be trusted: its digests are right and the log has all that it
-/// has.
-fn inspect(state: &State, log: &Log) -> std::result::Result<(), Unusable> {
-    let applied = applied(state).map_err(|it| Unusable(it.to_string()))?;
-    if applied > log.last_sequence() {
-        return Err(Unusable("it is ahead of the log".to_owned()));
+/// A snapshot that has more than the log: the log was damaged, and what noted how far it had
+/// reached, too.
+fn compare_snapshot(
+    snapshot: &std::result::Result<Option<Snapshot>, Unusable>,
+    log: &Log,
+) -> Result<()> {
+    let last = log.last_sequence();
+    match snapshot {
+        Ok(Some(it)) if it.position > last => Err(Error::Damaged(format!(
+            "the log is damaged: it ends at record {last}, and the index has record {}; \
+             `ctl doctor --repair` keeps what is left",
+            it.position
+        ))),
+        _ => Ok(()),
     }
-    verify_digests(state).map_err(|it| Unusable(it.to_string()))
+}
+
+/// The state as it was found, before the log is opened. Nothing on disk was changed by finding it.
+#[derive(Debug)]
+pub(crate) enum FoundState {
+    Missing,
+    /// It opens, and has the records up to `applied`.
+    Whole {
+        state: Box<State>,
+        applied: u64,
+    },
+    Unusable(String),
+}
+
+impl FoundState {
+    pub(crate) fn in_folder(folders: &Folders, cache_bytes: u64) -> Result<Self> {
+        remove_leftovers(&folders.state)?;
+        if !folders.state.exists() {
+            return Ok(Self::Missing);
+        }
+        let state = match State::open(&folders.state, cache_bytes, &boot_id())? {
+            Ok(state) => state,
+            Err(Unusable(why)) => return Ok(Self::Unusable(why)),
+        };
+        let whole = applied(&state).and_then(|it| verify_digests(&state).map(|()| it));
+        Ok(match whole {
+            Ok(applied) => Self::Whole { state: Box::new(state), applied },
+            Err(error) => Self::Unusable(error.to_string()),
+        })
+    }
+
+    /// The last record of the log that it has, 0 if that cannot be told.
+    pub(crate) fn applied(&self) -> u64 {
+        match self {
+            Self::Whole { applied, .. } => *applied,
+            Self::Missing | Self::Unusable(_) => 0,
+        }
+    }
+
+    /// Leaves it as it was.
+    pub(crate) fn give_up(self) {
+        if let Self::Whole { state, .. } = self {
+            // What cannot be synced here is in the log.
+            drop(state.close());
+        }
+    }
+
+    /// Brings the state up to the log; one that cannot be used is set aside and built anew.
+    pub(crate) fn bring_up(
+        self,
+        folders: &Folders,
+        log: &Log,
+        options: &StoreOptions,
+        report: &mut OpenReport,
+    ) -> Result<State> {
+        let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * log.bytes());
+        let is_outgrown = dir_bytes(&folders.state) > outgrown;
+        let usable = match self {
+            Self::Whole { .. } | Self::Unusable(_) if is_outgrown => {
+                Err(Some("it takes too much room".to_owned()))
+            }
+            Self::Whole { applied, .. } if applied > log.last_sequence() => {
+                let last = log.last_sequence();
+                return Err(Error::Damaged(format!(
+                    "the log ends at record {last}, and the state has record {applied}"
+                )));
+            }
+            Self::Whole { state, .. } => Ok(*state),
+            Self::Unusable(why) => Err(Some(why)),
+            Self::Missing if log.last_sequence() > 0 => Err(Some("it was not there".to_owned())),
+            Self::Missing => Err(None),
+        };
+        let state = match usable {
+            Ok(state) => state,
+            Err(why) => {
+                if folders.state.exists() {
+                    set_aside(&folders.state)?;
+                }
+                report.state_rebuilt = why;
+                State::open(&folders.state, options.cache_bytes, &boot_id())?
+                    .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
+            }
+        };
+        report.replayed_records = replay(&state, log, options)?;
+        if let Some(why) = &report.state_rebuilt {
+            state.sync()?;
+            // What was set aside for no fault of its own helps nobody, and may hold purged texts.
+            if why == MARKED {
+                remove_dir(&folders.state_aside())?;
+            }
+        }
+        Ok(state)
+    }
 }
 
 pub(crate) fn applied(state: &State) -> Result<u64> {
@@ -335,9 +398,8 @@ pub(crate) fn replay(state: &State, log: &Log, options: &StoreOptions) -> Result
     let commit = |txn: Txn<'_>| txn.finish().0.iter().try_for_each(|it| state.write(it));
     for entry in log.entries_after(from) {
         let entry = entry.map_err(|it| log_error(&it, Path::new("log")))?;
-        let record = Record::decode(entry.kind, entry.version, &entry.payload).map_err(|it| {
-            Error::Damaged(format!("record {} of the log cannot be used: {}", entry.sequence, it.0))
-        })?;
+        let record = Record::decode(entry.kind, entry.version, &entry.payload)
+            .map_err(|it| it.of(entry.sequence))?;
         apply(&record, entry.sequence, &mut txn)?;
         done += 1;
         if done % REPLAY_RECORDS == 0 {

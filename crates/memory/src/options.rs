@@ -81,6 +81,9 @@ pub struct OpenReport {
     pub replayed_records: u64,
     /// Bytes of an unfinished write that were cut from the end of the log.
     pub log_truncated_bytes: u64,
+    /// Whether that write may have been acknowledged: the machine stopped while the store was
+    /// open, and its very last write cannot be told from one that was not acknowledged.
+    pub is_truncation_unsure: bool,
     /// Why the state was rebuilt from the log, if it was.
     pub state_rebuilt: Option<String>,
     /// Why the text index was rebuilt from the state, or still is, if so.

@@ -94,7 +94,7 @@ impl Store {
         if queued.is_empty() {
             return false;
         }
-        if writer.fault.is_some() || self.state.is_broken() {
+        if writer.fault.is_some() || writer.writing_after.is_some() || self.state.is_broken() {
             self.recover(writer);
         }
         if let Some(fault) = &writer.fault {
@@ -105,7 +105,9 @@ impl Store {
         }
         let mut queued = queued.into_iter().peekable();
         while queued.peek().is_some() {
+            writer.writing_after = Some(self.log.last_sequence());
             self.write_batch(&mut queued, writer);
+            writer.writing_after = None;
         }
         true
     }

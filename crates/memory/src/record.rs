@@ -9,17 +9,56 @@
 //! | 5 | unlink | from u64, to u64, kind u8, at i64 |
 //! | 6 | purge | count u32, ids u64 |
 //! | 7 | forget | count u32, id u64 and version u32 each: the texts below this version |
+//! | 8 | taken | below u64: every id below it has been given out |
 //!
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
-//! and UTF-8. All kinds have version 1.
+//! and UTF-8. All kinds have version 1. A record of another kind or version, or a link of another
+//! kind, is a newer release's.
 
 use std::borrow::Cow;
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::{LinkKind, MemoryId, Metadata, Timestamp};
+use crate::{Error, LinkKind, MemoryId, Metadata, Timestamp};
 
+/// The version of every kind's payload that this release writes, and the newest that it reads.
 pub(crate) const RECORD_VERSION: u8 = 1;
+const KINDS: std::ops::RangeInclusive<u8> = 1..=8;
+const LINK_KIND_CODE_MAX: u8 = 5;
+
+/// Why a payload is no record that this release can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// A newer release wrote it.
+    Newer,
+    Malformed(Malformed),
+}
+
+impl From<Malformed> for Unreadable {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl Unreadable {
+    /// The store's error for a record of the log.
+    pub(crate) fn of(self, sequence: u64) -> Error {
+        match self {
+            Self::Newer => Error::Newer {
+                found: format!("record {sequence} of the log"),
+                known: u32::from(RECORD_VERSION),
+            },
+            Self::Malformed(Malformed(why)) => Error::Damaged(format!(
+                "record {sequence} of the log has a good checksum but cannot be used: {why}"
+            )),
+        }
+    }
+}
+
+/// Whether this release reads records of a kind and a version.
+pub(crate) fn can_read(kind: u8, version: u8) -> bool {
+    KINDS.contains(&kind) && version <= RECORD_VERSION
+}
 
 /// What a memory says in one version.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +121,10 @@ pub(crate) enum Record<'a> {
     Forget {
         below: Vec<(MemoryId, u32)>,
     },
+    /// Every id below this one has been given out. A repair writes it.
+    Taken {
+        below: u64,
+    },
 }
 
 impl Record<'_> {
@@ -94,6 +137,7 @@ impl Record<'_> {
             Self::Unlink { .. } => 5,
             Self::Purge { .. } => 6,
             Self::Forget { .. } => 7,
+            Self::Taken { .. } => 8,
         }
     }
 
@@ -134,14 +178,23 @@ impl Record<'_> {
                     out.u32(*version);
                 }
             }
+            Self::Taken { below } => out.u64(*below),
         }
         out.into_bytes()
     }
 
-    pub(crate) fn decode(kind: u8, version: u8, payload: &[u8]) -> Result<Self, Malformed> {
-        if version != RECORD_VERSION {
-            return Err(Malformed("it has a version that this program does not know"));
+    pub(crate) fn decode(kind: u8, version: u8, payload: &[u8]) -> Result<Self, Unreadable> {
+        if !can_read(kind, version) {
+            return Err(Unreadable::Newer);
         }
+        match version {
+            1 => Self::decode_1(kind, payload),
+            _ => Err(Malformed("it has version 0").into()),
+        }
+    }
+
+    /// Decodes a payload of version 1.
+    fn decode_1(kind: u8, payload: &[u8]) -> Result<Self, Unreadable> {
         let mut input = Reader::new(payload);
         let record = match kind {
             1 => {
@@ -157,7 +210,8 @@ impl Record<'_> {
             5 => Self::Unlink { edge: read_edge(&mut input)?, at: input.time()? },
             6 => {
                 let count = input.u32()?;
-                let ids = (0..count).map(|_| read_id(&mut input)).collect::<Result<_, _>>()?;
+                let ids = (0..count).map(|_| read_id(&mut input));
+                let ids = ids.collect::<Result<_, Malformed>>()?;
                 Self::Purge { ids }
             }
             7 => {
@@ -166,7 +220,8 @@ impl Record<'_> {
                 let below = (0..count).map(each).collect::<Result<_, Malformed>>()?;
                 Self::Forget { below }
             }
-            _ => return Err(Malformed("it has a kind that this program does not know")),
+            8 => Self::Taken { below: input.u64()? },
+            _ => return Err(Unreadable::Newer),
         };
         input.end()?;
         Ok(record)
@@ -233,8 +288,12 @@ pub(crate) fn read_id(input: &mut Reader<'_>) -> Result<MemoryId, Malformed> {
     MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
 }
 
-fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Malformed> {
-    Ok(Edge { from: read_id(input)?, to: read_id(input)?, kind: link_kind_of(input.u8()?)? })
+fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Unreadable> {
+    let (from, to, code) = (read_id(input)?, read_id(input)?, input.u8()?);
+    if code > LINK_KIND_CODE_MAX {
+        return Err(Unreadable::Newer);
+    }
+    Ok(Edge { from, to, kind: link_kind_of(code)? })
 }
 
 #[cfg(test)]
@@ -307,6 +366,7 @@ mod tests {
             prop::collection::vec(id(), 0..9).prop_map(|ids| Record::Purge { ids }),
             prop::collection::vec((id(), any::<u32>()), 0..9)
                 .prop_map(|below| Record::Forget { below }),
+            any::<u64>().prop_map(|below| Record::Taken { below }),
         ]
     }
 

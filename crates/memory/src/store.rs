@@ -295,7 +295,8 @@ impl Store {
         let entry = entry.ok_or_else(|| {
             Error::Damaged(format!("record {sequence} of the log is missing: the state names it"))
         })?;
-        Ok(stored.into_body(text_of(entry.kind, &entry.payload)))
+        let text = text_of(entry.kind, entry.version, &entry.payload);
+        Ok(stored.into_body(text.map_err(|it| it.of(sequence))?))
     }
 
     /// The versions of a memory without their texts, oldest first.

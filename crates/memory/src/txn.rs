@@ -181,6 +181,11 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
                 forget(txn, *id, *version)?;
             }
         }
+        Record::Taken { below } => {
+            if txn.next_id()? < *below {
+                txn.set_number(keys::NEXT_ID, *below);
+            }
+        }
     }
     txn.applied(sequence);
     Ok(())

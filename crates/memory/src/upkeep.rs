@@ -8,9 +8,9 @@ use waypost_derived::files::{dir_bytes, remove_dir};
 use waypost_log::Keep;
 
 use crate::codec::Writer;
-use crate::commit::{Command, Outcome};
+use crate::commit::{Command, Outcome, WriterState};
 use crate::keys;
-use crate::open::Folders;
+use crate::open::{Folders, applied};
 use crate::record::{Body, Record};
 use crate::snapshot;
 use crate::store::Store;
@@ -249,7 +249,8 @@ impl Store {
     pub fn compact(&self, what: Compaction) -> Result<Compacted> {
         let dropped = self.drop_texts(what)?;
         let purged_versions = dropped.versions;
-        let writer = self.writer.lock();
+        let mut writer = self.writer.lock();
+        self.bring_to_disk(&mut writer)?;
         let mut failed = None;
         let compacted = self.log.compact(&mut |entry| {
             self.keep(entry, &dropped).unwrap_or_else(|error| {
@@ -278,6 +279,27 @@ impl Store {
                 purged_versions,
             }),
         }
+    }
+
+    /// Syncs the state with all that the log has. Whoever removes records from the log because of
+    /// what the state says does this first, and holds the writer's lock from then on: a state that
+    /// is older, as a crash may leave it, would not hear of them any more.
+    fn bring_to_disk(&self, writer: &mut WriterState) -> Result<()> {
+        if writer.fault.is_some() || writer.writing_after.is_some() || self.state.is_broken() {
+            self.recover(writer);
+        }
+        if let Some(fault) = &writer.fault {
+            return Err(Error::Unavailable(fault.clone()));
+        }
+        if writer.writing_after.is_some() {
+            return Err(Error::Full("too little room is left to bring the state up".to_owned()));
+        }
+        self.state.sync()?;
+        let (applied, last) = (applied(&self.state)?, self.log.last_sequence());
+        if applied == last {
+            return Ok(());
+        }
+        Err(Error::Unavailable(format!("the state has record {applied}, and the log {last}")))
     }
 
     /// Records which texts go.
@@ -345,7 +367,10 @@ impl Store {
                 let is_there = self.state.get(&keys::link(edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
             }
-            Record::Delete { .. } | Record::Purge { .. } | Record::Forget { .. } => Ok(Keep::Yes),
+            Record::Delete { .. }
+            | Record::Purge { .. }
+            | Record::Forget { .. }
+            | Record::Taken { .. } => Ok(Keep::Yes),
         }
     }
 

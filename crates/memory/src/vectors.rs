@@ -13,7 +13,7 @@ use waypost_log::{Keep, Log, OnDamage, Options, Record};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::DIMENSIONS_MAX;
-use crate::record::read_id;
+use crate::record::{RECORD_VERSION, read_id};
 use crate::{Error, MemoryId, Result};
 
 const KIND: u8 = 1;
@@ -102,6 +102,10 @@ impl VectorLog {
     ) -> std::result::Result<(), waypost_log::Error> {
         let mut seen = BTreeSet::new();
         let compacted = self.log.compact(&mut |entry| {
+            if (entry.kind, entry.version) != (KIND, VERSION) {
+                // A newer release's; this one does not use it.
+                return Keep::Yes;
+            }
             let Ok(vector) = StoredVector::decode(&entry.payload) else { return Keep::No };
             let is_first = seen.insert((vector.id, vector.text_hash, vector.model));
             if is_first && wanted(&vector) { Keep::Yes } else { Keep::No }
@@ -152,7 +156,13 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
             Error::io(path, std::io::Error::new(source.kind(), source.to_string()))
         }
         waypost_log::Error::TooLarge { .. } => Error::invalid("content", error.to_string()),
-        waypost_log::Error::Newer { .. } => Error::Damaged(error.to_string()),
+        waypost_log::Error::Newer { segment, version, supported } => {
+            Error::Newer { found: format!("{segment} with version {version}"), known: *supported }
+        }
+        waypost_log::Error::NewerRecord { sequence, kind, version } => Error::Newer {
+            found: format!("record {sequence} of the log (kind {kind}, version {version})"),
+            known: u32::from(RECORD_VERSION),
+        },
         waypost_log::Error::Locked { path, pid } => {
             Error::Locked { path: path.clone(), pid: pid.clone() }
         }

@@ -234,6 +234,20 @@ fn store(data_dir: &Path, repair: bool) -> Vec<Finding> {
                         "a backup may still have it: `ctl import` adds what is missing",
                     ));
                 }
+                for id in repaired.lost {
+                    findings.push(Finding::warning(
+                        PART,
+                        format!("memory {id} lost its newest text"),
+                        "a backup may still have it: `ctl import` adds what is missing",
+                    ));
+                }
+                for id in repaired.lost_history {
+                    findings.push(Finding::warning(
+                        PART,
+                        format!("memory {id} lost an earlier text"),
+                        "its present text is whole",
+                    ));
+                }
                 findings
             }
         };

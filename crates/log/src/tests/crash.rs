@@ -63,7 +63,7 @@ impl Run {
             Err(error) => unreachable!("{what}: {error}; {promise:?}"),
         };
         assert!(recovery.damage.is_empty(), "{what}");
-        assert_eq!(Log::verify(dir).expect("readable").torn_bytes, 0, "{what}: not cut");
+        assert_eq!(Log::verify(dir, options).expect("readable").torn_bytes, 0, "{what}: not cut");
         let last = log.last_sequence();
         assert!(last >= promise.answered, "{what}: {last} of {promise:?}");
         let whole = self.starts.contains(&(last + 1)) || last == self.records.len() as u64;

@@ -148,7 +148,7 @@ fn a_half_written_batch_is_rolled_back_when_the_disk_fills_up() {
     let lines = [b"same length".as_slice(), b"never there"].map(record);
     assert_eq!(log.append_batch(&lines).expect_err("full").kind(), ErrorKind::Full);
     assert_eq!(log.last_sequence(), 1);
-    let report = Log::verify(dir.path()).expect("readable");
+    let report = Log::verify(dir.path(), &small(4096)).expect("readable");
     assert_eq!((report.records, report.torn_bytes), (1, 0), "rolled back on disk, too");
     // The retry is shorter than what failed: nothing of the rest may show behind it.
     assert_eq!(log.append(lines[0]).expect("there is room"), 2);
@@ -201,4 +201,49 @@ fn a_folder_that_may_not_be_written_is_named() {
     let gate = failing(&on, IoKind::PermissionDenied, |op| matches!(op, Op::Create { .. }));
     let error = Log::open_through(dir.path(), &small(4096), Some(gate)).expect_err("no right");
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
+fn a_panic_of_the_leader_is_an_error_to_those_who_wait_and_poisons() {
+    let dir = folder();
+    let armed = Arc::new(AtomicBool::new(false));
+    let (entered, entries_wait) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (on, inside, queued) =
+        (Arc::clone(&armed), Arc::clone(&entered), Arc::clone(&entries_wait));
+    let gate: Gate = Arc::new(move |op| {
+        if matches!(op, Op::Sync { .. }) && on.load(Ordering::Acquire) {
+            inside.store(true, Ordering::Release);
+            // Panics while others wait behind it.
+            while queued.load(Ordering::Acquire) < 4 {
+                std::thread::yield_now();
+            }
+            assert!(!on.swap(false, Ordering::AcqRel), "injected");
+        }
+        Ok(())
+    });
+    let log = Log::open_through(dir.path(), &small(1 << 20), Some(gate)).expect("it opens").0;
+    log.append(record(b"one")).expect("the disk works");
+    armed.store(true, Ordering::Release);
+    std::thread::scope(|scope| {
+        let leader = scope.spawn(|| log.append(record(b"two")));
+        while !entered.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let follow = || {
+            entries_wait.fetch_add(1, Ordering::AcqRel);
+            log.append(record(b"behind"))
+        };
+        let followers: Vec<_> = (0..4).map(|_| scope.spawn(follow)).collect();
+        assert!(leader.join().is_err(), "the leader panics");
+        for follower in followers {
+            let error = follower.join().expect("no follower panics").expect_err("poisoned");
+            assert_eq!(error.kind(), ErrorKind::Poisoned);
+        }
+    });
+    assert_eq!(log.append(record(b"later")).expect_err("poisoned").kind(), ErrorKind::Poisoned);
+    assert_eq!(entries(&log).len(), 1, "what was acknowledged can be read");
+    drop(log);
+    let log = open(dir.path(), &small(1 << 20));
+    assert!((1..=2).contains(&log.last_sequence()));
+    log.append(record(b"three")).expect("it works again");
 }

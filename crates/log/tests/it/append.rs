@@ -40,7 +40,7 @@ fn sequences_have_no_gaps_and_cross_segments() {
         let entry = log.read(sequence).expect("readable").expect("appended");
         assert!(entry.payload.ends_with(format!(" {sequence}").as_bytes()));
     }
-    let report = Log::verify(dir.path()).expect("readable");
+    let report = Log::verify(dir.path(), &small()).expect("readable");
     assert_eq!((report.records, report.last_sequence, report.torn_bytes), (200, 200, 0));
     assert!(report.damage.is_empty());
 }

@@ -129,7 +129,7 @@ fn retention_drops_whole_old_segments_and_remembers_it() {
     drop(log);
     let log = open(dir.path());
     assert_eq!((log.first_sequence(), log.last_sequence()), (end, 150));
-    assert_eq!(Log::verify(dir.path()).expect("readable").first_sequence, end);
+    assert_eq!(Log::verify(dir.path(), &small()).expect("readable").first_sequence, end);
     let (kept, options) = (entries(&log), small());
     drop(log);
     // The first segment that retention left is not one that may be missing.

@@ -31,7 +31,7 @@ fn flipped(source: &Path, file: &Path, at: usize) -> tempfile::TempDir {
 /// Opens a log with one bit flipped in it, which must either change nothing, or be reported; and
 /// salvaging it must keep all that is not reported as lost.
 fn check_flipped(dir: &Path, before: &[Entry], last: u64, what: &str) {
-    let report = Log::verify(dir).expect("readable");
+    let report = Log::verify(dir, &small()).expect("readable");
     match Log::open(dir, &small()) {
         Ok((log, _)) => {
             assert!(report.damage.is_empty(), "{what}: verify says {:?}", report.damage);
@@ -74,7 +74,9 @@ fn a_flipped_bit_anywhere_is_harmless_or_reported() {
         for at in positions {
             let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
-            reported += usize::from(!Log::verify(dir.path()).expect("readable").damage.is_empty());
+            reported += usize::from(
+                !Log::verify(dir.path(), &small()).expect("readable").damage.is_empty(),
+            );
             check_flipped(dir.path(), &before, last, &what);
         }
     }
@@ -121,7 +123,7 @@ fn refusing_and_verifying_change_nothing() {
     let error = Log::open(dir.path(), &small()).expect_err("damaged");
     let text = error.to_string();
     assert!(text.contains("00000000000000000001.log at offset 32, sequences 1 to 1"), "{text}");
-    Log::verify(dir.path()).expect("readable");
+    Log::verify(dir.path(), &small()).expect("readable");
     assert_eq!(content(), before);
 }
 
@@ -137,7 +139,7 @@ fn a_newer_format_is_refused_by_name() {
     std::fs::write(file, bytes).expect("writable");
     let error = Log::open(dir.path(), &small()).expect_err("it is newer");
     assert_eq!(error.kind(), ErrorKind::Newer);
-    assert!(error.to_string().contains("has format version 9"), "{error}");
+    assert!(error.to_string().contains("format version 9"), "{error}");
 }
 
 /// All entries, or the first error.
@@ -162,7 +164,7 @@ fn a_flipped_bit_is_noticed_when_it_is_read_if_not_at_opening() {
         for at in (0..used).step_by(3).chain(used.saturating_sub(32)..used) {
             let dir = flipped(source.path(), &file, at);
             let what = format!("{} byte {at}", file.display());
-            let report = Log::verify(dir.path()).expect("readable");
+            let report = Log::verify(dir.path(), &small()).expect("readable");
             let error = match Log::open(dir.path(), &glancing) {
                 Err(error) => {
                     at_opening += 1;
@@ -226,5 +228,195 @@ fn segments_that_were_not_checked_are_compacted_and_dropped_like_others() {
     drop(log);
     let (log, _) = Log::open(dir.path(), &glancing).expect("it opens");
     assert_eq!(entries(&log), kept);
-    assert!(Log::verify(dir.path()).expect("readable").damage.is_empty());
+    assert!(Log::verify(dir.path(), &small()).expect("readable").damage.is_empty());
+}
+
+fn salvaging() -> Options {
+    Options { on_damage: OnDamage::Salvage, ..small() }
+}
+
+fn damage_of(error: Error) -> Vec<waypost_log::Damage> {
+    match error {
+        Error::Damaged(damage) => damage,
+        other => unreachable!("{other}"),
+    }
+}
+
+/// Salvages a log that had given out the sequences up to `last`, and checks that what is not
+/// reported as lost is there, and that no sequence is given out twice.
+fn check_salvage(dir: &Path, before: &[Entry], last: u64, what: &str) {
+    let damage = damage_of(Log::open(dir, &small()).expect_err(what));
+    let (log, recovery) = Log::open(dir, &salvaging()).expect("salvage opens");
+    assert_eq!(recovery.damage, damage, "{what}");
+    let lost = |it: &&Entry| damage.iter().any(|d| (d.from..=d.to).contains(&it.sequence));
+    let kept: Vec<Entry> = before.iter().filter(|it| !lost(it)).cloned().collect();
+    assert_eq!(entries(&log), kept, "{what}: {damage:?}");
+    let next = log.append(record(b"goes on")).expect("room");
+    assert!(next > last, "{what}: {next} was given out before");
+    drop(log);
+    let log = open(dir);
+    assert_eq!((entries(&log).len(), log.last_sequence()), (kept.len() + 1, next), "{what}");
+}
+
+/// A copy of a folder's files, as `kill -9` would leave them.
+fn copied(source: &Path) -> tempfile::TempDir {
+    let dir = crate::folder();
+    for file in files(source) {
+        let name = file.file_name().expect("a file");
+        std::fs::copy(&file, dir.path().join(name)).expect("writable");
+    }
+    dir
+}
+
+fn last_segment(dir: &Path) -> PathBuf {
+    let is_segment = |it: &PathBuf| it.extension().is_some_and(|it| it == "log");
+    files(dir).into_iter().rfind(is_segment).expect("a log has segments")
+}
+
+#[test]
+fn a_log_that_lost_its_end_is_damaged_wherever_it_was_cut() {
+    let source = crate::folder();
+    let log = open(source.path());
+    fill(&log, 150);
+    log.append_batch(&[record(b"one"), record(b""), record(b"three")]).expect("room");
+    let (before, last) = (entries(&log), log.last_sequence());
+    let killed = copied(source.path());
+    drop(log);
+    for source in [source.path(), killed.path()] {
+        let segment = last_segment(source);
+        let bytes = std::fs::read(&segment).expect("readable");
+        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        for at in (0..used - 32).step_by(29) {
+            for is_shorter in [true, false] {
+                let dir = copied(source);
+                let mut cut = bytes.clone();
+                if is_shorter {
+                    cut.truncate(at);
+                } else {
+                    cut[at..].fill(0);
+                }
+                let path = dir.path().join(segment.file_name().expect("a file"));
+                std::fs::write(path, cut).expect("writable");
+                let what = format!("{at} of {used}, {is_shorter}");
+                let report = Log::verify(dir.path(), &small()).expect("readable");
+                assert_eq!(report.damage.last().map(|it| it.to), Some(last), "{what}");
+                check_salvage(dir.path(), &before, last, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_lost_its_end_names_the_sequences() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 20);
+    drop(log);
+    let segment = last_segment(dir.path());
+    let mut bytes = std::fs::read(&segment).expect("readable");
+    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    bytes[used - 32 - 3 * 104..].fill(0);
+    std::fs::write(&segment, bytes).expect("writable");
+    let error = Log::open(dir.path(), &small()).expect_err("it is too short");
+    let text = error.to_string();
+    assert!(text.contains("the log ends too early in 00000000000000000001.log"), "{text}");
+    assert!(text.contains("sequences 18 to 20"), "{text}");
+}
+
+#[test]
+fn missing_files_are_noticed_by_what_is_left_or_by_what_the_caller_knows() {
+    let source = crate::folder();
+    let log = open(source.path());
+    fill(&log, 150);
+    let (before, last) = (entries(&log), log.last_sequence());
+    drop(log);
+    let names: Vec<PathBuf> = files(source.path());
+    assert!(names.len() > 4, "{names:?}");
+    let is_segment = |it: &PathBuf| it.extension().is_some_and(|it| it == "log");
+    let without = |gone: &dyn Fn(usize, &PathBuf) -> bool| {
+        let dir = copied(source.path());
+        for (_, name) in names.iter().enumerate().filter(|it| gone(it.0, it.1)) {
+            let name = name.file_name().expect("a file");
+            std::fs::remove_file(dir.path().join(name)).expect("a file");
+        }
+        dir
+    };
+    for gone in 0..names.len() - 1 {
+        check_salvage(without(&|at, _| at == gone).path(), &before, last, "one segment");
+        check_salvage(without(&|at, it| is_segment(it) && at >= gone).path(), &before, last, "end");
+    }
+    let empty = without(&|_, _| true);
+    assert_eq!(Log::verify(empty.path(), &small()).expect("readable").damage, []);
+    let knowing = Options { reached: last, ..small() };
+    let damage = damage_of(Log::open(empty.path(), &knowing).expect_err("it is gone"));
+    assert_eq!((damage[0].from, damage[0].to, damage[0].what), (1, last, DamageKind::Missing));
+    assert_eq!(Log::verify(empty.path(), &knowing).expect("readable").damage, damage);
+    let salvaging = Options { reached: last, ..salvaging() };
+    let log = Log::open(empty.path(), &salvaging).expect("salvage opens").0;
+    assert!(log.append(record(b"goes on")).expect("room") > last);
+    drop(log);
+    assert_eq!(entries(&open(empty.path())).len(), 1);
+}
+
+#[test]
+fn an_older_copy_of_the_last_segment_is_noticed() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 10);
+    let older = std::fs::read(last_segment(dir.path())).expect("readable");
+    fill(&log, 10);
+    let (before, last) = (entries(&log), log.last_sequence());
+    drop(log);
+    std::fs::write(last_segment(dir.path()), older).expect("writable");
+    let report = Log::verify(dir.path(), &small()).expect("readable");
+    assert_eq!(report.damage.len(), 1, "{report:?}");
+    assert_eq!((report.damage[0].from, report.damage[0].to), (11, 20));
+    check_salvage(dir.path(), &before, last, "older");
+}
+
+#[test]
+fn what_was_cut_off_is_unsure_only_after_a_power_cut() {
+    let source = crate::folder();
+    let log = open(source.path());
+    fill(&log, 10);
+    log.append_batch_unsynced(&[record(b"on its way")]).expect("room");
+    let killed = copied(source.path());
+    let segment = last_segment(killed.path());
+    let mut bytes = std::fs::read(&segment).expect("readable");
+    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    bytes[used - 3] ^= 1;
+    std::fs::write(&segment, bytes).expect("writable");
+    let rebooted = copied(killed.path());
+    // As after a power cut in which the notes were lost: no file is as good as an old one.
+    std::fs::remove_file(rebooted.path().join("reached")).expect("it is there");
+    for (dir, is_unsure) in [(killed, false), (rebooted, true)] {
+        let (log, recovery) = Log::open(dir.path(), &small()).expect("a torn tail is cut");
+        assert!(recovery.truncated_bytes > 0);
+        assert_eq!(recovery.is_unsure, is_unsure);
+        assert_eq!(log.last_sequence(), 10);
+    }
+}
+
+#[test]
+fn newer_files_beside_the_segments_are_refused_by_name() {
+    for (name, magic, len) in [("reached", b"WPLOGRCH", 128), ("floor", b"WPLOGFLR", 32)] {
+        let dir = crate::folder();
+        let log = open(dir.path());
+        fill(&log, 3);
+        drop(log);
+        let mut bytes = vec![0; len];
+        bytes[..8].copy_from_slice(magic);
+        bytes[8..12].copy_from_slice(&2_u32.to_le_bytes());
+        let crc = crc32c::crc32c(&bytes[..12]);
+        bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+        std::fs::write(dir.path().join(name), &bytes).expect("writable");
+        let error = Log::open(dir.path(), &small()).expect_err("it is newer");
+        assert_eq!(error.kind(), ErrorKind::Newer, "{error}");
+        assert!(error.to_string().contains("written by a newer release"), "{error}");
+        assert_eq!(
+            Log::open(dir.path(), &salvaging()).expect_err("newer").kind(),
+            ErrorKind::Newer
+        );
+        assert_eq!(std::fs::read(dir.path().join(name)).expect("readable"), bytes);
+    }
 }

@@ -97,7 +97,7 @@ proptest! {
         let stored: BTreeMap<u64, Vec<u8>> =
             entries(&log).into_iter().map(|it| (it.sequence, it.payload)).collect();
         prop_assert_eq!(&stored, &model);
-        let report = Log::verify(dir.path()).expect("readable");
+        let report = Log::verify(dir.path(), &Options::default()).expect("readable");
         prop_assert_eq!(report.records, model.len() as u64);
         prop_assert!(report.damage.is_empty());
     }

@@ -48,6 +48,14 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The only segment of a log.
+fn segment(log: &Path) -> PathBuf {
+    let mut found = files(log);
+    found.retain(|it| it.extension().is_some_and(|it| it == "log"));
+    assert_eq!(found.len(), 1, "one is enough here");
+    found.remove(0)
+}
+
 fn filled(count: u64) -> World {
     let mut world = World::with_model();
     for number in 0..count {
@@ -76,35 +84,187 @@ fn a_copy_taken_while_the_store_is_open_has_every_answered_write() {
 }
 
 #[test]
-fn a_log_cut_anywhere_opens_with_a_beginning_of_what_was_written() {
+fn a_log_cut_anywhere_is_refused_and_repaired_without_giving_ids_out_again() {
     let mut world = filled(12);
+    let now = world.now();
+    world.store().link(id(4), id(5), LinkKind::Updates, now).expect("a link");
+    world.store().unlink(id(1), id(2), LinkKind::RelatedTo, now).expect("it is there");
+    let everything = world.store().list(&Filter::default(), None, 1000).expect("a list");
     world.close();
     let log = world.folder("log");
-    let last = files(&log).pop().expect("the log has a file");
+    let last = segment(&log);
     let bytes = fs::read(&last).expect("the file");
     let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
-    let whole = files(&log).len() == 1;
-    assert!(whole, "one file is enough here");
-    let mut most = 0;
-    for cut in (used / 3..=used).step_by(used / 23) {
+    let (mut most, mut lost_texts) = (0, 0);
+    for cut in (used / 3..used - 32).step_by(used / 23) {
         let image = image(world.dir.path());
         let path = image.path().join("memory/log").join(last.file_name().expect("a name"));
         let mut torn = bytes.clone();
         torn[cut..].fill(0);
         fs::write(&path, torn).expect("a torn file");
-        let (store, report) = open(image.path());
+        let log = image.path().join("memory/log");
+        let content =
+            || files(&log).iter().map(|it| fs::read(it).expect("a file")).collect::<Vec<_>>();
+        let before = content();
+        let error = Store::open(image.path(), options()).expect_err("the end is missing");
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.to_string().contains("sequences "), "{error}");
+        assert!(content() == before, "nothing was changed");
+        let checked = check(image.path()).expect("a check");
+        assert!(!checked.log_damage.is_empty() && checked.derived_damage.is_empty(), "{checked:?}");
+        let repaired = repair(image.path()).expect("a repair");
+        let (store, _) = open(image.path());
         let memories = store.list(&Filter::default(), None, 1000).expect("a list");
-        for (number, memory) in memories.iter().enumerate() {
-            assert!(memory.content.starts_with("memory "), "{number}");
-        }
-        assert!(memories.len() >= most || cut == used, "more of the log, more memories");
+        assert!(memories.len() >= most, "more of the log, more memories");
         most = most.max(memories.len());
-        if cut + 1 < used {
-            assert!(report.state_rebuilt.is_some(), "the state was ahead of the log");
+        for memory in &everything {
+            let there = memories.iter().find(|it| it.id == memory.id);
+            assert_eq!(there.is_none(), repaired.lost.contains(&memory.id), "{cut}: {repaired:?}");
+            assert!(there.is_none_or(|it| it.content == memory.content));
         }
+        lost_texts += repaired.lost.len();
+        assert!(memories.iter().all(|it| it.id != id(3)), "a deletion is not undone");
+        if memories.iter().any(|it| it.id == id(4)) && memories.iter().any(|it| it.id == id(5)) {
+            assert_eq!(store.links(id(4), 1).expect("links").len(), 1, "the link is not lost");
+        }
+        assert_eq!(store.links(id(1), 1).expect("links"), [], "the link does not come back");
         let added = store.add(Draft::new("after the crash"), at(9)).expect("an add");
+        assert_eq!(added.memory().id, id(13), "no id is given out again");
         assert!(store.search("crash", &SearchOptions::default()).is_ok());
-        assert_eq!(store.get(added.memory().id).expect("it is there").content, "after the crash");
+        store.close().expect("a clean close");
+        assert!(check(image.path()).expect("a check").is_sound());
+        // The log alone says the same.
+        fs::remove_dir_all(image.path().join("memory/state")).expect("it goes");
+        let (store, _) = open(image.path());
+        assert_eq!(
+            store.list(&Filter::default(), None, 1000).expect("a list").len(),
+            memories.len() + 1
+        );
+        assert_eq!(store.links(id(1), 1).expect("links"), []);
+    }
+    assert!(lost_texts > 10, "{lost_texts}");
+}
+
+#[test]
+fn zeros_at_the_end_of_a_closed_log_are_reported() {
+    let mut world = World::new();
+    for number in 1..=200 {
+        world.add(&format!("memory {number}"));
+    }
+    world.close();
+    for without_state in [false, true] {
+        let image = image(world.dir.path());
+        if without_state {
+            fs::remove_dir_all(image.path().join("memory/state")).expect("it goes");
+        }
+        let path = &segment(&image.path().join("memory/log"));
+        let mut bytes = fs::read(path).expect("the log");
+        let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+        bytes[used - 2_000..].fill(0);
+        fs::write(path, bytes).expect("a damaged file");
+        let error = Store::open(image.path(), options()).expect_err("the end is missing");
+        assert_eq!(error.kind(), ErrorKind::Damaged);
+        assert!(error.to_string().contains("to 200"), "{error}");
+        let repaired = repair(image.path()).expect("a repair");
+        assert!(!repaired.set_aside.is_empty());
+        assert_eq!(repaired.lost.is_empty(), without_state, "{repaired:?}");
+        let (store, _) = open(image.path());
+        let added = store.add(Draft::new("after it"), at(9)).expect("an add");
+        assert!(added.memory().id.get() > 200, "{}", added.memory().id);
+    }
+}
+
+#[test]
+fn a_log_whose_files_are_gone_is_reported_by_whatever_is_left() {
+    let mut world = filled(20);
+    world.close();
+    let segments: fn(&Path) -> bool = |it| it.extension().is_some_and(|it| it == "log");
+    let all: fn(&Path) -> bool = |_| true;
+    for (gone, derived) in [
+        (segments, &[][..]),
+        (segments, &["state", "index"]),
+        (all, &[]),
+        (all, &["index"]),
+        (all, &["state"]),
+    ] {
+        let image = image(world.dir.path());
+        for file in files(&image.path().join("memory/log")).iter().filter(|it| gone(it)) {
+            fs::remove_file(file).expect("it goes");
+        }
+        for name in derived {
+            fs::remove_dir_all(image.path().join("memory").join(name)).expect("it goes");
+        }
+        for _ in 0..2 {
+            let error = Store::open(image.path(), options()).expect_err("the log is gone");
+            assert_eq!(error.kind(), ErrorKind::Damaged, "{derived:?}: {error}");
+        }
+        assert!(!check(image.path()).expect("a check").is_sound());
+        let repaired = repair(image.path()).expect("a repair");
+        assert!(!repaired.set_aside.is_empty());
+        let (store, report) = open(image.path());
+        assert_eq!(report.memories, 0);
+        let added = store.add(Draft::new("after it"), at(9)).expect("an add");
+        let id = added.memory().id.get();
+        assert!(id > 20, "{id}: {derived:?} {repaired:?}");
+    }
+}
+
+/// A record as another release might have written it.
+fn append(dir: &Path, kind: u8, version: u8, payload: &[u8]) {
+    let options = waypost_log::Options { free_bytes_min: 0, ..waypost_log::Options::default() };
+    let (log, _) = waypost_log::Log::open(&dir.join("memory/log"), &options).expect("it opens");
+    log.append(waypost_log::Record { kind, version, payload }).expect("there is room");
+}
+
+#[test]
+fn what_a_newer_release_wrote_is_refused_by_that_name_and_left_alone() {
+    let mut world = filled(5);
+    world.close();
+    let add = [1_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat();
+    let link = |kind: u8| {
+        let ends = [1_u64.to_le_bytes(), 2_u64.to_le_bytes()].concat();
+        [&ends[..], &[kind], &0_u64.to_le_bytes()].concat()
+    };
+    for (kind, version, payload) in
+        [(1, 2, add), (99, 1, Vec::new()), (4, 1, link(9)), (4, 2, link(1))]
+    {
+        let image = image(world.dir.path());
+        append(image.path(), kind, version, &payload);
+        let log = || -> Vec<Vec<u8>> {
+            files(&image.path().join("memory/log"))
+                .iter()
+                .map(|it| fs::read(it).expect("a file"))
+                .collect()
+        };
+        let before = log();
+        let error = Store::open(image.path(), options()).expect_err("it is newer");
+        assert_eq!(error.kind(), ErrorKind::Newer, "kind {kind}: {error}");
+        assert!(error.to_string().contains("written by a newer release"), "{error}");
+        assert_eq!(repair(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+        if (kind, version) != (4, 1) {
+            assert_eq!(check(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+            assert_eq!(log(), before, "kind {kind}");
+        }
+    }
+    let image = image(world.dir.path());
+    fs::write(image.path().join("format"), "waypost-data 2\n").expect("a file");
+    assert_eq!(repair(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+}
+
+#[test]
+fn a_link_that_was_removed_stays_removed_when_a_compaction_is_followed_by_a_crash() {
+    for round in 0..3 {
+        let world = filled(40);
+        // The tree gets what waits as soon as links are looked at, and then its file.
+        world.store().maintain().expect("upkeep");
+        let now = at(9);
+        assert!(world.store().unlink(id(1), id(2), LinkKind::RelatedTo, now).expect("it is there"));
+        world.store().compact(waypost_memory::Compaction::default()).expect("a compaction");
+        let image = image(world.dir.path());
+        let (store, report) = open(image.path());
+        assert_eq!(report.state_rebuilt, None, "as after `kill -9`");
+        assert_eq!(store.links(id(1), 1).expect("links"), [], "round {round}: it came back");
+        assert_eq!(export(&store), world.export());
     }
 }
 

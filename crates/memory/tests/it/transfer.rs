@@ -94,7 +94,7 @@ fn damaged_and_foreign_input_is_told() {
         assert_eq!(import(foreign).expect_err("it is foreign").kind(), ErrorKind::Invalid);
     }
     let newer = b"{\"format\":\"waypost-memory\",\"version\":2}\n";
-    assert_eq!(import(newer).expect_err("it is newer").kind(), ErrorKind::Damaged);
+    assert_eq!(import(newer).expect_err("it is newer").kind(), ErrorKind::Newer);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! How far the log has reached, kept beside it: a log that ends before that is damaged, whatever
+//! its own bytes say.
+//!
+//! After every sync of the log the highest sequence is noted in one of two slots, by turns and
+//! without a sync of its own. So what is noted is always on disk; after a mere kill it is exact,
+//! and after a power cut it may be older. A slot that is damaged is no loss: the other one is there.
+
+use std::path::Path;
+
+use crate::disk::{Disk, DiskFile};
+use crate::format::{BadHeader, REACHED_BYTES, SLOT_BYTES, parse_slot, slot};
+use crate::{Error, Result};
+
+/// Name of the file.
+pub(crate) const REACHED: &str = "reached";
+
+/// What one slot says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Note {
+    /// Notes are counted; the highest is the newest.
+    pub(crate) counter: u64,
+    /// The highest sequence that was on disk.
+    pub(crate) sequence: u64,
+    /// The run of the machine that it was written in; zeros where that cannot be told.
+    pub(crate) boot: [u8; 16],
+    /// Whether the log was closed behind it.
+    pub(crate) is_closed: bool,
+}
+
+/// What is known of how far a log has reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The highest sequence that is known to have been on disk.
+    pub(crate) sequence: u64,
+    /// Whether no higher one can have been acknowledged.
+    pub(crate) is_exact: bool,
+    /// The newest note.
+    counter: u64,
+}
+
+impl Known {
+    /// Reads what is noted in `dir`; `told` is what the caller knows.
+    pub(crate) fn read(dir: &Path, told: u64) -> Result<Self> {
+        let path = dir.join(REACHED);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        let mut notes = Vec::with_capacity(2);
+        for slot in bytes.chunks(SLOT_BYTES) {
+            match parse_slot(slot) {
+                Ok(note) => notes.push(note),
+                Err(BadHeader::Newer(version)) => {
+                    return Err(Error::Newer {
+                        segment: REACHED.to_owned(),
+                        version,
+                        supported: crate::format::REACHED_VERSION,
+                    });
+                }
+                Err(BadHeader::Damaged) => {}
+            }
+        }
+        let newest = notes.iter().max_by_key(|it| it.counter).copied().unwrap_or_default();
+        let noted = notes.iter().map(|it| it.sequence).max().unwrap_or(0);
+        let same_boot = newest.boot != [0; 16] && newest.boot == boot();
+        Ok(Self {
+            sequence: noted.max(told),
+            is_exact: notes.len() == 2 && told <= noted && (newest.is_closed || same_boot),
+            counter: newest.counter,
+        })
+    }
+}
+
+/// The file of an open log.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    /// `None` where it could not be made yet.
+    file: Option<DiskFile>,
+    note: Note,
+}
+
+impl Reached {
+    /// Takes the file of a log that has been recovered up to `sequence`, all of it on disk.
+    pub(crate) fn open(disk: &Disk, known: Known, sequence: u64) -> Result<Self> {
+        let counter = known.counter + 1;
+        let note = Note { counter, sequence, boot: boot(), is_closed: false };
+        let path = disk.path().join(REACHED);
+        let is_whole = path.metadata().is_ok_and(|it| it.len() == REACHED_BYTES as u64);
+        let file = if is_whole { Some(disk.open_for_writing(REACHED)?) } else { None };
+        let mut reached = Self { file, note };
+        match reached.write(disk).and_then(|()| reached.sync(disk)) {
+            Ok(()) | Err(Error::Full) => Ok(reached),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that everything up to `sequence` is on disk. What cannot be written is left: the log
+    /// has the records, and the next note says the same.
+    pub(crate) fn note(&mut self, disk: &Disk, sequence: u64) {
+        if sequence > self.note.sequence {
+            self.note.sequence = sequence;
+            self.note.counter += 1;
+            self.write(disk).unwrap_or_default();
+        }
+    }
+
+    /// Notes that the log is closed.
+    pub(crate) fn close(&mut self, disk: &Disk) {
+        self.note.is_closed = true;
+        self.note.counter += 1;
+        self.write(disk).and_then(|()| self.sync(disk)).unwrap_or_default();
+    }
+
+    fn write(&mut self, disk: &Disk) -> Result<()> {
+        let bytes = slot(&self.note);
+        let Some(file) = &self.file else { return self.create(disk) };
+        let offset = if self.note.counter.is_multiple_of(2) { 0 } else { SLOT_BYTES as u64 };
+        disk.write(file, offset, &bytes)
+    }
+
+    /// Makes the file, with the same in both slots.
+    fn create(&mut self, disk: &Disk) -> Result<()> {
+        let bytes = slot(&self.note);
+        let mut file = disk.create(&format!("{REACHED}.new"))?;
+        disk.write(&file, 0, &[bytes, bytes].concat())?;
+        disk.sync(&file)?;
+        disk.rename(&mut file, REACHED)?;
+        disk.sync_folder()?;
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn sync(&self, disk: &Disk) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), |it| disk.sync(it))
+    }
+}
+
+/// Identifies this run of the machine; zeros where it cannot be told.
+fn boot() -> [u8; 16] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(&digits, 16).unwrap_or_default().to_le_bytes()
+}
