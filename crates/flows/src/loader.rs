@@ -33,6 +33,8 @@ pub struct Loader {
     /// What is in force, by the file's name.
     files: BTreeMap<String, FlowFile>,
     status: Vec<FileStatus>,
+    /// Whether the folder was read once, also when it had no files.
+    is_loaded: bool,
     /// What was said already: names and hashes.
     said: BTreeSet<(&'static str, String, String)>,
 }
@@ -133,6 +135,7 @@ impl Loader {
             approvals: approvals.map(Approvals::open).transpose()?,
             files: BTreeMap::new(),
             status: Vec::new(),
+            is_loaded: false,
             said: BTreeSet::new(),
         })
     }
@@ -184,11 +187,12 @@ impl Loader {
         let hashes = |files: &BTreeMap<String, FlowFile>| -> Vec<(String, ContentHash)> {
             files.iter().map(|(name, it)| (name.clone(), it.hash.clone())).collect()
         };
-        if hashes(&files) != hashes(&self.files) || self.status.is_empty() {
+        if hashes(&files) != hashes(&self.files) || !self.is_loaded {
             loaded.flows = Some(FlowSet::new(files.values()));
         }
         self.files = files;
         self.status = status;
+        self.is_loaded = true;
         loaded.notices = self.notices();
         Ok(loaded)
     }

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
 
 /// Why a file is not read.
 pub(super) enum Distrust {
@@ -32,12 +34,15 @@ pub(super) fn read_trusted(
         let metadata = fs::metadata(above).map_err(unreadable)?;
         check(&metadata, &format!("a folder above {name}"))?;
     }
-    let file = File::open(&path).map_err(unreadable)?;
-    // Of the file that is open, whatever has become of the name meanwhile.
+    let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
+    regular(kind, name)?;
+    // The name may have been given to another file meanwhile. Opening a FIFO waits for a writer
+    // unless it must not block, and a link could lead anywhere.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(&path, flags, Mode::empty()).map_err(|it| unreadable(it.into()))?;
+    let file = File::from(file);
     let metadata = file.metadata().map_err(unreadable)?;
-    if !metadata.is_file() {
-        return Err(Distrust::Unreadable(format!("{name} is no file")));
-    }
+    regular(metadata.file_type(), name)?;
     check(&metadata, name)?;
     let mut bytes = Vec::new();
     let limit = bytes_max as u64 + 1;
@@ -47,6 +52,26 @@ pub(super) fn read_trusted(
         return Err(Distrust::Unreadable(why));
     }
     String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is no UTF-8")))
+}
+
+/// Refuses what is not a regular file: reading it could wait for ever, or act on a device.
+fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() {
+        "a folder"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else {
+        "a device"
+    };
+    let why = format!("{name} is {what}, not a regular file; remove it, or put a file in its place");
+    Err(Distrust::Unreadable(why))
 }
 
 fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust> {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 /// How often the folder is looked at although nothing was told: not every file system tells.
 const LOOK: Duration = Duration::from_secs(2);
@@ -67,9 +68,12 @@ impl Watch {
             return;
         }
         let tell = self.tell.clone();
-        let on_event = move |_: notify::Result<notify::Event>| {
-            // Nobody waits any more.
-            tell.send(()).unwrap_or_default();
+        let on_event = move |event: notify::Result<notify::Event>| {
+            // After an error, changes may have been missed.
+            if event.map_or(true, |it| it.need_rescan() || may_change(it.kind)) {
+                // Without a receiver, no thread waits any more.
+                tell.send(()).unwrap_or_default();
+            }
         };
         self.watcher = notify::recommended_watcher(on_event).ok().and_then(|mut watcher| {
             watcher.watch(&self.folder, RecursiveMode::NonRecursive).ok().map(|()| watcher)
@@ -86,5 +90,18 @@ impl Watch {
         let mut seen: Vec<Seen> = files.collect();
         seen.sort_unstable();
         seen
+    }
+}
+
+/// Whether an event can change what the loader reads. The loader's own reading opens and closes the
+/// folder and its files, and the system reports that, too: it must not start the next reading.
+fn may_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => true,
     }
 }

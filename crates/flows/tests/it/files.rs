@@ -256,3 +256,63 @@ fn a_change_is_noticed() {
     project.write("b.yaml", &one("b"));
     assert!((0..3).any(|_| watch.wait()));
 }
+
+/// Makes a FIFO, where the machine has the program for it.
+fn fifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_by_name_and_blocks_nothing() {
+    let project = Project::new();
+    project.write("good.yaml", &one("good"));
+    fifo(&project.flows().join("fifo.yaml"));
+    let listener = std::os::unix::net::UnixListener::bind(project.flows().join("socket.yaml"));
+    fs::create_dir(project.flows().join("folder.yaml")).unwrap();
+    symlink("/dev/zero", project.flows().join("device.yaml")).unwrap();
+    symlink("fifo.yaml", project.flows().join("linked.yaml")).unwrap();
+    let (told, loaded) = std::sync::mpsc::channel();
+    let mut loader = project.trusting();
+    std::thread::spawn(move || {
+        let flows = names(&loader.load().unwrap());
+        told.send((flows, loader.status().to_vec())).unwrap();
+    });
+    let limit = std::time::Duration::from_secs(20);
+    let (flows, status) = loaded.recv_timeout(limit).expect("reading the folder does not block");
+    assert_eq!(flows.unwrap(), ["good"]);
+    let problem = |name: &str| {
+        let found = status.iter().find(|it| it.name == name).unwrap();
+        found.problem.as_ref().unwrap().to_string()
+    };
+    assert!(problem("fifo.yaml").starts_with("fifo.yaml is a FIFO, not a regular file"));
+    assert!(problem("linked.yaml").starts_with("linked.yaml is a FIFO"));
+    assert!(problem("socket.yaml").starts_with("socket.yaml is a socket"));
+    assert!(problem("folder.yaml").starts_with("folder.yaml is a folder"));
+    assert!(problem("device.yaml").contains("a link that leads out"));
+    drop(listener);
+}
+
+#[test]
+fn reading_the_folder_is_no_change_of_it() {
+    let project = Project::new();
+    project.write("a.yaml", &one("a"));
+    let mut watch = Watch::new(&project.flows());
+    let mut loader = project.trusting();
+    for emptied in [false, true] {
+        if emptied {
+            fs::remove_file(project.flows().join("a.yaml")).unwrap();
+            assert!(watch.wait());
+        }
+        assert!(loader.load().unwrap().flows.is_some());
+        // Each wait is two seconds long when nothing changes.
+        let reloads = (0..2).filter(|_| {
+            let has_changed = watch.wait();
+            if has_changed {
+                assert_eq!(names(&loader.load().unwrap()), None, "the same flows again");
+            }
+            has_changed
+        });
+        assert_eq!(reloads.count(), 0, "emptied: {emptied}");
+    }
+}
