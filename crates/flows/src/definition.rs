@@ -1,6 +1,7 @@
 //! Flow files: what a flow may say, and what is wrong with a file that cannot be read.
 
 mod action;
+mod judge;
 mod read;
 
 use std::collections::BTreeSet;
@@ -11,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use waypost_events::Pattern;
 
 pub use self::action::{Action, EmitValue, Kind, OnInterrupt, Retry, RetryOn, Values};
+pub(crate) use self::judge::words_of;
 pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, InvalidFile, parse};
 use crate::scalar::from_text;
-use crate::{Condition, Span};
+use crate::{Condition, DataTypes, Span};
 
 /// What to do when an event comes that a pattern and a condition select.
 #[derive(Debug, Clone, Deserialize)]
@@ -75,6 +77,10 @@ pub struct Trigger {
     pub pattern: Pattern,
     /// By what they say; without one, every event of these types.
     pub condition: Option<Condition>,
+    /// What the values of these events are. An event whose data has other values, or lacks one,
+    /// does not start the flow.
+    #[serde(default)]
+    pub data: DataTypes,
 }
 
 /// Where a new flow begins.

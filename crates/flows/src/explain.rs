@@ -19,7 +19,8 @@ pub struct Why {
     pub truth: Option<Truth>,
     /// What each comparison of the condition comes to, in the order written.
     pub findings: Vec<Finding>,
-    /// Why the chain of runs that led to the event may not go on with this flow.
+    /// Why the event starts no run of this flow although its condition may hold: its data does not
+    /// have the declared types, or the chain of runs that led to it may not go on with this flow.
     pub stopped: Option<String>,
     /// The run for this event, if there is one: it says what came of it.
     pub run: Option<RunId>,
@@ -36,7 +37,7 @@ impl Why {
             is_enabled: flow.enabled,
             truth: condition.map(|it| it.holds(&facts)),
             findings: condition.map(|it| it.explain(&facts)).unwrap_or_default(),
-            stopped: guarded(flow, event),
+            stopped: mistyped(flow, event).or_else(|| guarded(flow, event)),
             run: None,
         }
     }
@@ -46,6 +47,18 @@ impl Why {
         let holds = self.truth.is_none_or(|it| it == Truth::True);
         self.selects && self.is_enabled && holds && self.stopped.is_none()
     }
+}
+
+/// What the event's data lacks of what the flow declares.
+fn mistyped(flow: &Flow, event: &Event) -> Option<String> {
+    let wrong: Vec<String> = flow
+        .trigger
+        .data
+        .mismatches(&event.data)
+        .map(|it| format!("{it}, not {}", it.kind))
+        .collect();
+    (!wrong.is_empty())
+        .then(|| format!("the event's data does not have the declared types: {}", wrong.join("; ")))
 }
 
 /// What a flow would do for an event.

@@ -101,6 +101,7 @@
 
 mod command;
 mod condition;
+mod declared;
 mod definition;
 mod diff;
 mod effect;
@@ -110,6 +111,7 @@ mod explain;
 mod loader;
 mod machine;
 mod process;
+mod receivers;
 mod record;
 mod run;
 mod scalar;
@@ -119,8 +121,9 @@ mod task;
 mod template;
 mod webhook;
 
-pub use command::Command;
+pub use command::{COMMAND_BYTES_MAX, Command};
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
+pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
 pub use definition::{
     Action, Concurrency, DataKey, Debounce, EmitValue, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName,
     Folder, InvalidFile, Kind, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
@@ -136,11 +139,13 @@ pub use process::{
     Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,
     end_orphans, run as run_program,
 };
+pub use receivers::{TextReceiver, text_receivers};
 pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    INHERITED, NewMemory, Surroundings, Task, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
+    EVENT_PREFIX, INHERITED, NewMemory, Surroundings, Task, Unready, WORD_BYTES_MAX,
+    WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};

@@ -8,10 +8,13 @@ use std::time::Duration;
 use waypost_events::{Data, Event, EventType, InvalidData, Value};
 
 use self::folder::{executable, folder_within};
+use crate::command::rules;
+use crate::definition::words_of;
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
 use crate::webhook::Post;
 use crate::{
-    Action, Attempt, EmitValue, Flow, Kind, MissingKey, Outcome, Program, Report, Template, Values,
+    Action, Attempt, EmitValue, Flow, Kind, Mismatch, MissingKey, Outcome, Program, Report,
+    Template, Values,
 };
 
 /// What processes get of their parent's environment, if it is there.
@@ -21,6 +24,8 @@ pub const INHERITED: [&str; 8] =
 pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
 /// All variables and arguments together. Linux refuses about 2 MiB.
 pub const WORDS_BYTES_MAX: usize = 1536 << 10;
+/// What the variables of an event's values are called; the key follows. No setting begins so.
+pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
 const SHELL: &str = "/bin/sh";
 
 /// What actions see of the service and the machine.
@@ -111,12 +116,18 @@ pub enum Unready {
     Program(String),
     /// A value would be read as an option.
     #[error(
-        "argument {argument} begins with -, and an event's value makes it so: put -- before it, or say allow_dash: true"
+        "{place} begins with -, and an event's value makes it so: put -- before it, or write allow_dash: true in the action"
     )]
     Dash {
-        /// Which, from 1.
-        argument: usize,
+        /// Which word.
+        place: String,
     },
+    /// A value is not of the type that the flow declares.
+    #[error("{0}, not {kind}: the flow declares so in trigger.data", kind = .0.kind)]
+    Type(Mismatch),
+    /// A value would change where a URL leads.
+    #[error("data.{0} is a dot segment of the URL, which would change its path")]
+    DotSegment(String),
     /// The system would refuse to begin it.
     #[error("the variables and arguments have {bytes} bytes; {limit} are allowed")]
     TooLarge {
@@ -167,13 +178,16 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     pub(crate) fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
         let data = &self.event.data;
+        if let Some(mismatch) = self.flow.trigger.data.mismatches(data).next() {
+            return Err(Unready::Type(mismatch));
+        }
         match &self.action.kind {
             Kind::Command(command) => {
                 let arguments = vec!["-c".to_owned(), command.script().to_owned()];
-                self.program(around, Path::new(SHELL), arguments, command.variables(data)?)
+                self.program(around, Path::new(SHELL), arguments, command.checked_variables(data)?)
             }
             Kind::Exec { program, arguments, allow_dash } => {
-                let arguments = self.arguments(arguments, *allow_dash)?;
+                let arguments = self.arguments(program, arguments, *allow_dash)?;
                 self.program(around, Path::new(program), arguments, Vec::new())
             }
             Kind::Emit { event, data: values } => {
@@ -203,15 +217,20 @@ impl Call<'_> {
         })
     }
 
-    fn arguments(&self, words: &[Template], allow_dash: bool) -> Result<Vec<String>, Unready> {
-        let words = words.iter().enumerate().map(|(idx, word)| {
-            let text = word.render(&self.event.data)?;
-            if text.starts_with('-') && word.begins_with_value() && !allow_dash {
-                return Err(Unready::Dash { argument: idx + 1 });
-            }
-            Ok(text)
-        });
-        words.collect()
+    fn arguments(
+        &self,
+        program: &str,
+        words: &[Template],
+        allow_dash: bool,
+    ) -> Result<Vec<String>, Unready> {
+        let texts = words.iter().map(|it| it.render(&self.event.data));
+        let texts = texts.collect::<Result<Vec<String>, MissingKey>>()?;
+        let leads = rules::leads(&words_of(program, words, &self.flow.trigger.data));
+        let dashed = leads.iter().find(|(idx, _)| texts[idx - 1].starts_with('-'));
+        match dashed.filter(|_| !allow_dash) {
+            Some((idx, _)) => Err(Unready::Dash { place: format!("argument {idx}") }),
+            None => Ok(texts),
+        }
     }
 
     fn post(
@@ -229,9 +248,21 @@ impl Call<'_> {
             }
         };
         let secret = sign.map(|it| secret(around, it)).transpose()?;
-        let url = url.render_with(&self.event.data, |it| percent_encoded(&it, UPPER))?;
+        let url = self.url(url)?;
         let (id, timeout) = (self.key.to_owned(), self.action.timeout.0);
         Ok(Task::Post(Post { url, id, body, secret, timeout }))
+    }
+
+    /// The URL with its values escaped. One that is a whole segment of the path cannot be `.` or
+    /// `..`, which are no names and cannot be escaped (RFC 3986, section 3.3).
+    fn url(&self, url: &Template) -> Result<String, Unready> {
+        let text = url.render_with(&self.event.data, |it| percent_encoded(&it, UPPER))?;
+        let path = text.split(['?', '#']).next().unwrap_or_default();
+        let is_dots = path.split('/').any(|it| it == "." || it == "..");
+        match url.references().next() {
+            Some(first) if is_dots => Err(Unready::DotSegment(first.key.clone())),
+            _ => Ok(text),
+        }
     }
 
     fn program(
@@ -291,7 +322,7 @@ impl Call<'_> {
         for (name, value) in self.event.data.iter() {
             // Others are no names of variables; they are in the event on standard input.
             if !name.contains('-') {
-                all.set(&format!("WAYPOST_DATA_{name}"), value.to_string());
+                all.set(&format!("{EVENT_PREFIX}{name}"), value.to_string());
             }
         }
         for (name, value) in values {

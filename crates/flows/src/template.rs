@@ -111,6 +111,22 @@ impl Template {
         self.placeholders.iter().map(|it| &it.reference)
     }
 
+    /// Its text and its values, in order; values by their numbers.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Result<&str, (usize, &Reference)>> {
+        let mut at = 0;
+        let last = self.placeholders.last().map_or(0, |it| it.span.end);
+        let parts = self.placeholders.iter().enumerate().flat_map(move |(number, it)| {
+            let before = &self.source[at..it.span.start];
+            at = it.span.end;
+            [Ok(before), Err((number, &it.reference))]
+        });
+        parts.chain([Ok(&self.source[last..])])
+    }
+
+    pub(crate) fn placeholders(&self) -> &[Placeholder] {
+        &self.placeholders
+    }
+
     /// Whether it begins with a value, so that the value decides what the text looks like.
     pub fn begins_with_value(&self) -> bool {
         self.placeholders.first().is_some_and(|it| it.span.start == 0)
@@ -141,7 +157,7 @@ pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTempla
         let inside = open + 2;
         let first = text[inside..].trim_start().chars().next();
         if !first.is_some_and(|it| it.is_ascii_alphabetic() || it == '_') {
-            from = inside;
+            from = open + 1;
             continue;
         }
         let invalid = |at, what: String| Err(InvalidTemplate::new(text, at, what));
@@ -163,10 +179,6 @@ fn reference(inside: &str) -> Result<Reference, String> {
         Some((path, filter)) => (path.trim(), Some(filter.trim())),
         None => (inside.trim(), None),
     };
-    let is_key = |key: &str| {
-        key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
-            && key.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
-    };
     let Some(key) = path.strip_prefix("data.").filter(|it| is_key(it)) else {
         return Err(format!("{{{{{path}}}}} is unknown; a value of the event is {{{{data.key}}}}"));
     };
@@ -178,6 +190,12 @@ fn reference(inside: &str) -> Result<Reference, String> {
             })?),
         };
     Ok(Reference { key: key.to_owned(), default })
+}
+
+/// Whether it can be a key of an event's data.
+pub(crate) fn is_key(key: &str) -> bool {
+    key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+        && key.chars().all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
 }
 
 fn default(filter: &str) -> Option<String> {
@@ -206,6 +224,7 @@ mod tests {
             ("{{data.z|default('')}}", ""),
             ("{{data.a | default(\"none\")}}", "x"),
             ("{{.Id}} {{", "{{.Id}} {{"),
+            ("{{{data.a}}} {{{", "{x} {{{"),
         ] {
             let template: Template = text.parse().unwrap();
             assert_eq!(template.render(&data()).unwrap(), wanted, "{text}");

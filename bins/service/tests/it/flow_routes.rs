@@ -86,7 +86,7 @@ fn a_test_does_nothing_and_says_what_would_be_done() {
     assert_eq!(tested["why"]["wants"], true);
     let program = &tested["actions"][0]["program"];
     assert_eq!((&program["path"], &program["arguments"][0]), (&json!("/bin/sh"), &json!("-c")));
-    assert_eq!(program["variables"]["WAYPOST_DATA_n"], "3");
+    assert_eq!(program["variables"]["WAYPOST_EVENT_DATA_n"], "3");
     assert_eq!(program["variables"]["WAYPOST_TOKEN"], "***");
     let missing = service.post("/api/flows/fails/test", &json!({"type": "a:b"})).json();
     assert_eq!(missing["why"]["condition"], "unknown");

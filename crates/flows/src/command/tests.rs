@@ -1,126 +1,107 @@
-use std::process::{Command as Process, Stdio};
-
-use waypost_events::Data;
-
 use super::Command;
+use crate::DataTypes;
 
-/// Values that would do harm if a shell read them.
-const HOSTILE: [&str; 22] = [
-    "; touch CANARY",
-    "$(touch CANARY)",
-    "`touch CANARY`",
-    "'; touch CANARY; '",
-    "\"; touch CANARY; \"",
-    "'\"; touch CANARY; \"'",
-    "x\ntouch CANARY\n",
-    "x\r\ntouch CANARY\r\n",
-    "x\nEOF\ntouch CANARY",
-    "x;touch${IFS}CANARY",
-    "a[$(touch CANARY)]",
-    "${x:-$(touch CANARY)}",
-    "ends with \\",
-    "\\\n",
-    "*",
-    "~",
-    "../../etc/passwd",
-    "() { :; }; touch CANARY",
-    "%s%n !!",
-    "\u{1b}[31m \u{202e}",
-    "{{data.other}}",
-    "  two  blanks\tand a tab ",
-];
+fn types() -> DataTypes {
+    let text = "{n: integer, f: number, b: boolean, s: slug, c: 'one of [echo, printf]', m: 'matches [a-z0-9/-]+', t: text, w: 'one of [a b, c]'}";
+    serde_yaml::from_str(text).unwrap()
+}
 
-/// Each writes the value to `out` and nothing else.
-const SAFE: [&str; 14] = [
-    "printf %s {{data.x}} > out",
-    "printf %s \"{{data.x}}\" > out",
-    "printf %s '{{data.x}}' > out",
-    "printf %s \"\"{{data.x}}'' > out",
-    "v={{data.x}}; printf %s \"$v\" > out",
-    "v=\"{{data.x}}\"; printf %s \"$v\" >out # {{data.x}}",
-    "printf %s \"$(printf '%s.' {{data.x}})\" > tmp; head -c -1 tmp > out",
-    "printf %s \"$(printf '%s.' \"{{data.x}}\")\" > tmp; head -c -1 tmp > out",
-    "printf %s \"$(printf '%s.' '{{data.x}}')\" > tmp; head -c -1 tmp > out",
-    "cat > tmp <<EOF\n{{data.x}}\nEOF\nhead -c -1 tmp > out",
-    "cat > tmp <<-EOF\n{{data.x}}\n\tEOF\nhead -c -1 tmp > out",
-    "if true; then printf %s {{data.x}} > out; fi",
-    "( printf %s {{data.x}} ) > out",
-    "sh -c 'printf %s \"$1\"' _ {{data.x}} > out",
-];
+fn parsed(text: &str) -> Command {
+    Command::new(text, &types()).unwrap_or_else(|it| panic!("{text}: {it}"))
+}
 
 #[test]
-fn a_value_arrives_as_it_is_and_is_never_code() {
-    for shell in ["sh", "bash"] {
-        for text in SAFE {
-            let command: Command = text.parse().unwrap_or_else(|it| panic!("{text}: {it}"));
-            for value in HOSTILE {
-                let dir = tempfile::tempdir().unwrap();
-                let mut data = Data::default();
-                data.insert("x", value).unwrap();
-                let output = Process::new(shell)
-                    .arg("-c")
-                    .arg(command.script())
-                    .current_dir(dir.path())
-                    .env_clear()
-                    .env("PATH", "/usr/bin:/bin")
-                    .envs(command.variables(&data).unwrap())
-                    .stdin(Stdio::null())
-                    .output()
-                    .unwrap();
-                let place = format!("{shell}: {text} with {value:?} as {}", command.script());
-                assert!(!dir.path().join("CANARY").exists(), "{place}");
-                assert!(output.status.success(), "{place}: {output:?}");
-                let out = std::fs::read(dir.path().join("out")).unwrap();
-                assert_eq!(String::from_utf8_lossy(&out), value, "{place}");
-            }
-        }
+fn a_value_is_written_as_its_place_needs_it() {
+    for (text, script) in [
+        ("echo {{data.t}}", "echo \"${V}0}\""),
+        ("echo \"a {{data.t}}\" '{{data.s}}'", "echo \"a ${V}0}\" ''\"${V}1}\"''"),
+        ("echo a # {{data.t}}", "echo a # "),
+        ("echo $(( {{data.n}} + 1 ))", "echo $(( ${V}0} + 1 ))"),
+        ("cat <<EOF\n<{{data.s}}>\nEOF", "cat <<EOF\n<${V}0}>\nEOF"),
+        ("x={{data.s}}; echo \"$x\" > {{data.m}}", "x=\"${V}0}\"; echo \"$x\" > \"${V}1}\""),
+        ("{{data.c}} {{data.n}}", "\"${V}0}\" \"${V}1}\""),
+        ("echo ${x:-{{data.s}}}", "echo ${x:-${V}0}}"),
+        ("for it in {{data.s}} b; do echo $it; done", "for it in \"${V}0}\" b; do echo $it; done"),
+        (
+            "case {{data.s}} in {{data.m}}) echo y;; esac",
+            "case \"${V}0}\" in \"${V}1}\") echo y;; esac",
+        ),
+        ("sh -c \"echo {{data.n}}\"", "sh -c \"echo ${V}0}\""),
+        ("timeout {{data.n}} ls {{data.s}}", "timeout \"${V}0}\" ls \"${V}1}\""),
+    ] {
+        let script = script.replace("${V}", "${WAYPOST_VALUE_");
+        assert_eq!(parsed(text).script(), script, "{text}");
     }
 }
 
 #[test]
-fn where_a_value_would_be_read_as_code_the_command_is_refused() {
-    for (text, column, said) in [
-        ("echo `cat {{data.x}}`", 11, "backticks"),
-        ("echo $(({{data.x}} + 1))", 9, "arithmetic"),
-        ("echo ${a:-{{data.x}}}", 11, "${…}"),
-        ("eval \"{{data.x}}\"", 7, "eval"),
-        ("eval echo {{data.x}}", 11, "eval"),
-        ("sh -c 'echo {{data.x}}'", 13, "sh would"),
-        ("/bin/bash -lc \"echo {{data.x}}\"", 21, "bash would"),
-        ("sudo bash -c \"{{data.x}}\"", 15, "bash would"),
-        ("python3 -c 'print(\"{{data.x}}\")'", 20, "python3 would"),
-        ("perl -ne 'print {{data.x}}'", 17, "perl would"),
-        ("ssh host run {{data.x}}", 14, "ssh would"),
-        ("awk '{print {{data.x}}}'", 13, "awk would"),
-        ("ls | xargs -I _ echo {{data.x}}", 22, "xargs would"),
-        ("env -S \"{{data.x}}\"", 9, "env would"),
-        ("trap 'rm {{data.x}}' EXIT", 10, "trap would"),
-        ("{{data.x}} --help", 1, "choose the program"),
-        ("true && {{data.x}}", 9, "choose the program"),
-        ("A=1 {{data.x}}", 5, "choose the program"),
-        ("echo $({{data.x}})", 8, "choose the program"),
-        ("cat <<{{data.x}}", 7, "delimiter"),
-        ("", 1, "empty"),
-        ("echo 'open", 11, "single quote is open"),
-        ("echo \"open", 11, "double quote is open"),
-        ("echo \0", 6, "NUL"),
+fn what_is_refused_is_refused_at_its_place() {
+    for (text, line, column, said) in [
+        ("", 1, 1, "empty"),
+        ("echo \0", 1, 6, "NUL"),
+        ("echo 'open {{data.t}}", 1, 5, "not understood"),
+        ("{{data.t}} --help", 1, 1, "choose the program"),
+        ("{{data.s}} --help", 1, 1, "choose the program"),
+        ("true && {{data.n}}", 1, 9, "choose the program"),
+        ("A=1 {{data.m}}", 1, 5, "choose the program"),
+        ("echo\r{{data.t}}", 1, 5, "cannot have"),
+        ("echo \"${WAYPOST_VALUE_0}\" {{data.t}}", 1, 9, "the service's"),
+        ("echo a\nsh -c {{data.t}}", 2, 7, "name a script file"),
+        ("echo {{data.t | default(\"x\")}} {{data.n | default(\"x\")}}", 1, 32, "not of the type"),
+        ("cat <<'EOF'\n{{data.s}}\nEOF\n", 2, 1, "without quotes"),
+        ("{{data.s}}=1", 1, 1, "name of a variable"),
+        ("export {{data.s}}", 1, 8, "name of a variable"),
+        ("echo $(( {{data.s}} ))", 1, 10, "arithmetic"),
+        ("echo ${{{data.s}}}", 1, 8, "name of a variable"),
+        ("eval {{data.s}}", 1, 6, "choose what runs"),
+        (". {{data.s}}", 1, 3, "choose what runs"),
+        ("xargs {{data.s}}", 1, 7, "choose what runs"),
+        ("flock f {{data.s}}", 1, 9, "choose what runs"),
+        ("sh {{data.s}}", 1, 4, "choose what runs"),
+        ("find . -exec {{data.s}} ';'", 1, 14, "choose what runs"),
+        ("[[ {{data.s}} -eq 1 ]]", 1, 4, "arithmetic"),
     ] {
-        let error = match text.parse::<Command>() {
+        let error = match Command::new(text, &types()) {
             Ok(command) => panic!("{text} became {}", command.script()),
             Err(error) => error,
         };
         assert!(error.what.contains(said), "{text}: {error}");
-        assert_eq!(error.column, column, "{text}: {error}");
+        assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
     }
-    let quoted = "cat <<'EOF'\n{{data.x}}\nEOF\n".parse::<Command>().unwrap_err();
-    assert_eq!((quoted.line, quoted.column), (2, 1));
+    let long = format!("echo {{{{data.t}}}} {}", "x".repeat(super::COMMAND_BYTES_MAX));
+    assert!(long.parse::<Command>().unwrap_err().what.contains("16384"));
+    let deep = format!("{}echo {{{{data.t}}}}{}", "(".repeat(100), ")".repeat(100));
+    assert!(deep.parse::<Command>().is_err());
+}
+
+#[test]
+fn a_command_without_values_is_taken_as_it_is() {
+    for text in ["eval \"$x\"", "echo `ls` | sh", "docker inspect -f '{{.Id}}' x", "echo 'open"] {
+        assert_eq!(text.parse::<Command>().unwrap().script(), text);
+    }
+}
+
+#[test]
+fn the_programs_that_get_texts_are_known() {
+    for (text, wanted) in [
+        ("gh pr merge {{data.t}} --squash", &[("gh", "t")][..]),
+        ("echo {{data.n}} | tee x", &[]),
+        (
+            "echo {{data.t}} a{{data.w}} | tee x",
+            &[("echo", "t"), ("echo", "w"), ("tee", "t"), ("tee", "w")],
+        ),
+        ("if [ -n {{data.t}} ]; then ./run {{data.s}}; fi", &[("[", "t")]),
+    ] {
+        let command = parsed(text);
+        assert_eq!(command.receivers().collect::<Vec<_>>(), wanted, "{text}");
+    }
 }
 
 #[test]
 fn a_value_that_is_missing_stops_the_command() {
-    let command: Command = "rm -rf \"$DIR/{{data.sub}}\"".parse().unwrap();
-    assert_eq!(command.variables(&Data::default()).unwrap_err().key, "sub");
-    let command: Command = "echo {{data.sub | default('none')}}".parse().unwrap();
-    let variables = command.variables(&Data::default()).unwrap();
+    let command = parsed("ls -d \"$DIR/{{data.sub}}\"");
+    assert_eq!(command.variables(&waypost_events::Data::default()).unwrap_err().key, "sub");
+    let command = parsed("echo {{data.sub | default('none')}}");
+    let variables = command.variables(&waypost_events::Data::default()).unwrap();
     assert_eq!(variables, [("WAYPOST_VALUE_0".to_owned(), "none".to_owned())]);
 }

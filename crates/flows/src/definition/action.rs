@@ -6,6 +6,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use waypost_events::{Data, EventType, Number};
 
 use super::{Folder, Variables};
+use crate::command::Draft;
 use crate::scalar::pairs;
 use crate::{Command, Condition, Span, Template};
 
@@ -170,7 +171,7 @@ struct Fields {
     #[serde(default)]
     secrets: BTreeSet<String>,
     cwd: Option<Folder>,
-    command: Option<Command>,
+    command: Option<Draft>,
     exec: Option<Vec<Template>>,
     allow_dash: Option<bool>,
     event: Option<EventType>,
@@ -213,7 +214,7 @@ impl KindName {
     /// The fields that only an action of this type has; the first one it must have.
     fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Command => &["command"],
+            Self::Command => &["command", "allow_dash"],
             Self::Exec => &["exec", "allow_dash"],
             Self::Emit => &["event", "data"],
             Self::Http => &["url", "body", "sign"],
@@ -276,7 +277,11 @@ impl Fields {
     /// Nothing if the field is missing that says what is done.
     fn kind(&mut self) -> Result<Option<Kind>, String> {
         Ok(match self.kind {
-            KindName::Command => self.command.take().map(Kind::Command),
+            KindName::Command => {
+                let allows_dash = self.allow_dash.unwrap_or(false);
+                let command = self.command.take().as_ref().map(Command::unchecked);
+                command.map(|it| Kind::Command(it.allowing_dash(allows_dash)))
+            }
             KindName::Exec => match self.exec.take() {
                 Some(words) => Some(exec(words, self.allow_dash.unwrap_or(false))?),
                 None => None,

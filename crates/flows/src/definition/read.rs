@@ -1,6 +1,7 @@
 use serde::Deserialize;
 
 use super::Flow;
+use super::judge::{judge, located as located_at};
 
 /// The largest flow file.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
@@ -38,7 +39,7 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
         let message = format!("the file has {} bytes; {FILE_BYTES_MAX} are allowed", text.len());
         return Err(at_start(message));
     }
-    let flows = serde_yaml::from_str::<File>(text).map_err(|it| located(&it))?.flows;
+    let mut flows = serde_yaml::from_str::<File>(text).map_err(|it| located(&it))?.flows;
     if flows.len() > FLOWS_MAX {
         return Err(at_start(format!("there are {} flows; {FLOWS_MAX} are allowed", flows.len())));
     }
@@ -61,6 +62,9 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
             let message = format!("flows[{number}] ({}): {problem}", flow.name);
             return Err(InvalidFile { line, column, message });
         }
+    }
+    for (number, flow) in flows.iter_mut().enumerate() {
+        judge(flow, number).map_err(|it| located(&located_at(text, &it)))?;
     }
     Ok(flows)
 }

@@ -73,7 +73,7 @@ fn what_is_wrong_is_said_with_its_place() {
             43,
             "write == (character 8",
         ),
-        (flow(good, "{ type: command, command: \"eval {{data.x}}\" }"), 5, 35, "eval would"),
+        (flow(good, "{ type: command, command: \"eval {{data.x}}\" }"), 5, 35, "given to eval"),
         (flow(good, "{ type: comand, command: ls }"), 5, 17, "`memory.add`"),
         (flow(good, "{ type: command }"), 5, 9, "needs command"),
         (flow(good, "{ type: command, command: ls, url: x }"), 5, 9, "has no url"),

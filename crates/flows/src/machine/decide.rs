@@ -158,8 +158,11 @@ impl Machine {
 
 /// Whether the flow is on and its condition holds.
 fn wants(entry: &FlowEntry, event: &Event) -> bool {
-    let condition = entry.flow.trigger.condition.as_ref();
-    entry.flow.enabled && condition.is_none_or(|it| it.holds(&Facts::from(event)) == Truth::True)
+    let trigger = &entry.flow.trigger;
+    let condition = trigger.condition.as_ref();
+    entry.flow.enabled
+        && trigger.data.admit(&event.data)
+        && condition.is_none_or(|it| it.holds(&Facts::from(event)) == Truth::True)
 }
 
 /// Why the chain of runs that led to an event may not go on here.

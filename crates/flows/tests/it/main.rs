@@ -5,6 +5,7 @@
 mod control;
 mod crash;
 mod files;
+mod forms;
 mod guards;
 mod model;
 mod oracle;

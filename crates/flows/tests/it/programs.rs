@@ -73,8 +73,8 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
         "HOME=/nowhere",
         "PATH=/opt/waypost:/usr/bin:/bin",
         "WAYPOST_ATTEMPT=1",
-        "WAYPOST_DATA_PATH=x",
-        "WAYPOST_DATA_pr=4.5",
+        "WAYPOST_EVENT_DATA_PATH=x",
+        "WAYPOST_EVENT_DATA_pr=4.5",
         "WAYPOST_EVENT_ID=7",
         "WAYPOST_EVENT_TYPE=a:x",
         "WAYPOST_IDEMPOTENCY_KEY=test.a.7.0",
@@ -280,7 +280,7 @@ fn what_cannot_be_begun_safely_is_refused_before_it_is() {
     std::os::unix::fs::symlink(outside.path(), project.path().join("link")).unwrap();
     std::fs::write(project.path().join("file"), "").unwrap();
     let big = format!(r#"{{"x": "{}"}}"#, "x".repeat(64 << 10));
-    let many = format!("{{ type: command, command: \": {}\" }}", "{{data.x}}".repeat(40));
+    let many = format!("{{ type: command, command: \"echo {}\" }}", "{{data.x}}".repeat(40));
     let exec = "{ type: exec, exec: [ls, \"{{data.x}}\"] }";
     for (action, more, data, said) in [
         (

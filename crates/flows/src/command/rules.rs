@@ -1,0 +1,461 @@
+//! Where in a simple command a value may stand: the rules that `command:` and `exec:` share.
+
+use super::programs::{
+    BUILTINS, CALM_BUILTINS, FILTERS, NAMING_BUILTINS, Role, SCRIPT_BY_OPTION, STDIN_READERS, base,
+    is_code_option, names_interpreter, role,
+};
+use super::word::{Part, Word};
+use crate::declared::Class;
+
+/// Where, in bytes of the source, and what is wrong.
+pub(crate) type Refused = (usize, String);
+
+/// What can be done instead, at the end of every refusal of a text.
+const INSTEAD: &str = "declare its type in trigger.data, or read it in a script of the project from standard input or \"$WAYPOST_EVENT_DATA_key\"";
+
+pub(crate) fn refused<T>(at: usize, what: &str) -> Result<T, Refused> {
+    Err((at, format!("a text {what}; {INSTEAD}")))
+}
+
+/// Checks a simple command: its name is the first word. Says nothing about values in places that
+/// are not words of a simple command.
+pub(crate) fn check(words: &[Word]) -> Result<(), Refused> {
+    let Some((name, _)) = words.split_first() else { return Ok(()) };
+    if name.has(|it| it != Class::Choice) {
+        let what = "the event's value would choose the program; name the program, or declare the value as one of [a, b] in trigger.data";
+        return Err((name.at, what.to_owned()));
+    }
+    check_names(words)?;
+    (1..words.len()).filter(|it| words[*it].has_text()).try_for_each(|it| check_text(words, it))
+}
+
+/// Whether a text may be the argument at `idx`.
+fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
+    let at = words[idx].at;
+    let Some(program) = words[0].literal() else {
+        return refused(at, "cannot be given to a program whose name an expansion decides");
+    };
+    let before = &words[1..idx];
+    if BUILTINS.contains(&base(&program)) {
+        return check_builtin(base(&program), words, idx);
+    }
+    match role(&program) {
+        Role::Interpreter if !follows_script(&program, before) => {
+            return refused(
+                at,
+                &format!(
+                    "stands where {program} would read it as code; name a script file before it"
+                ),
+            );
+        }
+        Role::Runner => {
+            return refused(at, &format!("cannot be given to {program}, which runs its arguments"));
+        }
+        Role::Find if !is_searched_for(words, idx) => {
+            return refused(
+                at,
+                "may follow find only after -name, -iname, -path or -newer, without -exec",
+            );
+        }
+        Role::Git if !git_takes(before) => {
+            return refused(at, "may follow only those subcommands of git that run nothing");
+        }
+        Role::Forge if !forge_takes(before) => {
+            return refused(
+                at,
+                &format!("may follow {program} only after a subcommand that runs nothing"),
+            );
+        }
+        Role::Jq if !is_jq_value(before) => {
+            return refused(
+                at,
+                &format!("may follow {program} only as --arg NAME VALUE: the rest is code"),
+            );
+        }
+        Role::Tar if operands(before) < 2 => {
+            return refused(
+                at,
+                "cannot name the archive of tar, which may be one of another machine",
+            );
+        }
+        _ => {}
+    }
+    if role(&program) == Role::Interpreter {
+        return Ok(());
+    }
+    if let Some(name) = before.iter().filter_map(Word::literal).find(|it| names_interpreter(it)) {
+        return refused(at, &format!("cannot follow {name:?}, which could read it as code"));
+    }
+    let option = before.last().and_then(Word::literal);
+    let own = words[idx].prefix();
+    let own = own.split_once('=').map_or(own.as_str(), |(option, _)| option);
+    let options = option.iter().map(String::as_str).chain([own]);
+    if let Some(option) = options.into_iter().find(|it| is_code_option(&program, it)) {
+        return refused(at, &format!("cannot be what {option} is given, which could run it"));
+    }
+    Ok(())
+}
+
+/// Whether a literal script file comes first: what follows is the script's.
+fn follows_script(program: &str, before: &[Word]) -> bool {
+    let mut literals = before.iter().map(Word::literal);
+    let is_file = |it: &str| {
+        !it.is_empty()
+            && !it.starts_with(['-', '+'])
+            && !["/dev/", "/proc/"].iter().any(|special| it.starts_with(special))
+            && !it.contains("{{")
+    };
+    if SCRIPT_BY_OPTION.contains(&base(program)) {
+        let first = literals.next().flatten();
+        let file = literals.next().flatten();
+        return first.as_deref() == Some("-f") && file.is_some_and(|it| is_file(&it));
+    }
+    for word in literals {
+        match word {
+            Some(word) if is_plain_option(base(program), &word) => {}
+            Some(word) => return is_file(&word),
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Options of interpreters that take no argument and read no code: `sh -eu`, `python3 -u`.
+fn is_plain_option(program: &str, word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|it| !it.is_empty());
+    if program.ends_with("sh") {
+        return letters.is_some_and(|it| it.bytes().all(|it| b"eux".contains(&it)));
+    }
+    matches!(word, "-u" | "-B" | "-w")
+}
+
+fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refused> {
+    let at = words[idx].at;
+    match program {
+        "echo" => Ok(()),
+        "printf" => {
+            // `--` may come first; `-v` would name a variable, which bash evaluates.
+            let format = words[1..].iter().position(|it| it.literal().as_deref() != Some("--"));
+            let literal = format.map(|it| &words[it + 1]).and_then(Word::literal);
+            if literal.is_some_and(|it| !it.starts_with('-'))
+                && format.is_some_and(|it| it + 1 < idx)
+            {
+                return Ok(());
+            }
+            refused(at, "may follow printf only after a literal format")
+        }
+        "test" | "[" => {
+            let arguments = &words[1..];
+            let arguments = match (program, arguments.split_last()) {
+                ("[", Some((last, rest))) if last.literal().as_deref() == Some("]") => rest,
+                _ => arguments,
+            };
+            let is = |word: &Word, wanted: [&str; 2]| {
+                word.literal().is_some_and(|it| wanted.contains(&it.as_str()))
+            };
+            match arguments {
+                [_, operator, _] if is(operator, ["=", "!="]) => Ok(()),
+                [operator, _] if is(operator, ["-n", "-z"]) => Ok(()),
+                _ => refused(
+                    at,
+                    "may be compared only by =, !=, -n or -z, one comparison in each [ ]",
+                ),
+            }
+        }
+        _ => refused(
+            at,
+            &format!(
+                "cannot be given to {program}; among builtins only echo, printf and [ take one"
+            ),
+        ),
+    }
+}
+
+/// How many words are neither options nor right after one.
+fn operands(words: &[Word]) -> usize {
+    let is_option = |it: &Word| it.prefix().starts_with('-');
+    let after_option = |idx: usize| idx > 0 && is_option(&words[idx - 1]);
+    (0..words.len()).filter(|it| !is_option(&words[*it]) && !after_option(*it)).count()
+}
+
+fn is_searched_for(words: &[Word], idx: usize) -> bool {
+    const TESTS: [&str; 8] =
+        ["-name", "-iname", "-path", "-ipath", "-newer", "-wholename", "-user", "-group"];
+    let literals: Vec<Option<String>> = words.iter().map(Word::literal).collect();
+    let runs = literals.iter().flatten().any(|it| {
+        ["-exec", "-ok", "-fprint", "-fls", "-files0"].iter().any(|action| it.starts_with(action))
+    });
+    !runs && literals[idx - 1].as_deref().is_some_and(|it| TESTS.contains(&it))
+}
+
+/// Subcommands of git that run neither programs nor hooks of an argument's choice.
+const GIT: [&str; 37] = [
+    "add",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ref-format",
+    "checkout",
+    "cherry-pick",
+    "commit",
+    "commit-tree",
+    "describe",
+    "diff",
+    "fetch",
+    "for-each-ref",
+    "hash-object",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "mv",
+    "notes",
+    "pull",
+    "push",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "update-ref",
+];
+/// Those whose first operand is a repository, which a text must not name.
+const GIT_REMOTE: [&str; 3] = ["fetch", "pull", "push"];
+
+/// The place of git's subcommand, after its own options.
+fn git_subcommand(before: &[Word]) -> Option<(usize, String)> {
+    let mut idx = 0;
+    while let Some(word) = before.get(idx) {
+        let text = word.literal()?;
+        match text.as_str() {
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" => idx += 2,
+            "--no-pager" | "--bare" | "--literal-pathspecs" | "--no-optional-locks" => idx += 1,
+            "-c" => {
+                let setting = before.get(idx + 1)?.literal()?;
+                if !setting.starts_with("user.") {
+                    return None;
+                }
+                idx += 2;
+            }
+            it if it.starts_with("--git-dir=") || it.starts_with("--work-tree=") => idx += 1,
+            it if it.starts_with('-') => return None,
+            _ => return Some((idx, text)),
+        }
+    }
+    None
+}
+
+fn git_takes(before: &[Word]) -> bool {
+    let Some((at, subcommand)) = git_subcommand(before) else { return false };
+    let rest = &before[at + 1..];
+    GIT.contains(&subcommand.as_str())
+        && (!GIT_REMOTE.contains(&subcommand.as_str())
+            || rest.iter().any(|it| it.literal().is_some_and(|it| !it.starts_with('-'))))
+}
+
+fn forge_takes(before: &[Word]) -> bool {
+    let first = before.first().and_then(Word::literal);
+    first.is_some_and(|it| {
+        !it.starts_with('-')
+            && !["alias", "extension", "extensions", "ext", "codespace", "cs", "config"]
+                .contains(&it.as_str())
+    })
+}
+
+/// Whether the last two words are `--arg NAME`: what follows is data.
+fn is_jq_value(before: &[Word]) -> bool {
+    let option = before.len().checked_sub(2).map(|it| &before[it]);
+    option.and_then(Word::literal).is_some_and(|it| it == "--arg")
+}
+
+/// Whether a program may stand at the end of a pipe that a text goes through.
+pub(crate) fn check_piped(words: &[Word]) -> Result<(), Refused> {
+    let at = words.first().map_or(0, |it| it.at);
+    let Some(program) = words.first().and_then(Word::literal) else {
+        return refused(at, "cannot be piped into a program whose name an expansion decides");
+    };
+    let takes = match role(&program) {
+        Role::Interpreter => follows_script(&program, &words[1..]),
+        Role::Git => git_subcommand(&words[1..]).is_some_and(|(_, it)| {
+            ["commit", "commit-tree", "hash-object", "notes", "stripspace", "tag"]
+                .contains(&it.as_str())
+        }),
+        Role::Other | Role::Forge | Role::Jq => {
+            FILTERS.contains(&base(&program)) || is_of_project(&program)
+        }
+        Role::Runner | Role::Find | Role::Tar => false,
+    };
+    if takes {
+        return Ok(());
+    }
+    refused(
+        at,
+        &format!(
+            "cannot be piped into {program}, which could read it as code; pipe it into a script of the project (./scripts/NAME)"
+        ),
+    )
+}
+
+/// Whether the path leads into the project by what it looks like.
+pub(crate) fn is_of_project(program: &str) -> bool {
+    program.contains('/') && !program.starts_with(['/', '~'])
+}
+
+/// Checks a command beside which a text stands in the same script.
+pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
+    let Some(first) = words.first() else { return Ok(()) };
+    let Some(program) = first.literal() else {
+        if first.has(|it| it == Class::Choice) {
+            return Ok(());
+        }
+        return refused(
+            first.at,
+            "cannot stand in a command in which an expansion decides a program",
+        );
+    };
+    let literals = || words[1..].iter().map(Word::literal);
+    let is_calm = match program.as_str() {
+        "set" => literals().all(|it| {
+            it.is_some_and(|it| {
+                it == "pipefail"
+                    || (it.starts_with('-') && it.bytes().all(|it| b"-euxfo".contains(&it)))
+            })
+        }),
+        it => CALM_BUILTINS.contains(&it) || !BUILTINS.contains(&it),
+    };
+    if !is_calm {
+        return refused(
+            first.at,
+            &format!(
+                "cannot stand in a command with {program}, which can change what the shell does"
+            ),
+        );
+    }
+    // Every program has the event on its standard input.
+    let reads_code = match role(&program) {
+        Role::Interpreter => {
+            !follows_script(&program, &words[1..]) && !has_inline_code(&program, &words[1..])
+        }
+        Role::Runner => {
+            STDIN_READERS.contains(&base(&program))
+                || literals().flatten().any(|it| names_interpreter(&it))
+        }
+        Role::Find | Role::Git | Role::Forge | Role::Jq | Role::Tar | Role::Other => false,
+    };
+    if reads_code {
+        return refused(
+            first.at,
+            &format!(
+                "cannot stand in a command with {program}, which could read the event from standard input as code"
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// Whether an option gives an interpreter its code: it does not read standard input then.
+fn has_inline_code(program: &str, words: &[Word]) -> bool {
+    let is_shell = base(program).ends_with("sh");
+    let letters = if is_shell { "c" } else { "ceEmpr" };
+    let gives_code = |it: String| match it.strip_prefix('-') {
+        Some(short) if !short.starts_with('-') => short.contains(|it| letters.contains(it)),
+        Some(long) => !is_shell && long.starts_with("-eval"),
+        None => false,
+    };
+    SCRIPT_BY_OPTION.contains(&base(program))
+        || words.iter().filter_map(Word::literal).any(gives_code)
+}
+
+/// The file that a command runs, if its path is given: the program or the script.
+pub(crate) fn script_of(words: &[Word]) -> Option<String> {
+    let program = words.first()?.literal()?;
+    if role(&program) != Role::Interpreter {
+        return program.contains('/').then_some(program);
+    }
+    let literals = words[1..].iter().filter_map(Word::literal);
+    literals.into_iter().find(|it| !it.starts_with('-'))
+}
+
+/// Whether a command runs code that does not come from a file that it names.
+pub(crate) fn runs_code(words: &[Word]) -> bool {
+    let Some(program) = words.first().and_then(Word::literal) else { return true };
+    match role(&program) {
+        Role::Interpreter => !follows_script(&program, &words[1..]),
+        Role::Runner => true,
+        Role::Find => words.iter().filter_map(Word::literal).any(|it| it.starts_with("-exec")),
+        Role::Git | Role::Forge | Role::Jq | Role::Tar | Role::Other => false,
+    }
+}
+
+/// Whether a command is known to write or to make executable the files that it names.
+pub(crate) fn changes_files(words: &[Word]) -> bool {
+    const CHANGING: [&str; 8] = ["chmod", "cp", "dd", "install", "ln", "mv", "sponge", "tee"];
+    let program = words.first().and_then(Word::literal);
+    program.is_some_and(|it| CHANGING.contains(&base(&it)))
+}
+
+/// The arguments whose beginning values decide, so that it could be `-`: each by its place and the
+/// numbers of the values.
+pub(crate) fn leads(words: &[Word]) -> Vec<(usize, Vec<usize>)> {
+    let literals: Vec<Option<String>> = words.iter().map(Word::literal).collect();
+    let program = literals.first().cloned().flatten().unwrap_or_default();
+    let is = |idx: usize, wanted: &str| literals[idx].as_deref() == Some(wanted);
+    let first_free = match base(&program) {
+        // Nothing is an option there.
+        "[" | "test" => words.len(),
+        "printf" => 2 + usize::from(words.len() > 1 && is(1, "--")),
+        // What follows its -- are tests all the same.
+        "find" => words.len(),
+        _ => (1..words.len()).find(|it| is(*it, "--")).unwrap_or(words.len()),
+    };
+    let is_free_from_start = matches!(base(&program), "[" | "test");
+    let checked = if is_free_from_start { 1..1 } else { 1..first_free.min(words.len()) };
+    checked.map(|it| (it, words[it].lead())).filter(|(_, lead)| !lead.is_empty()).collect()
+}
+
+/// A name that a publisher chooses (a slug, say) is one word of harmless letters. It may not
+/// choose the program, though, nor a variable.
+fn check_names(words: &[Word]) -> Result<(), Refused> {
+    let Some(idx) = words.iter().position(|it| it.has(|it| it == Class::Name)) else {
+        return Ok(());
+    };
+    let Some(program) = words[0].literal() else { return Ok(()) };
+    let (before, word) = (&words[1..idx], &words[idx]);
+    let chooses = match role(&program) {
+        _ if NAMING_BUILTINS.contains(&program.as_str()) => true,
+        _ if program == "printf" => before.first().is_some_and(|it| it.prefix().starts_with("-v")),
+        Role::Interpreter => word.lead_is_name() && operands(before) == 0,
+        Role::Runner => operands(before) < 2,
+        Role::Git => git_subcommand(before).is_none(),
+        Role::Forge => before.first().is_none_or(|it| it.prefix().starts_with('-')),
+        Role::Find | Role::Jq | Role::Tar | Role::Other => before
+            .last()
+            .and_then(Word::literal)
+            .is_some_and(|it| ["-exec", "-execdir", "-ok", "-okdir"].contains(&it.as_str())),
+    };
+    if !chooses {
+        return Ok(());
+    }
+    let what = format!(
+        "after {program}, the event's value would choose what runs; declare it as one of [a, b] in trigger.data"
+    );
+    Err((word.at, what))
+}
+
+impl Word {
+    fn lead_is_name(&self) -> bool {
+        matches!(
+            self.parts.iter().find(|it| !matches!(it, Part::Literal(text) if text.is_empty())),
+            Some(Part::Value(..))
+        )
+    }
+}
