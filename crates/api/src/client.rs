@@ -5,7 +5,7 @@
 //! use waypost_api::SearchRequest;
 //!
 //! # fn main() -> Result<(), waypost_api::client::Error> {
-//! let client = Client::new("http://127.0.0.1:4747", Some("wp_..."))?;
+//! let client = Client::new("unix:/home/me/project/.waypost/data/service.sock", Some("wp_..."))?;
 //! let found = client.search(&SearchRequest { query: "where the keys are".into(), ..SearchRequest::default() })?;
 //! for hit in found.hits {
 //!     assert!(hit.score <= 1.0);
@@ -20,9 +20,12 @@ mod context;
 mod error;
 mod events;
 mod flows;
+mod way;
 
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -31,11 +34,14 @@ use serde_json::Value;
 use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK};
 use ureq::http::request::Builder as RequestBuilder;
 use ureq::http::{Error as MalformedRequest, Request, Response, Uri};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body, SendBody};
 
 pub use self::answer::{Found, Page, Stored};
 pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
+use self::way::{Near, NoResolver};
 use crate::{
     AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportResult,
     IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
@@ -55,12 +61,16 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// A blocking client of one service. Cheap to clone; keeps its connections.
 ///
-/// It follows no redirects, so that a token never leaves for another host, and asks no proxy for an address of this
-/// machine.
+/// It follows no redirects, so that a token never leaves for another host. What is not encrypted stays within the
+/// machine, and goes to a service of this user or of root alone: at a socket and at an address of loopback, the client
+/// looks whose the other end is before it sends anything (see [`local`](crate::local)).
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
+    /// As the caller knows the service.
     base: String,
+    /// What requests begin with.
+    root: String,
     authorization: Option<String>,
 }
 
@@ -71,21 +81,26 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the service at that address, such as `http://127.0.0.1:4747`, with that token.
+    /// A client of the service at that address, with that token: `unix:` and the path of its socket, `http://` and an
+    /// address of loopback, or `https://`.
     ///
     /// # Errors
-    /// [`Error::Address`] if the address is not an `http` or `https` URL of a host, [`Error::Token`] if the token has
-    /// characters that no token has.
+    /// [`Error::Address`] if the address is none of these, [`Error::Plain`] for `http` to another machine,
+    /// [`Error::Token`] if the token has characters that no token has.
     pub fn new(base_url: &str, token: Option<&str>) -> Result<Self> {
-        let address = || Error::Address { url: base_url.to_owned() };
-        let base = base_url.trim_end_matches('/');
-        let uri: Uri = base.parse().map_err(|_| address())?;
-        let host = uri.host().ok_or_else(address)?;
-        let plain =
-            uri.query().is_none() && !uri.authority().is_some_and(|it| it.as_str().contains('@'));
-        if !matches!(uri.scheme_str(), Some("http" | "https")) || !plain {
-            return Err(address());
-        }
+        Self::with_authorities(base_url, token, None)
+    }
+
+    /// The same. Over `https`, the certificate is checked against these authorities (PEM), instead of those of the
+    /// public web that are built in.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) has them, and [`Error::Authorities`] if there is no certificate in it.
+    pub fn with_authorities(
+        base_url: &str,
+        token: Option<&str>,
+        authorities: Option<&[u8]>,
+    ) -> Result<Self> {
         let authorization = match token {
             None => None,
             Some(token)
@@ -95,16 +110,38 @@ impl Client {
             }
             Some(_) => return Err(Error::Token),
         };
-        let mut config = Agent::config_builder()
+        let base = base_url.trim_end_matches('/').to_owned();
+        let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT_TIME_MAX));
-        if is_this_machine(host) {
-            config = config.proxy(None);
-        }
-        Ok(Self { agent: config.build().new_agent(), base: base.to_owned(), authorization })
+        let (agent, root) = match way(&base)? {
+            Way::Socket(path) => {
+                let config = config.proxy(None).build();
+                let agent = Agent::with_parts(config, Near::Socket(path), NoResolver);
+                (agent, "http://localhost".to_owned())
+            }
+            Way::Loopback => {
+                let config = config.proxy(None).build();
+                let resolver = DefaultResolver::default();
+                (Agent::with_parts(config, Near::Loopback, resolver), base.clone())
+            }
+            Way::Tls { here } => {
+                let roots = match authorities {
+                    Some(pem) => RootCerts::Specific(Arc::new(certificates(pem)?)),
+                    None => RootCerts::WebPki,
+                };
+                let tls = TlsConfig::builder().root_certs(roots).build();
+                let mut config = config.tls_config(tls).https_only(true);
+                if here {
+                    config = config.proxy(None);
+                }
+                (config.build().new_agent(), base.clone())
+            }
+        };
+        Ok(Self { agent, base, root, authorization })
     }
 
     /// The address of the service.
@@ -302,7 +339,7 @@ impl Client {
     }
 
     fn request(&self, method: &str, path: &str) -> RequestBuilder {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.base));
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.root));
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
@@ -386,7 +423,14 @@ impl Client {
     }
 
     fn not_reachable(&self, error: ureq::Error) -> Error {
-        Error::NotReachable { url: self.base.clone(), source: Box::new(error) }
+        let url = self.base.clone();
+        match error {
+            ureq::Error::Other(other) => match other.downcast::<crate::local::Error>() {
+                Ok(source) => Error::Untrusted { url, source: *source },
+                Err(source) => Error::NotReachable { url, source },
+            },
+            other => Error::NotReachable { url, source: Box::new(other) },
+        }
     }
 
     fn not_sent(&self, error: &MalformedRequest) -> Error {
@@ -402,11 +446,55 @@ fn encoded(body: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(body).map_err(|error| Error::Input { source: error.into() })
 }
 
-/// Whether a host in a URL is an address of this machine, which no proxy should be asked for.
-fn is_this_machine(host: &str) -> bool {
+/// How an address is reached.
+enum Way {
+    Socket(PathBuf),
+    Loopback,
+    Tls {
+        /// It is an address of this machine, which no proxy should be asked for.
+        here: bool,
+    },
+}
+
+fn way(base: &str) -> Result<Way> {
+    let address = || Error::Address { url: base.to_owned() };
+    if let Some(path) = base.strip_prefix("unix:") {
+        return if Path::new(path).is_absolute() {
+            Ok(Way::Socket(path.into()))
+        } else {
+            Err(address())
+        };
+    }
+    let uri: Uri = base.parse().map_err(|_| address())?;
+    let host = uri.host().ok_or_else(address)?;
+    if uri.query().is_some() || uri.authority().is_some_and(|it| it.as_str().contains('@')) {
+        return Err(address());
+    }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+    let here = host.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|it| it.to_canonical().is_loopback());
+    match uri.scheme_str() {
+        Some("http") if here => Ok(Way::Loopback),
+        Some("http") => Err(Error::Plain { url: base.to_owned() }),
+        Some("https") => Ok(Way::Tls { here }),
+        _ => Err(address()),
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
+    let found: std::result::Result<Vec<_>, _> = parse_pem(pem).collect();
+    let found = found.map_err(|it| Error::Authorities { reason: it.to_string() })?;
+    let found: Vec<_> = found
+        .into_iter()
+        .filter_map(|it| match it {
+            PemItem::Certificate(it) => Some(it),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() {
+        return Err(Error::Authorities { reason: "it holds no certificate".to_owned() });
+    }
+    Ok(found)
 }
 
 /// A path with a request's fields as its query string.

@@ -21,6 +21,8 @@ use crate::Problem;
 pub struct Gate {
     address: SocketAddr,
     usual: String,
+    /// The port of an authority that names none.
+    default_port: u16,
     hosts: Vec<String>,
     origins: Vec<String>,
     /// What else can be done about a name that is none of ours.
@@ -31,7 +33,14 @@ impl Gate {
     /// For an address that programs of this machine alone are to use.
     pub fn new(address: SocketAddr) -> Self {
         let usual = format!("127.0.0.1:{}", address.port());
-        Self { address, usual, hosts: Vec::new(), origins: Vec::new(), remedy: "" }
+        let default_port = 80;
+        Self { address, usual, default_port, hosts: Vec::new(), origins: Vec::new(), remedy: "" }
+    }
+
+    /// The same behind TLS.
+    #[must_use]
+    pub fn with_tls(self) -> Self {
+        Self { default_port: 443, ..self }
     }
 
     /// The same with what settings allow: `hosts` are further names, with or without a port, `origins` whole origins
@@ -66,6 +75,15 @@ impl Gate {
                 ),
             ));
         }
+        self.check_page(headers)
+    }
+
+    /// The same for what came over a Unix socket, where a name means nothing: a page can still be behind a proxy that
+    /// has the socket.
+    ///
+    /// # Errors
+    /// 403 for what a web page sent, 400 for headers that came twice.
+    pub fn check_page(&self, headers: &HeaderMap) -> Result<(), Problem> {
         if let Some(origin) = sole(headers, &ORIGIN, "Origin")? {
             let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
             if !self.origins.contains(&origin) {
@@ -99,7 +117,7 @@ impl Gate {
         if self.hosts.iter().any(|it| *it == authority || *it == parsed.host()) {
             return true;
         }
-        if parsed.port_u16().unwrap_or(80) != self.address.port() {
+        if parsed.port_u16().unwrap_or(self.default_port) != self.address.port() {
             return false;
         }
         let host = parsed.host();

@@ -12,6 +12,8 @@ mod flows;
 #[cfg(feature = "server")]
 mod gate;
 pub mod limits;
+#[cfg(feature = "local")]
+pub mod local;
 mod memory;
 #[cfg(feature = "openapi")]
 pub mod openapi;

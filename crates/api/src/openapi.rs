@@ -120,7 +120,7 @@ fn operation(route: &Route) -> Value {
     operation["security"] = match route.access {
         Access::Open => json!([]),
         Access::Scope(scope) => json!([{ "token": [scope] }]),
-        Access::LocalOrScope(scope) => json!([{}, { "token": [scope] }]),
+        Access::SocketOrScope(scope) => json!([{}, { "token": [scope] }]),
     };
     operation
 }

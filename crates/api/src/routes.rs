@@ -33,8 +33,8 @@ pub enum Access {
     Open,
     /// A token with this scope, or with `admin`.
     Scope(Scope),
-    /// Without a token from the same machine, else a token with this scope.
-    LocalOrScope(Scope),
+    /// Without a token at the service's socket, else a token with this scope.
+    SocketOrScope(Scope),
 }
 
 /// What a body holds.
@@ -518,7 +518,7 @@ pub const ROUTES: &[Route] = &[
         path: "/metrics",
         operation: "metrics",
         summary: "Metrics in the Prometheus text format",
-        access: Access::LocalOrScope(Scope::Admin),
+        access: Access::SocketOrScope(Scope::MemoryRead),
         answers: &[answer(200, "The metrics", Payload::Metrics)],
         ..BASE
     },

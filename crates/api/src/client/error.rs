@@ -10,10 +10,30 @@ use crate::Problem;
 #[non_exhaustive]
 pub enum Error {
     /// The address is not one of a service.
-    #[error("{url:?} is not an address of a service, such as http://127.0.0.1:4747")]
+    #[error("{url:?} is not an address of a service, such as https://waypost.example:4747")]
     Address {
         /// What was given.
         url: String,
+    },
+    /// Others on the way could read the token.
+    #[error("{url} is another machine's, and plain http would send the token there in the clear")]
+    Plain {
+        /// What was given.
+        url: String,
+    },
+    /// The certificates of the authorities are none.
+    #[error("the certificates of the authorities cannot be used: {reason}")]
+    Authorities {
+        /// Why.
+        reason: String,
+    },
+    /// Another user of this machine answers there; no token was sent.
+    #[error("what answers at {url} is not trusted, and no token was sent")]
+    Untrusted {
+        /// The address.
+        url: String,
+        /// Whose it is.
+        source: crate::local::Error,
     },
     /// The token has characters that no token has.
     #[error("the token is empty or has characters that no token has")]

@@ -38,20 +38,30 @@ fn addresses_and_tokens_are_checked() {
         "127.0.0.1:4747",
         "ftp://host",
         "http://",
-        "http://user:pass@host",
-        "http://host/?q",
+        "http://user:pass@localhost",
+        "http://localhost/?q",
+        "unix:service.sock",
+        "unix:",
         "file:///etc",
     ] {
         assert!(matches!(Client::new(url, None), Err(Error::Address { .. })), "{url}");
     }
+    for url in
+        ["http://host", "http://10.0.0.1:4747", "http://127.0.0.1.example", "http://0.0.0.0:4747"]
+    {
+        assert!(matches!(Client::new(url, None), Err(Error::Plain { .. })), "{url}");
+    }
     for token in ["", "a b", "a\r\nX-Evil: 1", "größe"] {
-        assert!(matches!(Client::new("http://host", Some(token)), Err(Error::Token)), "{token:?}");
+        assert!(
+            matches!(Client::new("http://localhost", Some(token)), Err(Error::Token)),
+            "{token:?}"
+        );
     }
     assert_eq!(
         Client::new("https://host:1/prefix/", None).unwrap().base_url(),
         "https://host:1/prefix"
     );
-    assert!(!format!("{:?}", client("http://host")).contains("secret"));
+    assert!(!format!("{:?}", client("http://localhost")).contains("secret"));
 }
 
 #[test]
