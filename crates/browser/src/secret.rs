@@ -1,16 +1,26 @@
 //! What was typed into secret fields, so that it can be taken out of everything that goes out.
+//!
+//! A page may show what is typed letter by letter, so the beginnings of a secret are masked as well, and
+//! long parts of it.
+
+mod form;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use parking_lot::Mutex;
 use url::form_urlencoded::byte_serialize;
 
+use self::form::Form;
+
 /// What stands in a secret's place.
 const MASK: &str = "••••";
 /// Shorter ones are in every second word.
-const LETTERS_MIN: usize = 4;
+const LETTERS_MIN: usize = 2;
 /// The oldest are forgotten beyond this.
 const SECRETS_MAX: usize = 64;
+/// The oldest of a field are forgotten beyond this.
+const OF_FIELD_MAX: usize = 8;
 
 /// What a secret field is called, in lower case and without spaces and signs.
 const NAMES: &[&str] = &[
@@ -51,8 +61,9 @@ pub(crate) struct Secrets {
 struct Kept {
     /// The field that it was typed into: a longer value takes the place of the one before it.
     field: String,
+    value: String,
     /// As it is, and as it is in addresses.
-    forms: Vec<String>,
+    forms: Vec<Form>,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -64,58 +75,179 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Remembers what a field holds now.
     pub(crate) fn keep(&self, field: &str, value: &str) {
+        if value.chars().count() < LETTERS_MIN {
+            return;
+        }
         let mut kept = self.kept.lock();
+        // The beginning of what is known is masked with it, as when letters are deleted.
+        if kept.iter().any(|it| it.field == field && it.value.starts_with(value)) {
+            return;
+        }
         // While it is being typed each value begins with the one before; then only the last counts.
-        kept.retain(|it| !(it.field == field && value.starts_with(it.forms[0].as_str())));
-        if value.chars().count() >= LETTERS_MIN {
-            let mut forms = vec![value.to_owned()];
-            let form: String = byte_serialize(value.as_bytes()).collect();
-            let spaced = form.replace('+', "%20");
-            let shown = crate::clean_line(value);
-            for other in [form, spaced, shown] {
-                if other.chars().count() >= LETTERS_MIN && !forms.contains(&other) {
-                    forms.push(other);
-                }
+        kept.retain(|it| !(it.field == field && value.starts_with(it.value.as_str())));
+        let form: String = byte_serialize(value.as_bytes()).collect();
+        let spaced = form.replace('+', "%20");
+        let (component, escaped) = (as_component(value), as_identifier(value));
+        let mut forms: Vec<String> = vec![value.to_owned()];
+        for other in [form, spaced, component, escaped, crate::clean_line(value)] {
+            if other.chars().count() >= LETTERS_MIN && !forms.contains(&other) {
+                forms.push(other);
             }
-            kept.push_back(Kept { field: field.to_owned(), forms });
-            if kept.len() > SECRETS_MAX {
-                kept.pop_front();
-            }
+        }
+        let forms = forms.iter().map(|it| Form::new(it)).collect();
+        kept.push_back(Kept { field: field.to_owned(), value: value.to_owned(), forms });
+        let of_field = kept.iter().filter(|it| it.field == field).count();
+        let goes = |it: &Kept| of_field <= OF_FIELD_MAX || it.field == field;
+        if (of_field > OF_FIELD_MAX || kept.len() > SECRETS_MAX)
+            && let Some(oldest) = kept.iter().position(goes)
+        {
+            kept.remove(oldest);
         }
     }
 
     /// The text with every secret masked.
     pub(crate) fn mask(&self, text: &str) -> String {
-        let mut masked = text.to_owned();
-        for form in self.kept.lock().iter().flat_map(|it| &it.forms) {
-            if masked.contains(form.as_str()) {
-                masked = masked.replace(form.as_str(), MASK);
+        let mut found: Vec<Range<usize>> = Vec::new();
+        {
+            let kept = self.kept.lock();
+            if kept.is_empty() {
+                return text.to_owned();
+            }
+            let lower = text.to_ascii_lowercase();
+            for form in kept.iter().flat_map(|it| &it.forms) {
+                form.find(text, &lower, &mut found);
             }
         }
+        if found.is_empty() {
+            return text.to_owned();
+        }
+        found.sort_unstable_by_key(|it| (it.start, it.end));
+        let (mut masked, mut at) = (String::with_capacity(text.len()), 0);
+        for range in found {
+            // What begins in the one before goes with it.
+            if range.start >= at {
+                masked.push_str(&text[at..range.start]);
+                masked.push_str(MASK);
+            }
+            at = at.max(range.end);
+        }
+        masked.push_str(&text[at..]);
         masked
     }
+}
+
+/// As `encodeURIComponent` writes it.
+fn as_component(value: &str) -> String {
+    let mut written = String::new();
+    for byte in value.bytes() {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
+        if is_plain {
+            written.push(char::from(byte));
+        } else {
+            written.extend(byte_serialize(&[byte]).map(|it| if it == "+" { "%20" } else { it }));
+        }
+    }
+    written
+}
+
+/// As `CSS.escape` writes it in a selector.
+fn as_identifier(value: &str) -> String {
+    let is_plain = |it: char| it.is_alphanumeric() || !it.is_ascii() || it == '-' || it == '_';
+    let mut written = String::new();
+    for letter in value.chars() {
+        written.extend((!is_plain(letter)).then_some('\\'));
+        written.push(letter);
+    }
+    written
 }
 
 #[cfg(test)]
 mod tests {
     use super::Secrets;
 
+    fn holding(values: &[&str]) -> Secrets {
+        let secrets = Secrets::default();
+        for (number, value) in values.iter().enumerate() {
+            for (end, letter) in value.char_indices() {
+                secrets.keep(&number.to_string(), &value[..end + letter.len_utf8()]);
+            }
+        }
+        secrets
+    }
+
+    fn check(secrets: &Secrets, text: &str, masked: &str) {
+        assert_eq!(secrets.mask(text), masked, "{text}");
+    }
+
     #[test]
     fn secrets_are_masked_as_they_are_and_as_they_are_in_addresses() {
-        let secrets = Secrets::default();
-        for typed in ["h", "hu", "hun", "hunt", "hunter 2&"] {
-            secrets.keep("1", typed);
-        }
-        assert_eq!(
-            secrets.mask("no hunter 2& and ?p=hunter+2%26 and hunter%202%26"),
-            "no •••• and ?p=•••• and ••••"
+        let secrets = holding(&["hunter 2&"]);
+        check(
+            &secrets,
+            "no hunter 2& and ?p=hunter+2%26 and hunter%202%26",
+            "no •••• and ?p=•••• and ••••",
         );
-        // What was on the way to it is no secret of its own.
-        assert_eq!(secrets.mask("hunt"), "hunt");
+        check(&secrets, "HUNTER 2&", "••••");
         // A second value, and that of another field, are further ones.
-        secrets.keep("1", "swordfish");
-        secrets.keep("2", "abc");
-        assert_eq!(secrets.mask("hunter 2& swordfish abc"), "•••• •••• abc");
+        secrets.keep("0", "swordfish");
+        secrets.keep("1", "abc");
+        check(&secrets, "hunter 2& swordfish abc abcd", "•••• •••• •••• abcd");
         assert!(!format!("{secrets:?}").contains("swordfish"));
+        check(&holding(&["to#p.x"]), "#to\\#p\\.x", "#••••");
+        check(&holding(&["a!b/c d"]), "?p=a!b%2fc%20d&x", "?p=••••&x");
+    }
+
+    #[test]
+    fn beginnings_of_a_secret_are_masked_while_it_is_typed_and_later() {
+        let secrets = Secrets::default();
+        let whole = "hunter2";
+        let mut said = Vec::new();
+        for end in 1..=whole.len() {
+            secrets.keep("1", &whole[..end]);
+            said.push(&whole[..end]);
+            // As a page that repeats it, that shows each step, and that asks a server about each.
+            if end > 1 {
+                check(&secrets, &whole[..end], "••••");
+                check(&secrets, &format!("You typed: {}!", &whole[..end]), "You typed: ••••!");
+                check(&secrets, &format!("/check?p={}&x=1", &whole[..end]), "/check?p=••••&x=1");
+            }
+        }
+        check(&secrets, &said.join(" "), &["••••"; 7].join(" "));
+        for step in &said[1..] {
+            check(&secrets, step, "••••");
+            check(&secrets, &format!("/check?p={step}"), "/check?p=••••");
+        }
+        for step in &said[3..] {
+            check(&secrets, &format!("{step} is weak"), "•••• is weak");
+            check(&secrets, &format!("\"{step}…\""), "\"••••…\"");
+        }
+        // Letters that are deleted are no reason to forget them.
+        secrets.keep("1", "hunt");
+        check(&secrets, "hunter2", "••••");
+        // Words that only begin alike.
+        check(&secrets, "a hut, a hunch, the hub of it", "a hut, a hunch, the hub of it");
+    }
+
+    #[test]
+    fn long_parts_and_spelled_out_ones_are_masked() {
+        let secrets = holding(&["correct horse 9", "kanarienvogel"]);
+        check(&secrets, "ends in ect horse 9", "ends in ••••");
+        check(&secrets, "a horse", "a horse");
+        check(&secrets, "narienvogel", "••••");
+        check(&secrets, "k a n a r i e n", "••••");
+        check(&secrets, "keys: k\na\nn\na and on", "keys: •••• and on");
+        check(&secrets, "a b c d", "a b c d");
+        let foreign = holding(&["пароль-密码"]);
+        check(&foreign, "у меня паро и ль-密码", "у меня •••• и ль-密码");
+    }
+
+    #[test]
+    fn whatever_is_masked_in_whatever_no_letter_is_cut() {
+        let secrets = holding(&["ää̈äääää", "aaaaaaaaaaaaaaaa", "%41%41", "日本語日本語"]);
+        for text in
+            ["äääääää", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "a%41%4", "日本語日本日本語日", "aäa"]
+        {
+            assert!(!secrets.mask(text).is_empty(), "{text}");
+        }
     }
 }
