@@ -1,6 +1,7 @@
 //! Where a page may come from, and what it may reach.
 
 mod address;
+mod names;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,6 +13,8 @@ use thiserror::Error;
 use url::{Host, Url};
 
 pub use self::address::is_public;
+use self::address::{Class, class};
+use self::names::Names;
 use crate::{Problem, ProblemKind};
 
 /// The longest address that is followed, in bytes.
@@ -84,12 +87,18 @@ impl fmt::Display for Allow {
 /// A page comes by http or https only. What is not public (this machine, its network, link-local
 /// addresses with the metadata services of clouds) is reached only if a setting allows it or a
 /// person went there, and then by its host and port only. Ports of Waypost are reached by nobody.
+///
+/// What is granted to a name is granted to the class of address that the name had: one that ever was
+/// public reaches no other address as long as the policy lives, whoever allows it, and one that was of
+/// this machine reaches none of the network. So nobody gains anything by giving a name another address.
 #[derive(Debug, Default)]
 pub struct Policy {
     allow: Vec<Allow>,
     own_ports: Mutex<BTreeSet<u16>>,
     /// Where a person went.
     granted: Mutex<BTreeSet<(String, u16)>>,
+    /// What addresses names have had.
+    names: Mutex<Names>,
 }
 
 impl Policy {
@@ -98,7 +107,7 @@ impl Policy {
     #[must_use]
     pub fn new(allow: Vec<Allow>, own_ports: impl IntoIterator<Item = u16>) -> Self {
         let own_ports = Mutex::new(own_ports.into_iter().collect());
-        Self { allow, own_ports, granted: Mutex::default() }
+        Self { allow, own_ports, ..Self::default() }
     }
 
     /// Keeps one more port from pages.
@@ -130,7 +139,7 @@ impl Policy {
         }
         let name = host.to_string();
         if who == Who::Human {
-            self.granted.lock().insert((name.clone(), port));
+            self.granted.lock().insert((plain(&name), port));
         }
         let literal = match host {
             Host::Ipv4(address) => Some(IpAddr::V4(address)),
@@ -146,28 +155,56 @@ impl Policy {
     /// Whether a host, which has these addresses, may be reached on a port.
     ///
     /// # Errors
-    /// [`ProblemKind::Forbidden`] if one of the addresses is not public and nobody allowed it.
+    /// [`ProblemKind::Forbidden`] if one of the addresses is not public and nobody allowed it, or if the
+    /// name had addresses of another class before.
     pub fn admit(&self, host: &str, port: u16, addresses: &[IpAddr]) -> Result<(), Problem> {
-        let Some(address) = addresses.iter().find(|it| !is_public(**it)) else { return Ok(()) };
+        let name = plain(host);
+        let is_name = addresses.iter().any(|it| it.to_string() != name.trim_matches(['[', ']']));
+        let classes: Vec<Class> = addresses.iter().map(|it| class(*it)).collect();
+        let inside = addresses.iter().zip(&classes).find(|it| *it.1 != Class::Public);
+        let Some((address, class)) = inside else {
+            if is_name {
+                self.names.lock().note(&name, &classes);
+            }
+            return Ok(());
+        };
+        let refused = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
         if self.own_ports.lock().contains(&port) {
-            let detail = format!("{host}:{port} is a port of Waypost itself; no page may reach it");
-            return Err(Problem::new(ProblemKind::Forbidden, detail));
+            return refused(format!(
+                "{host}:{port} is a port of Waypost itself; no page may reach it"
+            ));
         }
+        if !self.is_granted(&name, port) {
+            return refused(format!(
+                "{host}:{port} is {address}, which is not a public address; a person can go there, or \
+                 allow it with --allow {host}:{port}"
+            ));
+        }
+        if is_name && !self.names.lock().note(&name, &classes) {
+            return refused(format!(
+                "{host}:{port} is {address} ({class}) now, and had an address of another kind before: \
+                 what was allowed then is not allowed for this one; if that is right, start the browser \
+                 again"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a setting or a person allows a host on a port although it is not public.
+    fn is_granted(&self, name: &str, port: u16) -> bool {
         let is_allowed = self.allow.iter().any(|it| match it {
             Allow::Private => true,
             Allow::Host { host: allowed, port: on } => {
-                allowed.eq_ignore_ascii_case(host) && on.is_none_or(|it| it == port)
+                plain(allowed) == name && on.is_none_or(|it| it == port)
             }
         });
-        if is_allowed || self.granted.lock().contains(&(host.to_ascii_lowercase(), port)) {
-            return Ok(());
-        }
-        let detail = format!(
-            "{host}:{port} is {address}, which is not a public address; a person can go there, or \
-             allow it with --allow {host}:{port}"
-        );
-        Err(Problem::new(ProblemKind::Forbidden, detail))
+        is_allowed || self.granted.lock().contains(&(name.to_owned(), port))
     }
+}
+
+/// A host as it is compared: a dot at its end means the same name.
+fn plain(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
 
 fn scheme_refused(url: &Url) -> Problem {
@@ -208,6 +245,73 @@ mod tests {
         policy.url("http://192.168.1.1/more", None, Who::Agent).expect("where the person is");
         policy.url("http://192.168.1.1:81/", None, Who::Agent).expect_err("another port");
         policy.url("http://127.0.0.1:4747/", None, Who::Human).expect_err("our own port");
+    }
+
+    const PUBLIC: &str = "93.184.216.34";
+
+    fn admit(policy: &Policy, host: &str, addresses: &[&str]) -> bool {
+        let addresses: Vec<_> =
+            addresses.iter().map(|it| it.parse().expect("an address")).collect();
+        policy.admit(host, 80, &addresses).is_ok()
+    }
+
+    #[test]
+    fn a_name_that_was_public_reaches_nothing_else_whoever_allowed_it() {
+        let inner = [
+            "127.0.0.1",
+            "10.0.0.1",
+            "192.168.0.1",
+            "100.64.0.1",
+            "169.254.1.1",
+            "169.254.169.254",
+            "::1",
+            "fd00::1",
+            "fe80::1",
+            "::ffff:127.0.0.1",
+        ];
+        for allow in [vec![], vec![Allow::Private], vec!["evil.example".parse().expect("a host")]] {
+            for address in inner {
+                let policy = Policy::new(allow.clone(), []);
+                policy.url("http://evil.example/", None, Who::Human).expect("a person may");
+                assert!(admit(&policy, "evil.example", &[PUBLIC]));
+                for name in ["evil.example", "EVIL.example", "evil.example."] {
+                    assert!(!admit(&policy, name, &[address]), "{name} {address} {allow:?}");
+                    assert!(!admit(&policy, name, &[PUBLIC, address]), "{name} {address}");
+                }
+                // A person who goes there again gets no further.
+                policy.url("http://evil.example/", None, Who::Human).expect("a person may");
+                assert!(!admit(&policy, "evil.example", &[address]), "{address}");
+                assert!(admit(&policy, "evil.example", &[PUBLIC]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_name_is_granted_is_for_the_addresses_that_it_had() {
+        let policy = Policy::new(vec![], []);
+        policy.url("http://printer.example/", None, Who::Human).expect("a person may");
+        policy.url("http://both.example/", None, Who::Human).expect("a person may");
+        assert!(!admit(&policy, "both.example", &["10.0.0.7", PUBLIC]), "both at once");
+        assert!(!admit(&policy, "both.example", &["10.0.0.7"]), "it was public, too");
+        assert!(admit(&policy, "printer.example", &["10.0.0.7", "fd00::7"]));
+        assert!(admit(&policy, "printer.example", &["10.0.0.8"]), "another one of the network");
+        for address in ["127.0.0.1", "169.254.169.254", "169.254.7.7", "100.100.100.200"] {
+            assert!(!admit(&policy, "printer.example", &[address]), "{address}");
+        }
+        // Once it has been public, it stays so.
+        assert!(admit(&policy, "printer.example", &[PUBLIC]));
+        assert!(!admit(&policy, "printer.example", &["10.0.0.7"]));
+        // An address that is named is what it is.
+        policy.url("http://10.0.0.9/", None, Who::Human).expect("a person may");
+        policy.url("http://[fd00::9]/", None, Who::Human).expect("a person may");
+        for _ in 0..2 {
+            assert!(admit(&policy, "10.0.0.9", &["10.0.0.9"]));
+            assert!(admit(&policy, "[fd00::9]", &["fd00::9"]));
+        }
+        let local = Policy::new(vec!["localhost".parse().expect("a host")], []);
+        assert!(admit(&local, "localhost", &["127.0.0.1", "::1"]));
+        assert!(admit(&local, "localhost", &["::1"]));
+        assert!(!admit(&local, "localhost", &["10.0.0.1"]));
     }
 
     #[test]

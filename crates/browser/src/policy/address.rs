@@ -1,5 +1,6 @@
-//! Which addresses are public.
+//! Which addresses are public, and of what kind the others are.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address belongs to the public internet: not this machine, a private or shared network,
@@ -12,6 +13,86 @@ pub fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(address) => {
             carried(address).map_or_else(|| is_global_unicast(address), is_public_v4)
         }
+    }
+}
+
+/// Where an address leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// To the public internet.
+    Public,
+    /// To this machine.
+    Loopback,
+    /// To a private network, or one that a provider shares among customers.
+    Private,
+    /// To the neighbours on a link.
+    Link,
+    /// To where clouds keep the credentials of a machine.
+    Metadata,
+    /// Multicast, documentation, reserved.
+    Special,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Public => "public",
+            Self::Loopback => "loopback",
+            Self::Private => "private",
+            Self::Link => "link-local",
+            Self::Metadata => "metadata",
+            Self::Special => "special",
+        })
+    }
+}
+
+/// Where the large clouds keep metadata: AWS (and most others), AWS containers, Oracle, Alibaba.
+const METADATA_V4: &[Ipv4Addr] = &[
+    Ipv4Addr::new(169, 254, 169, 254),
+    Ipv4Addr::new(169, 254, 170, 2),
+    Ipv4Addr::new(192, 0, 0, 192),
+    Ipv4Addr::new(100, 100, 100, 200),
+];
+/// The same of AWS, in version 6.
+const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+
+/// The class of an address.
+pub(super) fn class(address: IpAddr) -> Class {
+    match address {
+        _ if is_public(address) => Class::Public,
+        IpAddr::V4(address) => class_v4(address),
+        IpAddr::V6(address) => carried(address).map_or_else(|| class_v6(address), class_v4),
+    }
+}
+
+fn class_v4(address: Ipv4Addr) -> Class {
+    let [a, b, ..] = address.octets();
+    if METADATA_V4.contains(&address) {
+        Class::Metadata
+    // All of 0.0.0.0/8 is this machine to Linux.
+    } else if address.is_loopback() || a == 0 {
+        Class::Loopback
+    } else if address.is_private() || (a == 100 && (64..128).contains(&b)) {
+        Class::Private
+    } else if address.is_link_local() {
+        Class::Link
+    } else {
+        Class::Special
+    }
+}
+
+fn class_v6(address: Ipv6Addr) -> Class {
+    let [first, ..] = address.segments();
+    if address == METADATA_V6 {
+        Class::Metadata
+    } else if address.is_loopback() || address.is_unspecified() {
+        Class::Loopback
+    } else if first & 0xfe00 == 0xfc00 {
+        Class::Private
+    } else if first & 0xffc0 == 0xfe80 {
+        Class::Link
+    } else {
+        Class::Special
     }
 }
 
@@ -56,7 +137,33 @@ fn is_global_unicast(address: Ipv6Addr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_public;
+    use super::{Class, class, is_public};
+
+    #[test]
+    fn what_is_not_public_has_a_class() {
+        for (text, expected) in [
+            ("8.8.8.8", Class::Public),
+            ("127.1.2.3", Class::Loopback),
+            ("0.0.0.0", Class::Loopback),
+            ("::1", Class::Loopback),
+            ("::", Class::Loopback),
+            ("::ffff:127.0.0.1", Class::Loopback),
+            ("10.0.0.1", Class::Private),
+            ("100.64.0.1", Class::Private),
+            ("fd00::1", Class::Private),
+            ("64:ff9b::a00:1", Class::Private),
+            ("169.254.1.1", Class::Link),
+            ("fe80::1", Class::Link),
+            ("169.254.169.254", Class::Metadata),
+            ("100.100.100.200", Class::Metadata),
+            ("fd00:ec2::254", Class::Metadata),
+            ("::ffff:169.254.169.254", Class::Metadata),
+            ("224.0.0.1", Class::Special),
+            ("ff02::1", Class::Special),
+        ] {
+            assert_eq!(class(text.parse().expect("an address")), expected, "{text}");
+        }
+    }
 
     #[test]
     fn only_the_internet_is_public() {

@@ -1,0 +1,61 @@
+//! What kinds of address names have had.
+
+use std::collections::HashMap;
+
+use super::address::Class;
+
+/// Names that are remembered. Beyond these, a name that is not known counts as one that was public: who
+/// makes the browser ask for many names makes it forget none.
+const NAMES_MAX: usize = 65_536;
+
+/// A set of classes.
+type Classes = u8;
+
+fn only(class: Class) -> Classes {
+    1 << class as u8
+}
+
+/// The classes of the addresses that each name had, since the first time that it was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashMap<String, Classes>);
+
+impl Names {
+    /// Notes what a name has now, and says whether it may be reached: it is all public, or nothing but
+    /// what it had the first time that it was not.
+    pub(super) fn note(&mut self, name: &str, classes: &[Class]) -> bool {
+        let public = only(Class::Public);
+        let now = classes.iter().fold(0, |all, it| all | only(*it));
+        let is_full = self.0.len() >= NAMES_MAX;
+        let before = match self.0.get_mut(name) {
+            Some(known) => {
+                *known |= now & public;
+                *known
+            }
+            None if is_full => public,
+            None => {
+                let first = if now & public == 0 { now } else { public };
+                *self.0.entry(name.to_owned()).or_insert(first)
+            }
+        };
+        now == public || (before & public == 0 && now & !before == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, NAMES_MAX, Names};
+
+    #[test]
+    fn who_makes_it_ask_for_many_names_makes_it_forget_none() {
+        let mut names = Names::default();
+        assert!(names.note("evil.example", &[Class::Public]));
+        assert!(names.note("printer.example", &[Class::Private]));
+        for number in 0..NAMES_MAX {
+            names.note(&format!("{number}.example"), &[Class::Public]);
+        }
+        assert!(!names.note("evil.example", &[Class::Private]));
+        assert!(names.note("printer.example", &[Class::Private]));
+        assert!(!names.note("another.example", &[Class::Private]), "nothing is known of it");
+        assert!(names.note("another.example", &[Class::Public]));
+    }
+}
