@@ -9,7 +9,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use waypost_api::Gate;
-use waypost_browser::{Deadline, Engine, Policy, Relay, RelaySettings, Who, clean_line};
+use waypost_browser::{
+    Arrival, Deadline, Engine, Policy, Problem, Relay, RelaySettings, Who, clean_line,
+};
 
 use crate::cli::Options;
 use crate::news::News;
@@ -83,6 +85,8 @@ impl Parts<'_> {
         let settings = RelaySettings { screenshots: options.screenshots, ..Default::default() };
         let name = engine.capabilities().engine;
         let relay = Arc::new(Relay::new(engine, policy, &settings));
+        // Before anybody can give commands: they wait for the first page.
+        let first = (options.url != NOWHERE).then(|| relay.begin(&options.url));
         let commands = Commands::new(Arc::clone(&relay), stop.clone());
         let join = |it| {
             let commands = commands.clone();
@@ -96,8 +100,7 @@ impl Parts<'_> {
         let way =
             if peer.is_some() { format!("{TARGET} on the mesh") } else { "no mesh".to_owned() };
         let greeting = format!("listening on http://{address} · {way} · {name}");
-        let url = options.url.clone();
-        let beginning = runtime.spawn(begin(Arc::clone(&relay), url, news, greeting));
+        let beginning = runtime.spawn(begin(first, news, greeting));
         let done = if options.headless {
             runtime.block_on(headless::show(shown, stop));
             Ok(())
@@ -116,14 +119,16 @@ impl Parts<'_> {
     }
 }
 
-/// Goes where the person wants to begin, then leaves the page to the programs and says that it is
-/// there.
-async fn begin(relay: Arc<Relay>, url: String, news: News, greeting: String) {
-    if url != NOWHERE
-        && let Err(problem) = relay.human_navigate(&url).await
+/// Waits for the first page, if there is to be one, then says that the browser is there.
+async fn begin(
+    first: Option<impl Future<Output = Result<Arrival, Problem>>>,
+    news: News,
+    greeting: String,
+) {
+    if let Some(first) = first
+        && let Err(problem) = first.await
     {
         news.tell(format!("the first page did not come: {}", clean_line(&problem.detail)));
     }
-    relay.hand_back();
     news.tell(greeting);
 }

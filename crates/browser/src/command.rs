@@ -1,8 +1,10 @@
 //! The commands, read strictly.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::engine::{
     Action, Condition, DialogAnswer, Direction, ElementState, Journey, Reference, TabId, Target,
@@ -10,9 +12,13 @@ use crate::engine::{
 use crate::summary::{Mode, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
 use crate::{Problem, ProblemKind, Selector};
 
-/// How long `wait` waits if nobody says how long, in milliseconds.
+/// How long `wait` waits unless `timeout` says otherwise, in milliseconds.
 pub const WAIT_MS_DEFAULT: u64 = 10_000;
-/// How long it may wait.
+/// How long `navigate`, `back`, `forward` and `reload` wait for the page, likewise.
+pub const JOURNEY_MS_DEFAULT: u64 = 30_000;
+/// How long every other command waits for the page, likewise.
+pub const COMMAND_MS_DEFAULT: u64 = 20_000;
+/// The longest `timeout` of a command, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 120_000;
 /// The longest text that is typed at once, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -41,9 +47,19 @@ pub(crate) enum Command {
     Go(Journey),
     Read { mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool },
     Act(Option<Target>, Action),
-    Wait { condition: Condition, milliseconds: u64 },
+    Wait(Condition),
     Screenshot,
     Tabs(TabsAction),
+}
+
+/// A command, with what every command may say.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) command: Command,
+    /// The tab that it is for; the current one if it names none.
+    pub(crate) tab: Option<TabId>,
+    /// How long the caller waits for the page.
+    pub(crate) wait: Duration,
 }
 
 /// What to do with the tabs.
@@ -61,14 +77,11 @@ pub(crate) enum TabsAction {
 #[serde(deny_unknown_fields)]
 struct NavigateArguments {
     url: String,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TabArguments {
-    tab: Option<TabId>,
-}
+struct NoArguments {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +92,6 @@ struct ReadArguments {
     scope: Option<String>,
     #[serde(default)]
     viewport: bool,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +101,6 @@ struct ClickArguments {
     r#ref: Option<String>,
     #[serde(default)]
     dialog: DialogAnswer,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -102,7 +113,6 @@ struct TypeArguments {
     append: bool,
     #[serde(default)]
     submit: bool,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -111,7 +121,6 @@ struct SelectArguments {
     selector: Option<String>,
     r#ref: Option<String>,
     value: OneOrMore,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +136,6 @@ struct PressArguments {
     key: String,
     selector: Option<String>,
     r#ref: Option<String>,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -136,7 +144,6 @@ struct ScrollArguments {
     direction: Option<Direction>,
     selector: Option<String>,
     r#ref: Option<String>,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -148,8 +155,6 @@ struct WaitArguments {
     url: Option<String>,
     #[serde(default)]
     network_idle: bool,
-    timeout: Option<u64>,
-    tab: Option<TabId>,
 }
 
 #[derive(Deserialize)]
@@ -157,7 +162,6 @@ struct WaitArguments {
 struct TabsArguments {
     #[serde(default)]
     action: TabsAction,
-    tab: Option<TabId>,
 }
 
 fn read<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, Problem> {
@@ -188,39 +192,71 @@ fn needed(target: Option<Target>) -> Result<Option<Target>, Problem> {
     Ok(target)
 }
 
-impl Command {
-    /// Reads a command with its arguments, and the tab that it is for.
-    pub(crate) fn parse(name: &str, arguments: Value) -> Result<(Self, Option<TabId>), Problem> {
-        let arguments = match arguments {
-            Value::Null => Value::Object(serde_json::Map::new()),
-            Value::Object(members) => Value::Object(members),
+/// Takes an argument out that every command may have.
+fn take<T: DeserializeOwned>(
+    members: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Option<T>, Problem> {
+    let Some(given) = members.remove(name) else { return Ok(None) };
+    serde_json::from_value(given).map_err(|error| {
+        Problem::invalid(format!("{name}: {}", crate::clean_line(&error.to_string())))
+    })
+}
+
+impl Asked {
+    /// Reads a command with its arguments.
+    pub(crate) fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
+        let mut members = match arguments {
+            Value::Null => Map::new(),
+            Value::Object(members) => members,
             _ => return Err(Problem::invalid(format!("{name}: its arguments must be an object"))),
         };
-        let of_tab = |arguments| read::<TabArguments>(name, arguments).map(|it| it.tab);
+        let tab = take(&mut members, "tab")?;
+        let timeout: Option<u64> = take(&mut members, "timeout")?;
+        let command = Command::parse(name, Value::Object(members))?;
+        let (least, usual) = match &command {
+            Command::Navigate(_) | Command::Go(_) => (1, JOURNEY_MS_DEFAULT),
+            // Without time, it looks once.
+            Command::Wait(_) => (0, WAIT_MS_DEFAULT),
+            _ => (1, COMMAND_MS_DEFAULT),
+        };
+        let milliseconds = timeout.unwrap_or(usual);
+        if !(least..=WAIT_MS_MAX).contains(&milliseconds) {
+            let detail =
+                format!("timeout: {milliseconds} ms; {least} to {WAIT_MS_MAX} are allowed");
+            return Err(Problem::invalid(detail));
+        }
+        Ok(Self { command, tab, wait: Duration::from_millis(milliseconds) })
+    }
+}
+
+impl Command {
+    fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
+        let nothing = |arguments| read::<NoArguments>(name, arguments).map(drop);
         match name {
             "navigate" => {
                 let given: NavigateArguments = read(name, arguments)?;
-                Ok((Self::Navigate(given.url), given.tab))
+                Ok(Self::Navigate(given.url))
             }
-            "back" => Ok((Self::Go(Journey::Back), of_tab(arguments)?)),
-            "forward" => Ok((Self::Go(Journey::Forward), of_tab(arguments)?)),
-            "reload" => Ok((Self::Go(Journey::Reload), of_tab(arguments)?)),
-            "screenshot" => Ok((Self::Screenshot, of_tab(arguments)?)),
+            "back" => nothing(arguments).map(|()| Self::Go(Journey::Back)),
+            "forward" => nothing(arguments).map(|()| Self::Go(Journey::Forward)),
+            "reload" => nothing(arguments).map(|()| Self::Go(Journey::Reload)),
+            "screenshot" => nothing(arguments).map(|()| Self::Screenshot),
             "read" => read_command(read(name, arguments)?),
             "click" => {
                 let given: ClickArguments = read(name, arguments)?;
                 let target = needed(target(given.selector, given.r#ref)?)?;
-                Ok((Self::Act(target, Action::Click(given.dialog)), given.tab))
+                Ok(Self::Act(target, Action::Click(given.dialog)))
             }
             "type" => {
-                let TypeArguments { selector, r#ref, text, append, submit, tab } =
+                let TypeArguments { selector, r#ref, text, append, submit } =
                     read(name, arguments)?;
                 if text.len() > TEXT_BYTES_MAX {
                     let detail = format!("text: longer than {TEXT_BYTES_MAX} bytes");
                     return Err(Problem::invalid(detail));
                 }
                 let target = needed(target(selector, r#ref)?)?;
-                Ok((Self::Act(target, Action::Type { text, append, submit }), tab))
+                Ok(Self::Act(target, Action::Type { text, append, submit }))
             }
             "select" => {
                 let given: SelectArguments = read(name, arguments)?;
@@ -229,18 +265,18 @@ impl Command {
                     OneOrMore::More(values) => values,
                 };
                 let target = needed(target(given.selector, given.r#ref)?)?;
-                Ok((Self::Act(target, Action::Select(values)), given.tab))
+                Ok(Self::Act(target, Action::Select(values)))
             }
             "press" => {
                 let given: PressArguments = read(name, arguments)?;
                 let target = target(given.selector, given.r#ref)?;
-                Ok((Self::Act(target, Action::Press(given.key.parse()?)), given.tab))
+                Ok(Self::Act(target, Action::Press(given.key.parse()?)))
             }
             "scroll" => scroll_command(read(name, arguments)?),
             "wait" => wait_command(read(name, arguments)?),
             "tabs" => {
                 let given: TabsArguments = read(name, arguments)?;
-                Ok((Self::Tabs(given.action), given.tab))
+                Ok(Self::Tabs(given.action))
             }
             _ => {
                 let name: String = name.chars().take(60).collect();
@@ -252,7 +288,7 @@ impl Command {
     }
 }
 
-fn read_command(given: ReadArguments) -> Result<(Command, Option<TabId>), Problem> {
+fn read_command(given: ReadArguments) -> Result<Command, Problem> {
     let tokens = given.budget.unwrap_or(TOKENS_DEFAULT);
     if !(TOKENS_MIN..=TOKENS_MAX).contains(&tokens) {
         let detail = format!("budget: {tokens} tokens; {TOKENS_MIN} to {TOKENS_MAX} are allowed");
@@ -265,11 +301,10 @@ fn read_command(given: ReadArguments) -> Result<(Command, Option<TabId>), Proble
         },
         None => None,
     };
-    let command = Command::Read { mode: given.mode, tokens, scope, viewport: given.viewport };
-    Ok((command, given.tab))
+    Ok(Command::Read { mode: given.mode, tokens, scope, viewport: given.viewport })
 }
 
-fn scroll_command(given: ScrollArguments) -> Result<(Command, Option<TabId>), Problem> {
+fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
     let target = target(given.selector, given.r#ref)?;
     let action = match (given.direction, &target) {
         // A little of what was seen stays in view.
@@ -280,15 +315,10 @@ fn scroll_command(given: ScrollArguments) -> Result<(Command, Option<TabId>), Pr
             return Err(Problem::invalid(detail));
         }
     };
-    Ok((Command::Act(target, action), given.tab))
+    Ok(Command::Act(target, action))
 }
 
-fn wait_command(given: WaitArguments) -> Result<(Command, Option<TabId>), Problem> {
-    let milliseconds = given.timeout.unwrap_or(WAIT_MS_DEFAULT);
-    if milliseconds > WAIT_MS_MAX {
-        let detail = format!("timeout: {milliseconds} ms; at most {WAIT_MS_MAX} are waited");
-        return Err(Problem::invalid(detail));
-    }
+fn wait_command(given: WaitArguments) -> Result<Command, Problem> {
     if given.state.is_some() && given.selector.is_none() {
         return Err(Problem::invalid("state: it needs a selector"));
     }
@@ -306,5 +336,5 @@ fn wait_command(given: WaitArguments) -> Result<(Command, Option<TabId>), Proble
         let detail = "wait: exactly one of selector, text, url and networkIdle is needed";
         return Err(Problem::invalid(detail));
     };
-    Ok((Command::Wait { condition, milliseconds }, given.tab))
+    Ok(Command::Wait(condition))
 }

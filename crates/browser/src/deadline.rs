@@ -25,6 +25,11 @@ impl Deadline {
         self.min(Self::after(time))
     }
 
+    /// The later of this and so long from now.
+    pub(crate) fn later_of(self, time: Duration) -> Self {
+        self.max(Self::after(time))
+    }
+
     /// What is left; zero once it is over.
     #[must_use]
     pub fn left(self) -> Duration {

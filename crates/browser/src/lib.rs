@@ -49,7 +49,9 @@ mod summary;
 pub use auth::{AuthChange, AuthState, AuthWatch, Signal};
 pub use chromium::{Chromium, ChromiumSettings, find_chromium};
 pub use clean::{clean, clean_line};
-pub use command::{COMMANDS, TEXT_BYTES_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX};
+pub use command::{
+    COMMAND_MS_DEFAULT, COMMANDS, JOURNEY_MS_DEFAULT, TEXT_BYTES_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX,
+};
 pub use deadline::Deadline;
 pub use engine::{
     Action, Answer, Arrival, Capabilities, Condition, DialogAnswer, Direction, Done, Element,

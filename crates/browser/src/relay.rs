@@ -1,5 +1,6 @@
 //! One page for a person and programs: whatever carries the commands, they come in here.
 
+mod begin;
 mod human;
 mod picture;
 mod screen;
@@ -12,11 +13,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast};
+use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch as watch_channel};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::command::{Command, TabsAction};
+use crate::command::{Asked, COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, TabsAction};
 use crate::engine::{Action, Condition, Done, Engine, Journey, TabId, Target};
 use crate::lease::Lease;
 use crate::summary::{Around, Known, Mode, reach, scrub, show};
@@ -24,10 +25,12 @@ use crate::{AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, Wh
 
 /// Events that wait for a slow listener; then the oldest go.
 const EVENTS_MAX: usize = 256;
-/// How long a command may take.
-const COMMAND_TIME: Duration = Duration::from_secs(20);
-/// How long a journey may take.
-const JOURNEY_TIME: Duration = Duration::from_secs(30);
+/// How long a person's doing may take, and what is not a command's own.
+const COMMAND_TIME: Duration = Duration::from_millis(COMMAND_MS_DEFAULT);
+/// How long a person's journey may take.
+const JOURNEY_TIME: Duration = Duration::from_millis(JOURNEY_MS_DEFAULT);
+/// The first tab is opened within this, however little time a command gives.
+const LEAST_TIME: Duration = Duration::from_secs(2);
 /// Between looks for what is waited for.
 const LOOK: Duration = Duration::from_millis(30);
 
@@ -64,6 +67,8 @@ pub struct Relay {
     opening: AsyncMutex<()>,
     /// A person has taken the page.
     taken: Notify,
+    /// Whether the first page has come, or was given up.
+    has_begun: watch_channel::Sender<bool>,
     events: broadcast::Sender<Event>,
 }
 
@@ -103,6 +108,7 @@ impl Relay {
             writer: AsyncMutex::default(),
             opening: AsyncMutex::default(),
             taken: Notify::new(),
+            has_begun: watch_channel::Sender::new(true),
             events: broadcast::channel(EVENTS_MAX).0,
         }
     }
@@ -131,7 +137,7 @@ impl Relay {
     /// # Errors
     /// Why it was not done; [`ProblemKind`] has the kinds.
     pub async fn handle(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
-        let doing = self.begin(command, &arguments);
+        let doing = self.note_doing(command, &arguments);
         let done = self.obey(command, arguments).await;
         drop(doing);
         let tidy = |text: &str| self.engine.mask(&clean(text));
@@ -139,16 +145,13 @@ impl Relay {
     }
 
     async fn obey(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
-        let (command, tab) = Command::parse(name, arguments)?;
-        let by = Deadline::after(match &command {
-            Command::Navigate(_) | Command::Go(_) => JOURNEY_TIME,
-            Command::Wait { milliseconds, .. } => Duration::from_millis(*milliseconds),
-            _ => COMMAND_TIME,
-        });
+        let Asked { command, tab, wait } = Asked::parse(name, arguments)?;
+        let by = Deadline::after(wait);
         if let Command::Tabs(action) = command {
             return self.tabs(action, tab, by).await.map(|it| self.tidied(it));
         }
-        let tab = self.tab(tab, Deadline::after(COMMAND_TIME)).await?;
+        self.begun(by).await?;
+        let tab = self.tab(tab, by.later_of(LEAST_TIME)).await?;
         let done = match command {
             Command::Navigate(url) => {
                 let here = self.engine.url(tab).and_then(|it| Url::parse(&it).ok());
@@ -161,9 +164,7 @@ impl Relay {
                 return self.read(tab, (mode, tokens), (scope, viewport), by).await;
             }
             Command::Act(target, action) => Value::Object(self.act(tab, target, action, by).await?),
-            Command::Wait { condition, milliseconds } => {
-                self.wait(tab, condition, milliseconds, by).await?
-            }
+            Command::Wait(condition) => self.wait(tab, condition, wait, by).await?,
             Command::Screenshot => self.screenshot(tab, by).await?,
             Command::Tabs(_) => Value::Null,
         };
@@ -285,15 +286,20 @@ impl Relay {
         &self,
         tab: TabId,
         condition: Condition,
-        milliseconds: u64,
+        wait: Duration,
         by: Deadline,
     ) -> Result<Value, Problem> {
         let begun = Instant::now();
+        // What the caller would be told masked does not come: guesses at a secret learn nothing.
+        let is_secret = match &condition {
+            Condition::Text(text) | Condition::Url(text) => self.engine.mask(text) != *text,
+            Condition::Element(..) | Condition::NetworkIdle => false,
+        };
         loop {
             // The last look may take a moment longer than the time.
             let patience = Deadline::after(by.left().max(Duration::from_secs(2)));
             match self.engine.holds(tab, condition.clone(), patience).await {
-                Ok(true) => {
+                Ok(true) if !is_secret => {
                     let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let url = self.engine.url(tab);
                     return Ok(json!({ "waited": waited, "url": url }));
@@ -311,7 +317,7 @@ impl Relay {
                     Condition::Url(part) => format!("an address with {part:?}"),
                     Condition::NetworkIdle => "an idle network".to_owned(),
                 };
-                let detail = format!("{what} did not come within {milliseconds} ms");
+                let detail = format!("{what} did not come within {} ms", wait.as_millis());
                 return Err(Problem::new(ProblemKind::Timeout, detail));
             }
             tokio::time::sleep(LOOK.min(by.left())).await;

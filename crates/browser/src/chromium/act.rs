@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::Chromium;
 use super::locate::{Spot, stale};
+use super::{Chromium, Shared};
 use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
 use crate::{Deadline, Key, Problem, ProblemKind};
 
@@ -67,7 +67,43 @@ impl Brief {
     }
 }
 
+/// How dialogs of a tab are answered until this is dropped: whatever becomes of the click that they
+/// are answered for, the next dialog is not answered by it.
+struct Answering<'a> {
+    shared: &'a Shared,
+    tab: TabId,
+}
+
+impl<'a> Answering<'a> {
+    fn begin(shared: &'a Shared, tab: TabId, answer: DialogAnswer) -> Self {
+        let answering = Self { shared, tab };
+        answering.set(answer);
+        answering
+    }
+
+    fn set(&self, answer: DialogAnswer) {
+        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&self.tab) {
+            tab.answer = answer;
+        }
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.set(DialogAnswer::default());
+    }
+}
+
 impl Judged {
+    /// The place that our scripts gave. Part of one is none: nothing is clicked that was not meant.
+    fn place(&self) -> Result<(f64, f64), Problem> {
+        let known = |it: &f64| it.is_finite();
+        match (self.x.filter(known), self.y.filter(known)) {
+            (Some(x), Some(y)) => Ok((x, y)),
+            _ => Err(Problem::new(ProblemKind::Hidden, "the element has no place in the page")),
+        }
+    }
+
     /// What is wrong, if something is.
     fn check(&self, spot: &Spot) -> Result<(), Problem> {
         let problem = |kind, what: String| Err(Problem::new(kind, what));
@@ -137,13 +173,11 @@ impl Chromium {
         let mut done = Map::new();
         match action {
             Action::Click(answer) => {
-                self.answer_dialogs(tab, answer);
-                let spot = aim()?;
-                let (place, element) = self.place_of(tab, spot, by).await?;
+                let (place, element) = self.place_of(tab, aim()?, by).await?;
                 done.insert("element".to_owned(), shown(&element.element)?);
-                let clicked = self.click_at(&session, place, by).await;
-                self.answer_dialogs(tab, DialogAnswer::default());
-                clicked?;
+                let answering = Answering::begin(&self.shared, tab, answer);
+                self.click_at(&session, place, by).await?;
+                drop(answering);
             }
             Action::Type { text, append, submit } => {
                 let element = self.type_into(tab, &session, aim()?, (&text, append), by).await?;
@@ -195,12 +229,6 @@ impl Chromium {
         Ok(done)
     }
 
-    fn answer_dialogs(&self, tab: TabId, answer: DialogAnswer) {
-        if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
-            tab.answer = answer;
-        }
-    }
-
     async fn judge(
         &self,
         tab: TabId,
@@ -244,20 +272,17 @@ impl Chromium {
         by: Deadline,
     ) -> Result<((f64, f64), Brief), Problem> {
         let judged = self.judge(tab, spot, "point", json!([spot.number]), by).await?;
-        let (Some(mut x), Some(mut y)) = (judged.x, judged.y) else {
-            return Err(Problem::new(ProblemKind::Hidden, "the element has no place in the page"));
-        };
+        let mut place = judged.place()?;
         let mut frame = spot.frame.clone();
         while let Some((parent, number)) = self.owner(tab, &frame, by).await? {
-            let given = json!([number, x, y]);
+            let given = json!([number, place.0, place.1]);
             let (mut outer, _) = self.ask::<Judged>(tab, &parent, "through", given, by).await?;
             outer.element.clone_from(&judged.element);
             outer.check(spot)?;
-            x = outer.x.unwrap_or_default();
-            y = outer.y.unwrap_or_default();
+            place = outer.place()?;
             frame = parent;
         }
-        Ok(((x, y), judged.element.unwrap_or_default()))
+        Ok((place, judged.element.unwrap_or_default()))
     }
 
     /// The frame around a frame, and the number of the element in it that holds the inner one.
@@ -287,7 +312,11 @@ impl Chromium {
             "returnByValue": true,
         });
         let number = self.command(&world.session, "Runtime.callFunctionOn", params, by).await?;
-        Ok(number["result"]["value"].as_u64().map(|it| (parent, it)))
+        // Without it, the inside of the frame would be taken for the page itself.
+        let number = number["result"]["value"].as_u64().ok_or_else(|| {
+            Problem::new(ProblemKind::Hidden, "the frame that the element is in has gone")
+        })?;
+        Ok(Some((parent, number)))
     }
 
     async fn click_at(
@@ -368,4 +397,28 @@ impl Chromium {
 fn shown(element: &Element) -> Result<Value, Problem> {
     serde_json::to_value(element)
         .map_err(|error| Problem::new(ProblemKind::Unavailable, error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Judged;
+    use crate::ProblemKind;
+
+    fn judged(answer: Value) -> Judged {
+        serde_json::from_value(answer).expect("an answer of our scripts")
+    }
+
+    #[test]
+    fn a_place_that_lacks_a_coordinate_is_none() {
+        assert_eq!(judged(json!({ "x": 3.5, "y": 0 })).place(), Ok((3.5, 0.0)));
+        // A number that is none becomes null on its way.
+        for answer in
+            [json!({ "x": null, "y": 3 }), json!({ "x": 3 }), json!({ "y": 3 }), json!({})]
+        {
+            let problem = judged(answer).place().expect_err("no place");
+            assert_eq!(problem.kind, ProblemKind::Hidden);
+        }
+    }
 }

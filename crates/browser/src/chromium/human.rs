@@ -26,8 +26,8 @@ const DEPTH_MAX: usize = 8;
 struct Found {
     nothing: bool,
     frame: Option<u64>,
-    x: f64,
-    y: f64,
+    x: Option<f64>,
+    y: Option<f64>,
     element: Brief,
     secret: bool,
 }
@@ -76,7 +76,12 @@ impl Chromium {
                 hops.push_str(" >>> ");
             }
             frame = inside;
-            place = place.map(|_| (found.x, found.y));
+            place = match (place, found.x.zip(found.y)) {
+                (None, _) => None,
+                (Some(_), Some(inner)) => Some(inner),
+                // What is inside cannot be told: no other place is taken for it.
+                (Some(_), None) => return Ok(None),
+            };
         }
         Ok(None)
     }

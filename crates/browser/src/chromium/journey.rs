@@ -13,7 +13,7 @@ use crate::{Deadline, Problem, ProblemKind};
 
 /// How long a page that is there is waited for to be loaded whole.
 const LOAD_TIME: Duration = Duration::from_secs(8);
-/// Of the time that is left, what is kept for the answer itself.
+/// Of the time that is left, what is kept for the answer itself; a quarter of it at most.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 /// For so long a page is asked for its title, and a download to be told.
 const NEWS_TIME: Duration = Duration::from_secs(2);
@@ -33,6 +33,12 @@ pub(super) struct Before {
     downloads: u64,
     popups: u64,
     choosers: u64,
+}
+
+/// So long the page is waited for.
+fn before_answer(by: Deadline) -> Deadline {
+    let left = by.left();
+    Deadline::after(left - ANSWER_TIME.min(left / 4))
 }
 
 impl Chromium {
@@ -210,7 +216,7 @@ impl Chromium {
             let known = state.tabs.get(&tab);
             known.is_none_or(|it| it.session.is_none() || (has_come(it) && is_enough(it)))
         };
-        let by = Deadline::after(by.left().saturating_sub(ANSWER_TIME));
+        let by = before_answer(by);
         if self.shared.until(by, |_| look(&|_| true).then_some(())).await.is_err() {
             return Err(self.stop(session, Lost::Late));
         }
@@ -318,7 +324,7 @@ impl Chromium {
                 let there = |it: &Tab| it.is_ready && !it.is_leaving;
                 look(&|it| it.session.is_none() || there(it)).then_some(())
             };
-            let by = Deadline::after(by.left().saturating_sub(ANSWER_TIME));
+            let by = before_answer(by);
             // What is not there by then is told as loading.
             drop(self.shared.until(by.within(LOAD_TIME), is_there).await);
             // What began and did not come may be a download, which is told a moment later.

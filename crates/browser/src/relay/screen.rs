@@ -55,7 +55,7 @@ impl Relay {
         self.state.lock().doing.last_key_value().map(|it| it.1.clone())
     }
 
-    pub(super) fn begin(&self, command: &str, arguments: &Value) -> Doing<'_> {
+    pub(super) fn note_doing(&self, command: &str, arguments: &Value) -> Doing<'_> {
         // Of what is typed nothing is told, only into what.
         let told = ["selector", "ref", "url", "key", "direction", "action"];
         let to = told.iter().find_map(|it| arguments[*it].as_str()).unwrap_or_default();

@@ -14,6 +14,8 @@ mod plain;
 mod processes;
 mod reach;
 mod reading;
+mod scope;
+mod secrets;
 mod server;
 mod slow;
 mod world;

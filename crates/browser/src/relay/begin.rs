@@ -1,0 +1,54 @@
+//! The first page, which the program was started with.
+
+use std::sync::Arc;
+
+use super::{JOURNEY_TIME, Relay};
+use crate::engine::{Arrival, Journey};
+use crate::{Deadline, Problem, ProblemKind, Who};
+
+/// Lets commands in when it is dropped, however the journey ended.
+struct Beginning(Arc<Relay>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        self.0.has_begun.send_replace(true);
+    }
+}
+
+impl Relay {
+    /// Goes where the program was told to begin, also where agents may not. It is nobody's input: a
+    /// command that comes meanwhile waits for the page, as long as it has time, and is then done.
+    ///
+    /// Commands wait from this call on; the journey begins when the future is polled.
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub fn begin(
+        self: &Arc<Self>,
+        url: &str,
+    ) -> impl Future<Output = Result<Arrival, Problem>> + Send + 'static {
+        self.has_begun.send_replace(false);
+        let (beginning, url) = (Beginning(Arc::clone(self)), url.to_owned());
+        async move {
+            let relay = &beginning.0;
+            let url = relay.policy.url(&url, None, Who::Human)?;
+            let by = Deadline::after(JOURNEY_TIME);
+            let tab = relay.tab(None, by).await?;
+            let late = |_| Problem::new(ProblemKind::Timeout, "a person uses the page");
+            let turn = by.of(relay.writer.lock()).await.map_err(late)?;
+            let arrival = relay.engine.go(tab, Journey::To(url), by).await;
+            drop(turn);
+            relay.note_addresses(relay.holder());
+            arrival
+        }
+    }
+
+    /// Waits until the first page has come.
+    pub(super) async fn begun(&self, by: Deadline) -> Result<(), Problem> {
+        let mut has_begun = self.has_begun.subscribe();
+        let waited = by.of(has_begun.wait_for(|it| *it)).await;
+        waited.map(drop).map_err(|_| {
+            Problem::new(ProblemKind::Timeout, "the first page has not come yet; try again")
+        })
+    }
+}
