@@ -23,7 +23,7 @@ pub(crate) use memory::{
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
     BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs, ModelCommand,
-    TokenCommand, TokenCreateArgs,
+    RestoreArgs, TokenCommand, TokenCreateArgs,
 };
 
 use crate::output::Color;
@@ -94,6 +94,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     Import(ImportArgs),
     Backup(BackupArgs),
+    Restore(RestoreArgs),
     Compact(CompactArgs),
     Context(ContextArgs),
     Emit(EmitArgs),

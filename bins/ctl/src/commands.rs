@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod backup;
 mod completions;
 mod config;
 mod context;
@@ -41,7 +42,8 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Compact(args) => operate::compact(program, &args, output),
         Command::Export(args) => transfer::export(program, &args, output),
         Command::Import(args) => transfer::import(program, &args, output),
-        Command::Backup(args) => transfer::backup(program, &args, output),
+        Command::Backup(args) => backup::backup(program, &args, output),
+        Command::Restore(args) => backup::restore(program, &args, output),
         Command::Context(args) => context::run(program, args, output),
         Command::Emit(args) => events::emit(program, &args, output),
         Command::Events(command) => events::events(program, command, output),

@@ -22,3 +22,8 @@ pub const TABLE: [(u8, &str); 6] = [
     (NOT_ALLOWED, "not allowed: the token is missing, does not work, or lacks the scope"),
     (NOT_REACHABLE, "not reachable: no service answers"),
 ];
+
+/// What a status says, in a few words.
+pub(crate) fn meaning(code: u8) -> &'static str {
+    TABLE.iter().find(|it| it.0 == code).map_or("failed", |it| it.1)
+}

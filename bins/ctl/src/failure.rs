@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 use std::io;
 
-use waypost_api::client;
+use serde_json::{Map, Value, json};
+use waypost_api::{Problem, ProblemKind, client};
 
 use crate::exit;
 
@@ -17,11 +18,14 @@ pub(crate) struct Failure {
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
+    /// What the service answered, if that is why.
+    problem: Option<Box<Problem>>,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { code: exit::FAILED, message: message.into(), causes: Vec::new(), hint: None }
+        let message = message.into();
+        Self { code: exit::FAILED, message, causes: Vec::new(), hint: None, problem: None }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -53,6 +57,12 @@ impl Failure {
         self
     }
 
+    /// With the status of a failure in place of that of a wrong command line.
+    #[must_use]
+    pub(crate) fn as_failed(self) -> Self {
+        if self.code == exit::USAGE { self.with_code(exit::FAILED) } else { self }
+    }
+
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -82,6 +92,27 @@ impl Failure {
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
+
+    /// The failure as a problem of RFC 9457, with the exit status, the causes and the hint beside it.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut members = match self.problem.as_ref().map(serde_json::to_value) {
+            Some(Ok(Value::Object(members))) => members,
+            _ => Map::new(),
+        };
+        if self.problem.is_none() {
+            members.insert("type".to_owned(), json!("about:blank"));
+            members.insert("title".to_owned(), json!(exit::meaning(self.code)));
+        }
+        members.insert("detail".to_owned(), json!(self.message));
+        members.insert("exitStatus".to_owned(), json!(self.code));
+        if !self.causes.is_empty() {
+            members.insert("causes".to_owned(), json!(self.causes));
+        }
+        if let Some(hint) = &self.hint {
+            members.insert("hint".to_owned(), json!(hint));
+        }
+        Value::Object(members)
+    }
 }
 
 /// Trouble with standard output or input.
@@ -100,26 +131,26 @@ impl From<client::Error> for Failure {
         if let Error::Output { source } = error {
             return source.into();
         }
-        let failure = Self::of(&error);
+        let mut failure = Self::of(&error);
         match &error {
-            Error::Refused(problem) => match problem.status {
-                401 => failure.with_code(exit::NOT_ALLOWED).with_hint(
-                    "name a file with a token that works with --token-file; `ctl doctor` checks the one in use",
-                ),
-                403 => failure
-                    .with_code(exit::NOT_ALLOWED)
-                    .with_hint("make a token with that scope: `ctl token create --scope ...`"),
-                404 => failure.with_code(exit::NOT_FOUND),
-                409 => failure.with_hint("try again when the other one is done"),
-                507 => failure.with_hint("make room on the service's disk, then try again"),
-                _ => failure,
-            },
+            Error::Refused(problem) => {
+                failure.problem = Some(problem.clone());
+                failure.code = match problem.status {
+                    // The fields are what the command line gave.
+                    422 => exit::USAGE,
+                    401 | 403 => exit::NOT_ALLOWED,
+                    404 => exit::NOT_FOUND,
+                    _ => exit::FAILED,
+                };
+                let hint = problem.known_kind().and_then(hint_for);
+                hint.into_iter().fold(failure, Self::with_hint)
+            }
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
                 .with_hint("start the service (`service`), or name its address with --url"),
-            Error::NotUnderstood { .. } => failure
-                .with_code(exit::NOT_REACHABLE)
-                .with_hint("something else may listen there: name the service's address with --url"),
+            Error::NotUnderstood { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(
+                "something else may listen there: name the service's address with --url",
+            ),
             Error::Address { .. } => failure.with_code(exit::USAGE),
             Error::Token => failure.with_code(exit::NOT_ALLOWED),
             _ => failure,
@@ -127,9 +158,46 @@ impl From<client::Error> for Failure {
     }
 }
 
+/// What to do about a problem, where the service's own words do not say it all.
+fn hint_for(kind: ProblemKind) -> Option<&'static str> {
+    Some(match kind {
+        ProblemKind::TokenMissing => {
+            "no token was sent, because there is no token file: the service's first start makes `.waypost/token`; or name one with --token-file"
+        }
+        ProblemKind::TokenRefused => {
+            "it may be another project's token: name a file with --token-file; `ctl doctor` checks the one in use"
+        }
+        ProblemKind::ScopeMissing => {
+            "use a token with that scope: whoever has the scope admin makes one with `ctl token create --scope SCOPE`"
+        }
+        ProblemKind::SpaceBound => "use a token that is not bound to that space",
+        ProblemKind::ReindexRunning => "try again when it is done",
+        ProblemKind::MemoryChanged => "look at it again with `ctl get ID`",
+        ProblemKind::KeyReused => {
+            "publish the same event as before with that key, or this one with another --idempotency-key"
+        }
+        ProblemKind::RunNotFailed | ProblemKind::RunEnded => {
+            "`ctl flows show RUN` shows how it ended"
+        }
+        ProblemKind::FileChanged => "look at it again: `ctl flows allow FILE`",
+        ProblemKind::NoModel => {
+            "`ctl model pull` gets a model; `--mode lexical` searches without one"
+        }
+        ProblemKind::DiskFull => "make room on the service's disk, then try again",
+        ProblemKind::WebPage | ProblemKind::NoContext => return None,
+    })
+}
+
 impl From<waypost_project::Error> for Failure {
     fn from(error: waypost_project::Error) -> Self {
-        Self::of(&error).with_hint("`docs/settings.md` lists every setting and what it may be")
+        use waypost_project::Error;
+        let failure = Self::of(&error);
+        match error {
+            Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
+                failure.with_hint("`docs/settings.md` lists every setting and what it may be")
+            }
+            _ => failure,
+        }
     }
 }
 
@@ -145,6 +213,10 @@ impl From<waypost_auth::Error> for Failure {
 impl From<waypost_memory::Error> for Failure {
     fn from(error: waypost_memory::Error) -> Self {
         let failure = Self::of(&error);
+        if let waypost_memory::Error::Newer { .. } = error {
+            return failure
+                .with_hint("use the release that wrote it, or a later one; nothing was changed");
+        }
         match error.kind() {
             waypost_memory::ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND),
             waypost_memory::ErrorKind::Locked => failure.with_hint("stop that process first"),

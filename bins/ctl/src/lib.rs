@@ -25,17 +25,33 @@ use crate::program::Program;
 
 /// Runs the program with these arguments, its own name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let literal_from = arguments.iter().position(|it| it == "--");
     let parsed = cli::Cli::command()
-        .try_get_matches_from(arguments)
+        .try_get_matches_from(&arguments)
         .and_then(|it| cli::Cli::from_arg_matches(&it));
-    let cli = match parsed {
+    let mut cli = match parsed {
         Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let options = &arguments[..literal_from.unwrap_or(arguments.len())];
+            if options.iter().any(|it| it == "--json") {
+                let text = error.render().to_string();
+                let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim()).to_owned();
+                Output::new(true, output::Color::Never).fail(&Failure::usage(text));
+            } else {
+                drop(error.print());
+            }
+            return ExitCode::from(exit::USAGE);
+        }
         Err(error) => {
-            // Help and version end here, too; a reader that went away is no reason to complain.
+            // Help and version end here; a reader that went away is no reason to complain.
             drop(error.print());
-            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::DONE });
+            return ExitCode::from(exit::DONE);
         }
     };
+    if let cli::Command::Context(args) = &mut cli.command {
+        args.is_literal = literal_from.is_some();
+    }
     let mut output = Output::new(cli.global.json, cli.global.color);
     let outcome = Program::new(cli.global)
         .and_then(|program| commands::run(&program, cli.command, &mut output))

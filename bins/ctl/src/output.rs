@@ -188,11 +188,17 @@ impl Output {
 
     /// A remark on standard error: it is not part of the answer.
     pub(crate) fn note(&mut self, text: &str) {
+        if self.json {
+            return self.json_on_stderr(&serde_json::json!({ "note": text }));
+        }
         self.on_stderr(&[(Look::Dim, "note:"), (Look::Plain, text)]);
     }
 
     /// A warning on standard error.
     pub(crate) fn warn(&mut self, text: &str) {
+        if self.json {
+            return self.json_on_stderr(&serde_json::json!({ "warning": text }));
+        }
         self.on_stderr(&[(Look::Warn, "warning:"), (Look::Plain, text)]);
     }
 
@@ -201,6 +207,9 @@ impl Output {
         if self.finish().is_err() || failure.code() == crate::exit::DONE {
             return;
         }
+        if self.json {
+            return self.json_on_stderr(&failure.to_json());
+        }
         self.on_stderr(&[(Look::Bad, "error:"), (Look::Plain, failure.message())]);
         for cause in failure.causes() {
             self.on_stderr(&[(Look::Dim, "  because:"), (Look::Plain, cause)]);
@@ -208,6 +217,13 @@ impl Output {
         if let Some(hint) = failure.hint() {
             self.on_stderr(&[(Look::Name, "hint:"), (Look::Plain, hint)]);
         }
+    }
+
+    /// A JSON object on a line of its own: with `--json` standard error has nothing else.
+    #[expect(clippy::unused_self, reason = "whoever writes must hold the output")]
+    fn json_on_stderr(&mut self, value: &serde_json::Value) {
+        // There is nowhere left to complain to.
+        drop(writeln!(io::stderr().lock(), "{}", visible_json(&value.to_string())));
     }
 
     fn on_stderr(&mut self, pieces: &[(Look, &str)]) {

@@ -68,6 +68,11 @@ impl Program {
         Ok(self.settings.get_or_init(|| settings))
     }
 
+    /// Whether the command line names the service's address.
+    pub(crate) fn names_address(&self) -> bool {
+        self.flags.iter().any(|it| it.key == "url")
+    }
+
     /// The store's file of tokens, which the service keeps.
     pub(crate) fn tokens_file(&self) -> Result<PathBuf> {
         Ok(self.settings()?.data_dir.join("tokens.json"))
@@ -79,7 +84,16 @@ impl Program {
         let settings = self.settings()?;
         let token = match self.environment_token() {
             Some(token) => Some(token),
-            None => read_token(&settings.token_file)?,
+            None => {
+                let token = read_token(&settings.token_file)?;
+                if token.is_none() && self.flags.iter().any(|it| it.key == "token_file") {
+                    let file = settings.token_file.display();
+                    return Err(Failure::new(format!("there is no token file {file}"))
+                        .with_code(exit::NOT_ALLOWED)
+                        .with_hint("name a file that is there with --token-file; `ctl token create` makes a token"));
+                }
+                token
+            }
         };
         Ok(Client::new(&settings.url, token.as_deref())?)
     }

@@ -97,7 +97,7 @@ impl ProjectContext {
     pub(crate) fn required(&self) -> Result<&Context, Failure> {
         self.index.as_ref().map_err(|why| {
             let detail = format!("there is no context: {why}");
-            Failure::new(http::StatusCode::CONFLICT, detail)
+            Failure::new(http::StatusCode::CONFLICT, detail).of(waypost_api::ProblemKind::NoContext)
         })
     }
 

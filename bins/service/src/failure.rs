@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{StatusCode, header};
-use waypost_api::{PROBLEM_JSON, Problem};
+use waypost_api::{PROBLEM_JSON, Problem, ProblemKind};
 use waypost_memory::ErrorKind;
 
 /// A problem and the headers that go with it.
@@ -49,8 +49,21 @@ impl Failure {
 
     /// 401, for a token that is missing or not good.
     pub(crate) fn unauthorized(detail: &str, challenge: &'static str) -> Self {
+        let kind = if challenge.contains("invalid_token") {
+            ProblemKind::TokenRefused
+        } else {
+            ProblemKind::TokenMissing
+        };
         Self::new(StatusCode::UNAUTHORIZED, detail)
+            .of(kind)
             .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    }
+
+    /// The same, of that kind.
+    #[must_use]
+    pub(crate) fn of(mut self, kind: ProblemKind) -> Self {
+        *self.problem = self.problem.of(kind);
+        self
     }
 
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
@@ -97,14 +110,22 @@ impl From<waypost_memory::Error> for Failure {
             // What was to be imported is newer.
             ErrorKind::Newer => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Busy | ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Busy => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::ReindexRunning);
+            }
+            ErrorKind::Conflict => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::MemoryChanged);
+            }
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
                 if !matches!(error, waypost_memory::Error::NoModel { .. }) {
                     tracing::error!(error = chain(&error), "the store is not available");
                     return Self::unavailable();
                 }
-                StatusCode::SERVICE_UNAVAILABLE
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+                    .of(ProblemKind::NoModel);
             }
             ErrorKind::Locked | ErrorKind::Damaged | ErrorKind::Io => {
                 tracing::error!(error = chain(&error), "the store failed");
@@ -132,7 +153,10 @@ impl From<waypost_events::Error> for Failure {
             (ErrorKind::Invalid, Error::Invalid { field, reason }) => {
                 return Problem::field(format!("/{field}"), reason.clone()).into();
             }
-            (ErrorKind::Conflict, _) => StatusCode::CONFLICT,
+            (ErrorKind::Conflict, _) => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::KeyReused);
+            }
             (ErrorKind::Gone, _) => StatusCode::GONE,
             (ErrorKind::Full, _) => return full(),
             (ErrorKind::Unavailable, _) => {
@@ -153,7 +177,10 @@ impl From<waypost_flows::Error> for Failure {
         use waypost_flows::Error;
         let status = match &error {
             Error::UnknownRun(_) | Error::UnknownFlow(_) => StatusCode::NOT_FOUND,
-            Error::NotFailed(_) => StatusCode::CONFLICT,
+            Error::NotFailed(_) => {
+                return Self::new(StatusCode::CONFLICT, error.to_string())
+                    .of(ProblemKind::RunNotFailed);
+            }
             it if it.is_full() => return full(),
             _ => {
                 tracing::error!(error = chain(&error), "flows failed");
@@ -169,7 +196,9 @@ impl From<waypost_flows::ApprovalError> for Failure {
         use waypost_flows::ApprovalError;
         match &error {
             ApprovalError::File { .. } => Self::not_found(error.to_string()),
-            ApprovalError::Changed(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+            ApprovalError::Changed(_) => {
+                Self::new(StatusCode::CONFLICT, error.to_string()).of(ProblemKind::FileChanged)
+            }
             _ => {
                 tracing::error!(error = chain(&error), "approvals of flows failed");
                 Self::internal()
@@ -203,6 +232,7 @@ fn full() -> Failure {
         StatusCode::INSUFFICIENT_STORAGE,
         "the disk of the service is full: nothing was stored, reads go on; make room and send it again",
     )
+    .of(ProblemKind::DiskFull)
 }
 
 /// The error and its causes on one line.

@@ -65,6 +65,11 @@ struct Place {
 }
 
 impl Flows {
+    /// The journal and what programs wrote, for a backup.
+    pub(crate) fn snapshot(&self) -> Result<waypost_log::Snapshot, Error> {
+        self.engine.lock().snapshot()
+    }
+
     /// Takes up what an earlier process left. Nothing is done before the runner runs.
     pub(crate) fn open(
         options: &Options,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap};
+use waypost_api::ProblemKind;
 use waypost_auth::{Rejected, Scope, Scopes, TokenId, TokenStore};
 use waypost_events::Lineage;
 
@@ -36,7 +37,8 @@ impl Caller {
         if self.scopes.allows(scope) {
             return Ok(());
         }
-        Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str())))
+        Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str()))
+            .of(ProblemKind::ScopeMissing))
     }
 
     /// Who it is, as the source of an event.
@@ -66,7 +68,8 @@ impl Caller {
             None => Ok(()),
             Some(space) => Err(Failure::forbidden(format!(
                 "the token is bound to the space {space}; this needs a token for all spaces"
-            ))),
+            ))
+            .of(ProblemKind::SpaceBound)),
         }
     }
 
@@ -75,7 +78,8 @@ impl Caller {
         let Some(own) = self.space() else { return Ok(()) };
         match asked {
             Some(asked) if asked != own => {
-                Err(Failure::forbidden(format!("the token is bound to the space {own}")))
+                Err(Failure::forbidden(format!("the token is bound to the space {own}"))
+                    .of(ProblemKind::SpaceBound))
             }
             _ => {
                 *asked = Some(own.to_owned());

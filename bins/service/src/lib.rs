@@ -4,6 +4,7 @@
 //! same inside another program or a test.
 
 mod answer;
+mod backup;
 mod body;
 mod context;
 mod failure;

@@ -67,6 +67,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/api/flows/{name}/resume", post(flows::resume))
         .route("/api/tokens", get(token::list).post(token::create))
         .route("/api/tokens/{id}", delete(token::revoke))
+        .route("/api/backup", get(transfer::backup))
         .route("/healthz", get(operation::healthz))
         .route("/readyz", get(operation::readyz))
         .route("/metrics", get(operation::metrics))

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -23,6 +24,7 @@ use crate::pool::Pool;
 /// The opened parts of the service.
 #[derive(Debug)]
 pub(crate) struct App {
+    pub(crate) data_dir: PathBuf,
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: TokenStore,

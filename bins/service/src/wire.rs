@@ -278,14 +278,27 @@ pub(crate) fn reindexed(it: memory::Reindexed, duration_ms: u64) -> api::IndexRe
 }
 
 pub(crate) fn imported(it: memory::Imported) -> api::ImportResult {
-    let problem =
-        |it: memory::ImportProblem| api::LineProblem { line: it.line, message: it.message };
+    let problem = |it: memory::ImportProblem| api::LineProblem {
+        line: it.line,
+        message: it.message,
+        id_taken: it.is_id_taken,
+    };
+    let mapped = |it: memory::MappedId| api::MappedId { from: it.from.get(), to: it.to.get() };
     api::ImportResult {
         memories: it.memories,
         links: it.links,
         existing: it.existing,
+        mapped: it.mapped.into_iter().map(mapped).collect(),
         problems: it.problems.into_iter().map(problem).collect(),
     }
+}
+
+pub(crate) fn import_options(it: &api::ImportRequest) -> memory::ImportOptions {
+    let ids = match it.ids.unwrap_or_default() {
+        api::ImportIds::Keep => memory::ImportIds::Keep,
+        api::ImportIds::Map => memory::ImportIds::Map,
+    };
+    memory::ImportOptions::default().with_ids(ids)
 }
 
 pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {

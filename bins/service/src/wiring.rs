@@ -148,6 +148,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
+        data_dir: options.data_dir.clone(),
         store: Arc::new(store),
         tokens,
         feed: Feed::new(&events),

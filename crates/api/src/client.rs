@@ -43,10 +43,10 @@ pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
 use crate::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory, NDJSON,
-    NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest, Status,
-    TokenCreated, TokenInfo, Version,
+    AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportRequest,
+    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory,
+    NDJSON, NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest,
+    Status, TokenCreated, TokenInfo, Version,
 };
 
 /// How long a connection may take to come about.
@@ -279,21 +279,31 @@ impl Client {
         let request = self.request("GET", "/api/memory/export").header(ACCEPT, NDJSON);
         let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
         let mut reader = response.body_mut().with_config().limit(u64::MAX).reader();
-        let mut buffer = vec![0; 64 << 10];
-        let mut bytes = 0;
-        loop {
-            let read = reader.read(&mut buffer).map_err(Error::broken_off)?;
-            if read == 0 {
-                return Ok(bytes);
-            }
-            output.write_all(&buffer[..read]).map_err(|source| Error::Output { source })?;
-            bytes += read as u64;
-        }
+        copy(&mut reader, output, &mut |_| ())
+    }
+
+    /// `GET /api/backup`, written to `output` as it comes. `progress` is told how many bytes came so far, and how many
+    /// the files have together.
+    ///
+    /// # Errors
+    /// [`Error::BrokenOff`] if the stream ends early. [`crate::backup::Reader`] tells whether what came is whole.
+    pub fn backup(
+        &self,
+        output: &mut dyn Write,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<u64> {
+        let request = self.request("GET", "/api/backup").header(ACCEPT, crate::backup::MEDIA_TYPE);
+        let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
+        let total = response.headers().get(crate::backup::BYTES_HEADER);
+        let total = total.and_then(|it| it.to_str().ok()?.parse().ok()).unwrap_or(0);
+        let mut reader = response.body_mut().with_config().limit(u64::MAX).reader();
+        copy(&mut reader, output, &mut |bytes| progress(bytes, total))
     }
 
     /// `POST /api/memory/import`.
-    pub fn import(&self, input: &mut dyn Read) -> Result<ImportResult> {
-        let request = self.request("POST", "/api/memory/import").header(CONTENT_TYPE, NDJSON);
+    pub fn import(&self, input: &mut dyn Read, asked: &ImportRequest) -> Result<ImportResult> {
+        let path = with_query("/api/memory/import", asked);
+        let request = self.request("POST", &path).header(CONTENT_TYPE, NDJSON);
         let request =
             request.body(SendBody::from_reader(input)).map_err(|error| self.not_sent(&error))?;
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
@@ -439,6 +449,24 @@ impl Client {
 
     fn not_understood(&self, error: &serde_json::Error) -> Error {
         Error::NotUnderstood { url: self.base.clone(), reason: error.to_string() }
+    }
+}
+
+fn copy(
+    input: &mut dyn Read,
+    output: &mut dyn Write,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut bytes = 0;
+    loop {
+        let read = input.read(&mut buffer).map_err(Error::broken_off)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        output.write_all(&buffer[..read]).map_err(|source| Error::Output { source })?;
+        bytes += read as u64;
+        progress(bytes);
     }
 }
 

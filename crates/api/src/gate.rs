@@ -14,7 +14,7 @@ use http::Uri;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
 use http::uri::Authority;
 
-use crate::Problem;
+use crate::{Problem, ProblemKind};
 
 /// Which `Host` and `Origin` values are ours.
 #[derive(Debug, Clone)]
@@ -90,7 +90,8 @@ impl Gate {
                 return Err(Problem::new(
                     403,
                     "requests from web pages are refused: this Origin is not allowed",
-                ));
+                )
+                .of(ProblemKind::WebPage));
             }
         } else if let Some(site) = headers.get("sec-fetch-site")
             && !matches!(site.as_bytes(), b"none" | b"same-origin")
@@ -98,7 +99,8 @@ impl Gate {
             return Err(Problem::new(
                 403,
                 "requests from web pages are refused: Sec-Fetch-Site must be none or same-origin",
-            ));
+            )
+            .of(ProblemKind::WebPage));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! Requests refuse fields that they do not know ([`parse_body`] names the nearest one that exists); answers, as read
 //! by [`client`], take unknown fields silently, so that an older client can talk to a newer service.
 
+pub mod backup;
 #[cfg(feature = "client")]
 pub mod client;
 mod context;
@@ -41,13 +42,13 @@ pub use flows::{
 pub use gate::Gate;
 pub use limits::{Check, Faults, escape_pointer};
 pub use memory::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, LineProblem, Link, LinkKind, LinkRequest,
-    LinksRequest, ListRequest, Memory, PatchRequest, Scalar, Scores, SearchMode, SearchRequest,
-    SignalScore, Version, VersionChange,
+    AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportIds,
+    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, LineProblem, Link,
+    LinkKind, LinkRequest, LinksRequest, ListRequest, MappedId, Memory, PatchRequest, Scalar,
+    Scores, SearchMode, SearchRequest, SignalScore, Version, VersionChange,
 };
 pub use parse::{parse_arguments, parse_body, parse_id, parse_optional_body, parse_query};
-pub use problem::{FieldError, Problem};
+pub use problem::{FieldError, Problem, ProblemKind};
 pub use status::{
     Health, IndexStatus, MeshStatus, ModelState, ModelStatus, Readiness, Status, StatusKind,
 };

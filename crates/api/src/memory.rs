@@ -314,6 +314,30 @@ pub struct LinksRequest {
     pub depth: Option<u64>,
 }
 
+/// What an import does with an id that another memory of the store has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ImportIds {
+    /// The line is not taken.
+    #[default]
+    Keep,
+    /// The memory gets a new id, and the import's links follow it.
+    Map,
+}
+
+/// Query of `POST /api/memory/import`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportRequest {
+    /// What is done with an id that another memory has: `keep` (by default) refuses its line, `map` gives it a new id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(inline))]
+    pub ids: Option<ImportIds>,
+}
+
 /// Body of `POST /api/memory/link`; body or query of `DELETE /api/memory/link`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]
@@ -481,9 +505,23 @@ pub struct ImportResult {
     pub links: u64,
     /// Memories and links that were there already.
     pub existing: u64,
+    /// Memories that have another id here than in the file.
+    #[serde(default)]
+    pub mapped: Vec<MappedId>,
     /// Lines that were not taken.
     #[serde(default)]
     pub problems: Vec<LineProblem>,
+}
+
+/// A memory that has another id here than in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MappedId {
+    /// Its id in the file.
+    pub from: u64,
+    /// Its id here.
+    pub to: u64,
 }
 
 /// A line of an import that was not taken.
@@ -495,6 +533,9 @@ pub struct LineProblem {
     pub line: u64,
     /// What is wrong with it.
     pub message: String,
+    /// Whether another memory has its id, and `ids=map` would give it a new one.
+    #[serde(default)]
+    pub id_taken: bool,
 }
 
 /// Body of `POST /api/memory/compact`; it may be empty.

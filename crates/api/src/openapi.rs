@@ -8,12 +8,12 @@ use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
     AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
     ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFailure, FlowFileInfo,
-    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportResult,
-    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
-    NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest, PauseRequest, Problem,
-    PublishRequest, Published, Readiness, Replay, ReplayRequest, Run, RunsRequest,
-    SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo, Version,
-    WhyRequest,
+    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest,
+    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
+    ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest,
+    PauseRequest, Problem, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run,
+    RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo,
+    Version, WhyRequest,
 };
 
 #[derive(OpenApi)]
@@ -151,6 +151,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         Some("ListRequest") => ListRequest::into_params(|| None),
         Some("LinksRequest") => LinksRequest::into_params(|| None),
         Some("LinkRequest") => LinkRequest::into_params(|| None),
+        Some("ImportRequest") => ImportRequest::into_params(|| None),
         Some("EventsRequest") => EventsRequest::into_params(|| None),
         Some("StreamRequest") => StreamRequest::into_params(|| None),
         Some("RunsRequest") => RunsRequest::into_params(|| None),
@@ -219,6 +220,9 @@ fn content(body: Payload) -> Option<Value> {
         // OpenAPI 3.1 has no word for "one a line"; the schema is the line's.
         Payload::Lines(name) => (NDJSON, reference(name)),
         Payload::Export => (NDJSON, json!({ "type": "object" })),
+        Payload::Backup => {
+            (crate::backup::MEDIA_TYPE, json!({ "type": "string", "format": "binary" }))
+        }
         Payload::Events => (crate::EVENT_STREAM, json!({ "type": "string" })),
         Payload::Metrics => ("text/plain", json!({ "type": "string" })),
         Payload::Object => ("application/json", json!({ "type": "object" })),

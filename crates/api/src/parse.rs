@@ -50,10 +50,90 @@ pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
 fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
     check_object(body)?;
     let mut input = serde_json::Deserializer::from_slice(body);
-    let value: T = serde_path_to_error::deserialize(&mut input).map_err(|error| {
-        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '/')])
-    })?;
-    checked(value, Faults::of_body())
+    match serde_path_to_error::deserialize(&mut input) {
+        Ok(value) => checked(value, Faults::of_body()),
+        Err(error) => {
+            let first = explain(error.path(), &error.inner().to_string(), '/');
+            Err(Problem::fields(all_faults::<T>(body, first)))
+        }
+    }
+}
+
+/// Fields at fault that are told at most.
+const FAULTS_MAX: usize = 32;
+
+/// Every field of a body that is at fault, not only the one that reading stopped at: what is at fault is taken out, and
+/// what is missing is put in, until the rest can be read.
+fn all_faults<T: DeserializeOwned + Check>(body: &[u8], first: FieldError) -> Vec<FieldError> {
+    let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(body) else {
+        return vec![first];
+    };
+    let mut found = Vec::new();
+    let mut fault = first;
+    for _ in 0..FAULTS_MAX {
+        let Some(name) = top_field(&fault.pointer) else {
+            found.push(fault);
+            return found;
+        };
+        let was_there = fields.remove(&name).is_some();
+        let is_told =
+            found.iter().any(|it: &FieldError| top_field(&it.pointer).as_ref() == Some(&name));
+        if !is_told {
+            found.push(fault);
+        }
+        if !was_there {
+            // It is required. Any value that can be read stands for it.
+            let stand_in = stand_ins().into_iter().find(|value| {
+                fields.insert(name.clone(), value.clone());
+                read::<T>(&fields)
+                    .err()
+                    .is_none_or(|it| top_field(&it.pointer).as_ref() != Some(&name))
+            });
+            if stand_in.is_none() {
+                return found;
+            }
+        }
+        match read::<T>(&fields) {
+            Ok(value) => {
+                let mut faults = Faults::of_body();
+                value.check(&mut faults);
+                let is_new = |it: &FieldError| {
+                    let name = top_field(&it.pointer);
+                    name.is_some() && found.iter().all(|told| top_field(&told.pointer) != name)
+                };
+                let more: Vec<_> = faults.into_vec().into_iter().filter(is_new).collect();
+                found.extend(more);
+                return found;
+            }
+            Err(next) => fault = next,
+        }
+    }
+    found
+}
+
+fn read<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T, FieldError> {
+    serde_path_to_error::deserialize(Value::Object(fields.clone()))
+        .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
+}
+
+/// The field of the body that a pointer leads into.
+fn top_field(pointer: &str) -> Option<String> {
+    let name = pointer.strip_prefix('/')?.split('/').next()?;
+    Some(name.replace("~1", "/").replace("~0", "~"))
+}
+
+fn stand_ins() -> [Value; 7] {
+    let object = || Value::Object(Map::new());
+    let array = |it: Vec<Value>| Value::Array(it);
+    [
+        Value::String("x".to_owned()),
+        Value::from(1),
+        Value::Bool(true),
+        object(),
+        array(Vec::new()),
+        Value::String("updates".to_owned()),
+        Value::String("a:b".to_owned()),
+    ]
 }
 
 /// Refuses what is not acceptable JSON, and what is no object.
@@ -81,11 +161,34 @@ fn check_object(body: &[u8]) -> Result<(), Problem> {
 /// # Errors
 /// 400 where the percent-encoding is broken, not UTF-8 or carries a NUL; 422 where a parameter is at fault.
 pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Problem> {
-    let pairs = query::pairs(query)?;
-    let value: T = serde_path_to_error::deserialize(query::Pairs::new(pairs)).map_err(|error| {
-        Problem::fields(vec![explain(error.path(), &error.inner().to_string(), '?')])
-    })?;
-    checked(value, Faults::of_query())
+    let mut pairs = query::pairs(query)?;
+    let mut found: Vec<FieldError> = Vec::new();
+    loop {
+        let read = serde_path_to_error::deserialize(query::Pairs::new(pairs.clone()));
+        match read {
+            Ok(value) => {
+                let told = |it: &FieldError| found.iter().any(|told| told.pointer == it.pointer);
+                let mut faults = Faults::of_query();
+                T::check(&value, &mut faults);
+                let more: Vec<_> = faults.into_vec().into_iter().filter(|it| !told(it)).collect();
+                found.extend(more);
+                return if found.is_empty() { Ok(value) } else { Err(Problem::fields(found)) };
+            }
+            Err(error) => {
+                let fault = explain(error.path(), &error.inner().to_string(), '?');
+                let name =
+                    fault.pointer.trim_start_matches('?').split('/').next().unwrap_or_default();
+                let name = name.replace("~1", "/").replace("~0", "~");
+                let before = pairs.len();
+                pairs.retain(|(it, _)| *it != name);
+                found.push(fault);
+                // What is missing cannot be taken out: the rest is told the next time.
+                if pairs.len() == before || found.len() >= FAULTS_MAX {
+                    return Err(Problem::fields(found));
+                }
+            }
+        }
+    }
 }
 
 /// Reads the id in a path such as `/api/memory/{id}`.

@@ -37,6 +37,82 @@ pub struct FieldError {
     pub message: String,
 }
 
+/// Problems that a client may want to tell apart beyond their status.
+///
+/// Each is the `type` `urn:waypost:problem:NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// 401: no token was sent.
+    TokenMissing,
+    /// 401: the token is unknown, expired or revoked.
+    TokenRefused,
+    /// 403: the token lacks a scope.
+    ScopeMissing,
+    /// 403: the token is bound to a space, and this needs another one or all.
+    SpaceBound,
+    /// 403: a web page sent the request.
+    WebPage,
+    /// 409: a reindex is running.
+    ReindexRunning,
+    /// 409: the memory was changed meanwhile.
+    MemoryChanged,
+    /// 409: the idempotency key belongs to another event.
+    KeyReused,
+    /// 409: the run did not fail.
+    RunNotFailed,
+    /// 409: the run has ended.
+    RunEnded,
+    /// 409: the file was changed meanwhile.
+    FileChanged,
+    /// 409: the project has no context.
+    NoContext,
+    /// 503: there is no embedding model.
+    NoModel,
+    /// 507: the disk is full.
+    DiskFull,
+}
+
+impl ProblemKind {
+    const PREFIX: &str = "urn:waypost:problem:";
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::TokenMissing,
+        Self::TokenRefused,
+        Self::ScopeMissing,
+        Self::SpaceBound,
+        Self::WebPage,
+        Self::ReindexRunning,
+        Self::MemoryChanged,
+        Self::KeyReused,
+        Self::RunNotFailed,
+        Self::RunEnded,
+        Self::FileChanged,
+        Self::NoContext,
+        Self::NoModel,
+        Self::DiskFull,
+    ];
+
+    /// The last part of the `type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TokenMissing => "token-missing",
+            Self::TokenRefused => "token-refused",
+            Self::ScopeMissing => "scope-missing",
+            Self::SpaceBound => "space-bound",
+            Self::WebPage => "web-page",
+            Self::ReindexRunning => "reindex-running",
+            Self::MemoryChanged => "memory-changed",
+            Self::KeyReused => "key-reused",
+            Self::RunNotFailed => "run-not-failed",
+            Self::RunEnded => "run-ended",
+            Self::FileChanged => "file-changed",
+            Self::NoContext => "no-context",
+            Self::NoModel => "no-model",
+            Self::DiskFull => "disk-full",
+        }
+    }
+}
+
 fn about_blank() -> String {
     "about:blank".to_owned()
 }
@@ -52,6 +128,19 @@ impl Problem {
             instance: None,
             errors: Vec::new(),
         }
+    }
+
+    /// The same, of that kind.
+    #[must_use]
+    pub fn of(mut self, kind: ProblemKind) -> Self {
+        self.kind = format!("{}{}", ProblemKind::PREFIX, kind.name());
+        self
+    }
+
+    /// Which kind it is, if this program knows it.
+    pub fn known_kind(&self) -> Option<ProblemKind> {
+        let name = self.kind.strip_prefix(ProblemKind::PREFIX)?;
+        ProblemKind::ALL.into_iter().find(|it| it.name() == name)
     }
 
     /// 422 for fields that are wrong; the detail is made of their messages.

@@ -52,6 +52,8 @@ pub enum Payload {
     Lines(&'static str),
     /// Lines of the export format.
     Export,
+    /// A backup.
+    Backup,
     /// Server-sent events.
     Events,
     /// Metrics in the Prometheus text format.
@@ -216,6 +218,7 @@ pub const ROUTES: &[Route] = &[
         operation: "importMemories",
         summary: "Import an export, ids included",
         access: WRITE,
+        query: Some("ImportRequest"),
         body: Payload::Export,
         answers: &[answer(200, "What was brought in", Payload::Json("ImportResult"))],
         problems: &[409],
@@ -495,6 +498,15 @@ pub const ROUTES: &[Route] = &[
         access: ADMIN,
         answers: &[answer(204, "It no longer works", Payload::None)],
         problems: &[404],
+        ..BASE
+    },
+    Route {
+        path: "/api/backup",
+        operation: "backUp",
+        summary: "Read a backup of everything that the service keeps",
+        access: ADMIN,
+        answers: &[answer(200, "The backup, as it is to be stored", Payload::Backup)],
+        problems: &[507],
         ..BASE
     },
     Route {

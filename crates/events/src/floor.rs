@@ -7,7 +7,7 @@ use waypost_derived::files::{sync_dir, write_synced};
 
 use crate::{Error, Result};
 
-const NAME: &str = "first";
+pub(crate) const NAME: &str = "first";
 
 /// The first event that is kept, 1 if none was ever dropped.
 pub(crate) fn read(dir: &Path) -> Result<u64> {
@@ -29,7 +29,12 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
 pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
     let path = dir.join(NAME);
     let unfinished = dir.join("first.new");
-    write_synced(&unfinished, format!("{first}\n").as_bytes())?;
+    write_synced(&unfinished, &text(first))?;
     fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
     Ok(sync_dir(dir)?)
+}
+
+/// What is in the file.
+pub(crate) fn text(first: u64) -> Vec<u8> {
+    format!("{first}\n").into_bytes()
 }

@@ -40,6 +40,7 @@
 //! The library starts no threads and reads no clock: whoever owns a bus calls [`Bus::retain`] now
 //! and then, and gives the time.
 
+mod backup;
 mod bus;
 mod codec;
 mod data;

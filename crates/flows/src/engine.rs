@@ -304,6 +304,18 @@ impl Engine {
         Ok(())
     }
 
+    /// The engine's files for a backup, by their paths in its folder: the journal with everything that
+    /// was committed, and what programs wrote.
+    ///
+    /// # Errors
+    /// [`Error::Log`].
+    pub fn snapshot(&self) -> Result<waypost_log::Snapshot, Error> {
+        let journal = self.log.snapshot()?.under("log");
+        let output = waypost_log::Snapshot::default();
+        let output = output.and_folder(&self.dir.join("output"), &|_| true)?;
+        Ok(journal.and(output.under("output")))
+    }
+
     /// Where the output of a run is.
     pub fn output_dir(&self, run: &RunId) -> PathBuf {
         self.dir.join("output").join(run.to_string())

@@ -89,6 +89,10 @@ impl Active {
         &self.segment
     }
 
+    pub(crate) fn chain(&self) -> Chain {
+        self.chain
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.chain.offset
     }

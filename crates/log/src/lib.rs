@@ -43,6 +43,7 @@ mod recovery;
 mod rewrite;
 mod scan;
 mod segment;
+mod snapshot;
 mod writer;
 
 pub use entries::{Entries, EntryRef};
@@ -52,6 +53,7 @@ pub use log::Log;
 pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };
+pub use snapshot::{Snapshot, SnapshotFile};
 
 /// The largest payload of one record.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;

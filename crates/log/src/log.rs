@@ -13,10 +13,11 @@ use crate::format::Batch;
 use crate::reached::Reached;
 use crate::recovery::{Recovered, Survey, recover};
 use crate::segment::{Cursor, Segment};
+use crate::snapshot::snapshot;
 use crate::writer::{Shared, Tail, Wish};
 use crate::{
     BATCH_BYTES_MAX, Compacted, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX, Record,
-    Recovery, Report, Result, Verify,
+    Recovery, Report, Result, Snapshot, Verify,
 };
 
 /// Bytes read at once for one entry.
@@ -164,6 +165,15 @@ impl Log {
     pub fn extents(&self) -> Vec<Extent> {
         let extent = |it: &Arc<Segment>| Extent { first: it.place.base, bytes: it.view.read().end };
         self.shared.list().iter().map(extent).collect()
+    }
+
+    /// The log's files as of now, for a copy: every entry that was answered is in it, and nothing that
+    /// is done to the log afterwards changes it. Checks sealed segments that opening only glanced at.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if such a segment is damaged: a copy would be damaged, too.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        snapshot(&self.shared)
     }
 
     /// Removes or replaces entries for good: seals what is there, asks `keep` about each entry

@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::active::Active;
 use crate::disk::Disk;
-use crate::format::{Batch, HEADER_BYTES};
+use crate::format::{Batch, Chain, HEADER_BYTES};
 use crate::reached::Reached;
 use crate::segment::{Segment, file_name};
 use crate::{Error, Options, Result};
@@ -152,6 +152,12 @@ impl Shared {
 
     pub(crate) fn list(&self) -> Segments {
         Arc::clone(&self.segments.read())
+    }
+
+    /// The segments, and where the one that is being appended to ends, as of one moment.
+    pub(crate) fn freeze(&self) -> (Segments, Option<Chain>) {
+        let tail = self.tail.lock();
+        (self.list(), tail.active.as_ref().map(Active::chain))
     }
 
     /// Puts a batch through the queue and returns its sequences.

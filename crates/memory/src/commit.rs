@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use waypost_ranking::Document;
 
 use crate::check;
-use crate::import::{self, ImportDone, ImportUnit};
+use crate::import::{self, FileIds, ImportDone, ImportUnit};
 use crate::open::{self, Folders, FoundState};
 use crate::queue::{Queued, Reply};
 use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record, Unreadable};
@@ -46,7 +46,10 @@ pub(crate) enum Command {
         edge: Edge,
         at: Timestamp,
     },
-    Import(Vec<ImportUnit>),
+    Import {
+        units: Vec<ImportUnit>,
+        ids: FileIds,
+    },
     Purge {
         ids: Vec<MemoryId>,
     },
@@ -175,7 +178,9 @@ impl Batch<'_> {
                 self.push(&Record::Unlink { edge, at })?;
                 Ok(Outcome::Unlinked(true))
             }
-            Command::Import(units) => import::decide(units, self).map(Outcome::Imported),
+            Command::Import { units, ids } => {
+                import::decide(units, ids, self).map(Outcome::Imported)
+            }
             Command::Purge { ids } => {
                 self.push(&Record::Purge { ids })?;
                 Ok(Outcome::Purged)

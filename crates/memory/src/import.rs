@@ -1,10 +1,13 @@
 //! Reading what an export wrote.
 //!
 //! Lines are taken in batches, each as a whole or not at all; a memory with its history is never
-//! split. Ids are kept. A memory that is there already, word for word, counts as existing, so that
-//! an import can be repeated; one whose id belongs to another memory is a problem of its line.
+//! split. A memory that is there already, word for word, counts as existing, so that an import can
+//! be repeated. Where the id belongs to another memory, the line is a problem, or the memory gets a
+//! new id and its links follow. A link connects only memories of the same import: an id of the file
+//! never stands for a memory that happens to have that id in the store.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 use std::sync::mpsc;
 
@@ -18,8 +21,8 @@ use crate::record::{Body, BodyText, Edge, Record};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
 use crate::{
-    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportProblem, Imported, LinkKind, MemoryId, Result,
-    Timestamp,
+    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportIds, ImportOptions, ImportProblem, Imported,
+    LinkKind, MappedId, MemoryId, Result, Timestamp,
 };
 
 /// A batch is written when it has so many lines …
@@ -55,94 +58,215 @@ pub(crate) struct ImportVersion {
     body: Body,
 }
 
+/// Which memory of the store each memory of the file is, for one import.
+#[derive(Debug, Default)]
+pub(crate) struct FileIds {
+    policy: ImportIds,
+    /// By the id in the file; only what was taken, or was there already.
+    here: HashMap<MemoryId, MemoryId>,
+    /// What the file's memories are here, so that no two of them become one.
+    used: HashSet<MemoryId>,
+}
+
+impl FileIds {
+    fn note(&mut self, file: MemoryId, here: MemoryId) {
+        self.here.insert(file, here);
+        self.used.insert(here);
+    }
+}
+
 /// What became of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct ImportDone {
+    ids: FileIds,
     memories: u64,
     links: u64,
     existing: u64,
+    mapped: Vec<MappedId>,
     problems: Vec<ImportProblem>,
 }
 
+/// What a line led to.
+enum Took {
+    New(MemoryId),
+    Existing(MemoryId),
+    /// A deletion of which there is nothing to keep.
+    Nothing,
+}
+
+/// How a memory of the file relates to what the store has under an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// Nothing ever had the id.
+    Free,
+    /// The store has the beginning of the same memory, up to this version.
+    Continues(u32),
+    /// The store has all of it.
+    Same,
+    /// The id belongs to another memory, or to another history of it.
+    Other,
+}
+
+/// A memory of the file.
+struct FileMemory<'a> {
+    id: MemoryId,
+    versions: &'a [ImportVersion],
+    deletion: Option<(u64, Timestamp)>,
+}
+
+impl FileMemory<'_> {
+    fn line(&self) -> u64 {
+        self.versions.first().map(|it| it.line).or(self.deletion.map(|it| it.0)).unwrap_or(0)
+    }
+
+    fn deleted_at(&self) -> Option<Timestamp> {
+        self.deletion.map(|it| it.1)
+    }
+}
+
 /// Decides about a batch on top of what is there.
-pub(crate) fn decide(units: Vec<ImportUnit>, batch: &mut Batch<'_>) -> Result<ImportDone> {
-    let mut done = ImportDone::default();
+pub(crate) fn decide(
+    units: Vec<ImportUnit>,
+    ids: FileIds,
+    batch: &mut Batch<'_>,
+) -> Result<ImportDone> {
+    let mut done = ImportDone { ids, ..ImportDone::default() };
     for unit in units {
         match unit {
             ImportUnit::Memory { id, versions, deletion, document } => {
-                match import_memory(id, &versions, deletion, batch)? {
-                    Ok(true) => {
+                let memory = FileMemory { id, versions: &versions, deletion };
+                match import_memory(&memory, &mut done, batch)? {
+                    Ok(Took::New(here)) => {
                         done.memories += 1;
-                        batch.has_document(id, document.map(|it| *it));
+                        batch.has_document(here, document.map(|it| *it));
                     }
+                    Ok(Took::Existing(_) | Took::Nothing) => done.existing += 1,
+                    Err(problem) => done.problems.push(problem),
+                }
+            }
+            ImportUnit::Link { line, edge, at } => {
+                match import_link(line, edge, at, &done.ids, batch)? {
+                    Ok(true) => done.links += 1,
                     Ok(false) => done.existing += 1,
                     Err(problem) => done.problems.push(problem),
                 }
             }
-            ImportUnit::Link { line, edge, at } => match import_link(line, edge, at, batch)? {
-                Ok(true) => done.links += 1,
-                Ok(false) => done.existing += 1,
-                Err(problem) => done.problems.push(problem),
-            },
         }
     }
     Ok(done)
 }
 
 fn import_memory(
-    id: MemoryId,
-    versions: &[ImportVersion],
-    deletion: Option<(u64, Timestamp)>,
+    memory: &FileMemory<'_>,
+    done: &mut ImportDone,
     batch: &mut Batch<'_>,
-) -> Result<std::result::Result<bool, ImportProblem>> {
-    let head = batch.txn.head(id)?;
-    let line = versions.first().map(|it| it.line).or(deletion.map(|it| it.0)).unwrap_or(0);
-    let clash = || {
-        let message = format!("id {id} belongs to another memory here");
-        Ok(Err(ImportProblem { line, message }))
+) -> Result<std::result::Result<Took, ImportProblem>> {
+    let taken = place(memory, &done.ids, batch)?;
+    let took = match taken {
+        Ok((here, Fit::Same)) => Took::Existing(here),
+        Ok((_, Fit::Other)) => Took::Nothing,
+        Ok((here, fit)) => {
+            if memory.deletion.is_none()
+                && memory.versions.last().is_some_and(|it| it.body.text.is_none())
+            {
+                let message = "the newest version is purged, but the memory is not deleted";
+                return Ok(Err(ImportProblem::new(memory.line(), message)));
+            }
+            let newest = if let Fit::Continues(newest) = fit { newest } else { 0 };
+            push_memory(memory, here, newest, batch)?;
+            Took::New(here)
+        }
+        Err(problem) => return Ok(Err(problem)),
     };
-    let newest = head.map_or(0, |it| it.version);
-    // What is there must be the beginning of what comes.
-    for it in versions.iter().filter(|it| it.version <= newest) {
-        let there = batch.txn.version(id, it.version)?.map(|it| it.valid_from);
-        let body = batch.body(id, it.version)?;
-        let is_same = body.is_some_and(|body| is_same_version(&body, &it.body));
-        if !is_same || there != Some(it.valid_from) {
-            return clash();
+    if let Took::New(here) | Took::Existing(here) = took {
+        done.ids.note(memory.id, here);
+        if here != memory.id {
+            done.mapped.push(MappedId { from: memory.id, to: here });
         }
     }
-    if head.is_some() && !versions.is_empty() && versions.iter().all(|it| it.version < newest) {
-        return clash();
+    Ok(Ok(took))
+}
+
+/// Under which id the memory is, or is to be, in the store. [`Fit::Other`] says that there is
+/// nothing to keep of it.
+fn place(
+    memory: &FileMemory<'_>,
+    ids: &FileIds,
+    batch: &mut Batch<'_>,
+) -> Result<std::result::Result<(MemoryId, Fit), ImportProblem>> {
+    let known = ids.here.get(&memory.id).copied();
+    let here = known.unwrap_or(memory.id);
+    // What another memory of the file has become is not this one.
+    let fit = if known.is_none() && ids.used.contains(&here) {
+        Fit::Other
+    } else {
+        fit(memory, here, batch)?
+    };
+    if fit != Fit::Other {
+        return Ok(Ok((here, fit)));
     }
-    if let Some(head) = head
-        && head.deleted_at.is_some()
-    {
-        return match deletion {
-            Some((_, at)) if head.deleted_at == Some(at) => Ok(Ok(false)),
-            _ => clash(),
-        };
+    if ids.policy == ImportIds::Keep || known.is_some() {
+        return Ok(Err(ImportProblem::taken(memory.line(), here)));
     }
-    if deletion.is_none() && versions.last().is_some_and(|it| it.body.text.is_none()) {
-        let message = "the newest version is purged, but the memory is not deleted".to_owned();
-        return Ok(Err(ImportProblem { line, message }));
+    let Some(last) = memory.versions.last() else { return Ok(Ok((here, Fit::Other))) };
+    // An earlier import may have mapped it already.
+    for copy in batch.txn.duplicates(&last.body)? {
+        if !ids.used.contains(&copy) && self::fit(memory, copy, batch)? == Fit::Same {
+            return Ok(Ok((copy, Fit::Same)));
+        }
     }
-    let mut is_new = false;
-    for it in versions.iter().filter(|it| it.version > newest) {
-        let (at, body) = (it.valid_from, Cow::Borrowed(&it.body));
+    let fresh = MemoryId::new(batch.txn.next_id()?)
+        .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
+    Ok(Ok((fresh, Fit::Free)))
+}
+
+fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit> {
+    let Some(head) = batch.txn.head(here)? else { return Ok(Fit::Free) };
+    // What both have must be the same.
+    for it in memory.versions.iter().filter(|it| it.version <= head.version) {
+        let there = batch.txn.version(here, it.version)?.map(|it| it.valid_from);
+        let body = batch.body(here, it.version)?;
+        let is_same = body.is_some_and(|body| is_same_version(&body, &it.body));
+        if !is_same || there != Some(it.valid_from) {
+            return Ok(Fit::Other);
+        }
+    }
+    let newest = memory.versions.last().map_or(0, |it| it.version);
+    Ok(match (head.deleted_at, memory.deleted_at()) {
+        // Only the same moment of the deletion tells that it is the same memory.
+        (Some(here), Some(there)) if here == there => Fit::Same,
+        (Some(_), Some(_)) => Fit::Other,
+        (Some(_), None) if newest <= head.version => Fit::Same,
+        (Some(_), None) => Fit::Other,
+        (None, Some(_)) if newest >= head.version => Fit::Continues(head.version),
+        (None, Some(_)) => Fit::Other,
+        // The store may have changed it since the export: there is nothing to add.
+        (None, None) if newest <= head.version => Fit::Same,
+        (None, None) => Fit::Continues(head.version),
+    })
+}
+
+/// Adds the versions above `newest`, and the deletion.
+fn push_memory(
+    memory: &FileMemory<'_>,
+    here: MemoryId,
+    newest: u32,
+    batch: &mut Batch<'_>,
+) -> Result<()> {
+    for it in memory.versions.iter().filter(|it| it.version > newest) {
+        let (id, at, body) = (here, it.valid_from, Cow::Borrowed(&it.body));
         let record = if it.version == 1 {
             Record::Add { id, at, body }
         } else {
             Record::Update { id, version: it.version, at, body }
         };
         batch.push(&record)?;
-        is_new = true;
     }
-    if let Some((_, at)) = deletion {
+    match memory.deleted_at() {
         // One without versions keeps the id from being given out again.
-        batch.push(&Record::Delete { id, at })?;
-        is_new = true;
+        Some(at) => batch.push(&Record::Delete { id: here, at }),
+        None => Ok(()),
     }
-    Ok(Ok(is_new))
 }
 
 /// Whether two bodies are of one version; a compaction may have taken the text of either.
@@ -155,14 +279,23 @@ fn import_link(
     line: u64,
     edge: Edge,
     at: Timestamp,
+    ids: &FileIds,
     batch: &mut Batch<'_>,
 ) -> Result<std::result::Result<bool, ImportProblem>> {
-    for id in [edge.from, edge.to] {
-        if batch.txn.live_head(id)?.is_none() {
-            let message = format!("there is no memory {id}");
-            return Ok(Err(ImportProblem { line, message }));
+    let mut ends = [edge.from, edge.to];
+    for end in &mut ends {
+        let Some(here) = ids.here.get(end).copied() else {
+            let message = format!("memory {end} of the link was not taken from this import");
+            return Ok(Err(ImportProblem::new(line, message)));
+        };
+        if batch.txn.live_head(here)?.is_none() {
+            let message = format!("memory {end} of the link is deleted");
+            return Ok(Err(ImportProblem::new(line, message)));
         }
+        *end = here;
     }
+    let [from, to] = ends;
+    let edge = Edge { from, to, ..edge };
     if batch.txn.link(edge)?.is_some() {
         return Ok(Ok(false));
     }
@@ -178,6 +311,8 @@ struct Importer<'a> {
     lines: usize,
     bytes: usize,
     imported: Imported,
+    /// With the batch that is being written, while one is.
+    ids: FileIds,
     /// Called when a batch was queued.
     queued: &'a dyn Fn(),
     /// Where the answer of the batch that was queued last will come.
@@ -185,22 +320,23 @@ struct Importer<'a> {
 }
 
 impl Store {
-    /// Reads what [`Store::export`] wrote. Ids are kept; into an empty store it makes the same
-    /// store. A line that cannot be taken is told and does not stop the others. Times that a line
-    /// lacks are `now`.
+    /// Reads what [`Store::export`] wrote, with the options' defaults: ids are kept, and into an
+    /// empty store it makes the same store. A line that cannot be taken is told and does not stop
+    /// the others. Times that a line lacks are `now`.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if it is a later one.
     pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
-        self.import_beside(input, now, &|| self.write_queued())
+        self.import_beside(input, &ImportOptions::default(), now, &|| self.write_queued())
     }
 
-    /// The same where another thread writes what this one queues, so that a batch is read while
+    /// The same with other options, and where another thread writes what this one queues, so that a batch is read while
     /// the one before it is written. When `queued` is called somebody must call
     /// [`Store::write_queued`].
     pub fn import_beside(
         &self,
         input: &mut dyn BufRead,
+        options: &ImportOptions,
         now: Timestamp,
         queued: &dyn Fn(),
     ) -> Result<Imported> {
@@ -211,6 +347,7 @@ impl Store {
             lines: 0,
             bytes: 0,
             imported: Imported::default(),
+            ids: FileIds { policy: options.ids, ..FileIds::default() },
             queued,
             writing: None,
         };
@@ -315,7 +452,7 @@ fn check_header(text: &[u8]) -> Result<()> {
 
 impl Importer<'_> {
     fn problem(&mut self, line: u64, message: String) {
-        self.imported.problems.push(ImportProblem { line, message });
+        self.imported.problems.push(ImportProblem::new(line, message));
     }
 
     fn take(&mut self, number: u64, line: Line, bytes: usize) -> Result<()> {
@@ -427,7 +564,8 @@ impl Importer<'_> {
         let (answer, writing) = mpsc::channel();
         // Nobody listens any more only if this thread is gone.
         let then = Box::new(move |_: &Store, outcome| drop(answer.send(outcome)));
-        self.store.queue(Command::Import(units), then);
+        let ids = std::mem::take(&mut self.ids);
+        self.store.queue(Command::Import { units, ids }, then);
         self.writing = Some(writing);
         (self.queued)();
         Ok(())
@@ -441,6 +579,8 @@ impl Importer<'_> {
             self.imported.memories += done.memories;
             self.imported.links += done.links;
             self.imported.existing += done.existing;
+            self.imported.mapped.extend(done.mapped);
+            self.ids = done.ids;
             self.imported.problems.extend(done.problems);
         }
         Ok(())

@@ -72,6 +72,7 @@ mod view;
 mod watched;
 
 mod add;
+mod backup;
 mod commit;
 mod embed;
 mod export;
@@ -104,4 +105,4 @@ pub use status::{
 };
 pub use store::Store;
 pub use time::Timestamp;
-pub use transfer::{Exported, ImportProblem, Imported};
+pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};

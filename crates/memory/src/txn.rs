@@ -119,6 +119,13 @@ impl<'a> Txn<'a> {
         keys.first().map(|it| keys::id_at_end(it).map_err(damaged)).transpose()
     }
 
+    /// All memories that have this text in this space, by id.
+    pub(crate) fn duplicates(&self, body: &Body) -> Result<Vec<MemoryId>> {
+        let Some(hash) = duplicate_hash(body) else { return Ok(Vec::new()) };
+        let keys = self.keys(&keys::duplicates_of(hash))?;
+        keys.iter().map(|it| keys::id_at_end(it).map_err(damaged)).collect()
+    }
+
     /// The id that the next memory gets.
     pub(crate) fn next_id(&self) -> Result<u64> {
         self.number(keys::NEXT_ID).map(|it| it.max(1))

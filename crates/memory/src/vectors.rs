@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use waypost_log::{Keep, Log, OnDamage, Options, Record};
+use waypost_log::{Keep, Log, OnDamage, Options, Record, Snapshot};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::DIMENSIONS_MAX;
@@ -81,6 +81,10 @@ impl VectorLog {
 
     pub(crate) fn sync(&self) -> std::result::Result<(), waypost_log::Error> {
         self.log.sync()
+    }
+
+    pub(crate) fn snapshot(&self) -> std::result::Result<Snapshot, waypost_log::Error> {
+        self.log.snapshot()
     }
 
     pub(crate) fn bytes(&self) -> u64 {

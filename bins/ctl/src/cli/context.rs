@@ -5,7 +5,8 @@ use waypost_api::{ContextSource, ContextTask};
 
 /// Find what of the project a task needs: journals, documents, code headers
 ///
-/// Without a query: what matters in the project just now. A query that begins with `status` or `rescan` goes after `--`.
+/// Without a query: what matters in the project just now. A query that begins with `status` or `rescan`,
+/// and one that is nearly one of these words and nothing else, goes after `--`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl context --task code how tokens are revoked\n  ctl context --task strategy --max 10\n  ctl context --source knowledge --path 'docs/**' approvals\n  ctl context -- status"
@@ -15,6 +16,9 @@ pub(crate) struct ContextArgs {
     pub(crate) command: Option<ContextCommand>,
     #[command(flatten)]
     pub(crate) find: ContextFindArgs,
+    /// Whether the query came after `--`.
+    #[arg(skip)]
+    pub(crate) is_literal: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,6 @@
 //! Commands about events.
 
 use clap::{Args, Subcommand};
-use waypost_api::Time;
 
 /// Publish an event
 ///
@@ -39,7 +38,7 @@ pub(crate) enum EventsCommand {
 ///
 /// Without `--after` the newest.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctl events list --pattern 'eval:*' --limit 20")]
+#[command(after_help = "Example:\n  ctl events list --pattern 'eval:*' --since 1h --limit 20")]
 pub(crate) struct EventsListArgs {
     /// Only of this type; with a `*` at its end, of all types that begin so
     #[arg(long)]
@@ -53,9 +52,9 @@ pub(crate) struct EventsListArgs {
     /// Only those before this event
     #[arg(long, value_name = "ID")]
     pub(crate) before: Option<u64>,
-    /// Only those published from this time on, such as 2025-01-31T09:30:00Z
+    /// Only those published since: `1h`, `30d`, a day, or RFC 3339
     #[arg(long, value_name = "TIME")]
-    pub(crate) since: Option<Time>,
+    pub(crate) since: Option<String>,
 }
 
 /// Show events as they come

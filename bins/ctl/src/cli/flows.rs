@@ -97,9 +97,11 @@ pub(crate) struct FlowArgs {
 
 /// Run a flow for past events
 ///
-/// The events are decided anew, by the flow as it is in force now.
+/// The events are decided anew, by the flow as it is in force now. Says for how many events it would run, and asks.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctl flows replay training-capture --after 100 --dry-run")]
+#[command(
+    after_help = "Examples:\n  ctl flows replay training-capture --after 100 --dry-run\n  ctl flows replay training-capture --after 100 --yes"
+)]
 pub(crate) struct FlowsReplayArgs {
     /// The flow
     pub(crate) flow: String,
@@ -109,9 +111,12 @@ pub(crate) struct FlowsReplayArgs {
     /// Up to and with this one; by default the last one
     #[arg(long, value_name = "ID")]
     pub(crate) until: Option<u64>,
-    /// Only tell for which events it would run
-    #[arg(long)]
+    /// Only tell for how many events it would run
+    #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use waypost_api::ImportIds;
 
 /// Export memories, links and history, one JSON object a line
 #[derive(Debug, Args)]
@@ -16,21 +17,60 @@ pub(crate) struct ExportArgs {
 
 /// Import an export, ids included
 ///
-/// What is there already stays. A file of `add` bodies goes to `ctl batch`.
+/// What is there already stays. A file of `add` bodies goes to `ctl batch`, a backup to `ctl restore`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ctl import memories.ndjson")]
+#[command(
+    after_help = "Examples:\n  ctl import memories.ndjson\n  ctl import --ids map other-project.ndjson"
+)]
 pub(crate) struct ImportArgs {
     /// The file; `-` reads standard input
     pub(crate) file: PathBuf,
+    /// What to do with an id that another memory has
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub(crate) ids: ImportIdsArg,
 }
 
-/// Write a backup: an export in a file of its own, synced and readable by you alone
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ImportIdsArg {
+    /// Refuse the line
+    #[default]
+    Keep,
+    /// Give the memory a new id; links and history of the file follow it
+    Map,
+}
+
+impl From<ImportIdsArg> for ImportIds {
+    fn from(ids: ImportIdsArg) -> Self {
+        match ids {
+            ImportIdsArg::Keep => Self::Keep,
+            ImportIdsArg::Map => Self::Map,
+        }
+    }
+}
+
+/// Back up everything that the service keeps, into one new file
+///
+/// Memories with history, links, vectors, events, the journal of flows, tokens (as hashes) and pairings: from a running
+/// service, else from the folder. The file is synced, read back and checked; only you can read it. Not in it: the
+/// project's own files, approvals, and the browser's profiles.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl backup ~/backups")]
 pub(crate) struct BackupArgs {
-    /// The file, or the folder to put `waypost-TIME.ndjson` in; by default the current folder
-    #[arg(default_value = ".")]
+    /// A file that is not there, or a folder, which gets `waypost-TIME.backup`; by default the current folder
+    #[arg(default_value = ".", value_name = "PATH")]
     pub(crate) to: PathBuf,
+}
+
+/// Restore a backup into a project that has no data yet
+///
+/// All of it is checked before any of it is in place. A project that has data is refused.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ctl --project ~/notes restore ~/backups/waypost-2026-11-22T164304.000Z.backup"
+)]
+pub(crate) struct RestoreArgs {
+    /// The file that `ctl backup` wrote
+    pub(crate) file: PathBuf,
 }
 
 /// Find out what is wrong, and what to do

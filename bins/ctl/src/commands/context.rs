@@ -20,8 +20,19 @@ const SNIPPET_LINES: usize = 2;
 const SAMPLES_SHOWN: usize = 3;
 
 pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> Result<()> {
-    let ContextArgs { command, find } = args;
-    let Some(command) = command else { return self::find(program, find, output) };
+    let ContextArgs { command, find, is_literal } = args;
+    let Some(command) = command else {
+        if !is_literal
+            && let [word] = &find.query[..]
+            && let Some(meant) = near_miss(word)
+        {
+            let message =
+                format!("`{word}` is not a subcommand of `ctl context`; did you mean `{meant}`?");
+            let hint = format!("to search for it: `ctl context -- {word}`");
+            return Err(Failure::usage(message).with_hint(hint));
+        }
+        return self::find(program, find, output);
+    };
     if find != ContextFindArgs::default() {
         let message = "`status` and `rescan` take none of the options of a query; a query that begins with one of these words goes after `--`";
         return Err(Failure::usage(message));
@@ -30,6 +41,24 @@ pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> 
         ContextCommand::Status => status(&program.client()?.context_status()?, output),
         ContextCommand::Rescan => rescan(program, output),
     }
+}
+
+/// The subcommand that a word misses by one letter: left out, added, changed, or swapped with its neighbour.
+fn near_miss(word: &str) -> Option<&'static str> {
+    let word: Vec<char> = word.to_lowercase().chars().collect();
+    ["status", "rescan"].into_iter().find(|name| {
+        let name: Vec<char> = name.chars().collect();
+        let common = |a: &[char], b: &[char]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let head = common(&word, &name);
+        let (a, b) = (&word[head..], &name[head..]);
+        match (a, b) {
+            ([_, rest @ ..], _) if rest == b => true,
+            (_, [_, rest @ ..]) if a == rest => true,
+            ([x, y, a @ ..], [v, w, b @ ..]) if a == b => (x, y) == (w, v) || y == w,
+            ([_], [_]) => true,
+            _ => false,
+        }
+    })
 }
 
 fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result<()> {
@@ -181,4 +210,22 @@ fn rescan(program: &Program, output: &mut Output) -> Result<()> {
         output.line(&scanned(&scan))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near_miss;
+
+    #[test]
+    fn one_wrong_letter_is_a_near_miss_and_two_are_a_query() {
+        for word in [
+            "statsu", "stats", "statu", "sttus", "statuss", "stztus", "Status", "statuz", "rescna",
+            "resca",
+        ] {
+            assert!(near_miss(word).is_some(), "{word}");
+        }
+        for word in ["state", "static", "scan", "approvals", "s", "", "restart", "statistics"] {
+            assert_eq!(near_miss(word), None, "{word}");
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::pairs;
 use crate::program::Program;
+use crate::span;
 
 /// How long to wait before a connection that broke is made again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -62,6 +63,7 @@ pub(super) fn events(program: &Program, command: EventsCommand, output: &mut Out
 
 fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<()> {
     let EventsListArgs { pattern, limit, after, before, since } = args;
+    let since = since.map(|it| span::past(&it, span::now())).transpose()?;
     let request = EventsRequest { limit, pattern, after, before, since };
     let page = program.client()?.events(&request)?;
     if output.is_json() {

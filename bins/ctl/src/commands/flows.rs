@@ -5,9 +5,10 @@ mod plan;
 
 use std::io::{self, BufRead, IsTerminal};
 
-use waypost_api::{FlowWhy, PauseRequest, ReplayRequest, Run, RunState, RunsRequest};
+use waypost_api::{FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest};
 use waypost_flows::{DiffLine, diff};
 
+use super::show;
 use crate::cli::{FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
@@ -169,15 +170,43 @@ fn show(run: &Run, output: &mut Output) -> Result<()> {
 }
 
 fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Result<()> {
-    let request = ReplayRequest { after: args.after, until: args.until, dry_run: args.dry_run };
-    let done = program.client()?.replay_flow(&args.flow, &request)?;
-    let (after, until) = (done.range.after, done.range.until);
-    let what = match done.replay {
-        Some(number) => format!("replay {number} of {}", done.flow),
-        None => format!("{} would run", done.flow),
+    let client = program.client()?;
+    let asked = ReplayRequest { after: args.after, until: args.until, dry_run: true };
+    if args.dry_run {
+        return replayed(&client.replay_flow(&args.flow, &asked)?, output);
+    }
+    let mut request = ReplayRequest { dry_run: false, ..asked.clone() };
+    if !args.yes {
+        let planned = client.replay_flow(&args.flow, &asked)?;
+        if planned.wanted == 0 {
+            return replayed(&planned, output);
+        }
+        output.note(&planned_line(&planned));
+        if !confirm("run it for them?", output)? {
+            return Err(Failure::new(format!("{} was not replayed", args.flow)));
+        }
+        // Only what was shown: events that came meanwhile are not part of it.
+        (request.after, request.until) = (Some(planned.range.after), Some(planned.range.until));
+    }
+    replayed(&client.replay_flow(&args.flow, &request)?, output)
+}
+
+fn planned_line(planned: &Replay) -> String {
+    let (after, until) = (planned.range.after, planned.range.until);
+    let events = show::count(planned.wanted, "event", "events");
+    format!("{} would run for {events} after #{after} up to #{until}", planned.flow)
+}
+
+fn replayed(done: &Replay, output: &mut Output) -> Result<()> {
+    let line = match done.replay {
+        None => planned_line(done),
+        Some(number) => {
+            let (after, until) = (done.range.after, done.range.until);
+            let events = show::count(done.wanted, "event", "events");
+            format!("replay {number} of {} for {events} after #{after} up to #{until}", done.flow)
+        }
     };
-    let line = format!("{what} for {} events after #{after} up to #{until}", done.wanted);
-    answer(&done, &line, output)
+    answer(done, &line, output)
 }
 
 fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
@@ -224,7 +253,7 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
         show_difference(&diff(&texts.in_force, &texts.found), output)?;
         output.flush()?;
     }
-    if !args.yes && !is_wanted(&args.file, output)? {
+    if !args.yes && !confirm(&format!("allow {} as it is?", args.file), output)? {
         return Err(Failure::new(format!("{} was not allowed", args.file)));
     }
     // By the hash of what was shown: what has changed since is not allowed by this.
@@ -236,11 +265,12 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
     answer(&file, &line, output)
 }
 
-fn is_wanted(file: &str, output: &mut Output) -> Result<bool> {
+/// Asks on the terminal; where there is none, `--yes` has to say it.
+fn confirm(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody can be asked; look at it and say --yes"));
+        return Err(Failure::usage("there is no terminal to ask on; look at it and give --yes"));
     }
-    output.note(&format!("allow {file} as it is? [y/N]"));
+    output.note(&format!("{question} [y/N]"));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -1,4 +1,4 @@
-//! `batch`, `export`, `import`, `backup`.
+//! `batch`, `export`, `import`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
 use serde_json::json;
-use waypost_api::BatchResult;
 use waypost_api::client::Client;
+use waypost_api::{BatchResult, ImportRequest, MappedId};
 
 use super::show;
-use crate::cli::{BackupArgs, BatchArgs, ExportArgs, ImportArgs};
+use crate::cli::{BatchArgs, ExportArgs, ImportArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Output, Unit};
 use crate::program::Program;
-use crate::span;
 
 /// Lines and bytes of one request of a batch: enough to share the syncs, few enough to show progress.
 const CHUNK_LINES_MAX: usize = 1000;
@@ -23,6 +22,8 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 const LINE_BYTES_MAX: u64 = 16 << 20;
 /// Bad lines that are shown; all of them are counted.
 const PROBLEMS_SHOWN: u64 = 20;
+/// Mapped ids that are shown; `--json` shows all.
+const MAPPED_SHOWN: usize = 20;
 
 #[derive(Default)]
 struct Tally {
@@ -134,19 +135,6 @@ pub(super) fn export(program: &Program, args: &ExportArgs, output: &mut Output) 
     written(&args.file, bytes, output)
 }
 
-pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
-    let client = program.client()?;
-    let file = if args.to.is_dir() {
-        // Colons are no part of file names everywhere.
-        let time = span::now().to_string().replace(':', "").replace(".000", "");
-        args.to.join(format!("waypost-{time}.ndjson"))
-    } else {
-        args.to.clone()
-    };
-    let bytes = export_to(&client, &file)?;
-    written(&file, bytes, output)
-}
-
 fn written(file: &Path, bytes: u64, output: &mut Output) -> Result<()> {
     if output.is_json() {
         output.document(&json!({ "file": file.to_string_lossy(), "bytes": bytes }))?;
@@ -200,9 +188,11 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     bar.set_message("importing");
     bar.set_length(bytes.unwrap_or(0));
     let mut input = bar.wrap_read(input);
-    let imported = client.import(&mut input);
+    let asked = ImportRequest { ids: Some(args.ids.into()) };
+    let imported = client.import(&mut input, &asked);
     bar.finish_and_clear();
-    let imported = imported?;
+    // What is wrong is in the file, not on the command line.
+    let imported = imported.map_err(|it| Failure::from(it).as_failed())?;
     for problem in imported.problems.iter().take(PROBLEMS_SHOWN as usize) {
         output.warn(&format!("line {}: {}", problem.line, problem.message));
     }
@@ -215,13 +205,31 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
             show::count(imported.links, "link", "links"),
             imported.existing
         ))?;
+        show_mapped(&imported.mapped, output)?;
     }
-    match imported.problems.len() as u64 {
-        0 => Ok(()),
-        bad => {
-            Err(Failure::new(format!("{} not taken", show::count(bad, "line was", "lines were"))))
-        }
+    let bad = imported.problems.len() as u64;
+    if bad == 0 {
+        return Ok(());
     }
+    let failure = Failure::new(format!("{} not taken", show::count(bad, "line was", "lines were")));
+    let is_taken = imported.problems.iter().any(|it| it.id_taken);
+    Err(if is_taken {
+        failure.with_hint("`ctl import --ids map FILE` gives memories whose id is taken a new one; what was imported now is not stored twice")
+    } else {
+        failure
+    })
+}
+
+/// Which memories have another id here than in the file.
+fn show_mapped(mapped: &[MappedId], output: &mut Output) -> Result<()> {
+    for it in mapped.iter().take(MAPPED_SHOWN) {
+        output.line(&format!("#{} of the file is #{} here", it.from, it.to))?;
+    }
+    if mapped.len() > MAPPED_SHOWN {
+        let more = mapped.len() - MAPPED_SHOWN;
+        output.note(&format!("{more} more have a new id; --json shows all"));
+    }
+    Ok(())
 }
 
 /// A file or standard input, with its length where it is known.

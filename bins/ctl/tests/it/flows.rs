@@ -89,7 +89,15 @@ fn what_ctl_emits_in_a_flow_belongs_to_its_chain() {
     let tested = service.ctl(&["flows", "test", "passes-on", "a:b", "--data", "who=x"]).done();
     assert!(tested.starts_with("passes-on  yes") && tested.contains("/bin/sh"), "{tested}");
     let dry = service.ctl(&["flows", "replay", "passes-on", "--dry-run"]).done();
-    assert!(dry.starts_with("passes-on would run for 1 events"), "{dry}");
+    assert!(dry.starts_with("passes-on would run for 1 event after"), "{dry}");
+    let unasked = service.ctl(&["flows", "replay", "passes-on"]);
+    assert_eq!(unasked.code, 2, "nobody can be asked: {unasked:?}");
+    assert!(unasked.err.contains("would run for 1 event") && unasked.err.contains("--yes"));
+    let runs = || service.ctl(&["--json", "flows", "runs"]).json().as_array().map(Vec::len);
+    let before = runs();
+    let none = service.ctl(&["flows", "replay", "passes-on", "--after", "1000"]);
+    assert!(none.done().contains("would run for 0 events"));
+    assert_eq!(runs(), before, "nothing ran");
     assert_eq!(service.ctl(&["flows", "show", "passes-on.9"]).code, 3);
 
     service.ctl(&["emit", "a:b", "--data", "who=nobody"]).done();

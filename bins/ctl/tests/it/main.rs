@@ -1,11 +1,13 @@
 //! The command line, run as a program.
 
 mod alone;
+mod backup;
 mod context;
 mod ctl;
 mod events;
 mod flows;
 mod mesh;
+mod messages;
 mod reference;
 mod service;
 mod together;

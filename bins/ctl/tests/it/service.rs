@@ -25,6 +25,20 @@ impl Service {
         Self::start_in(tempfile::tempdir().expect("the service plays along"), change)
     }
 
+    /// In a folder that is there already.
+    pub(crate) fn start_at(
+        folder: TempDir,
+        change: impl FnOnce(&Path, &mut waypost_service::Options),
+    ) -> Self {
+        Self::start_in(folder, change)
+    }
+
+    /// A client with the admin token.
+    pub(crate) fn client(&self) -> waypost_api::client::Client {
+        let token = fs::read_to_string(self.folder().join(".waypost/token")).expect("a token");
+        waypost_api::client::Client::new(&self.url, Some(token.trim())).expect("an address")
+    }
+
     fn start_in(
         folder: TempDir,
         change: impl FnOnce(&Path, &mut waypost_service::Options),

@@ -124,7 +124,9 @@ async fn change_run(
             })?;
             if !done {
                 let detail = format!("run {id} has ended; there is nothing to cancel");
-                return Err(Failure::new(StatusCode::CONFLICT, detail));
+                return Err(
+                    Failure::new(StatusCode::CONFLICT, detail).of(api::ProblemKind::RunEnded)
+                );
             }
             Ok(json(StatusCode::OK, &run))
         })

@@ -1,4 +1,4 @@
-//! Export and import, both streamed.
+//! Export, import and backup, all streamed.
 
 use std::io::{BufReader, Write};
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
 
 use crate::answer::{drain_and, json};
+use crate::backup;
 use crate::body::{next_piece, too_large};
 use crate::failure::{Failure, chain};
 use crate::guard::Caller;
@@ -42,6 +43,36 @@ pub(super) async fn export(
     Ok(response)
 }
 
+/// Everything that the service keeps, as one stream.
+pub(super) async fn backup(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Response, Failure> {
+    caller.require(Scope::Admin)?;
+    caller.require_all_spaces()?;
+    let slot = app.streams.slot().await?;
+    let shared = Arc::clone(&app);
+    let taken = tokio::task::spawn_blocking(move || backup::collect(&shared));
+    let taken = taken.await.map_err(|_| Failure::internal())??;
+    let bytes = backup::bytes(&taken);
+    let (mut writer, body) = Writer::new(app.limits.unread_time_max);
+    tokio::task::spawn_blocking(move || {
+        match backup::write(&taken, &mut writer) {
+            Ok(summary) => tracing::info!(files = summary.files, bytes, "a backup was read"),
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "a backup was broken off");
+                writer.break_off();
+            }
+        }
+        drop(slot);
+    });
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(api::backup::MEDIA_TYPE));
+    headers.insert(HeaderName::from_static(api::backup::BYTES_HEADER), HeaderValue::from(bytes));
+    Ok(response)
+}
+
 pub(super) async fn import(
     State(app): State<Arc<App>>,
     caller: Caller,
@@ -49,6 +80,8 @@ pub(super) async fn import(
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryWrite)?;
     caller.require_all_spaces()?;
+    let asked: api::ImportRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
+    let options = wire::import_options(&asked);
     let mut body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.import_bytes_max {
         return Err(drain_and(body, too_large(app.limits.import_bytes_max)).await);
@@ -58,7 +91,7 @@ pub(super) async fn import(
     let (store, wake) = (Arc::clone(&app.store), Arc::clone(&app.wake));
     let importing = tokio::task::spawn_blocking(move || {
         let mut reader = BufReader::with_capacity(64 * 1024, reader);
-        let imported = store.import_beside(&mut reader, now(), &|| wake.writing());
+        let imported = store.import_beside(&mut reader, &options, now(), &|| wake.writing());
         drop(slot);
         imported
     });

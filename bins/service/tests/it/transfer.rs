@@ -58,6 +58,63 @@ fn what_is_no_export_is_refused_and_bad_lines_are_told() {
 }
 
 #[test]
+fn ids_that_are_taken_are_refused_or_mapped_as_the_request_says() {
+    let one = Service::start();
+    fill(&one);
+    let exported = one.get("/api/memory/export").body;
+    let two = Service::start();
+    let unrelated = two.add("something else");
+    let import = |query: &str| {
+        two.send("POST", &format!("/api/memory/import{query}"), &two.token, &exported)
+    };
+    let kept = import("").json();
+    assert_eq!((&kept["memories"], &kept["links"]), (&json!(2), &json!(0)));
+    assert_eq!((&kept["problems"][0]["line"], &kept["problems"][0]["idTaken"]), (&json!(2), &json!(true)));
+    let links = format!("/api/memory/{unrelated}/links");
+    assert_eq!(two.get(&links).json(), json!([]));
+    let mapped = import("?ids=map").json();
+    assert_eq!((&mapped["problems"], &mapped["memories"]), (&json!([]), &json!(1)));
+    let to = mapped["mapped"][0]["to"].as_u64().expect("an id");
+    let history = two.get(&format!("/api/memory/{to}/history")).json();
+    assert_eq!(history.as_array().map(Vec::len), Some(2), "the history came along");
+    assert_eq!(two.get(&format!("/api/memory/{to}/links")).json()[0]["to"], json!(to));
+    assert_eq!(two.get(&links).json(), json!([]));
+    import("?ids=other").problem(422);
+    import("?id=map").problem(422);
+}
+
+#[test]
+fn a_backup_needs_the_scope_admin_for_all_spaces() {
+    let service = Service::start();
+    fill(&service);
+    let backup = |token: &str| service.send("GET", "/api/backup", token, b"");
+    let whole = backup(&service.token);
+    assert_eq!(whole.status, 200);
+    let mut reader = waypost_api::backup::Reader::new(&whole.body[..]).expect("a backup");
+    let mut names = Vec::new();
+    let summary = loop {
+        let next = reader.next_file(&mut |name, _| {
+            names.push(name.to_owned());
+            Ok(std::io::sink())
+        });
+        if let waypost_api::backup::Next::End(summary) = next.expect("it is whole") {
+            break summary;
+        }
+    };
+    assert_eq!(whole.header("waypost-backup-bytes"), Some(summary.bytes.to_string().as_str()));
+    let first = |prefix: &str| names.iter().position(|it| it.starts_with(prefix));
+    assert!(first("flows/log/") < first("events/log/") && first("events/log/") < first("memory/log/"));
+    assert!(first("tokens.json").is_some() && first("format").is_some(), "{names:?}");
+    for derived in ["memory/state", "memory/index", "events/state", "lock", "project-id", "service"] {
+        assert_eq!(first(derived), None, "{names:?}");
+    }
+    let reader = service.new_token(&["memory:read", "memory:write", "events:read"], None);
+    backup(&reader).problem(403);
+    let bound = service.new_token(&["admin"], Some("s"));
+    backup(&bound).problem(403);
+}
+
+#[test]
 fn an_export_goes_on_while_memories_are_added() {
     let service = Service::start();
     let lines: String = batch(2000, |it| format!("m {it}"));

@@ -251,3 +251,25 @@ fn arguments_are_any_object_or_nothing() {
         assert_eq!(refused(parse_arguments(body.as_bytes())).0, status, "{body}");
     }
 }
+
+#[test]
+fn every_field_that_is_wrong_is_told() {
+    let pointers = |body: &str| {
+        let problem = parse_body::<AddRequest>(body.as_bytes()).expect_err("the body is wrong");
+        let mut found: Vec<_> = problem.errors.into_iter().map(|it| it.pointer).collect();
+        found.sort();
+        found
+    };
+    let body =
+        r#"{"title":7,"tilte":"x","tags":[1],"type":"No Type","space":" ","metadata":{"a":[1]}}"#;
+    assert_eq!(
+        pointers(body),
+        ["/content", "/metadata/a", "/space", "/tags/0", "/tilte", "/title", "/type"]
+    );
+    assert_eq!(pointers("{}"), ["/content"]);
+    let link = parse_body::<LinkRequest>(br#"{"from":"x","kind":"updates"}"#);
+    let link = link.expect_err("the body is wrong");
+    let mut found: Vec<_> = link.errors.into_iter().map(|it| it.pointer).collect();
+    found.sort();
+    assert_eq!(found, ["/from", "/kind", "/to", "/type"]);
+}

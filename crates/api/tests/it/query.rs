@@ -50,3 +50,11 @@ fn broken_encoding_is_400() {
         assert_eq!(list(query).expect_err(query).status, 400);
     }
 }
+
+#[test]
+fn every_parameter_that_is_wrong_is_told() {
+    let problem = list("limt=5&after=x&space=&limit=0").expect_err("it is wrong");
+    let mut found: Vec<_> = problem.errors.into_iter().map(|it| it.pointer).collect();
+    found.sort();
+    assert_eq!(found, ["?after", "?limit", "?limt", "?space"]);
+}

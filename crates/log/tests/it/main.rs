@@ -4,6 +4,7 @@ mod append;
 mod compaction;
 mod damage;
 mod model;
+mod snapshot;
 
 use std::path::Path;
 

@@ -73,9 +73,10 @@ fn deleting_a_memory_removes_its_links_and_no_others() {
 #[test]
 fn ten_thousand_links_on_one_memory_are_one_walk_and_one_deletion() {
     let mut world = World::new();
-    let hub = world.add("hub");
+    let hub = id(1);
     let now = world.now();
     let mut lines = String::from("{\"format\":\"waypost-memory\",\"version\":1}\n");
+    lines.push_str("{\"record\":\"memory\",\"id\":1,\"content\":\"hub\"}\n");
     for number in 2..10_002 {
         lines.extend([format!(
             "{{\"record\":\"memory\",\"id\":{number},\"content\":\"{number}\"}}\n"
@@ -88,7 +89,7 @@ fn ten_thousand_links_on_one_memory_are_one_walk_and_one_deletion() {
         )]);
     }
     let imported = world.store().import(&mut lines.as_bytes(), now).expect("an import");
-    assert_eq!((imported.memories, imported.links), (10_000, 10_000));
+    assert_eq!((imported.memories, imported.links), (10_001, 10_000));
     assert_eq!(world.store().links(hub, 2).expect("links").len(), 10_000);
     assert!(!world.found("hub").is_empty());
     world.store().delete(hub, now).expect("a deletion");

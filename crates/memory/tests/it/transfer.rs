@@ -1,6 +1,8 @@
 //! Export and import.
 
-use waypost_memory::{Draft, ErrorKind, LinkKind, MetadataValue, Patch};
+use waypost_memory::{
+    Draft, ErrorKind, ImportIds, ImportOptions, Imported, LinkKind, MetadataValue, Patch,
+};
 
 use crate::world::{PURGE, World, at, id};
 
@@ -77,6 +79,121 @@ fn an_id_that_belongs_to_another_memory_is_named_with_its_line() {
     assert_eq!(lines[0], 2);
     assert!(imported.problems[0].message.contains("id 1 "), "{:?}", imported.problems);
     assert_eq!(target.store().get(id(1)).expect("it stays").content, "something else");
+}
+
+fn import_with(world: &World, text: &str, ids: ImportIds) -> Imported {
+    let options = ImportOptions::default().with_ids(ids);
+    let store = world.store();
+    let mut input = text.as_bytes();
+    store.import_beside(&mut input, &options, at(0), &|| store.write_queued()).expect("an import")
+}
+
+#[test]
+fn no_link_of_an_import_ever_joins_a_memory_that_only_has_the_same_id() {
+    let source = filled();
+    let exported = source.export();
+    for ids in [ImportIds::Keep, ImportIds::Map] {
+        let mut target = World::new();
+        let unrelated = target.add("something else");
+        let imported = import_with(&target, &exported, ids);
+        assert_eq!(target.store().links(unrelated, 1).expect("links"), [], "{ids:?}");
+        let expected = if ids == ImportIds::Keep { (4, 0, 3) } else { (5, 2, 0) };
+        let found = (imported.memories, imported.links, imported.problems.len());
+        assert_eq!(found, expected, "{ids:?}: {:?}", imported.problems);
+    }
+}
+
+#[test]
+fn mapped_memories_keep_their_history_and_their_links_and_are_reported() {
+    let source = filled();
+    let exported = source.export();
+    let mut target = World::new();
+    for text in ["one", "two", "three"] {
+        target.add(text);
+    }
+    let imported = import_with(&target, &exported, ImportIds::Map);
+    assert_eq!(imported.problems, []);
+    let here = |from: u64| {
+        let mapped = imported.mapped.iter().find(|it| it.from == id(from));
+        mapped.map_or(id(from), |it| it.to)
+    };
+    let ids: std::collections::BTreeSet<_> = (1..=5).map(here).collect();
+    assert_eq!(ids.len(), 5, "no two of them became one");
+    let contents = |world: &World, id| {
+        let history = world.store().history(id).expect("a history");
+        history.into_iter().map(|it| (it.content, it.valid_from)).collect::<Vec<_>>()
+    };
+    for number in 1..=5 {
+        assert_eq!(contents(&target, here(number)), contents(&source, id(number)), "{number}");
+    }
+    let links = target.store().links(here(1), 1).expect("links");
+    let mut ends: Vec<_> = links.iter().map(|it| (it.from, it.to, it.kind)).collect();
+    ends.sort_by_key(|it| it.0);
+    let mut wanted =
+        vec![(here(1), here(2), LinkKind::CausedBy), (here(3), here(1), LinkKind::Contradicts)];
+    wanted.sort_by_key(|it| it.0);
+    assert_eq!(ends, wanted);
+    for number in 1..=3 {
+        assert_eq!(target.store().history(id(number)).expect("it stays").len(), 1);
+    }
+
+    // Once more: what lives is found again by its text and times.
+    let again = import_with(&target, &exported, ImportIds::Map);
+    let mapped =
+        |it: &Imported, from: u64| it.mapped.iter().find(|it| it.from == id(from)).copied();
+    for number in 1..=3 {
+        assert_eq!(mapped(&again, number), mapped(&imported, number), "{number}");
+    }
+    assert_eq!(again.links, 0);
+    target.reopen();
+    assert_eq!(target.store().links(here(1), 1).expect("links").len(), 2);
+}
+
+#[test]
+fn superseded_by_follows_the_mapping() {
+    let mut source = World::new();
+    let (old, new) = (source.add("the door code is 1111"), source.add("the door code is 2222"));
+    let now = source.now();
+    source.store().link(new, old, LinkKind::Updates, now).expect("a link");
+    let mut target = World::new();
+    let unrelated = target.add("something else");
+    let imported = import_with(&target, &source.export(), ImportIds::Map);
+    let here = |from| imported.mapped.iter().find(|it| it.from == from).map_or(from, |it| it.to);
+    let get = |id| target.store().get(id).expect("it is there");
+    assert_eq!(get(here(old)).superseded_by, Some(here(new)));
+    assert_eq!(get(unrelated).superseded_by, None);
+    assert_eq!(get(here(new)).superseded_by, None);
+}
+
+#[test]
+fn a_deletion_in_a_file_never_deletes_a_memory_that_only_has_the_same_id() {
+    let lines = [
+        r#"{"format":"waypost-memory","version":1}"#,
+        r#"{"record":"deletion","id":1,"at":"2025-01-01T00:00:00.000Z"}"#,
+    ];
+    for ids in [ImportIds::Keep, ImportIds::Map] {
+        let mut world = World::new();
+        let kept = world.add("kept");
+        import_with(&world, &lines.join("\n"), ids);
+        assert_eq!(world.store().get(kept).expect("it is there").content, "kept");
+    }
+}
+
+#[test]
+fn an_older_export_takes_nothing_back() {
+    let mut world = World::new();
+    let (changed, gone) = (world.add("changed later"), world.add("deleted later"));
+    let older = world.export();
+    let now = world.now();
+    let patch = Patch { content: Some("changed".to_owned()), ..Patch::default() };
+    world.store().update(changed, patch, now).expect("a change");
+    world.store().delete(gone, now).expect("a deletion");
+    let before = world.export();
+    for ids in [ImportIds::Keep, ImportIds::Map] {
+        let imported = import_with(&world, &older, ids);
+        assert_eq!((imported.existing, imported.problems), (2, Vec::new()), "{ids:?}");
+        assert_eq!(world.export(), before);
+    }
 }
 
 #[test]

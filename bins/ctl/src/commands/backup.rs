@@ -1,0 +1,370 @@
+//! `backup`, `restore`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use indicatif::{HumanBytes, ProgressBar};
+use serde_json::json;
+use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, Writer, is_part};
+use waypost_api::client;
+use waypost_log::{FolderLock, Log, Options, Snapshot};
+
+use super::show;
+use crate::cli::{BackupArgs, RestoreArgs};
+use crate::exit;
+use crate::failure::{Failure, Result};
+use crate::output::{Output, Unit};
+use crate::program::Program;
+use crate::span;
+
+/// The logs in a data folder.
+const LOGS: [&str; 4] = ["flows/log", "events/log", "memory/vectors", "memory/log"];
+
+pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
+    let file = target(&args.to)?;
+    let part = Part::of(&file, "part")?;
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("backing up");
+    let mut open = OpenOptions::new();
+    let opened = open.write(true).create_new(true).mode(0o600).open(&part.0);
+    let mut written = opened.map_err(|error| cannot("created", &part.0, &error))?;
+    fill(program, &mut written, &bar)?;
+    written.sync_all().map_err(|error| cannot("synced", &part.0, &error))?;
+    drop(written);
+    bar.set_message("verifying");
+    bar.set_position(0);
+    let summary = read_back(&part.0, &bar)?;
+    bar.finish_and_clear();
+    publish(&part, &file)?;
+    if output.is_json() {
+        let name = file.to_string_lossy();
+        let Summary { files, bytes, sha256 } = summary;
+        output
+            .document(&json!({ "file": name, "files": files, "bytes": bytes, "sha256": sha256 }))?;
+    } else {
+        output.line(&format!(
+            "wrote {} in {} to {}, and read it back",
+            HumanBytes(summary.bytes),
+            show::count(summary.files, "file", "files"),
+            file.display()
+        ))?;
+    }
+    Ok(())
+}
+
+/// The file to write: none that is there.
+fn target(to: &Path) -> Result<PathBuf> {
+    let file = if to.is_dir() {
+        // Colons are no part of file names everywhere.
+        let time = span::now().to_string().replace(':', "");
+        to.join(format!("waypost-{time}.backup"))
+    } else {
+        to.to_path_buf()
+    };
+    match fs::symlink_metadata(&file) {
+        Ok(_) => Err(there_already(&file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file),
+        Err(error) => Err(cannot("created", &file, &error)),
+    }
+}
+
+fn there_already(file: &Path) -> Failure {
+    Failure::new(format!("{} is there already, and a backup replaces nothing", file.display()))
+        .with_hint("name a file that is not there, or a folder, which gets a new file")
+}
+
+fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
+    Failure::of(error).while_doing(format!("{} cannot be {what}", file.display()))
+}
+
+/// Has the service write the backup; where none runs, the stores are read while they are locked.
+fn fill(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
+    let answer = program.client().and_then(|client| {
+        Ok(client.backup(out, &mut |done, total| {
+            bar.set_length(total.max(done));
+            bar.set_position(done);
+        }))
+    })?;
+    match answer {
+        Ok(_) => Ok(()),
+        Err(error @ client::Error::NotReachable { .. }) if program.names_address() => {
+            Err(error.into())
+        }
+        Err(client::Error::NotReachable { .. }) => from_folder(program, out, bar),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
+    let data = &program.settings()?.data_dir;
+    if !data.join("format").exists() {
+        return Err(Failure::not_found(format!(
+            "there is nothing to back up in {}",
+            data.display()
+        ))
+        .with_hint("name the project with --project, or start its service"));
+    }
+    let _locks = lock(data)?;
+    for folder in LOGS {
+        check_log(&data.join(folder))?;
+    }
+    let mut taken = Snapshot::default();
+    for folder in FOLDERS {
+        let wanted = |name: &str| is_part(&format!("{folder}/{name}"));
+        let files = Snapshot::default().and_folder(&data.join(folder), &wanted);
+        taken = taken.and(files.map_err(|it| Failure::of(&it))?.under(folder));
+    }
+    for file in FILES {
+        taken = taken.and_file(&data.join(file), file).map_err(|it| Failure::of(&it))?;
+    }
+    bar.set_length(taken.files().iter().map(waypost_log::SnapshotFile::bytes).sum());
+    let time = span::now();
+    let mut written =
+        Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION")).map_err(failed)?;
+    for file in taken.files() {
+        let mut content = bar.wrap_read(file.reader());
+        written.file(file.name(), file.bytes(), &mut content).map_err(failed)?;
+    }
+    written.finish().map(drop).map_err(failed)
+}
+
+/// Keeps services away while the stores are read.
+fn lock(data: &Path) -> Result<Vec<FolderLock>> {
+    let folders = [data.to_path_buf(), data.join("events")];
+    let present = folders.iter().filter(|it| it.is_dir());
+    let taken = present.map(|it| FolderLock::take(it)).collect::<std::result::Result<_, _>>();
+    taken.map_err(|error| match &error {
+        waypost_log::Error::Locked { .. } => Failure::of(&error)
+            .with_hint("that process does not answer as this project's service: stop it, or name its address with --url"),
+        _ => Failure::of(&error),
+    })
+}
+
+fn check_log(folder: &Path) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let report = Log::verify(folder, &Options::default()).map_err(|it| Failure::of(&it))?;
+    match report.damage.first() {
+        None => Ok(()),
+        Some(damage) => Err(Failure::new(format!("{}: {damage}", folder.display()))),
+    }
+}
+
+fn failed(error: backup::Error) -> Failure {
+    let hint = match &error {
+        backup::Error::Export => Some("`ctl import FILE` reads it"),
+        backup::Error::Foreign => Some("name a file that `ctl backup` wrote"),
+        backup::Error::Newer { .. } => {
+            Some("restore it with the release that wrote it, or a later one")
+        }
+        backup::Error::Damaged { .. } => {
+            Some("use another backup; nothing was restored from this one")
+        }
+        _ => None,
+    };
+    let failure = Failure::of(&error);
+    hint.into_iter().fold(failure, Failure::with_hint)
+}
+
+/// Reads all of a backup that was written, and checks it.
+fn read_back(file: &Path, bar: &ProgressBar) -> Result<Summary> {
+    let input = File::open(file).map_err(|error| cannot("read", file, &error))?;
+    let input = bar.wrap_read(input);
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(failed)?;
+    loop {
+        match reader.next_file(&mut |_, _| Ok(io::sink())).map_err(failed)? {
+            Next::File(_) => {}
+            Next::End(summary) => return Ok(summary),
+        }
+    }
+}
+
+/// Gives the whole backup its name, unless something has that name by now.
+fn publish(part: &Part, file: &Path) -> Result<()> {
+    match fs::hard_link(&part.0, file) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(there_already(file));
+        }
+        // Not every file system has hard links.
+        Err(_) if fs::symlink_metadata(file).is_ok() => return Err(there_already(file)),
+        Err(_) => {
+            fs::rename(&part.0, file).map_err(|error| cannot("put in place", file, &error))?;
+        }
+    }
+    sync_folder(parent(file)).map_err(|error| cannot("synced", file, &error))
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// A file or folder that is not whole yet, and goes away again.
+struct Part(PathBuf);
+
+impl Part {
+    /// Beside the target, named after this process.
+    fn of(target: &Path, kind: &str) -> Result<Self> {
+        let mut name = target
+            .file_name()
+            .ok_or_else(|| Failure::usage(format!("{} is no name of a file", target.display())))?
+            .to_owned();
+        name.push(format!(".{}.{kind}", std::process::id()));
+        Ok(Self(target.with_file_name(name)))
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // What was renamed is gone already.
+        drop(fs::remove_file(&self.0).or_else(|_| fs::remove_dir_all(&self.0)));
+    }
+}
+
+pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
+    let data = program.settings()?.data_dir.clone();
+    refuse_what_is_there(&data)?;
+    let input = File::open(&args.file).map_err(|error| {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => exit::NOT_FOUND,
+            _ => exit::FAILED,
+        };
+        cannot("read", &args.file, &error).with_code(code)
+    })?;
+    let length = input.metadata().map_err(|error| cannot("read", &args.file, &error))?.len();
+    program.project().prepare()?;
+    fs::create_dir_all(parent(&data)).map_err(|error| cannot("created", parent(&data), &error))?;
+    remove_leftovers(&data);
+    let part = Part::of(&data, "restoring")?;
+    let bar = output.progress(Unit::Bytes);
+    bar.set_message("restoring");
+    bar.set_length(length);
+    let summary = unpack(BufReader::with_capacity(1 << 20, bar.wrap_read(input)), &part.0)?;
+    bar.set_message("verifying");
+    for folder in LOGS {
+        check_log(&part.0.join(folder)).map_err(|it| {
+            it.while_doing("the backup holds a damaged log")
+                .with_hint("use another backup; nothing was restored from this one")
+        })?;
+    }
+    bar.finish_and_clear();
+    // Only an empty folder is replaced by this.
+    fs::rename(&part.0, &data).map_err(|error| cannot("put in place", &data, &error))?;
+    sync_folder(parent(&data)).map_err(|error| cannot("synced", &data, &error))?;
+    if output.is_json() {
+        output.document(&json!({
+            "dataDir": data.to_string_lossy(), "files": summary.files, "bytes": summary.bytes,
+        }))?;
+    } else {
+        output.line(&format!(
+            "restored {} in {} to {}",
+            HumanBytes(summary.bytes),
+            show::count(summary.files, "file", "files"),
+            data.display()
+        ))?;
+        output.note("start the service; it builds the index anew");
+    }
+    Ok(())
+}
+
+fn refuse_what_is_there(data: &Path) -> Result<()> {
+    let entries = match fs::read_dir(data) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(cannot("read", data, &error)),
+    };
+    let mut names: Vec<String> =
+        entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} is not empty: it has {}", data.display(), names.join(", "));
+    Err(Failure::new(message).with_hint(
+        "a backup is restored only where nothing is: stop the service and move that folder away, or use --project with another one",
+    ))
+}
+
+/// Removes what restores that were killed have left, unless they still run.
+fn remove_leftovers(data: &Path) {
+    let name = data.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for entry in fs::read_dir(parent(data)).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let pid = found
+            .strip_prefix(&name)
+            .and_then(|it| it.strip_prefix('.')?.strip_suffix(".restoring"))
+            .and_then(|it| it.parse::<u32>().ok());
+        let runs = |pid: u32| {
+            pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists()
+        };
+        if pid.is_some_and(|it| !runs(it)) {
+            // What stays is in nobody's way.
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+/// Writes the files of a backup into a new folder, and syncs all of it.
+fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
+    let mut reader = Reader::new(input).map_err(failed)?;
+    folder(to).map_err(|error| cannot("created", to, &error))?;
+    let mut has_format = false;
+    loop {
+        let next = reader.next_file(&mut |path, _| {
+            has_format |= path == "format";
+            create(to, path)
+        });
+        match next.map_err(failed)? {
+            Next::File(file) => {
+                let synced = file.into_inner().map_err(io::IntoInnerError::into_error);
+                synced
+                    .and_then(|it| it.sync_all())
+                    .map_err(|error| cannot("synced", to, &error))?;
+            }
+            Next::End(_) if !has_format => {
+                return Err(Failure::new("the backup is damaged: the file `format` is missing"));
+            }
+            Next::End(summary) => {
+                sync_tree(to).map_err(|error| cannot("synced", to, &error))?;
+                return Ok(summary);
+            }
+        }
+    }
+}
+
+fn create(to: &Path, path: &str) -> io::Result<BufWriter<File>> {
+    let mut file = to.to_path_buf();
+    let mut names = path.split('/').peekable();
+    while let Some(name) = names.next() {
+        file.push(name);
+        if names.peek().is_some() && !file.is_dir() {
+            folder(&file)?;
+        }
+    }
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create_new(true).mode(0o600).open(&file)?;
+    opened.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(BufWriter::with_capacity(1 << 18, opened))
+}
+
+fn folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+}
+
+fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        }
+    }
+    sync_folder(folder)
+}

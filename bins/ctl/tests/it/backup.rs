@@ -1,0 +1,307 @@
+//! `backup` and `restore`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::ctl::{Ran, command, run};
+use crate::service::Service;
+
+const FLOWS: &str = r#"
+flows:
+  - name: notes
+    trigger: { pattern: "work:*" }
+    actions:
+      - type: command
+        command: "true"
+"#;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// A project without data.
+fn project() -> TempDir {
+    let folder = folder();
+    fs::create_dir(folder.path().join(".waypost")).expect("a folder");
+    folder
+}
+
+fn with_flows() -> Service {
+    Service::start_with(|folder, _| {
+        let flows = folder.join(".waypost/flows");
+        fs::create_dir_all(&flows).expect("a folder");
+        fs::write(flows.join("self-driving.yaml"), FLOWS).expect("a file");
+    })
+}
+
+/// A service with a memory of each sort, links, events and a token.
+fn filled() -> Service {
+    let service = with_flows();
+    let (old, new) = (service.add("The door code is 1111"), service.add("The door code is 2222"));
+    let gone = service.add("gone soon");
+    service.ctl(&["update", &old.to_string(), "--content", "The door code was 1111"]).done();
+    service.ctl(&["link", &new.to_string(), &old.to_string(), "--type", "updates"]).done();
+    service.ctl(&["delete", &gone.to_string()]).done();
+    service.ctl(&["emit", "work:done", "--data", "n=1", "--idempotency-key", "k1"]).done();
+    service
+}
+
+fn all(service: &Service) -> (String, Value, Value) {
+    let export = service.ctl(&["export"]).done();
+    let events = service.ctl(&["--json", "events", "list", "--pattern", "work:*"]).json();
+    let tokens = service.ctl(&["--json", "token", "list"]).json();
+    (export, events, tokens)
+}
+
+fn back_up(service: &Service, to: &Path) -> PathBuf {
+    let told = service.ctl(&["--json", "backup", &to.to_string_lossy()]).json();
+    PathBuf::from(told["file"].as_str().expect("a file"))
+}
+
+fn restore(to: &Path, file: &Path) -> Ran {
+    run(to, &["restore", &file.to_string_lossy()])
+}
+
+/// The memories' ids and contents.
+fn memories(service: &Service) -> Vec<(u64, String)> {
+    let listed = service.ctl(&["--json", "list", "--all"]).json();
+    let pair = |it: &Value| {
+        (it["id"].as_u64().expect("an id"), it["content"].as_str().expect("a text").to_owned())
+    };
+    listed.as_array().expect("an array").iter().map(pair).collect()
+}
+
+#[test]
+fn a_restored_backup_has_everything_and_goes_on_above() {
+    let mut service = filled();
+    let to = folder();
+    let file = back_up(&service, to.path());
+    assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_dir(to.path()).expect("a folder").count(), 1, "nothing else is left");
+    let before = all(&service);
+    service.stop();
+
+    let place = project();
+    let told = restore(place.path(), &file).done();
+    assert!(told.starts_with("restored "), "{told}");
+    let data = place.path().join(".waypost/data");
+    assert_eq!(fs::metadata(&data).expect("a folder").permissions().mode() & 0o777, 0o700);
+    let restored = Service::start_at(place, |_, _| {});
+    let after = all(&restored);
+    assert_eq!((&after.0, &after.1), (&before.0, &before.1));
+    let ids = |it: &Value| {
+        let all = it.as_array().expect("an array").clone();
+        all.iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect::<BTreeSet<_>>()
+    };
+    assert!(ids(&after.2).is_superset(&ids(&before.2)), "the tokens are there");
+    // The same key is still taken, and ids go on above.
+    let again =
+        restored.ctl(&["emit", "work:done", "--data", "n=1", "--idempotency-key", "k1"]).done();
+    assert!(again.starts_with("there already"), "{again}");
+    assert_eq!(restored.add("after the restore"), 4);
+}
+
+#[test]
+fn a_backup_replaces_nothing() {
+    let service = filled();
+    let to = folder();
+    let file = to.path().join("mine");
+    fs::write(&file, "precious").expect("a file");
+    let refused = service.ctl(&["backup", &file.to_string_lossy()]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("is there already"), "{}", refused.err);
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "precious");
+    std::os::unix::fs::symlink("/nowhere", to.path().join("link")).expect("a link");
+    let refused = service.ctl(&["backup", &to.path().join("link").to_string_lossy()]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    let (first, second) = (back_up(&service, to.path()), back_up(&service, to.path()));
+    assert_ne!(first, second);
+}
+
+#[test]
+fn without_a_service_the_folder_is_backed_up() {
+    let mut service = filled();
+    let (export, ..) = all(&service);
+    service.stop();
+    let to = folder();
+    let file = to.path().join("offline.backup");
+    // By the settings' address, where nothing listens.
+    let mut offline = command(service.folder(), &["backup", &file.to_string_lossy()]);
+    offline.env("WAYPOST_URL", "http://127.0.0.1:9");
+    let ran = crate::ctl::ran(offline.output().expect("it runs"));
+    ran.done();
+    let place = project();
+    restore(place.path(), &file).done();
+    let restored = Service::start_at(place, |_, _| {});
+    assert_eq!(all(&restored).0, export);
+}
+
+#[test]
+fn a_project_that_has_data_is_not_restored_into() {
+    let service = filled();
+    let to = folder();
+    let file = back_up(&service, to.path());
+    let refused = restore(service.folder(), &file);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("is not empty") && refused.err.contains("memory"), "{refused:?}");
+    assert_eq!(memories(&service).len(), 2);
+}
+
+#[test]
+fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
+    let service = filled();
+    let to = folder();
+    let file = back_up(&service, to.path());
+    let whole = fs::read(&file).expect("a file");
+    let place = project();
+    let mut check = |bytes: &[u8], what: &str| {
+        let bad = to.path().join("bad");
+        fs::write(&bad, bytes).expect("a file");
+        let refused = restore(place.path(), &bad);
+        assert_eq!(refused.code, 1, "{what}: {refused:?}");
+        assert!(refused.err.contains(what), "{what}: {}", refused.err);
+        let left: Vec<_> = fs::read_dir(place.path().join(".waypost"))
+            .expect("a folder")
+            .map(|it| it.expect("a file").file_name().into_string().expect("a name"))
+            .filter(|it| it.starts_with("data"))
+            .collect();
+        assert!(left.is_empty(), "{what}: {left:?}");
+    };
+    let mut changed = whole.clone();
+    let at = whole.windows(13).position(|it| it == b"door code was").expect("it is there");
+    changed[at] ^= 1;
+    check(&changed, "memory/log/");
+    check(&whole[..whole.len() / 2], "cut off");
+    check(&whole[..whole.len() - 2], "cut off");
+    let text = String::from_utf8_lossy(&whole[..200]).into_owned();
+    let first = text.lines().next().expect("a line");
+    let newer = first.replace("\"version\":1", "\"version\":9") + "\n";
+    check(newer.as_bytes(), "version 9");
+    check(b"PK\x03\x04", "not a backup");
+    let export = service.ctl(&["export"]).done();
+    check(export.as_bytes(), "ctl import");
+    assert_eq!(run(place.path(), &["restore", "missing"]).code, 3);
+}
+
+#[test]
+fn a_restore_that_was_killed_leaves_an_empty_or_a_whole_project() {
+    let service = filled();
+    for _ in 0..40 {
+        service.add(&"much to restore ".repeat(4000));
+    }
+    let to = folder();
+    let file = back_up(&service, to.path());
+    let expected = memories(&service).len();
+    for round in 0..12_u32 {
+        let place = project();
+        let mut child = command(place.path(), &["restore", &file.to_string_lossy()])
+            .spawn()
+            .expect("the program starts");
+        // It is killed at another amount of work each time: when so many files are there.
+        let parts = || {
+            let all = fs::read_dir(place.path().join(".waypost")).into_iter().flatten().flatten();
+            let part =
+                all.map(|it| it.path()).find(|it| it.to_string_lossy().contains("restoring"));
+            part.map_or(0, |it| fs::read_dir(it).into_iter().flatten().count() as u32)
+        };
+        while child.try_wait().expect("a status").is_none() && parts() < round / 2 {
+            std::thread::yield_now();
+        }
+        drop(child.kill());
+        child.wait().expect("a status");
+        let data = place.path().join(".waypost/data");
+        if !data.exists() {
+            restore(place.path(), &file).done();
+            let left = fs::read_dir(place.path().join(".waypost")).expect("a folder").flatten();
+            let left: Vec<_> = left.map(|it| it.file_name()).collect();
+            assert!(!left.iter().any(|it| it.to_string_lossy().contains("restoring")), "{left:?}");
+        }
+        if round % 6 == 5 {
+            let restored = Service::start_at(place, |_, _| {});
+            assert_eq!(memories(&restored).len(), expected);
+        }
+    }
+}
+
+#[test]
+fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
+    let mut service = with_flows();
+    let first = service.add("the first");
+    let to = folder();
+    let stop = AtomicBool::new(false);
+    let mut backups = Vec::new();
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (service, stop) = (&service, &stop);
+            scope.spawn(move || {
+                let client = service.client();
+                for number in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let content = format!("writer {writer} number {number}");
+                    let add = waypost_api::AddRequest { content, ..Default::default() };
+                    let memory = client.add(&add).expect("an add").into_inner();
+                    let link = waypost_api::LinkRequest {
+                        from: memory.id,
+                        to: first,
+                        kind: waypost_api::LinkKind::PartOf,
+                    };
+                    client.link(&link).expect("a link");
+                    let data =
+                        [("memory".to_owned(), waypost_api::Scalar::Number(memory.id.into()))];
+                    let event = waypost_api::PublishRequest {
+                        kind: "work:done".to_owned(),
+                        data: waypost_api::EventData(data.into()),
+                    };
+                    client.publish(&event, None).expect("an event");
+                }
+            });
+        }
+        for _ in 0..3 {
+            // What is there now was answered before the backup begins.
+            let seen: BTreeSet<u64> = memories(&service).into_iter().map(|it| it.0).collect();
+            let events =
+                service.ctl(&["--json", "events", "list", "--pattern", "work:*", "-n", "1000"]);
+            backups.push((back_up(&service, to.path()), seen, events.json()));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    service.stop();
+    for (file, seen, events) in backups {
+        let place = project();
+        restore(place.path(), &file).done();
+        let restored = Service::start_at(place, |_, _| {});
+        let found: BTreeSet<u64> = memories(&restored).into_iter().map(|it| it.0).collect();
+        assert!(found.is_superset(&seen), "{:?}", seen.difference(&found));
+        let listed =
+            restored.ctl(&["--json", "events", "list", "--pattern", "work:*", "-n", "1000"]).json();
+        let listed = listed.as_array().expect("an array");
+        for event in events.as_array().expect("an array") {
+            assert!(listed.contains(event), "{event} was answered");
+        }
+        for event in listed {
+            let memory = event["data"]["memory"].as_u64().expect("an id");
+            assert!(found.contains(&memory), "event {event} refers to a memory that is missing");
+        }
+        let runs = restored.ctl(&["--json", "flows", "runs", "-n", "1000"]).json();
+        let ids: BTreeSet<u64> =
+            listed.iter().map(|it| it["id"].as_u64().expect("an id")).collect();
+        for run in runs.as_array().expect("an array") {
+            let event = run["event"].as_u64().expect("an id");
+            assert!(
+                ids.contains(&event) || listed.len() == 1000,
+                "{run} refers to an event that is missing"
+            );
+        }
+        let next = restored.add("goes on");
+        assert!(found.iter().all(|it| *it < next));
+        assert_eq!(restored.ctl(&["--json", "get", &next.to_string()]).json()["id"], json!(next));
+    }
+}

@@ -1,0 +1,46 @@
+//! What a backup of the running service has.
+
+use std::io::Write;
+
+use waypost_api as api;
+use waypost_api::backup::{Error, Summary, Writer, is_part};
+use waypost_log::Snapshot;
+
+use crate::failure::{Failure, chain};
+use crate::state::{App, now_ms};
+
+/// The files of all stores, each as of one moment, in the order that leaves nothing dangling: runs
+/// refer to events, and events to memories, so what they refer to is taken after them.
+pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
+    let dir = &app.data_dir;
+    let failed = |it: waypost_log::Error| {
+        tracing::error!(error = chain(&it), "a backup could not read a file");
+        Failure::internal()
+    };
+    let flows = app.flows.snapshot()?.under("flows");
+    let events = app.events.snapshot()?.under("events");
+    let memory = app.store.snapshot()?;
+    let pairing =
+        Snapshot::default().and_folder(&dir.join("pairing"), &|_| true).map_err(failed)?;
+    flows
+        .and(events)
+        .and(memory)
+        .and(pairing.under("pairing"))
+        .and_file(&dir.join("tokens.json"), "tokens.json")
+        .and_then(|it| it.and_file(&dir.join("format"), "format"))
+        .map_err(failed)
+}
+
+/// How many bytes its files have together.
+pub(crate) fn bytes(taken: &Snapshot) -> u64 {
+    taken.files().iter().filter(|it| is_part(it.name())).map(waypost_log::SnapshotFile::bytes).sum()
+}
+
+/// Writes them as a backup.
+pub(crate) fn write(taken: &Snapshot, out: &mut dyn Write) -> Result<Summary, Error> {
+    let mut backup = Writer::new(out, api::Time(now_ms()), env!("CARGO_PKG_VERSION"))?;
+    for file in taken.files().iter().filter(|it| is_part(it.name())) {
+        backup.file(file.name(), file.bytes(), &mut file.reader())?;
+    }
+    Ok(backup.finish()?.1)
+}

@@ -1,0 +1,502 @@
+//! A backup as it travels and as it lies on disk: files one behind the other, each with its length and SHA-256.
+//!
+//! `docs/formats.md` has the bytes. The first line is the header; each file is a line with its name and length, its
+//! bytes, and a line with its SHA-256; the last line counts them and has the SHA-256 of everything before it.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read, Write};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Time;
+
+const FORMAT: &str = "waypost-backup";
+const VERSION: u32 = 1;
+/// A line is a name and a few numbers.
+const LINE_BYTES_MAX: u64 = 4096;
+const BUFFER_BYTES: usize = 128 << 10;
+
+/// The media type of a backup.
+pub const MEDIA_TYPE: &str = "application/vnd.waypost.backup";
+/// The header of an answer that says how many bytes the files of a backup have together.
+pub const BYTES_HEADER: &str = "waypost-backup-bytes";
+
+/// The files of a data folder that a backup has.
+///
+/// What is derived, what only holds while a process runs, and what tells whether the folder is trusted is not among
+/// them, nor among the [`FOLDERS`].
+pub const FILES: [&str; 3] = ["format", "tokens.json", "events/first"];
+/// The folders of a data folder that a backup has, with everything in them: what refers to something comes before it.
+pub const FOLDERS: [&str; 6] =
+    ["flows/log", "flows/output", "events/log", "memory/vectors", "memory/log", "pairing"];
+
+/// Whether a file of that path in a data folder belongs in a backup. Nothing else is taken from one.
+pub fn is_part(path: &str) -> bool {
+    let is_plain = |part: &str| {
+        !part.is_empty()
+            && !part.bytes().all(|it| it == b'.')
+            && part.bytes().all(|it| it.is_ascii_alphanumeric() || b"._-".contains(&it))
+    };
+    let is_scrap = path.ends_with(".new") || path.ends_with(".damaged") || path.ends_with("/lock");
+    path.len() <= 255
+        && path.split('/').all(is_plain)
+        && !is_scrap
+        && (FILES.contains(&path)
+            || FOLDERS.iter().any(|it| path.strip_prefix(it).is_some_and(|it| it.starts_with('/'))))
+}
+
+/// Why a backup cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// It begins as something else.
+    #[error("it is not a backup: it does not begin with a line that says `{FORMAT}`")]
+    Foreign,
+    /// It begins as an export of memories.
+    #[error("it is an export of memories, not a backup")]
+    Export,
+    /// A later program wrote it.
+    #[error("it is a backup of version {found}; this program reads versions up to {VERSION}")]
+    Newer {
+        /// The version that it says.
+        found: u32,
+    },
+    /// A part of it is not what was written.
+    #[error("the backup is damaged: {part} {what}")]
+    Damaged {
+        /// Which part.
+        part: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It cannot be read.
+    #[error("the backup cannot be read")]
+    Read {
+        /// Why.
+        source: io::Error,
+    },
+    /// It, or a file from it, cannot be written.
+    #[error("{what} cannot be written")]
+    Write {
+        /// Which.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn damaged(part: &str, what: impl Into<String>) -> Error {
+    Error::Damaged { part: part.to_owned(), what: what.into() }
+}
+
+/// What a backup has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// How many files.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub bytes: u64,
+    /// The SHA-256 over everything but the last line, in hexadecimal.
+    pub sha256: String,
+}
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Header {
+    format: String,
+    version: u32,
+    created_at: Time,
+    program: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileLine {
+    file: String,
+    bytes: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DigestLine {
+    sha256: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EndLine {
+    end: bool,
+    files: u64,
+    bytes: u64,
+    sha256: String,
+}
+
+/// Writes a backup.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    all: Sha256,
+    files: u64,
+    bytes: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a backup that is made now by the program of that version.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn new(out: W, now: Time, program: &str) -> Result<Self, Error> {
+        let mut writer = Self { out, all: Sha256::new(), files: 0, bytes: 0 };
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            created_at: now,
+            program: program.to_owned(),
+        };
+        writer.line(&header)?;
+        Ok(writer)
+    }
+
+    /// Adds a file of that path and that many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Write`], and [`Error::Damaged`] if the path is not part of a backup or the content has another length.
+    pub fn file(&mut self, path: &str, bytes: u64, content: &mut dyn Read) -> Result<(), Error> {
+        if !is_part(path) {
+            return Err(damaged(path, "does not belong in a backup"));
+        }
+        self.line(&FileLine { file: path.to_owned(), bytes })?;
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut left = bytes;
+        while left > 0 {
+            let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let read = read_some(content, &mut buffer[..room])
+                .map_err(|source| Error::Write { what: path.to_owned(), source })?;
+            if read == 0 {
+                return Err(damaged(path, "became shorter while it was read"));
+            }
+            digest.update(&buffer[..read]);
+            self.put(&buffer[..read])?;
+            left -= read as u64;
+        }
+        self.put(b"\n")?;
+        self.line(&DigestLine { sha256: hex(digest) })?;
+        self.files += 1;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Ends the backup.
+    ///
+    /// # Errors
+    /// [`Error::Write`].
+    pub fn finish(mut self) -> Result<(W, Summary), Error> {
+        let sha256 = hex(self.all.clone());
+        let summary = Summary { files: self.files, bytes: self.bytes, sha256: sha256.clone() };
+        self.line(&EndLine { end: true, files: self.files, bytes: self.bytes, sha256 })?;
+        self.out.flush().map_err(not_written)?;
+        Ok((self.out, summary))
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec(line).map_err(|it| not_written(it.into()))?;
+        bytes.push(b'\n');
+        self.put(&bytes)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.all.update(bytes);
+        self.out.write_all(bytes).map_err(not_written)
+    }
+}
+
+fn not_written(source: io::Error) -> Error {
+    Error::Write { what: "the backup".to_owned(), source }
+}
+
+/// What [`Reader::next_file`] came to.
+#[derive(Debug)]
+pub enum Next<W> {
+    /// A file, which was read into this.
+    File(W),
+    /// The end; everything was right.
+    End(Summary),
+}
+
+/// Reads a backup and checks all of it on the way.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: R,
+    all: Sha256,
+    seen: BTreeSet<String>,
+    bytes: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`], [`Error::Export`], [`Error::Newer`] and [`Error::Read`].
+    pub fn new(input: R) -> Result<Self, Error> {
+        let mut reader = Self { input, all: Sha256::new(), seen: BTreeSet::new(), bytes: 0 };
+        let line = reader.raw_line()?;
+        let first: serde_json::Value = serde_json::from_slice(&line).map_err(|_| Error::Foreign)?;
+        match first.get("format").and_then(|it| it.as_str()) {
+            Some(FORMAT) => {}
+            Some("waypost-memory") => return Err(Error::Export),
+            _ => return Err(Error::Foreign),
+        }
+        // The version first: a later header may have other fields.
+        let version = first.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        if version > VERSION {
+            return Err(Error::Newer { found: version });
+        }
+        if version == 0 || serde_json::from_value::<Header>(first).is_err() {
+            return Err(damaged("its first line", "cannot be read"));
+        }
+        reader.all.update(&line);
+        Ok(reader)
+    }
+
+    /// Reads the next file into what `open` gives for its path and length. The file is right only when this returns
+    /// without an error, and the backup is only when it comes to its end.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] names the part at fault.
+    pub fn next_file<W: Write>(
+        &mut self,
+        open: &mut dyn FnMut(&str, u64) -> io::Result<W>,
+    ) -> Result<Next<W>, Error> {
+        let place = match self.seen.len() {
+            0 => "the first file".to_owned(),
+            count => format!("file {}", count + 1),
+        };
+        let line = self.raw_line()?;
+        if line.last() != Some(&b'\n') {
+            return Err(damaged("its end", "is missing: the file was cut off"));
+        }
+        let Ok(file) = serde_json::from_slice::<FileLine>(&line) else {
+            return self.end(&line, &place).map(Next::End);
+        };
+        if !is_part(&file.file) {
+            return Err(damaged(
+                &place,
+                format!("has the name {:?}, which does not belong in a backup", file.file),
+            ));
+        }
+        if !self.seen.insert(file.file.clone()) {
+            return Err(damaged(&file.file, "is there twice"));
+        }
+        self.all.update(&line);
+        let not_written = |source| Error::Write { what: file.file.clone(), source };
+        let mut out = open(&file.file, file.bytes).map_err(not_written)?;
+        let digest = self.content(&file, &mut out)?;
+        let line = self.raw_line()?;
+        if line != b"\n" {
+            return Err(damaged(&file.file, "does not end where it should"));
+        }
+        self.all.update(&line);
+        let line = self.raw_line()?;
+        let told: Option<DigestLine> = serde_json::from_slice(&line).ok();
+        if told.is_none_or(|it| it.sha256 != digest) {
+            return Err(damaged(&file.file, "has another SHA-256 than when it was written"));
+        }
+        self.all.update(&line);
+        self.bytes += file.bytes;
+        out.flush().map_err(not_written)?;
+        Ok(Next::File(out))
+    }
+
+    fn content(&mut self, file: &FileLine, out: &mut dyn Write) -> Result<String, Error> {
+        let mut digest = Sha256::new();
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut left = file.bytes;
+        while left > 0 {
+            let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let read = read_some(&mut self.input, &mut buffer[..room])
+                .map_err(|source| Error::Read { source })?;
+            if read == 0 {
+                return Err(damaged(&file.file, "is cut off"));
+            }
+            digest.update(&buffer[..read]);
+            self.all.update(&buffer[..read]);
+            out.write_all(&buffer[..read])
+                .map_err(|source| Error::Write { what: file.file.clone(), source })?;
+            left -= read as u64;
+        }
+        Ok(hex(digest))
+    }
+
+    /// Checks the last line and that nothing follows.
+    fn end(&mut self, line: &[u8], place: &str) -> Result<Summary, Error> {
+        let end: EndLine = serde_json::from_slice(line)
+            .map_err(|_| damaged(&format!("the line before {place}"), "cannot be read"))?;
+        let files = self.seen.len() as u64;
+        let sha256 = hex(self.all.clone());
+        if !end.end || (end.files, end.bytes) != (files, self.bytes) {
+            let what = format!(
+                "counts {} files of {} bytes, and {files} of {} are there",
+                end.files, end.bytes, self.bytes
+            );
+            return Err(damaged("its last line", what));
+        }
+        if end.sha256 != sha256 {
+            return Err(damaged("its last line", "has another SHA-256 than what is before it"));
+        }
+        let rest = self.input.fill_buf().map_err(|source| Error::Read { source })?;
+        if !rest.is_empty() {
+            return Err(damaged("its end", "is followed by something"));
+        }
+        Ok(Summary { files, bytes: self.bytes, sha256 })
+    }
+
+    fn raw_line(&mut self) -> Result<Vec<u8>, Error> {
+        let mut line = Vec::new();
+        let mut limited = self.input.by_ref().take(LINE_BYTES_MAX);
+        limited.read_until(b'\n', &mut line).map_err(|source| Error::Read { source })?;
+        Ok(line)
+    }
+}
+
+fn read_some(input: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match input.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+fn hex(digest: Sha256) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in digest.finalize() {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from(b"0123456789abcdef"[usize::from(digit)]));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new(), Time(0), "0.1.0").expect("it is written");
+        for (path, content) in
+            [("format", &b"waypost-data 1\n"[..]), ("memory/log/1.log", &[0, 10, 255])]
+        {
+            let mut input = content;
+            writer.file(path, content.len() as u64, &mut input).expect("it is written");
+        }
+        writer.finish().expect("it is written").0
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let mut reader = Reader::new(bytes)?;
+        let mut files = Vec::new();
+        let mut names = Vec::new();
+        loop {
+            match reader.next_file(&mut |path, _| {
+                names.push(path.to_owned());
+                Ok(Vec::new())
+            })? {
+                Next::File(content) => files.push(content),
+                Next::End(_) => return Ok(names.into_iter().zip(files).collect()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let files = read(&written()).expect("it is whole");
+        assert_eq!(files[0], ("format".to_owned(), b"waypost-data 1\n".to_vec()));
+        assert_eq!(files[1], ("memory/log/1.log".to_owned(), vec![0, 10, 255]));
+    }
+
+    #[test]
+    fn a_changed_byte_is_told_wherever_it_is() {
+        let whole = written();
+        for at in 0..whole.len() {
+            for bit in [1, 32, 128] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= bit;
+                assert!(read(&bytes).is_err(), "byte {at}, bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_backup_that_was_cut_or_goes_on_is_told() {
+        let whole = written();
+        for len in 0..whole.len() {
+            assert!(read(&whole[..len]).is_err(), "{len} of {} bytes", whole.len());
+        }
+        assert!(read(&[&whole[..], b"\n"].concat()).is_err());
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let mut bytes = written();
+        let at = bytes.windows(2).position(|it| it == [0, 10]).expect("it is there");
+        bytes[at] = 1;
+        let told = read(&bytes).expect_err("it is damaged").to_string();
+        assert!(told.contains("memory/log/1.log"), "{told}");
+    }
+
+    #[test]
+    fn other_files_and_later_versions_are_told_apart() {
+        let export = b"{\"format\":\"waypost-memory\",\"version\":1}\n";
+        assert!(matches!(read(export), Err(Error::Export)));
+        for foreign in [&b""[..], b"PK\x03\x04", b"{}\n", b"[1]\n"] {
+            assert!(matches!(read(foreign), Err(Error::Foreign)));
+        }
+        let later = b"{\"format\":\"waypost-backup\",\"version\":2,\"shape\":\"other\"}\n";
+        assert!(matches!(read(later), Err(Error::Newer { found: 2 })));
+    }
+
+    #[test]
+    fn no_path_leads_out_of_the_folder_or_to_what_makes_it_trusted() {
+        for path in [
+            "",
+            "/",
+            "../format",
+            "memory/log/../../x",
+            "memory/log//x",
+            "memory/log/.",
+            "project-id",
+            "service.sock",
+            "lock",
+            "memory/state/db",
+            "token",
+            "memory/log/a\nb",
+            "pairing/..",
+            "browser/x",
+            "events/log/1.log.new",
+            "pairing/lock",
+            "Format",
+            "format/x",
+        ] {
+            assert!(!is_part(path), "{path:?}");
+            assert!(
+                Writer::new(Vec::new(), Time(0), "")
+                    .expect("it is written")
+                    .file(path, 0, &mut &b""[..])
+                    .is_err()
+            );
+        }
+        for path in [
+            "format",
+            "tokens.json",
+            "events/first",
+            "memory/log/00000000000000000001.log",
+            "flows/output/a.1/0",
+        ] {
+            assert!(is_part(path), "{path:?}");
+        }
+    }
+}
