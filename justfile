@@ -51,6 +51,10 @@ browser-rivals *arguments:
 docs:
     cargo doc --workspace --no-deps --open
 
-# Kills the service so many times under publishers and flows, and looks at what is left.
+# Kills the service N times under publishers and flows, and compares what is left with what it acknowledged.
 kills rounds="50":
     WAYPOST_TEST_KILLS={{rounds}} cargo test --release --locked --package waypost-service --test it -- --nocapture every_answered_event_is_there_and_its_flows_ran
+
+# The randomised tests in their long form: histories with crashes, flipped bytes, random commands, kills. Takes hours.
+long histories="20000" flips="2000" cases="20000" kills="1000":
+    WAYPOST_TEST_HISTORIES={{histories}} WAYPOST_TEST_FLIPS={{flips}} WAYPOST_TEST_CASES={{cases}} WAYPOST_TEST_KILLS={{kills}} cargo test --release --locked --workspace --lib --tests
