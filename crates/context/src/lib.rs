@@ -67,6 +67,7 @@ mod rank;
 mod status;
 
 mod context;
+mod doctor;
 
 pub use answer::{Answer, Item, Reason};
 pub use context::{Cancel, Context};
@@ -74,6 +75,7 @@ pub use discover::{
     Class, Discovery, Found, Language, Limits, Prior, Root, Rules, SAMPLES_MAX, Skip, Stat, Walk,
     walk,
 };
+pub use doctor::verify;
 pub use error::{Error, Result};
 pub use extract::{Chunk, Extract, Extractor, Parser, Standing, read, redact};
 #[cfg(feature = "git")]

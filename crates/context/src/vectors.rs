@@ -58,6 +58,13 @@ impl Vectors {
         Some(vectors)
     }
 
+    /// Whether every byte of the file at `path` is of a record that is what was written.
+    pub(crate) fn is_whole(path: &Path) -> io::Result<bool> {
+        let mut vectors = Self::new(path, File::open(path)?, "", 0, false);
+        vectors.read()?;
+        Ok(vectors.end == vectors.file.metadata()?.len())
+    }
+
     fn new(path: &Path, file: File, model: &str, dimensions: usize, writable: bool) -> Self {
         let (path, model) = (path.to_owned(), hash(model.as_bytes()));
         Self { path, file, model, dimensions, places: HashMap::new(), end: 0, writable }

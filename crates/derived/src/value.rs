@@ -18,6 +18,7 @@ pub(crate) fn unwrap(version: u8, key: &[u8], wrapped: &[u8]) -> Result<Vec<u8>,
     }
     match value.split_first() {
         Some((found, value)) if *found == version => Ok(value.to_vec()),
+        Some((found, _)) if *found > version => Err("a newer release wrote it"),
         _ => Err("its version is unknown"),
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use waypost_derived::files::sync_dir;
-use waypost_log::{FolderLock, Log, OnDamage, Verify};
+use waypost_log::{FolderLock, Log, OnDamage, Recovery, Verify};
 
-use crate::codec::{Malformed, Stored};
+use crate::codec::{self, Malformed, Stored};
 use crate::floor;
-use crate::index::{Index, Kept, Shelf};
+use crate::index::{Found, Index, Kept, Shelf};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
 use crate::queue::Queue;
@@ -49,6 +49,8 @@ pub(crate) struct Writer {
     pub(crate) keys: Window,
     /// Keys that are not on the shelf, with their events' ids and times.
     pub(crate) unsaved: Vec<(Keyed, u64, u64)>,
+    /// The shelf knows of events up to this one.
+    pub(crate) saved_to: u64,
 }
 
 impl Writer {
@@ -73,25 +75,25 @@ impl Bus {
     ///
     /// # Errors
     /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
-    /// [`Error::Damaged`] if the log itself is damaged. What is derived from the log is built anew
-    /// if it is missing or damaged.
+    /// [`Error::Damaged`] if the log itself is damaged, or ends before an event that is known to have
+    /// been published: [`repair`](crate::repair) keeps what is left. What is derived from the log is
+    /// built again if it is missing or damaged.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
         create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
-        let log_options = waypost_log::Options {
-            segment_bytes: options.segment_bytes,
-            free_bytes_min: options.free_bytes_min,
-            on_damage: OnDamage::Refuse,
-            verify: Verify::Unsealed,
-            ..waypost_log::Options::default()
+        let noted_first = floor::read(dir)?;
+        let found = Found::look(&dir.join("state"))?;
+        let reached = found.reached().max(noted_first - 1);
+        let (log, recovery) = match open_log(dir, options, reached) {
+            Ok(opened) => opened,
+            Err(error) => {
+                found.close()?;
+                return Err(error);
+            }
         };
-        let log_dir = dir.join("log");
-        let (log, recovery) =
-            Log::open(&log_dir, &log_options).map_err(|it| Error::of_log(&it, &log_dir))?;
         let last = log.last_sequence();
-        let first = floor::read(dir)?.max(log.first_sequence());
-        let (shelf, kept, index_rebuilt) =
-            Shelf::open(&dir.join("state"), log.bytes(), (first, last))?;
+        let first = noted_first.max(log.first_sequence());
+        let (shelf, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),
             truncated_bytes: recovery.truncated_bytes,
@@ -124,6 +126,7 @@ impl Bus {
     fn replay(&self, kept: Kept, opened: &mut Opened) -> Result<()> {
         let keys_to = kept.keys_to;
         let mut writer = self.writer.lock();
+        writer.saved_to = keys_to;
         for (key, it) in kept.keys {
             writer.keys.push(it.id, it.time_ms, Some(Keyed { key, body: it.body }));
         }
@@ -210,6 +213,21 @@ impl Bus {
     }
 }
 
+/// Opens the log, which is damaged if it ends before the event `reached`.
+fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recovery)> {
+    let log_options = waypost_log::Options {
+        segment_bytes: options.segment_bytes,
+        free_bytes_min: options.free_bytes_min,
+        on_damage: OnDamage::Refuse,
+        verify: Verify::Unsealed,
+        reached,
+        can_read: codec::can_read,
+        ..waypost_log::Options::default()
+    };
+    let dir = dir.join("log");
+    Log::open(&dir, &log_options).map_err(|it| Error::of_log(&it, &dir))
+}
+
 /// Makes a folder, and sees to it that it is there after a power cut, also when a crash kept an
 /// earlier opening from that.
 fn create_folder(dir: &Path) -> Result<()> {
@@ -228,5 +246,8 @@ pub(crate) fn decode(id: u64, kind: u8, version: u8, payload: &[u8]) -> Result<E
 }
 
 pub(crate) fn malformed(id: u64, malformed: Malformed) -> Error {
+    if malformed.is_newer() {
+        return Error::Newer(format!("event {id} cannot be read: {malformed}"));
+    }
     Error::Damaged(format!("event {id} has a good checksum but cannot be used: {malformed}"))
 }

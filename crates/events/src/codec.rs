@@ -24,6 +24,24 @@ const FLOAT: u8 = 3;
 #[error("{0}")]
 pub struct Malformed(pub(crate) &'static str);
 
+/// Whether this release reads a record of the log.
+pub(crate) fn can_read(kind: u8, version: u8) -> bool {
+    kind == EVENT_KIND && (1..=EVENT_VERSION).contains(&version)
+}
+
+/// Why a record of a newer release cannot be read.
+const NEWER_KIND: &str = "a newer release wrote it: its kind is unknown";
+const NEWER_VERSION: &str = "a newer release wrote it: its version is unknown";
+const NEWER_FLAG: &str = "a newer release wrote it: one of its flags is unknown";
+const NEWER_FORM: &str = "a newer release wrote it: a value has an unknown form";
+
+impl Malformed {
+    /// Whether a newer release can read the bytes, as far as they tell.
+    pub fn is_newer(self) -> bool {
+        [NEWER_KIND, NEWER_VERSION, NEWER_FLAG, NEWER_FORM].contains(&self.0)
+    }
+}
+
 type Read<T> = Result<T, Malformed>;
 
 /// What every reader of an event needs; the rest is decoded for those that it concerns.
@@ -118,16 +136,13 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 impl<'a> Stored<'a> {
     /// Reads what stands at the beginning of a record of the log.
     pub(crate) fn read(kind: u8, version: u8, payload: &'a [u8]) -> Read<Self> {
-        if kind != EVENT_KIND {
-            return Err(Malformed("the record is no event"));
-        }
-        if version != EVENT_VERSION {
-            return Err(Malformed("the event's version is unknown; a newer release wrote it"));
+        if !can_read(kind, version) {
+            return Err(Malformed(if kind == EVENT_KIND { NEWER_VERSION } else { NEWER_KIND }));
         }
         let mut input = Input(payload);
         let flags = input.byte()?;
         if flags & !(HAS_KEY | HAS_LINEAGE) != 0 {
-            return Err(Malformed("a flag is unknown"));
+            return Err(Malformed(NEWER_FLAG));
         }
         let time_ms = input.number()?;
         let kind = input.text(2 * crate::NAME_BYTES_MAX + 1)?;
@@ -248,7 +263,7 @@ impl<'a> Input<'a> {
                 FLOAT => Number::from_float(f64::from_bits(u64::from_le_bytes(self.array()?)))
                     .ok_or(Malformed("a number is not finite"))?
                     .into(),
-                _ => return Err(Malformed("a value has an unknown form")),
+                _ => return Err(Malformed(NEWER_FORM)),
             };
             data.insert(key, value).map_err(|_| Malformed("the data is none"))?;
         }

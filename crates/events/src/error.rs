@@ -116,6 +116,13 @@ impl Error {
         if let waypost_log::Error::Locked { path, pid } = error {
             return Self::Locked { path: path.clone(), pid: pid.clone() };
         }
+        if let waypost_log::Error::Damaged(damage) = error {
+            return Self::Damaged(format!(
+                "the events in {} are damaged: {}",
+                dir.display(),
+                crate::doctor::describe_all(damage)
+            ));
+        }
         let within = || format!("the log of events in {}: {error}", dir.display());
         match error.kind() {
             waypost_log::ErrorKind::Full => Self::Full,

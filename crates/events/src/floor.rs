@@ -3,23 +3,42 @@
 use std::fs;
 use std::path::Path;
 
-use waypost_derived::files::{sync_dir, write_synced};
+use waypost_derived::files::sync_dir;
+use waypost_log::{Marked, Marker};
 
 use crate::{Error, Result};
 
 pub(crate) const NAME: &str = "first";
+/// Version 1 was the number in decimal and a line break, without a checksum.
+const FIRST: Marker = Marker { name: "events-first", version: 2 };
 
 /// The first event that is kept, 1 if none was ever dropped.
+///
+/// # Errors
+/// [`Error::Damaged`] if the file is not what was written, [`Error::Newer`] if a newer release wrote
+/// it.
 pub(crate) fn read(dir: &Path) -> Result<u64> {
     let path = dir.join(NAME);
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(1),
-        Err(error) => return Err(Error::io(path, error)),
+    let number = |text: &str| text.trim_end_matches('\n').parse().ok().filter(|it| *it > 0);
+    let marked = FIRST.read(&path).map_err(|it| Error::of_log(&it, dir))?;
+    let first = match &marked {
+        Marked::Absent => Some(1),
+        Marked::Text { text, .. } => number(text),
+        Marked::Damaged(bytes) => {
+            let digits = std::str::from_utf8(bytes).ok();
+            digits.filter(|it| it.starts_with(|it: char| it.is_ascii_digit())).and_then(number)
+        }
+        Marked::Newer(version) => {
+            return Err(Error::Newer(format!(
+                "a newer release wrote {}: it has version {version}, and this release reads versions up to {}",
+                path.display(),
+                FIRST.version
+            )));
+        }
     };
-    text.trim().parse().ok().filter(|it| *it > 0).ok_or_else(|| {
+    first.ok_or_else(|| {
         Error::Damaged(format!(
-            "{} does not hold the number of the first event that is kept; remove it, and every event that the log still has is there again",
+            "{} does not hold the number of the first event that is kept",
             path.display()
         ))
     })
@@ -27,14 +46,18 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
 
 /// Remembers it, synced, as a whole or not at all.
 pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
-    let path = dir.join(NAME);
-    let unfinished = dir.join("first.new");
-    write_synced(&unfinished, &text(first))?;
-    fs::rename(&unfinished, &path).map_err(|it| Error::io(&path, it))?;
-    Ok(sync_dir(dir)?)
+    FIRST.write(&dir.join(NAME), &format!("{first}\n")).map_err(|it| Error::of_log(&it, dir))
+}
+
+/// Sets a file aside that cannot be read, and returns its new name.
+pub(crate) fn set_aside(dir: &Path) -> Result<String> {
+    let (path, aside) = (dir.join(NAME), dir.join("first.damaged"));
+    fs::rename(&path, &aside).map_err(|it| Error::io(&path, it))?;
+    sync_dir(dir)?;
+    Ok(aside.display().to_string())
 }
 
 /// What is in the file.
 pub(crate) fn text(first: u64) -> Vec<u8> {
-    format!("{first}\n").into_bytes()
+    FIRST.bytes(&format!("{first}\n"))
 }

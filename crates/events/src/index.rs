@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use self::block::{Block, Summary};
-pub(crate) use self::shelf::{Kept, Shelf};
+pub(crate) use self::shelf::{Found, Kept, Shelf};
 use crate::Pattern;
 
 /// Events in a block.

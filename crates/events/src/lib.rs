@@ -44,6 +44,7 @@ mod backup;
 mod bus;
 mod codec;
 mod data;
+mod doctor;
 mod error;
 mod event;
 mod floor;
@@ -65,6 +66,7 @@ mod wire;
 pub use bus::Bus;
 pub use codec::{Malformed, check_record};
 pub use data::{Data, InvalidData, Value};
+pub use doctor::{Checked, Repaired, repair, verify};
 pub use error::{Error, ErrorKind, Refused, Result};
 pub use event::{
     Draft, Event, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, InvalidKey, LINEAGE_FLOWS_MAX,

@@ -34,8 +34,10 @@ impl Bus {
             (std::mem::take(&mut writer.unsaved), self.log.last_sequence())
         };
         let saved = self.shelf.put_keys(&unsaved, last);
-        if saved.is_err() {
-            let mut writer = self.writer.lock();
+        let mut writer = self.writer.lock();
+        if saved.is_ok() {
+            writer.saved_to = last;
+        } else {
             let newer = std::mem::replace(&mut writer.unsaved, unsaved);
             writer.unsaved.extend(newer);
         }

@@ -58,9 +58,13 @@ impl Bus {
         }
         self.settle();
         let _writes_alone = self.settling.lock();
-        if first > self.log.first_sequence() {
-            // The keys outlive the events that they were used for.
+        let drops = first > self.log.first_sequence();
+        if drops || last > self.writer.lock().saved_to {
+            // The keys outlive the events that they were used for, and the shelf knows how far the
+            // log has come, whatever becomes of the log's files.
             self.save_keys()?;
+        }
+        if drops {
             self.shelf.sync()?;
             self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
         }

@@ -4,17 +4,15 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-use waypost_log::{Keep, Log};
+use waypost_log::{FolderLock, Keep, Log};
 
 pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect, RunEnd};
+use crate::journal::JournalDir;
 use crate::machine::{Decided, Machine, Options};
-use crate::record::Record;
+use crate::record::{Record, Unreadable, log_options};
 use crate::set::FlowSet;
 use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
-
-/// Segments of the journal, in bytes: small, so that compaction gives room back soon.
-const SEGMENT_BYTES: u64 = 8 << 20;
 
 /// Runs flows: events and what came of actions in, effects out.
 ///
@@ -37,6 +35,7 @@ pub struct Engine {
     kept: u64,
     /// The journal's last record then.
     compacted_at: u64,
+    _lock: FolderLock,
 }
 
 /// Why the engine did not do what it was asked.
@@ -46,6 +45,32 @@ pub enum Error {
     /// The journal's log cannot be opened, read or written.
     #[error("the journal of flows: {0}")]
     Log(#[from] waypost_log::Error),
+    /// The journal is damaged: [`repair`](crate::repair) keeps what is left.
+    #[error("the journal of flows in {} is damaged: {message}", path.display())]
+    Damaged {
+        /// The engine's folder.
+        path: PathBuf,
+        /// What is damaged, and where.
+        message: String,
+    },
+    /// A newer release wrote a part of the journal.
+    #[error("a newer release wrote {what}: {message}")]
+    Newer {
+        /// Which part.
+        what: String,
+        /// How that is known.
+        message: String,
+    },
+    /// The journal knows of events that are not there any more.
+    #[error(
+        "flows have decided the events up to {cursor}, but the last event is {last}: the events after it are lost"
+    )]
+    EventsLost {
+        /// The last event that flows have decided.
+        cursor: u64,
+        /// The last event that there is.
+        last: u64,
+    },
     /// A record of the journal cannot be understood.
     #[error("record {sequence} of the journal of flows: {message}")]
     Record {
@@ -85,30 +110,36 @@ impl Engine {
     /// history is.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Record`] and [`Error::Identity`]; nothing is changed then.
+    /// [`Error::Log`], [`Error::Damaged`], [`Error::Newer`], [`Error::EventsLost`], [`Error::Record`]
+    /// and [`Error::Identity`]; no record is changed then.
     pub fn open(dir: &Path, options: Options, now_ms: u64) -> Result<Self, Error> {
         let identity = options.identity.clone();
         let is_part = |it: u8| it.is_ascii_alphanumeric();
         if !(1..=16).contains(&identity.len()) || !identity.bytes().all(is_part) {
             return Err(Error::Identity(identity));
         }
-        let log_options = waypost_log::Options {
-            segment_bytes: SEGMENT_BYTES,
-            ..waypost_log::Options::default()
-        };
-        let (log, _) = Log::open(&dir.join("log"), &log_options)?;
+        let folder = JournalDir::new(dir);
+        let lock = folder.lock()?;
+        folder.check()?;
+        let (log, _) = Log::open(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+        folder.mark()?;
+        let last_event = options.last_event;
         let mut machine = Machine::new(options);
         let mut kept = 0;
         for entry in log.entries_after(0) {
-            let entry = entry?;
+            let entry = entry.map_err(|it| folder.error(it))?;
             machine.apply(&decoded(&entry)?, entry.sequence);
             kept += 1;
+        }
+        if let Some(last) = last_event.filter(|it| *it < machine.cursor) {
+            return Err(Error::EventsLost { cursor: machine.cursor, last });
         }
         let mut clock = Clock { latest_ms: machine.latest_ms, ahead_ms: 0 };
         machine.recover(&identity, clock.read(now_ms));
         let compacted_at = log.last_sequence();
         let dir = dir.to_path_buf();
-        Ok(Self { machine, log, dir, pending: Decided::default(), clock, kept, compacted_at })
+        let pending = Decided::default();
+        Ok(Self { machine, log, dir, pending, clock, kept, compacted_at, _lock: lock })
     }
 
     /// Puts flows in force in place of the ones before. Runs that exist keep to the definition that
@@ -258,7 +289,8 @@ impl Engine {
             return Ok(());
         }
         let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
-        let batch: Vec<_> = payloads.iter().map(|it| Record::entry(it)).collect();
+        let entries = records.iter().zip(&payloads);
+        let batch: Vec<_> = entries.map(|(record, payload)| record.entry(payload)).collect();
         let range = if records.iter().all(Record::can_wait) {
             self.log.append_batch_unsynced(&batch)?
         } else {
@@ -345,7 +377,12 @@ impl Clock {
     }
 }
 
-fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
+pub(crate) fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
     let sequence = entry.sequence;
-    Record::decode(entry).map_err(|message| Error::Record { sequence, message })
+    Record::decode(entry).map_err(|it| match it {
+        Unreadable::Malformed(message) => Error::Record { sequence, message },
+        Unreadable::Newer(message) => {
+            Error::Newer { what: format!("record {sequence} of the journal of flows"), message }
+        }
+    })
 }

@@ -104,10 +104,12 @@ mod condition;
 mod declared;
 mod definition;
 mod diff;
+mod doctor;
 mod effect;
 mod encode;
 mod engine;
 mod explain;
+mod journal;
 mod loader;
 mod machine;
 mod process;
@@ -130,6 +132,7 @@ pub use definition::{
     Values, Variables, parse,
 };
 pub use diff::{DiffLine, diff};
+pub use doctor::{Checked, Repaired, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Engine, Error, Failure, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};

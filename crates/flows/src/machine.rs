@@ -7,6 +7,7 @@
 mod apply;
 mod control;
 mod decide;
+mod lost;
 mod needed;
 mod pace;
 mod room;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 pub(crate) use self::decide::guarded;
+pub(crate) use self::lost::{Gap, Lost};
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
@@ -42,6 +44,9 @@ pub struct Options {
     /// The last event that there is when the journal is new: flows begin after it, unless they say
     /// otherwise.
     pub head: u64,
+    /// The last event that there is now, if that is known: a journal that has decided a later one
+    /// is not opened, because its event was lost and its id would be given out again.
+    pub last_event: Option<u64>,
     /// Which boot of the machine this is: a process of another boot is gone.
     pub boot: String,
     /// Actions that run at once, over all flows.
@@ -60,6 +65,7 @@ impl Default for Options {
         Self {
             identity: "waypost".to_owned(),
             head: 0,
+            last_event: None,
             boot: String::new(),
             running_max: 64,
             runs_kept: 1000,
@@ -139,6 +145,11 @@ pub(crate) struct Machine {
     pub(crate) fillings: Vec<Filling>,
     /// The event that the next runs are for, and its record's place in the journal.
     seen: Option<(Arc<Event>, u64)>,
+    /// Replays have numbers above this one: those up to it may have been given out.
+    replays_lost: u32,
+    /// Whether records about which flows are in force may be lost: until they are recorded again,
+    /// no flow takes up events of the past.
+    joins_lost: bool,
     /// Not while the journal is replayed: nothing is decided then.
     live: bool,
     records: Vec<Record>,
@@ -171,6 +182,8 @@ impl Machine {
             texts: HashMap::new(),
             fillings: Vec::new(),
             seen: None,
+            replays_lost: 0,
+            joins_lost: false,
             live: false,
             records: Vec::new(),
             effects: Vec::new(),

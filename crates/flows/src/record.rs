@@ -6,10 +6,14 @@ use waypost_events::{Data, EventType};
 use crate::run::{End, Report};
 use crate::{ContentHash, Event, FlowName, Leader, Lineage, RunId};
 
+/// Segments of the journal, in bytes: small, so that compaction gives room back soon.
+const SEGMENT_BYTES: u64 = 8 << 20;
 /// The kind of every record in the log.
 const KIND: u8 = 1;
 /// The version of their payloads: JSON of [`Record`].
 const VERSION: u8 = 1;
+/// The version of records that earlier releases do not know: they must not take them for damage.
+const VERSION_LOST: u8 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -116,6 +120,32 @@ pub(crate) enum Record {
     Forgotten {
         runs: Vec<RunId>,
     },
+    /// A repair found the journal without the records `from` to `to`. What followed from that was
+    /// recorded with it; replays get numbers above `replays` from then on.
+    Lost {
+        from: u64,
+        to: u64,
+        at_ms: u64,
+        replays: u32,
+    },
+}
+
+/// How the journal's log is opened.
+pub(crate) fn log_options() -> waypost_log::Options {
+    waypost_log::Options {
+        segment_bytes: SEGMENT_BYTES,
+        can_read: |kind, version| kind == KIND && (VERSION..=VERSION_LOST).contains(&version),
+        ..waypost_log::Options::default()
+    }
+}
+
+/// Why a record cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// A newer release wrote it.
+    Newer(String),
+    /// It is not what any release writes.
+    Malformed(String),
 }
 
 /// A run, when it is created.
@@ -231,7 +261,8 @@ impl Record {
             | Self::Begun { at_ms, .. }
             | Self::Tried { at_ms, .. }
             | Self::Ended { at_ms, .. }
-            | Self::Opened { at_ms, .. } => Some(*at_ms),
+            | Self::Opened { at_ms, .. }
+            | Self::Lost { at_ms, .. } => Some(*at_ms),
             _ => None,
         }
     }
@@ -240,16 +271,31 @@ impl Record {
         serde_json::to_vec(self).expect("names, texts and numbers always become JSON")
     }
 
-    pub(crate) fn entry(payload: &[u8]) -> waypost_log::Record<'_> {
-        waypost_log::Record { kind: KIND, version: VERSION, payload }
+    pub(crate) fn entry<'a>(&self, payload: &'a [u8]) -> waypost_log::Record<'a> {
+        let version = if matches!(self, Self::Lost { .. }) { VERSION_LOST } else { VERSION };
+        waypost_log::Record { kind: KIND, version, payload }
     }
 
-    pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, String> {
-        if (entry.kind, entry.version) != (KIND, VERSION) {
-            let (kind, version) = (entry.kind, entry.version);
-            return Err(format!("kind {kind}, version {version} is of a newer release"));
-        }
-        serde_json::from_slice(&entry.payload).map_err(|it| it.to_string())
+    pub(crate) fn decode(entry: &waypost_log::Entry) -> Result<Self, Unreadable> {
+        let (kind, version) = (entry.kind, entry.version);
+        let names = match (kind, version) {
+            (KIND, VERSION | VERSION_LOST) => serde_json::from_slice(&entry.payload),
+            _ => {
+                return Err(Unreadable::Newer(format!(
+                    "it has kind {kind} and version {version}; this release reads kind {KIND} up to version {VERSION_LOST}"
+                )));
+            }
+        };
+        names.map_err(|error: serde_json::Error| {
+            let why = error.to_string();
+            // The bytes are those that were written: their checksum is right. A name that is unknown
+            // here came with a later release.
+            if why.starts_with("unknown variant") || why.starts_with("unknown field") {
+                Unreadable::Newer(why)
+            } else {
+                Unreadable::Malformed(why)
+            }
+        })
     }
 }
 

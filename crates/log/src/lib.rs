@@ -37,6 +37,7 @@ mod error;
 mod format;
 mod lock;
 mod log;
+mod marker;
 mod options;
 mod reached;
 mod recovery;
@@ -50,6 +51,7 @@ pub use entries::{Entries, EntryRef};
 pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
 pub use lock::FolderLock;
 pub use log::Log;
+pub use marker::{Marked, Marker};
 pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };

@@ -59,41 +59,84 @@ pub(crate) struct Kept {
     pub(crate) keys_to: u64,
 }
 
-impl Shelf {
-    /// Opens the tree beside a log of so many bytes that has the events `first` to `last`. One that cannot
-    /// be used is set aside, and why is told; the new one is empty.
-    pub(crate) fn open(
-        dir: &Path,
+/// What lies where the shelf is to be, before the log is opened.
+#[derive(Debug)]
+pub(crate) struct Found {
+    dir: PathBuf,
+    /// Nothing where there is no tree.
+    tree: Option<std::result::Result<(Shelf, Kept), Unusable>>,
+}
+
+impl Found {
+    /// Opens the tree in `dir`, if there is one.
+    pub(crate) fn look(dir: &Path) -> Result<Self> {
+        remove_leftovers(dir)?;
+        let tree = if dir.exists() { Some(Shelf::open_here(dir)?) } else { None };
+        Ok(Self { dir: dir.to_path_buf(), tree })
+    }
+
+    /// The last event that the tree knows of, 0 for none. The log had it on disk before that.
+    pub(crate) fn reached(&self) -> u64 {
+        match &self.tree {
+            Some(Ok((_, kept))) => kept.keys_to.max(kept.indexed_to()),
+            _ => 0,
+        }
+    }
+
+    /// Why the tree cannot be used, if so, beside a log that has the events `first` to `last`.
+    /// Reads all of it.
+    pub(crate) fn check(&self, first: u64, last: u64) -> Option<String> {
+        match self.tree.as_ref()? {
+            Err(Unusable(why)) => Some(why.clone()),
+            Ok((shelf, kept)) => shelf.check_all(kept, first, last).err().map(|Unusable(why)| why),
+        }
+    }
+
+    /// Leaves the tree as it is.
+    pub(crate) fn close(self) -> Result<()> {
+        match self.tree {
+            Some(Ok((shelf, _))) => shelf.close(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the tree into use beside a log of so many bytes that has the events `first` to `last`.
+    /// One that cannot be used is set aside, and why is told; the new one is empty.
+    pub(crate) fn accept(
+        self,
         log_bytes: u64,
         (first, last): (u64, u64),
-    ) -> Result<(Self, Kept, Option<String>)> {
-        remove_leftovers(dir)?;
-        if !dir.exists() && last < first {
-            let (shelf, kept) = Self::open_here(dir, first, last)?.map_err(broken)?;
-            return Ok((shelf, kept, None));
-        }
-        let why = if !dir.exists() {
-            "it was not there".to_owned()
-        } else if dir_bytes(dir) > OUTGROWN_BYTES_MIN.max(8 * log_bytes) {
-            "it takes too much room".to_owned()
-        } else {
-            match Self::open_here(dir, first, last)? {
-                Ok((shelf, kept)) => return Ok((shelf, kept, None)),
-                Err(Unusable(why)) => why,
+    ) -> Result<(Shelf, Kept, Option<String>)> {
+        let Self { dir, tree } = self;
+        let why = match tree {
+            None => (last >= first).then(|| "it was not there".to_owned()),
+            Some(Err(Unusable(why))) => Some(why),
+            Some(Ok((shelf, kept))) => {
+                let outgrown = dir_bytes(&dir) > OUTGROWN_BYTES_MIN.max(8 * log_bytes);
+                let fits = if outgrown {
+                    Err(Unusable("it takes too much room".to_owned()))
+                } else {
+                    kept.check(first, last)
+                };
+                match fits {
+                    Ok(()) => return Ok((shelf, kept, None)),
+                    Err(Unusable(why)) => {
+                        shelf.tree.release();
+                        Some(why)
+                    }
+                }
             }
         };
         if dir.exists() {
-            set_aside(dir)?;
+            set_aside(&dir)?;
         }
-        let (shelf, kept) = Self::open_here(dir, first, last)?.map_err(broken)?;
-        Ok((shelf, kept, Some(why)))
+        let (shelf, kept) = Shelf::open_here(&dir)?.map_err(broken)?;
+        Ok((shelf, kept, why))
     }
+}
 
-    fn open_here(
-        dir: &Path,
-        first: u64,
-        last: u64,
-    ) -> Result<std::result::Result<(Self, Kept), Unusable>> {
+impl Shelf {
+    fn open_here(dir: &Path) -> Result<std::result::Result<(Self, Kept), Unusable>> {
         if let Some(parent) = dir.parent() {
             fs::create_dir_all(parent).map_err(|it| Error::io(parent, it))?;
         }
@@ -103,8 +146,26 @@ impl Shelf {
             Err(unusable) => return Ok(Err(unusable)),
         };
         let shelf = Self { dir: dir.to_path_buf(), tree };
-        let kept = shelf.load().map_err(|it| Unusable(it.to_string()));
-        Ok(kept.and_then(|it| it.check(first, last).map(|()| it)).map(|it| (shelf, it)))
+        Ok(match shelf.load() {
+            Ok(kept) => Ok((shelf, kept)),
+            Err(error) => {
+                shelf.tree.release();
+                Err(Unusable(error.to_string()))
+            }
+        })
+    }
+
+    /// Reads every row, and compares each block with its summary.
+    fn check_all(&self, kept: &Kept, first: u64, last: u64) -> std::result::Result<(), Unusable> {
+        let unusable = |it: &dyn std::fmt::Display| Unusable(it.to_string());
+        kept.check(first, last)?;
+        self.tree.verify().map_err(|it| unusable(&it))?;
+        for (number, summary) in (kept.first_block..).zip(&kept.blocks) {
+            if !self.is_whole(number, summary).map_err(|it| unusable(&it))? {
+                return Err(Unusable(format!("block {number} lacks rows")));
+            }
+        }
+        Ok(())
     }
 
     fn load(&self) -> Result<Kept> {
@@ -276,9 +337,13 @@ impl Kept {
         self.first_block + self.blocks.len() as u64
     }
 
+    /// The last event that a block here has, 0 for none.
+    fn indexed_to(&self) -> u64 {
+        if self.blocks.is_empty() { 0 } else { *ids_of(self.next_block() - 1).end() }
+    }
+
     fn check(&self, first: u64, last: u64) -> std::result::Result<(), Unusable> {
-        let indexed = if self.blocks.is_empty() { 0 } else { *ids_of(self.next_block() - 1).end() };
-        if indexed > last || self.keys_to > last {
+        if self.indexed_to() > last || self.keys_to > last {
             return Err(Unusable("it is ahead of the log".to_owned()));
         }
         if !self.blocks.is_empty() && self.first_block > super::block_of(first) {

@@ -1,6 +1,7 @@
 //! The bus's behaviour through its public interface.
 
 mod concurrency;
+mod damage;
 mod index;
 mod keys;
 mod lifecycle;

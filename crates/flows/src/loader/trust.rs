@@ -70,7 +70,8 @@ fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
     } else {
         "a device"
     };
-    let why = format!("{name} is {what}, not a regular file; remove it, or put a file in its place");
+    let why =
+        format!("{name} is {what}, not a regular file; remove it, or put a file in its place");
     Err(Distrust::Unreadable(why))
 }
 

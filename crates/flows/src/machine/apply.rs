@@ -71,6 +71,10 @@ impl Machine {
                     self.runs.remove(run);
                 }
             }
+            Record::Lost { replays, .. } => {
+                self.replays_lost = self.replays_lost.max(*replays);
+                self.joins_lost = true;
+            }
             Record::Joined { .. }
             | Record::Left { .. }
             | Record::Filling { .. }
@@ -88,6 +92,7 @@ impl Machine {
                 let state = self.flows.entry(flow.clone()).or_default();
                 state.from = *from;
                 state.left = None;
+                self.joins_lost = false;
             }
             Record::Left { flow, at } => self.flow(flow).left = Some(*at),
             Record::Filling { flow, replay, after, until } => {

@@ -59,7 +59,7 @@ impl Machine {
 
     /// Decides events of the past once more for a flow, and returns the replay's number.
     pub(crate) fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> u32 {
-        let replay = self.flows.get(flow).map_or(0, |it| it.replays) + 1;
+        let replay = self.flows.get(flow).map_or(0, |it| it.replays).max(self.replays_lost) + 1;
         self.record(Record::Filling { flow: flow.clone(), replay, after, until });
         replay
     }

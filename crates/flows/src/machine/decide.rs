@@ -35,9 +35,17 @@ impl Machine {
             self.record(Record::Left { flow, at: self.cursor });
         }
         let cursor = self.cursor;
+        let joins_lost = self.joins_lost;
         for entry in set.iter() {
             let flow = entry.flow.name.clone();
-            let (from, after) = match self.flows.get(&flow).map(|it| it.left) {
+            let state = self.flows.get(&flow);
+            let (from, after) = match state.map(|it| it.left) {
+                Some(None) if !joins_lost => continue,
+                // Which past events were decided for it is not known any more.
+                _ if joins_lost => {
+                    let from = state.filter(|it| it.left.is_none()).map_or(cursor, |it| it.from);
+                    (from, cursor)
+                }
                 Some(None) => continue,
                 Some(Some(left)) => (cursor, left),
                 None => match entry.flow.start {

@@ -38,7 +38,8 @@ impl Needed<'_> {
             | Record::Left { .. }
             | Record::Filling { .. }
             | Record::Paused { .. }
-            | Record::Resumed { .. } => true,
+            | Record::Resumed { .. }
+            | Record::Lost { .. } => true,
             Record::Cursor { event } => *event == self.machine.recorded_cursor,
             Record::Filled { flow, replay, through, until } => {
                 let is_it =

@@ -88,8 +88,11 @@ impl Machine {
         self.live = true;
         if self.identity.is_empty() {
             self.record(Record::Journal { identity: identity.to_owned() });
-            self.cursor = self.options.head;
-            self.record(Record::Cursor { event: self.cursor });
+            // After a repair the identity alone may be lost.
+            if self.cursor == 0 {
+                self.cursor = self.options.head;
+                self.record(Record::Cursor { event: self.cursor });
+            }
         }
         let ids: Vec<RunId> = self.runs.keys().cloned().collect();
         for id in &ids {

@@ -4,6 +4,7 @@
 
 mod control;
 mod crash;
+mod damage;
 mod files;
 mod forms;
 mod guards;

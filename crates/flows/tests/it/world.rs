@@ -95,6 +95,12 @@ impl World {
         self.engine = Some(engine);
     }
 
+    /// The engine's folder, which nobody has open any more.
+    pub(crate) fn closed(&mut self) -> std::path::PathBuf {
+        self.engine = None;
+        self.folder.path().to_path_buf()
+    }
+
     pub(crate) fn engine(&mut self) -> &mut Engine {
         self.engine.as_mut().expect("it is open")
     }

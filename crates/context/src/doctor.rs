@@ -1,0 +1,61 @@
+//! Checks what is derived of a project, while no process has it open.
+
+use std::fs::{OpenOptions, TryLockError};
+use std::path::Path;
+
+use crate::texts::Texts;
+use crate::vectors::Vectors;
+use crate::{Error, Result, snapshot};
+
+/// Reads what [`Context`](crate::Context) keeps in `dir` and tells in words what is damaged, or of
+/// another version. Opening makes it again from the project, so that nothing is lost by it. A folder
+/// that is not there is sound.
+///
+/// # Errors
+/// [`Error::InUse`] if a process has it open.
+pub fn verify(dir: &Path) -> Result<Vec<String>> {
+    if !dir.is_dir() {
+        return Ok(Vec::new());
+    }
+    let path = dir.join("lock");
+    let lock = OpenOptions::new().read(true).open(&path);
+    // Without the file, no process has ever had it open.
+    if let Ok(lock) = &lock
+        && let Err(TryLockError::WouldBlock) = lock.try_lock()
+    {
+        return Err(Error::InUse { path });
+    }
+    let mut damage = Vec::new();
+    match snapshot::load(&dir.join("index")) {
+        Err(why) => damage.push(format!("context/index: {why}")),
+        Ok(None) => {}
+        Ok(Some((index, notes))) => match Texts::open(dir, notes.texts) {
+            Err(why) => damage.push(format!("context/index: {why}")),
+            Ok(texts) => {
+                let chunks = index.files().flat_map(|(_, file)| {
+                    let chunks = file.chunks.iter().filter_map(|it| index.chunk(*it));
+                    chunks.map(|it| (file.hash, it.text))
+                });
+                let bad = chunks.filter(|(hash, at)| texts.read(hash, *at).is_none()).count();
+                if bad > 0 {
+                    let name = notes.texts.generation;
+                    damage.push(format!(
+                        "context/texts-{name}: {bad} texts are not what was written"
+                    ));
+                }
+            }
+        },
+    }
+    let vectors = dir.join("vectors");
+    if vectors.is_file() && !Vectors::is_whole(&vectors).map_err(|it| Error::io(&vectors, it))? {
+        damage.push("context/vectors: a part is not what was written".to_owned());
+    }
+    #[cfg(feature = "git")]
+    if let Ok(bytes) = std::fs::read(dir.join("history"))
+        && crate::History::decode(&bytes).is_none()
+    {
+        damage
+            .push("context/history: it is not what was written, or of another version".to_owned());
+    }
+    Ok(damage)
+}

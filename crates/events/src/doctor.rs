@@ -1,0 +1,194 @@
+//! Checks and repairs a bus that is not open.
+
+use std::path::Path;
+
+use waypost_derived::files::remove_dir;
+use waypost_log::{Damage, DamageKind, FolderLock, Log, OnDamage};
+
+use crate::bus::decode;
+use crate::codec::can_read;
+use crate::floor;
+use crate::index::Found;
+use crate::{Error, Result};
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Events in the log with a good checksum.
+    pub events: u64,
+    /// The last event that there has been, 0 for none.
+    pub last: u64,
+    /// What is damaged and cannot be made again, in words: the file, the offset and the events. The
+    /// bus does not open before [`repair`].
+    pub damage: Vec<String>,
+    /// What is damaged in what is derived from the log; opening builds it again.
+    pub derived_damage: Vec<String>,
+}
+
+/// What a repair did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repaired {
+    /// Events that are kept.
+    pub kept: u64,
+    /// The next event gets the id after this one.
+    pub last: u64,
+    /// What was lost, in words, and where its bytes are now.
+    pub set_aside: Vec<String>,
+}
+
+/// Reads the bus in the folder `dir` and tells what is damaged. `known` is the last event that
+/// another store refers to, 0 for none: a log that ends before it is damaged. A folder that is not
+/// there is a bus without events.
+///
+/// # Errors
+/// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it.
+pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
+    let mut checked = Checked::default();
+    if !dir.is_dir() {
+        if known > 0 {
+            checked.damage.push(missing(known));
+        }
+        return Ok(checked);
+    }
+    let _lock = lock(dir)?;
+    let noted_first = match floor::read(dir) {
+        Err(Error::Damaged(why)) => {
+            checked.damage.push(why);
+            1
+        }
+        first => first?,
+    };
+    let found = Found::look(&dir.join("state"))?;
+    let reached = known.max(found.reached()).max(noted_first - 1);
+    let log_dir = dir.join("log");
+    let report = if log_dir.is_dir() {
+        let options = waypost_log::Options { reached, can_read, ..waypost_log::Options::default() };
+        match Log::verify(&log_dir, &options) {
+            Ok(report) => report,
+            Err(error) => {
+                found.close()?;
+                return Err(Error::of_log(&error, &log_dir));
+            }
+        }
+    } else {
+        if reached > 0 {
+            checked.damage.push(missing(reached));
+        }
+        waypost_log::Report { first_sequence: 1, ..waypost_log::Report::default() }
+    };
+    checked.events = report.records;
+    checked.last = report.last_sequence.max(reached);
+    checked.damage.extend(report.damage.iter().map(describe));
+    let first = noted_first.max(report.first_sequence);
+    // A damaged log is shorter than it was; what the index says of it proves nothing then.
+    if checked.damage.is_empty()
+        && let Some(why) = found.check(first, report.last_sequence)
+    {
+        checked.derived_damage.push(format!("events/state: {why}"));
+    }
+    found.close()?;
+    Ok(checked)
+}
+
+/// Keeps every event that has a good checksum, sets damaged bytes aside, and drops what is derived
+/// so that the next opening builds it again. `known` is as for [`verify`]. Ids of lost events are
+/// not given out again. It can be called again after a crash, and when nothing is damaged.
+///
+/// # Errors
+/// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it, and
+/// [`Error::Damaged`] for an event with a good checksum that cannot be read.
+pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
+    let mut repaired = Repaired::default();
+    if !dir.is_dir() {
+        if known == 0 {
+            return Ok(repaired);
+        }
+        std::fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
+    }
+    let _lock = lock(dir)?;
+    let noted_first = match floor::read(dir) {
+        Err(Error::Damaged(why)) => {
+            let aside = floor::set_aside(dir)?;
+            repaired.set_aside.push(format!(
+                "{why}; it is in {aside} now, and events that retention had dropped may be back"
+            ));
+            1
+        }
+        first => first?,
+    };
+    let found = Found::look(&dir.join("state"))?;
+    let reached = known.max(found.reached()).max(noted_first - 1);
+    found.close()?;
+    let log_dir = dir.join("log");
+    let options = waypost_log::Options {
+        on_damage: OnDamage::Salvage,
+        free_bytes_min: 0,
+        reached,
+        can_read,
+        ..waypost_log::Options::default()
+    };
+    let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
+    let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
+    for damage in &recovery.damage {
+        repaired.set_aside.push(describe(damage));
+    }
+    let mut entries = log.entries_after(0);
+    while let Some(entry) = entries.next_ref() {
+        let entry = entry.map_err(|it| log_error(&it))?;
+        decode(entry.sequence, entry.kind, entry.version, entry.payload)?;
+        repaired.kept += 1;
+    }
+    repaired.last = log.last_sequence();
+    drop(entries);
+    drop(log);
+    if !repaired.set_aside.is_empty() {
+        // It may have what the log has lost, or stand behind it.
+        remove_dir(&dir.join("state"))?;
+        remove_dir(&dir.join("state.aside"))?;
+    }
+    Ok(repaired)
+}
+
+fn lock(dir: &Path) -> Result<FolderLock> {
+    FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))
+}
+
+fn missing(last: u64) -> String {
+    format!("the log of events is missing: events 1 to {last} are known to have been published")
+}
+
+/// The first few of a list of damages, in one line.
+pub(crate) fn describe_all(damage: &[Damage]) -> String {
+    const SHOWN: usize = 4;
+    let shown = damage.iter().take(SHOWN).map(describe).collect::<Vec<_>>().join("; ");
+    let more = damage.len().saturating_sub(SHOWN);
+    if more > 0 { format!("{shown}; and {more} more") } else { shown }
+}
+
+/// A damage of the log in words of events: a record's sequence is its event's id.
+fn describe(damage: &Damage) -> String {
+    let Damage { segment, offset, from, to, what, .. } = damage;
+    let events = if to < from {
+        "no event is lost".to_owned()
+    } else if *to == u64::MAX {
+        format!("events from {from} on")
+    } else if from == to {
+        format!("event {from}")
+    } else {
+        format!("events {from} to {to}")
+    };
+    match what {
+        DamageKind::Missing => format!("events/log/{segment} is missing: {events}"),
+        _ => format!("events/log/{segment}, offset {offset}: {}: {events}", kind(*what)),
+    }
+}
+
+fn kind(what: DamageKind) -> &'static str {
+    match what {
+        DamageKind::Header => "the header is not what was written",
+        DamageKind::Record => "a record is not what was written",
+        DamageKind::End => "the end marker is missing",
+        DamageKind::Missing => "the file is missing",
+        _ => "the log ends before an event that was published",
+    }
+}

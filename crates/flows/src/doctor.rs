@@ -1,0 +1,159 @@
+//! Checks and repairs a journal that no engine has open.
+
+use std::path::Path;
+
+use waypost_log::{Log, OnDamage};
+
+use crate::RunId;
+use crate::engine::{Error, decoded};
+use crate::journal::{JournalDir, describe};
+use crate::machine::{Gap, Lost, Machine, Options};
+use crate::record::{Record, log_options};
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Records in the journal with a good checksum.
+    pub records: u64,
+    /// The last event that was decided, as far as records say: the events up to it must be there.
+    pub cursor: u64,
+    /// What is damaged and cannot be made again, in words: the file, the offset and the records, and
+    /// the runs that may be concerned. The engine does not open before [`repair`].
+    pub damage: Vec<String>,
+    /// What is damaged and is made again by opening.
+    pub derived_damage: Vec<String>,
+}
+
+/// What a repair did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repaired {
+    /// Records that are kept.
+    pub kept: u64,
+    /// What was lost, in words.
+    pub set_aside: Vec<String>,
+    /// Runs that were ended because it is not known what they have done.
+    pub dead: Vec<RunId>,
+    /// The first and the last event of those whose runs may be lost. They count as decided: flows take
+    /// them up only when a person replays them.
+    pub undecided: Option<(u64, u64)>,
+}
+
+/// Reads the journal in `dir`, the engine's folder, and tells what is damaged. A folder that is not
+/// there is a journal without records.
+///
+/// # Errors
+/// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
+pub fn verify(dir: &Path) -> Result<Checked, Error> {
+    let mut checked = Checked::default();
+    if !dir.is_dir() {
+        return Ok(checked);
+    }
+    let folder = JournalDir::new(dir);
+    let _lock = folder.lock()?;
+    checked.derived_damage.extend(folder.derived_damage()?);
+    if let Some(missing) = folder.missing()? {
+        checked.damage.push(missing);
+    }
+    if !folder.has_log() {
+        return Ok(checked);
+    }
+    let report = Log::verify(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+    checked.records = report.records;
+    checked.damage.extend(report.damage.iter().map(describe));
+    if folder.repairing()?.is_some() && checked.damage.is_empty() {
+        checked.damage.push("a repair did not come to its end; repair it again".to_owned());
+    }
+    // Opening a damaged or torn log would change it.
+    if checked.damage.is_empty() && report.torn_bytes == 0 {
+        let (log, _) = Log::open(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+        checked.cursor = replayed(&folder, &log, u64::MAX, 0)?.machine.cursor;
+    }
+    Ok(checked)
+}
+
+/// Keeps every record that has a good checksum, sets damaged bytes aside, and records what follows:
+/// runs whose records may be lost are dead, and no action is done again without being asked for.
+/// `last_event` is the last event that there is. It can be called again after a crash, and when
+/// nothing is damaged.
+///
+/// # Errors
+/// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
+pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Error> {
+    let mut repaired = Repaired::default();
+    if !dir.is_dir() {
+        return Ok(repaired);
+    }
+    let folder = JournalDir::new(dir);
+    let _lock = folder.lock()?;
+    let mut gaps = folder.repairing()?.unwrap_or_default();
+    if let Some(missing) = folder.missing()? {
+        repaired.set_aside.push(missing);
+        gaps.push(Gap { from: 1, to: u64::MAX });
+    }
+    if folder.has_log() {
+        let report = Log::verify(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+        for damage in &report.damage {
+            repaired.set_aside.push(describe(damage));
+            if damage.to >= damage.from {
+                gaps.push(Gap { from: damage.from, to: damage.to });
+            }
+        }
+    } else if gaps.is_empty() {
+        return Ok(repaired);
+    }
+    gaps.sort_unstable();
+    gaps.dedup();
+    // Once the log is whole again nothing in it tells that it was not.
+    if !gaps.is_empty() {
+        folder.set_repairing(&gaps)?;
+    }
+    let options =
+        waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..log_options() };
+    let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
+    let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
+    let start = gaps.iter().map(|it| it.from).min().unwrap_or(u64::MAX);
+    let Replayed { mut machine, decided, before, count } = replayed(&folder, &log, start, end)?;
+    repaired.kept = count;
+    if gaps.is_empty() {
+        return Ok(repaired);
+    }
+    repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now_ms });
+    if machine.cursor > before {
+        repaired.undecided = Some((before + 1, machine.cursor));
+    }
+    let records = machine.take().records;
+    let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
+    let entries = records.iter().zip(&payloads);
+    let batch: Vec<_> = entries.map(|(record, payload)| record.entry(payload)).collect();
+    log.append_batch(&batch)?;
+    folder.mark()?;
+    folder.repaired()?;
+    Ok(repaired)
+}
+
+/// What the records say.
+struct Replayed {
+    machine: Machine,
+    /// Whether a record behind the gaps says how far events were decided.
+    decided: bool,
+    /// The last event that was decided by records before the gaps.
+    before: u64,
+    count: u64,
+}
+
+/// Applies all records. Gaps are within the records `start` to `end`.
+fn replayed(folder: &JournalDir, log: &Log, start: u64, end: u64) -> Result<Replayed, Error> {
+    let machine = Machine::new(Options::default());
+    let mut replayed = Replayed { machine, decided: false, before: 0, count: 0 };
+    for entry in log.entries_after(0) {
+        let entry = entry.map_err(|it| folder.error(it))?;
+        let record = decoded(&entry)?;
+        replayed.decided |= entry.sequence > end && matches!(record, Record::Cursor { .. });
+        replayed.machine.apply(&record, entry.sequence);
+        replayed.count += 1;
+        if entry.sequence < start {
+            replayed.before = replayed.machine.cursor;
+        }
+    }
+    Ok(replayed)
+}

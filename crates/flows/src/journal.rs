@@ -1,0 +1,166 @@
+//! The engine's folder: its lock, what says that a journal was begun, and a repair that goes on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker};
+
+use crate::Error;
+use crate::machine::Gap;
+
+/// Is there since the journal was begun: a folder without a log has lost it then.
+const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
+/// Is there while a repair goes on, with the gaps that it found. A line has the first record of a
+/// gap and the last one.
+const REPAIRING: Marker = Marker { name: "flows-repair", version: 1 };
+
+/// The folder and the names in it.
+#[derive(Debug)]
+pub(crate) struct JournalDir {
+    dir: PathBuf,
+}
+
+impl JournalDir {
+    pub(crate) fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_path_buf() }
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// Takes the folder for this process, making it if need be.
+    pub(crate) fn lock(&self) -> Result<FolderLock, Error> {
+        std::fs::create_dir_all(&self.dir).map_err(|source| waypost_log::Error::Io {
+            operation: "create",
+            path: self.dir.clone(),
+            source: Arc::new(source),
+        })?;
+        Ok(FolderLock::take(&self.dir)?)
+    }
+
+    /// Refuses a folder whose journal is gone, and one whose repair did not come to its end.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(message) = self.missing()? {
+            return Err(self.damaged(message));
+        }
+        match REPAIRING.read(&self.dir.join("repairing"))? {
+            Marked::Absent => Ok(()),
+            Marked::Newer(version) => Err(newer("flows/repairing", version)),
+            Marked::Text { .. } | Marked::Damaged(_) => {
+                Err(self
+                    .damaged("a repair of it did not come to its end; repair it again".to_owned()))
+            }
+        }
+    }
+
+    /// Says so if there was a journal and its files are gone.
+    pub(crate) fn missing(&self) -> Result<Option<String>, Error> {
+        match BEGUN.read(&self.begun())? {
+            Marked::Newer(version) => Err(newer("flows/begun", version)),
+            Marked::Absent => Ok(None),
+            Marked::Text { .. } | Marked::Damaged(_) => Ok((!self.has_log())
+                .then(|| "flows/log is missing: which runs there were is not known".to_owned())),
+        }
+    }
+
+    /// What is wrong with the folder's own files, which are made again.
+    pub(crate) fn derived_damage(&self) -> Result<Option<String>, Error> {
+        let is_damaged = matches!(BEGUN.read(&self.begun())?, Marked::Damaged(_));
+        Ok(is_damaged.then(|| "flows/begun is not what was written".to_owned()))
+    }
+
+    /// Remembers that there is a journal.
+    pub(crate) fn mark(&self) -> Result<(), Error> {
+        match BEGUN.read(&self.begun())? {
+            Marked::Text { .. } => Ok(()),
+            Marked::Newer(version) => Err(newer("flows/begun", version)),
+            Marked::Absent | Marked::Damaged(_) => Ok(BEGUN.write(&self.begun(), "")?),
+        }
+    }
+
+    fn begun(&self) -> PathBuf {
+        self.dir.join("begun")
+    }
+
+    /// Whether the log has a file with records.
+    pub(crate) fn has_log(&self) -> bool {
+        let Ok(files) = std::fs::read_dir(self.log()) else { return false };
+        files.flatten().any(|it| it.path().extension().is_some_and(|it| it == "log"))
+    }
+
+    /// The gaps of a repair that did not come to its end. Where they cannot be read, all is one.
+    pub(crate) fn repairing(&self) -> Result<Option<Vec<Gap>>, Error> {
+        let all = || Some(vec![Gap { from: 1, to: u64::MAX }]);
+        Ok(match REPAIRING.read(&self.dir.join("repairing"))? {
+            Marked::Absent => None,
+            Marked::Newer(version) => return Err(newer("flows/repairing", version)),
+            Marked::Damaged(_) => all(),
+            Marked::Text { text, .. } => {
+                let gap = |line: &str| {
+                    let (from, to) = line.split_once(' ')?;
+                    Some(Gap { from: from.parse().ok()?, to: to.parse().ok()? })
+                };
+                text.lines().map(gap).collect::<Option<Vec<_>>>().or_else(all)
+            }
+        })
+    }
+
+    pub(crate) fn set_repairing(&self, gaps: &[Gap]) -> Result<(), Error> {
+        let mut lines: Vec<String> =
+            gaps.iter().map(|it| format!("{} {}", it.from, it.to)).collect();
+        lines.push(String::new());
+        Ok(REPAIRING.write(&self.dir.join("repairing"), &lines.join("\n"))?)
+    }
+
+    pub(crate) fn repaired(&self) -> Result<(), Error> {
+        Ok(Marker::remove(&self.dir.join("repairing"))?)
+    }
+
+    /// What the log said, in words of flows.
+    pub(crate) fn error(&self, error: waypost_log::Error) -> Error {
+        match error {
+            waypost_log::Error::Damaged(damage) => {
+                const SHOWN: usize = 4;
+                let shown: Vec<String> = damage.iter().take(SHOWN).map(describe).collect();
+                let more = damage.len().saturating_sub(SHOWN);
+                let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+                self.damaged(shown.join("; ") + &more)
+            }
+            other if other.kind() == waypost_log::ErrorKind::Newer => {
+                Error::Newer { what: "the journal of flows".to_owned(), message: other.to_string() }
+            }
+            other => Error::Log(other),
+        }
+    }
+
+    fn damaged(&self, message: String) -> Error {
+        Error::Damaged { path: self.dir.clone(), message }
+    }
+}
+
+fn newer(what: &str, version: u32) -> Error {
+    Error::Newer { what: what.to_owned(), message: format!("it has version {version}") }
+}
+
+/// A damage of the log in words of flows.
+pub(crate) fn describe(damage: &Damage) -> String {
+    let Damage { segment, offset, from, to, what, .. } = damage;
+    let records = if to < from {
+        "no record is lost".to_owned()
+    } else if *to == u64::MAX {
+        format!("records from {from} on")
+    } else if from == to {
+        format!("record {from}")
+    } else {
+        format!("records {from} to {to}")
+    };
+    let what = match what {
+        DamageKind::Header => "the header is not what was written",
+        DamageKind::Record => "a record is not what was written",
+        DamageKind::End => "the end marker is missing",
+        DamageKind::Missing => return format!("flows/log/{segment} is missing: {records}"),
+        _ => "the journal ends before a record that was written",
+    };
+    format!("flows/log/{segment}, offset {offset}: {what}: {records}")
+}

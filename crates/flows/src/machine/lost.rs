@@ -1,0 +1,79 @@
+//! What follows when the journal lacks records: no action is done twice, and what is not known any
+//! more is said.
+
+use super::Machine;
+use crate::record::Record;
+use crate::{End, Phase, RunId};
+
+/// No more replays than these are taken to be lost.
+const REPLAYS_LOST_MAX: u64 = 1000;
+
+/// Neighbouring records that the journal lacks. `to` is the largest number where the last one is not
+/// known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Gap {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// What a repair found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lost<'a> {
+    pub(crate) gaps: &'a [Gap],
+    /// The last record that any gap may have had.
+    pub(crate) end: u64,
+    /// Whether a record behind `end` says how far events were decided.
+    pub(crate) decided: bool,
+    /// The last event that there is.
+    pub(crate) last_event: u64,
+    pub(crate) now_ms: u64,
+}
+
+impl Machine {
+    /// Records what follows from gaps, after the rest of the journal was replayed. Returns the runs
+    /// that were ended.
+    ///
+    /// - A run that was created before the end of the last gap and has not ended is dead: whether
+    ///   its actions were done is not known. A person can retry it.
+    /// - Ends before that are not announced again.
+    /// - Unless a later record says how far events were decided, every event that there is counts as
+    ///   decided. Past events that flows had yet to decide are dropped. A person can replay them.
+    pub(crate) fn lose(&mut self, lost: &Lost<'_>) -> Vec<RunId> {
+        let at_ms = lost.now_ms.max(self.latest_ms);
+        // Without the identity, the keys of the runs' actions are others from now on.
+        let end = if self.identity.is_empty() { u64::MAX } else { lost.end };
+        let runs = self.runs.values().filter(|it| it.place <= end);
+        let runs: Vec<RunId> = runs.map(|it| it.id.clone()).collect();
+        let mut dead = Vec::new();
+        for run in runs {
+            let Some(known) = self.runs.get(&run) else { continue };
+            if !matches!(known.phase, Phase::Ended { .. }) {
+                let why =
+                    "records of it in the journal were damaged: what it has done is not known";
+                let why = why.to_owned();
+                self.record(Record::Ended { run: run.clone(), at_ms, end: End::Dead, why });
+                dead.push(run);
+            } else if !known.told {
+                self.record(Record::Told { run });
+            }
+        }
+        for it in self.fillings.clone() {
+            let (flow, replay, until) = (it.flow, it.replay, it.until);
+            self.record(Record::Filled { flow, replay, through: until, until });
+        }
+        let known = self.flows.values().map(|it| it.replays).max().unwrap_or(0);
+        let mut replays = known.max(self.replays_lost);
+        for gap in lost.gaps {
+            let records = gap.to.saturating_sub(gap.from).saturating_add(1);
+            let most = u32::try_from(records.min(REPLAYS_LOST_MAX)).unwrap_or(u32::MAX);
+            replays = replays.saturating_add(most);
+            let to = gap.to.min(lost.end);
+            self.record(Record::Lost { from: gap.from, to, at_ms, replays });
+        }
+        if !lost.decided && lost.last_event > self.cursor {
+            self.cursor = lost.last_event;
+            self.record(Record::Cursor { event: lost.last_event });
+        }
+        dead
+    }
+}

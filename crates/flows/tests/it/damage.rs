@@ -1,0 +1,275 @@
+//! A damaged journal: refused by name, repaired, and no action is done twice.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use waypost_flows::{End, Engine, Error, Options, Outcome, Phase, repair, verify};
+use waypost_log::{Log, Record};
+
+use crate::world::{Choices, World, file, flow, set};
+
+fn flows() -> Vec<String> {
+    vec![
+        flow("one", "a:*", 1, ""),
+        flow("three", "a:x", 3, "    concurrency: { limit: 2, key: data.k }\n"),
+        flow("early", "b:*", 1, "    start: earliest\n"),
+        flow("calm", "a:y", 1, "    debounce: { quiet: 5s }\n"),
+    ]
+}
+
+/// The file of the journal, and how many bytes of it are in use.
+fn journal(dir: &Path) -> (PathBuf, usize) {
+    let file = dir.join("log").join(format!("{:020}.log", 1));
+    let used = fs::read(&file).unwrap().iter().rposition(|it| *it != 0).unwrap() + 1;
+    (file, used)
+}
+
+fn flip(file: &Path, at: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    bytes[at] ^= 0x10;
+    fs::write(file, bytes).unwrap();
+}
+
+fn options() -> Options {
+    Options::default()
+}
+
+/// Does a few things at random, and returns which steps were done.
+fn live(world: &mut World, choices: &mut Choices, rounds: usize) -> BTreeSet<(String, u16)> {
+    let mut done = BTreeSet::new();
+    for _ in 0..rounds {
+        match choices.below(6) {
+            0 | 1 => {
+                let kind = ["a:x", "a:y", "b:x"][choices.below(3) as usize];
+                let data = format!(r#"{{"k": {}}}"#, choices.below(2));
+                world.publish(kind, &data);
+                world.offer_all();
+                world.commit();
+            }
+            2..5 if !world.started.is_empty() => {
+                let idx = choices.below(world.started.len() as u64) as usize;
+                let attempt = world.started.remove(idx);
+                world.report(&attempt, Outcome::Succeeded);
+                done.insert((attempt.id.run.to_string(), attempt.id.step));
+            }
+            _ => world.later(choices.below(4_000)),
+        }
+    }
+    done
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever a journal lacks after a repair: what was done is not done again, no event is decided
+    /// twice, and every run ends.
+    #[test]
+    fn nothing_is_done_twice_after_a_repair(seed in 1_u64..) {
+        let mut choices = Choices(seed);
+        let mut world = World::new(&flows());
+        let done = live(&mut world, &mut choices, 60);
+        let cursor = world.engine().cursor();
+        let dir = world.closed();
+        let (path, used) = journal(&dir);
+        for _ in 0..=choices.below(2) {
+            match choices.below(4) {
+                0 => {
+                    let mut bytes = fs::read(&path).unwrap();
+                    let from = used - choices.below(2_000.min(used as u64 - 40)) as usize;
+                    bytes[from..].fill(0);
+                    fs::write(&path, bytes).unwrap();
+                }
+                1 => {
+                    let mut bytes = fs::read(&path).unwrap();
+                    let from = choices.below(used as u64 - 1) as usize;
+                    let to = (from + choices.below(3_000) as usize).min(used);
+                    bytes[from..to].fill(0);
+                    fs::write(&path, bytes).unwrap();
+                }
+                _ => flip(&path, choices.below(used as u64) as usize),
+            }
+        }
+        let last = world.events.len() as u64;
+        match Engine::open(&dir, options(), world.now_ms) {
+            Ok(engine) => {
+                // Nothing that was there is lost: the end's own marker, say.
+                prop_assert_eq!(engine.cursor(), cursor);
+                drop(engine);
+            }
+            Err(Error::Damaged { message, .. }) => {
+                prop_assert!(message.contains("flows/log"), "{message}");
+                prop_assert!(!verify(&dir).unwrap().damage.is_empty());
+            }
+            Err(other) => prop_assert!(false, "{other}"),
+        }
+        repair(&dir, last, world.now_ms).unwrap();
+        prop_assert_eq!(verify(&dir).unwrap().damage, Vec::<String>::new());
+        let orphaned = dir.clone();
+        world.open();
+        prop_assert!(world.engine().cursor() >= cursor.min(last));
+        loop {
+            world.offer_all();
+            world.fill_all();
+            world.commit();
+            for orphan in std::mem::take(&mut world.orphans) {
+                let now_ms = world.now_ms;
+                world.engine().orphan_ended(&orphan.run, now_ms);
+            }
+            world.later(10_000);
+            if world.started.is_empty() && world.orphans.is_empty() {
+                break;
+            }
+            for attempt in std::mem::take(&mut world.started) {
+                let step = (attempt.id.run.to_string(), attempt.id.step);
+                prop_assert!(!done.contains(&step), "{step:?} is done again");
+                world.report(&attempt, Outcome::Succeeded);
+            }
+        }
+        for run in world.engine().all_runs() {
+            prop_assert!(matches!(run.phase, Phase::Ended { .. }), "{run:?}");
+        }
+        // What comes then is decided as ever.
+        let event = world.say("a:x", "{}");
+        prop_assert_eq!(world.running(), [format!("one.{event}"), format!("three.{event}")]);
+        world.closed();
+        prop_assert_eq!(verify(&orphaned).unwrap().damage, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
+    let mut world = World::new(&[flow("two", "a:x", 2, "")]);
+    world.say("a:x", "{}");
+    let dir = world.closed();
+    let before = journal(&dir).1;
+    world.open();
+    // What it does next is what will be lost.
+    world.commit();
+    let orphan = world.orphans.remove(0);
+    let now_ms = world.now_ms;
+    world.engine().orphan_ended(&orphan.run, now_ms);
+    world.commit();
+    world.finish(Outcome::Succeeded);
+    world.closed();
+    flip(&journal(&dir).0, before + 60);
+    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    assert!(error.to_string().contains("flows/log/00000000000000000001.log, offset"), "{error}");
+    let done = repair(&dir, 1, 5_000_000).unwrap();
+    assert_eq!(done.dead, [crate::world::id("two.1")]);
+    world.open();
+    world.commit();
+    assert!(world.started.is_empty() && world.orphans.is_empty());
+    let (end, why) = world.end_of("two.1");
+    assert_eq!(end, End::Dead);
+    assert!(why.contains("what it has done is not known"), "{why}");
+    assert_eq!(world.notices[0].kind.as_str(), "flow:dead");
+    let now_ms = world.now_ms;
+    world.engine().retry(&crate::world::id("two.1"), now_ms).unwrap();
+    world.commit();
+    assert_eq!(world.running(), ["two.1"]);
+}
+
+#[test]
+fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
+    let mut world = World::new(&flows());
+    world.say("a:x", "{}");
+    world.say("b:x", "{}");
+    let dir = world.closed();
+    fs::remove_dir_all(dir.join("log")).unwrap();
+    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    assert!(error.to_string().contains("flows/log is missing"), "{error}");
+    assert_eq!(verify(&dir).unwrap().damage.len(), 1);
+    let done = repair(&dir, 2, 0).unwrap();
+    assert_eq!(done.undecided, Some((1, 2)));
+    world.open();
+    assert_eq!(world.engine().cursor(), 2);
+    world.offer_all();
+    world.fill_all();
+    world.commit();
+    assert_eq!(world.running(), Vec::<String>::new());
+    // A replay has a number that was not given out before.
+    let name = "one".parse().unwrap();
+    assert!(world.engine().replay(&name, 0, 2).unwrap() > 1000);
+    world.say("a:x", "{}");
+    assert_eq!(world.running().len(), 2);
+}
+
+#[test]
+fn a_repair_that_did_not_end_is_asked_for_again() {
+    let mut world = World::new(&flows());
+    world.say("a:x", "{}");
+    let dir = world.closed();
+    let text = "1 9\n";
+    let marker = waypost_log::Marker { name: "flows-repair", version: 1 };
+    marker.write(&dir.join("repairing"), text).unwrap();
+    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    assert!(error.to_string().contains("repair it again"), "{error}");
+    assert_eq!(verify(&dir).unwrap().damage.len(), 1);
+    assert_eq!(repair(&dir, 1, 0).unwrap().dead.len(), 2);
+    world.open();
+    assert!(world.running().is_empty());
+}
+
+#[test]
+fn events_that_were_decided_and_are_gone_are_named() {
+    let mut world = World::new(&flows());
+    for _ in 0..3 {
+        world.say("a:x", "{}");
+    }
+    let dir = world.closed();
+    assert_eq!(verify(&dir).unwrap().cursor, 3);
+    let open = |last| Engine::open(&dir, Options { last_event: Some(last), ..options() }, 0);
+    let error = open(2).unwrap_err();
+    assert!(matches!(error, Error::EventsLost { cursor: 3, last: 2 }), "{error}");
+    drop(open(3).unwrap());
+}
+
+#[test]
+fn a_record_of_a_newer_release_is_newer_and_not_damaged() {
+    let records: [(u8, u8, &[u8]); 4] = [
+        (1, 9, b"{}"),
+        (2, 1, b"{}"),
+        (1, 1, br#"{"wondered":{"run":"one.1"}}"#),
+        (1, 1, br#"{"cursor":{"event":1,"more":2}}"#),
+    ];
+    for (kind, version, payload) in records {
+        let mut world = World::new(&flows());
+        world.say("a:x", "{}");
+        let dir = world.closed();
+        let (log, _) = Log::open(&dir.join("log"), &waypost_log::Options::default()).unwrap();
+        log.append(Record { kind, version, payload }).unwrap();
+        drop(log);
+        let error = Engine::open(&dir, options(), 0).unwrap_err();
+        assert!(matches!(error, Error::Newer { .. }), "{error}");
+        assert!(error.to_string().contains("newer release"), "{error}");
+        assert!(matches!(verify(&dir), Err(Error::Newer { .. })));
+        assert!(matches!(repair(&dir, 1, 0), Err(Error::Newer { .. })));
+    }
+}
+
+#[test]
+fn a_journal_of_an_earlier_release_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/v1/log");
+    let name = format!("{:020}.log", 1);
+    fs::create_dir(dir.path().join("log")).unwrap();
+    fs::copy(from.join(&name), dir.path().join("log").join(&name)).unwrap();
+    assert_eq!(verify(dir.path()).unwrap().damage, Vec::<String>::new());
+    let mut engine = Engine::open(dir.path(), options(), 0).unwrap();
+    assert_eq!(engine.cursor(), 11);
+    let ends: Vec<String> = engine
+        .all_runs()
+        .map(|it| match &it.phase {
+            Phase::Ended { end, .. } => format!("{} {end:?}", it.id),
+            other => format!("{} {other:?}", it.id),
+        })
+        .collect();
+    assert_eq!(ends[..3], ["bad.1 Dead", "good.2 Succeeded", "good.5 Succeeded"]);
+    assert!(ends[3].starts_with("waiting.1 Quiet"), "{ends:?}");
+    engine.install(set(&file(&[flow("good", "a:*", 1, ""), flow("bad", "a:x", 1, "")])));
+    let good = engine.status().into_iter().find(|it| it.name.as_str() == "good").unwrap();
+    assert!(good.paused.is_some());
+    engine.commit().unwrap();
+}

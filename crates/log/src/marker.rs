@@ -1,0 +1,175 @@
+//! Small files beside a log: a line of text or a few, with a name, a version and a checksum.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// The first and the last line stay the same in all versions of every such file.
+const FIRST: &str = "waypost ";
+const LAST: &str = "crc32c ";
+
+/// A kind of small file. It is replaced as a whole, so that a crash leaves the old one or the new
+/// one.
+///
+/// ```text
+/// waypost events-first 2
+/// 4711
+/// crc32c 1c291ca3
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marker {
+    /// What the file is, in lower-case letters and hyphens.
+    pub name: &'static str,
+    /// The version that this release writes, and the newest that it reads.
+    pub version: u32,
+}
+
+/// What is in the place of a marker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Marked {
+    /// No file.
+    Absent,
+    /// The text between the first line and the last, in a version that this release reads.
+    Text {
+        /// The file's version.
+        version: u32,
+        /// Lines, each with its line break.
+        text: String,
+    },
+    /// A newer release wrote the file, in this version.
+    Newer(u32),
+    /// Bytes that are no marker of this name, or whose checksum is wrong.
+    Damaged(Vec<u8>),
+}
+
+impl Marker {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn read(&self, path: &Path) -> Result<Marked> {
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Marked::Absent),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        Ok(self.parse(&bytes).unwrap_or(Marked::Damaged(bytes)))
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Option<Marked> {
+        let all = std::str::from_utf8(bytes).ok()?;
+        let (content, sum) = all.strip_suffix('\n')?.rsplit_once('\n')?;
+        let content = &all[..=content.len()];
+        if sum.strip_prefix(LAST)? != format!("{:08x}", crc32c::crc32c(content.as_bytes())) {
+            return None;
+        }
+        let (head, text) = content.split_once('\n')?;
+        let (name, version) = head.strip_prefix(FIRST)?.split_once(' ')?;
+        let version: u32 = version.parse().ok().filter(|it| *it > 0)?;
+        if name != self.name {
+            return None;
+        }
+        if version > self.version {
+            return Some(Marked::Newer(version));
+        }
+        Some(Marked::Text { version, text: text.to_owned() })
+    }
+
+    /// Puts `text`, which is empty or ends with a line break, in the place of what is at `path`.
+    /// It is on disk when this returns. The file can be read by this user alone.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn write(&self, path: &Path, text: &str) -> Result<()> {
+        let whole = self.bytes(text);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let unfinished = path.with_file_name(format!("{name}.new"));
+        let write = || {
+            // One that a crash left, or a link in its place: neither is written through.
+            match fs::remove_file(&unfinished) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut options = OpenOptions::new();
+            let mut file = options.write(true).create_new(true).mode(0o600).open(&unfinished)?;
+            file.write_all(&whole)?;
+            file.sync_all()?;
+            fs::rename(&unfinished, path)?;
+            sync_parent(path)
+        };
+        write().map_err(|it| Error::io("write", path, it))
+    }
+
+    /// The bytes of a file with this text, which is empty or ends with a line break.
+    pub fn bytes(&self, text: &str) -> Vec<u8> {
+        let content = format!("{FIRST}{} {}\n{text}", self.name, self.version);
+        format!("{content}{LAST}{:08x}\n", crc32c::crc32c(content.as_bytes())).into_bytes()
+    }
+
+    /// Removes the file at `path`, if there is one, for good.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn remove(path: &Path) -> Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io("remove", path, error))
+            }
+            _ => sync_parent(path).map_err(|it| Error::io("sync", path, it)),
+        }
+    }
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARKER: Marker = Marker { name: "test-marker", version: 2 };
+
+    #[test]
+    fn what_was_written_is_read_and_every_flipped_bit_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("marker");
+        assert_eq!(MARKER.read(&path).unwrap(), Marked::Absent);
+        for text in ["", "12\n", "1 2\n3 4\n"] {
+            MARKER.write(&path, text).unwrap();
+            let text = text.to_owned();
+            assert_eq!(MARKER.read(&path).unwrap(), Marked::Text { version: 2, text });
+        }
+        let bytes = fs::read(&path).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &flipped).unwrap();
+            assert_eq!(MARKER.read(&path).unwrap(), Marked::Damaged(flipped), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            fs::write(&path, &bytes[..len]).unwrap();
+            assert!(matches!(MARKER.read(&path).unwrap(), Marked::Damaged(_)), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_newer_and_another_name_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("marker");
+        Marker { version: 3, ..MARKER }.write(&path, "whatever\n").unwrap();
+        assert_eq!(MARKER.read(&path).unwrap(), Marked::Newer(3));
+        Marker { version: 1, ..MARKER }.write(&path, "old\n").unwrap();
+        let text = "old\n".to_owned();
+        assert_eq!(MARKER.read(&path).unwrap(), Marked::Text { version: 1, text });
+        Marker { name: "other", version: 1 }.write(&path, "").unwrap();
+        assert!(matches!(MARKER.read(&path).unwrap(), Marked::Damaged(_)));
+        Marker::remove(&path).unwrap();
+        Marker::remove(&path).unwrap();
+        assert_eq!(MARKER.read(&path).unwrap(), Marked::Absent);
+    }
+}
