@@ -17,7 +17,7 @@ const LAST: &str = "crc32c ";
 /// ```text
 /// waypost events-first 2
 /// 4711
-/// crc32c 1c291ca3
+/// crc32c 56e2d3d4
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
