@@ -376,6 +376,8 @@ fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), R
     let first = written.first().map_or(0, |(.., at)| *at);
     let tree = tree::parse(script).map_err(|_| unsure(first))?;
     for (start, place, at) in written {
+        let len = script.get(*start..).and_then(|it| it.find('}'));
+        let end = start + len.map_or(0, |it| it + 1);
         // Where ${ begins.
         let expansion = start
             + match place {
@@ -383,12 +385,16 @@ fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), R
                 Place::SingleQuoted => 2,
                 Place::Expanding | Place::Inert | Place::Comment => 0,
             };
+        let name = script.get(expansion..end).unwrap_or_default();
         let found = tree.root_node().descendant_for_byte_range(expansion, expansion + 2);
         let found = found.and_then(|it| it.parent());
         let is_right = found.is_some_and(|it| {
             let around = it.parent();
+            // The grammar takes blanks before an expansion for a part of it.
+            let before = script.get(it.start_byte()..expansion);
             it.kind() == "expansion"
-                && it.start_byte() == expansion
+                && before.is_some_and(|it| it.trim().is_empty())
+                && script.get(expansion..it.end_byte()) == Some(name)
                 && (*place == Place::Inert || around.is_some_and(|it| it.kind() == "string"))
         });
         if !is_right {

@@ -147,7 +147,7 @@ pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    EVENT_PREFIX, INHERITED, NewMemory, Surroundings, Task, Unready, WORD_BYTES_MAX,
+    EVENT_PREFIX, INHERITED, NewMemory, RUN_PREFIXES, Surroundings, Task, Unready, WORD_BYTES_MAX,
     WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use waypost_events::{Data, Event, EventType, InvalidData, Value};
 
 use self::folder::{executable, folder_within};
-use crate::command::rules;
+use crate::command::{VALUE_PREFIX, rules};
 use crate::definition::words_of;
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
 use crate::webhook::Post;
@@ -26,6 +26,15 @@ pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
 pub const WORDS_BYTES_MAX: usize = 1536 << 10;
 /// What the variables of an event's values are called; the key follows. No setting begins so.
 pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
+/// What the variables of a program begin with that a run gives it and that are no settings:
+/// `WAYPOST_URL` and `WAYPOST_TOKEN` are beside these, for `ctl`.
+pub const RUN_PREFIXES: [&str; 5] = [
+    "WAYPOST_EVENT_",
+    VALUE_PREFIX,
+    "WAYPOST_RUN_ID",
+    "WAYPOST_ATTEMPT",
+    "WAYPOST_IDEMPOTENCY_KEY",
+];
 const SHELL: &str = "/bin/sh";
 
 /// What actions see of the service and the machine.

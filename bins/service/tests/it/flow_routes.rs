@@ -58,6 +58,40 @@ fn a_run_is_listed_shown_and_retried() {
     service.get("/api/flows/runs?state=lost").problem(422);
 }
 
+/// `ctl` in a flow would take a key of an event for a setting: `DIR` once was `data_dir`.
+#[test]
+fn no_setting_has_a_name_that_a_run_gives_to_a_value() {
+    let page = waypost_project::reference();
+    let names: Vec<&str> =
+        page.lines().filter_map(|it| it.split("`WAYPOST_").nth(1)?.split('`').next()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for prefix in waypost_flows::RUN_PREFIXES {
+        let prefix = prefix.strip_prefix("WAYPOST_").expect("a variable of the service");
+        let taken: Vec<&&str> = names.iter().filter(|it| it.starts_with(prefix)).collect();
+        assert!(taken.is_empty(), "{prefix}: {taken:?}");
+    }
+}
+
+#[test]
+fn an_event_without_the_declared_values_starts_nothing_and_why_says_so() {
+    let service = start(
+        "flows:\n  - name: typed\n    trigger:\n      pattern: \"a:*\"\n      data:\n        n: integer\n        state: one of [open, closed]\n    actions: [{ type: command, command: \"echo $(( {{data.n}} + 1 )) {{data.state}} >> typed\" }]\n",
+    );
+    let wrong = service.emit("a:b", &json!({"n": "a[$(touch x)]", "state": "open"}));
+    let right = service.emit("a:b", &json!({"n": 41, "state": "open"}));
+    service.told("flow:succeeded", 0);
+    let why = service.get(&format!("/api/flows/why?event={wrong}")).json();
+    assert_eq!((&why[0]["wants"], &why[0]["run"]), (&json!(false), &Value::Null));
+    let stopped = why[0]["stopped"].as_str().expect("a reason");
+    assert!(stopped.contains("does not have the declared types: data.n is"), "{stopped}");
+    let why = service.get(&format!("/api/flows/why?event={right}")).json();
+    assert_eq!(why[0]["run"]["state"], "succeeded");
+    let tested = json!({"type": "a:b", "data": {"n": 1, "state": "other"}});
+    let tested = service.post("/api/flows/typed/test", &tested).json();
+    let problem = tested["actions"][0]["problem"].as_str().expect("a problem");
+    assert!(problem.contains("one of [open, closed]"), "{problem}");
+}
+
 #[test]
 fn why_says_what_each_flow_makes_of_an_event() {
     let service = start(TWO);

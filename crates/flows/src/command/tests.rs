@@ -16,6 +16,8 @@ fn a_value_is_written_as_its_place_needs_it() {
         ("echo {{data.t}}", "echo \"${V}0}\""),
         ("echo \"a {{data.t}}\" '{{data.s}}'", "echo \"a ${V}0}\" ''\"${V}1}\"''"),
         ("echo a # {{data.t}}", "echo a # "),
+        ("echo \"{{data.t}} {{data.s}} \"", "echo \"${V}0} ${V}1} \""),
+        ("echo \" {{data.t}}  {{data.t}}\"", "echo \" ${V}0}  ${V}1}\""),
         ("echo $(( {{data.n}} + 1 ))", "echo $(( ${V}0} + 1 ))"),
         ("cat <<EOF\n<{{data.s}}>\nEOF", "cat <<EOF\n<${V}0}>\nEOF"),
         ("x={{data.s}}; echo \"$x\" > {{data.m}}", "x=\"${V}0}\"; echo \"$x\" > \"${V}1}\""),

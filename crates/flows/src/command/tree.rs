@@ -325,7 +325,10 @@ impl Words<'_> {
                 let inside =
                     children(node).filter(|it| it.is_named() && it.kind() != "string_content");
                 for child in inside {
-                    self.literal(at..child.start_byte(), parts, true);
+                    // The grammar takes blanks before an expansion for a part of it.
+                    let text = self.text.get(child.byte_range()).unwrap_or_default();
+                    let blanks = text.len() - text.trim_start().len();
+                    self.literal(at..child.start_byte() + blanks, parts, true);
                     parts.push(Part::Unknown);
                     at = child.end_byte();
                 }

@@ -115,6 +115,102 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
+fn a_type_or_a_place_that_is_wrong_is_said_with_its_place() {
+    let flow = |trigger: &str, action: &str| {
+        format!(
+            "flows:\n  - name: a\n    trigger: {{ {trigger} }}\n    actions:\n      - {action}\n"
+        )
+    };
+    let good = "pattern: \"a:b\"";
+    for (text, line, column, said) in [
+        (
+            flow("pattern: \"a:b\", data: { n: int }", "{ type: command, command: ls }"),
+            3,
+            43,
+            "write integer, number",
+        ),
+        (
+            flow(
+                "pattern: \"a:b\", data: { n: integer, n: slug }",
+                "{ type: command, command: ls }",
+            ),
+            3,
+            38,
+            "n is there twice",
+        ),
+        (
+            flow("pattern: \"a:b\", data: { a.b: integer }", "{ type: command, command: ls }"),
+            3,
+            38,
+            "not a key",
+        ),
+        (
+            flow(
+                "pattern: \"a:b\", data: { n: integer }",
+                "{ type: exec, exec: [ls, x, \"{{data.n | default('x')}}\"] }",
+            ),
+            5,
+            37,
+            "not of the type of data.n",
+        ),
+        (flow(good, "{ type: exec, exec: [sh, -c, \"{{data.x}}\"] }"), 5, 38, "name a script file"),
+        (flow(good, "{ type: http, url: \"https://{{data.x}}/\" }"), 5, 28, "the host of the URL"),
+        (
+            flow(good, "{ type: http, url: \"https://a.{{data.x}}/\" }"),
+            5,
+            28,
+            "the host of the URL",
+        ),
+        (flow(good, "{ type: http, url: \"{{data.x}}://a.b/\" }"), 5, 28, "the host of the URL"),
+        (
+            flow(good, "{ type: http, url: \"https://a@b:{{data.x}}/\" }"),
+            5,
+            28,
+            "the host of the URL",
+        ),
+    ] {
+        let error = parse(&text).map(|_| ()).unwrap_err();
+        assert!(error.message.contains(said), "{text}: {error}");
+        assert_eq!((error.line, error.column), (line, column), "{text}: {error}");
+    }
+}
+
+#[test]
+fn types_decide_where_values_stand() {
+    let flow = one(r#"
+flows:
+  - name: typed
+    trigger:
+      pattern: "a:*"
+      data:
+        pr_number: integer
+        state: one of [open, closed]
+        branch: matches [a-z0-9/-]+
+        region: one of [eu, us]
+    actions:
+      - { type: command, command: "echo {{data.pr_number}} {{data.title}}", allow_dash: true }
+      - { type: command, command: 'sh -c "echo {{data.state}} {{data.branch}}"' }
+      - { type: exec, exec: [timeout, "{{data.pr_number}}", gh, "{{data.branch}}"] }
+      - { type: exec, exec: [gh, issue, create, --title, "{{data.title}}"] }
+      - { type: http, url: "https://{{data.region}}.example.com/{{data.title}}?x={{data.title}}" }
+"#);
+    let types: Vec<String> =
+        flow.trigger.data.iter().map(|(key, kind)| format!("{key}: {kind}")).collect();
+    assert_eq!(types[1], "state: one of [open, closed]");
+    let receivers: Vec<(usize, String, String)> = crate::text_receivers(&flow)
+        .into_iter()
+        .map(|it| (it.action, it.program, it.key))
+        .collect();
+    let wanted = [(0, "echo", "title"), (3, "gh", "title")];
+    assert_eq!(
+        receivers,
+        wanted.map(|(idx, program, key)| (idx, program.to_owned(), key.to_owned()))
+    );
+    let Kind::Command(command) = &flow.actions[0].kind else { panic!("{flow:?}") };
+    assert!(command.allows_dash());
+}
+
+#[test]
 fn flows_are_judged_beside_each_other() {
     let flow = "  - name: a\n    trigger: { pattern: \"a:b\" }\n    actions: [{ type: command, command: ls }]\n";
     let error = parse(&format!("flows:\n{flow}{flow}")).map(|_| ()).unwrap_err();

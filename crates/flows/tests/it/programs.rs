@@ -335,6 +335,20 @@ fn the_other_actions_are_handed_out_with_their_values() {
     assert_eq!(post.url, "https://example.com/a%2Fb%20c?n=2");
     assert_eq!(post.body, r#"{"x":"a/b c","n":3}"#);
     assert_eq!(post.headers(1).len(), 4);
+    // A segment of dots would lead elsewhere, and cannot be escaped.
+    for value in [".", "..", "..?"] {
+        let flow = flow_with("{ type: http, url: \"https://example.com/a/{{data.x}}/b\" }", "");
+        let data = serde_json::json!({ "x": value }).to_string();
+        let task = planned(&flow, &data, project.path()).steps.remove(0).task;
+        assert_eq!(task.is_err(), value != "..?", "{value}: {task:?}");
+    }
+    // A line break stays within its value.
+    let data = serde_json::json!({ "x": "a\r\nHost: b@c" }).to_string();
+    let flow = flow_with("{ type: http, url: \"https://example.com/{{data.x}}\" }", "");
+    let Ok(Task::Post(post)) = planned(&flow, &data, project.path()).steps.remove(0).task else {
+        panic!("a post");
+    };
+    assert_eq!(post.url, "https://example.com/a%0D%0AHost%3A%20b%40c");
     let Task::Post(post) = task("{ type: http, url: \"https://example.com\" }") else {
         panic!("a post")
     };
