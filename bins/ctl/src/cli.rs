@@ -59,12 +59,15 @@ pub(crate) struct Global {
     /// Answer in JSON, for scripts
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// The service's address; by default the setting `url`
+    /// The service's address; by default the setting `url`, else the socket of the project's service
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The file with the token to use; by default the setting `token_file`
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Certificates of the authorities to trust over https (PEM); by default the system's
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// When to colour
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,

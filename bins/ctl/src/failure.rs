@@ -148,10 +148,16 @@ impl From<client::Error> for Failure {
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
                 .with_hint("start the service (`service`), or name its address with --url"),
-            Error::NotUnderstood { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(
-                "something else may listen there: name the service's address with --url",
+            Error::NotUnderstood { .. } => failure
+                .with_code(exit::NOT_REACHABLE)
+                .with_hint("something else may listen there: name the service's address with --url"),
+            Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED).with_hint(
+                "leave the address out to reach this project's own service at its socket, or ask that user",
             ),
-            Error::Address { .. } => failure.with_code(exit::USAGE),
+            Error::Plain { .. } => failure
+                .with_code(exit::NOT_ALLOWED)
+                .with_hint("use https: the service's settings tls.cert and tls.key, or a proxy in front of it"),
+            Error::Address { .. } | Error::Authorities { .. } => failure.with_code(exit::USAGE),
             Error::Token => failure.with_code(exit::NOT_ALLOWED),
             _ => failure,
         }
@@ -196,6 +202,7 @@ impl From<waypost_project::Error> for Failure {
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
                 failure.with_hint("`docs/settings.md` lists every setting and what it may be")
             }
+            Error::Exposed { .. } => failure.with_code(exit::NOT_ALLOWED),
             _ => failure,
         }
     }

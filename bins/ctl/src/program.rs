@@ -1,10 +1,13 @@
 //! What every command needs: the project, its settings, the client.
 
 use std::cell::OnceCell;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use waypost_api::client::Client;
-use waypost_project::{Flag, Project, Settings, Sources};
+use waypost_project::{Flag, Origin, Project, Settings, Sources};
 
 use crate::cli::Global;
 use crate::exit;
@@ -15,8 +18,17 @@ pub(crate) struct Program {
     project: Project,
     current_dir: PathBuf,
     flags: Vec<Flag>,
+    ca: Option<PathBuf>,
     settings: OnceCell<Settings>,
 }
+
+/// Where systems keep the certificates of the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 impl Program {
     pub(crate) fn new(global: Global) -> Result<Self> {
@@ -26,9 +38,10 @@ impl Program {
                 .with_hint("go to a folder that exists")
         })?;
         let project = match &global.project {
-            Some(folder) => {
-                Project::at(folder).map_err(|error| Failure::of(&error).with_code(exit::USAGE))?
-            }
+            Some(folder) => Project::at(folder).map_err(|error| match error {
+                waypost_project::Error::Exposed { .. } => error.into(),
+                _ => Failure::of(&error).with_code(exit::USAGE),
+            })?,
             None => Project::find(&current_dir)?,
         };
         let mut flags = Vec::new();
@@ -40,7 +53,8 @@ impl Program {
             let file = file.map_err(|_| Failure::usage("--token-file: the path is not UTF-8"))?;
             flags.push(Flag::new("token_file", "--token-file", file));
         }
-        Ok(Self { project, current_dir, flags, settings: OnceCell::new() })
+        let ca = global.ca;
+        Ok(Self { project, current_dir, flags, ca, settings: OnceCell::new() })
     }
 
     pub(crate) fn project(&self) -> &Project {
@@ -85,7 +99,7 @@ impl Program {
         let token = match self.environment_token() {
             Some(token) => Some(token),
             None => {
-                let token = read_token(&settings.token_file)?;
+                let token = self.file_token(settings)?;
                 if token.is_none() && self.flags.iter().any(|it| it.key == "token_file") {
                     let file = settings.token_file.display();
                     return Err(Failure::new(format!("there is no token file {file}"))
@@ -95,7 +109,42 @@ impl Program {
                 token
             }
         };
-        Ok(Client::new(&settings.url, token.as_deref())?)
+        match own_socket(settings) {
+            Some(socket) => self.connect(&socket, token.as_deref()),
+            None => self.connect(&settings.url, token.as_deref()),
+        }
+    }
+
+    /// A client of the service at that address.
+    pub(crate) fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
+        let authorities = match &self.ca {
+            Some(file) => Some(fs::read(file).map_err(|error| {
+                Failure::of(&error)
+                    .while_doing(format!("the certificates in {} cannot be read", file.display()))
+                    .with_code(exit::USAGE)
+            })?),
+            None if url.starts_with("https:") => system_authorities(),
+            None => None,
+        };
+        Ok(Client::with_authorities(url, token, authorities.as_deref())?)
+    }
+
+    /// The token in the token file, if there is one. Only a file of this user or root is used, which
+    /// nobody else can write to.
+    fn file_token(&self, settings: &Settings) -> Result<Option<String>> {
+        let mut path = settings.token_file.clone();
+        // Whoever names a link has seen it; one that a checkout brings is not followed.
+        let is_named =
+            matches!(settings.origin("token_file"), Some(Origin::Flag(_) | Origin::Variable(_)));
+        if is_named && let Ok(target) = path.canonicalize() {
+            path = target;
+        }
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(_) | Ok(_) => {}
+        }
+        waypost_project::check_file(&path, self.project.owners()?)?;
+        read_token(&path)
     }
 
     /// The token that a flow's run is given; a token file that is named goes before it.
@@ -117,4 +166,33 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
             .with_hint("name another one with --token-file, or remove it: the service's next start makes a new one")
     })?;
     Ok(Some(file.secret.expose().to_owned()))
+}
+
+/// The certificates that OpenSSL and others would use; `None` where there are none, and then those that
+/// are built in hold.
+fn system_authorities() -> Option<Vec<u8>> {
+    let named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty()).map(PathBuf::from);
+    let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
+    named.into_iter().chain(usual).find_map(|it| fs::read(it).ok())
+}
+
+/// What `service.json` says, as far as it matters here.
+#[derive(Deserialize)]
+struct Described {
+    url: String,
+    socket: Option<PathBuf>,
+}
+
+/// The socket of the project's own service, if the variable names that very service by its address, as
+/// for programs of flows: its certificate need not be for loopback.
+fn own_socket(settings: &Settings) -> Option<String> {
+    if !settings.url.starts_with("https:")
+        || !matches!(settings.origin("url"), Some(Origin::Variable(_)))
+    {
+        return None;
+    }
+    let text = fs::read(settings.data_dir.join("service.json")).ok()?;
+    let described: Described = serde_json::from_slice(&text).ok()?;
+    let socket = described.socket.filter(|_| described.url == settings.url)?;
+    Some(format!("unix:{}", socket.display()))
 }

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +11,7 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request};
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue,
@@ -28,6 +27,7 @@ use crate::body;
 use crate::failure::{Failure, as_problem};
 use crate::guard;
 use crate::routes;
+use crate::server::Peer;
 use crate::state::App;
 
 /// Where the ids of this run begin.
@@ -51,7 +51,7 @@ pub(crate) struct Route(pub(crate) &'static str);
 pub(crate) async fn answer(
     app: Arc<App>,
     router: Router,
-    peer: SocketAddr,
+    peer: Peer,
     request: Request<hyper::body::Incoming>,
 ) -> Response {
     let started = Instant::now();
@@ -79,10 +79,13 @@ pub(crate) async fn answer(
 }
 
 /// The checks before the router, then the router.
-async fn admit(app: &App, router: Router, peer: SocketAddr, mut request: Request) -> Response {
-    let checked = app.gate.check(request.uri(), request.headers()).map_err(Failure::from);
-    let admitted = checked.and_then(|()| {
-        if guard::is_public(request.uri().path()) {
+async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> Response {
+    let checked = match peer {
+        Peer::Socket => app.gate.check_page(request.headers()),
+        Peer::Network => app.gate.check(request.uri(), request.headers()),
+    };
+    let admitted = checked.map_err(Failure::from).and_then(|()| {
+        if guard::is_public(request.uri().path(), peer) {
             return Ok(None);
         }
         if app.is_stopping() {
@@ -95,7 +98,6 @@ async fn admit(app: &App, router: Router, peer: SocketAddr, mut request: Request
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
-            request.extensions_mut().insert(ConnectInfo(peer));
             match router.oneshot(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},
@@ -154,11 +156,14 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
             return given.clone();
         }
     }
-    // They tell requests apart, also those of two runs; they are no secret.
+    HeaderValue::from_str(&new_id()).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+/// An id that tells requests apart, also those of two runs; it is no secret.
+pub(crate) fn new_id() -> String {
     let number =
         FIRST_ID.wrapping_add(GIVEN_IDS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP));
-    let text = format!("{number:016x}");
-    HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("unknown"))
+    format!("{number:016x}")
 }
 
 /// Remembers in the answer which route gave it.

@@ -13,7 +13,6 @@ mod inbox;
 mod post;
 mod runner;
 
-use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,6 +26,7 @@ use self::inbox::{Inbox, Message};
 use crate::failure::chain;
 use crate::settings::{Approval, Options};
 use crate::state::{App, event_time};
+use crate::umask::Umask;
 use crate::wake::Wake;
 
 pub(crate) use self::files::start as start_files;
@@ -62,6 +62,7 @@ struct Place {
     environment: Vec<(String, String)>,
     url: String,
     boot: String,
+    umask: Option<Umask>,
 }
 
 impl Flows {
@@ -74,7 +75,7 @@ impl Flows {
     pub(crate) fn open(
         options: &Options,
         events: &Bus,
-        address: SocketAddr,
+        url: String,
         wake: &Arc<Wake>,
     ) -> anyhow::Result<Self> {
         let boot = boot();
@@ -112,8 +113,9 @@ impl Flows {
                 files,
                 programs: options.flows.programs_dir.clone(),
                 environment: options.flows.environment.clone(),
-                url: format!("http://{}", reachable(address)),
+                url,
                 boot,
+                umask: options.flows.umask,
             },
             _subscription: events.subscribe(Box::new(move |_| told.flowing())),
         })
@@ -194,16 +196,6 @@ fn remove_output(folder: &std::path::Path) {
     {
         tracing::warn!(%error, "the output of a run that is forgotten could not be removed");
     }
-}
-
-/// A service that listens everywhere is reached on loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// Names this boot of the machine; empty where the system does not say, and then a process of an

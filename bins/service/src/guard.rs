@@ -11,6 +11,7 @@ use waypost_events::Lineage;
 
 use crate::failure::Failure;
 use crate::flows::{Grant, Grants};
+use crate::server::Peer;
 use crate::state::now_ms;
 
 /// Longer tokens are refused unread.
@@ -106,9 +107,15 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Caller {
     }
 }
 
-/// Paths that need no token. What a metrics reader must show is the business of its route.
-pub(crate) fn is_public(path: &str) -> bool {
-    matches!(path, "/healthz" | "/readyz" | "/metrics" | "/openapi.json")
+/// Paths that need no token. Metrics tell how much is remembered, and of what: without a token only at
+/// the socket, which nobody but this user reaches. On loopback, it may be any user of the machine, or a
+/// proxy that brings everybody.
+pub(crate) fn is_public(path: &str, peer: Peer) -> bool {
+    match path {
+        "/healthz" | "/readyz" | "/openapi.json" => true,
+        "/metrics" => peer == Peer::Socket,
+        _ => false,
+    }
 }
 
 fn no_token() -> Failure {

@@ -1,48 +1,108 @@
 //! The accept loop: one task a connection, a limit on them, and a graceful end.
 
-use std::net::SocketAddr;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
+use waypost_api::local;
 
 use crate::answer;
+use crate::reply::{self, Replies};
 use crate::state::App;
+
+/// Where the service listens.
+pub(crate) struct Doors {
+    pub(crate) network: TcpListener,
+    /// What comes over the network is encrypted.
+    pub(crate) tls: Option<TlsAcceptor>,
+    /// For this user alone.
+    pub(crate) socket: Option<UnixListener>,
+}
+
+/// How a request came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Over the network, loopback's or another.
+    Network,
+    /// Over the socket: from this user, or root.
+    Socket,
+}
+
+enum Accepted {
+    Network(TcpStream),
+    Socket(UnixStream),
+}
+
+/// What each connection needs.
+struct House {
+    app: Arc<App>,
+    router: Router,
+}
 
 /// Accepts until `stop` says so, then waits for what was accepted, at most for the grace period.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    doors: Doors,
     app: Arc<App>,
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(app.limits.connections_max));
+    let house = Arc::new(House { app, router });
+    let app = &house.app;
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(&doors) => accepted,
             _ = stop.wait_for(|it| *it) => break,
         };
-        match accepted {
-            Ok((stream, peer)) => match Arc::clone(&room).try_acquire_owned() {
-                Ok(permit) => connect(stream, peer, &app, &router, &graceful, permit),
-                Err(_) => refuse(stream, &app),
-            },
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file descriptors, mostly: let some connection end first.
                 warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
             }
+        };
+        let permit = Arc::clone(&room).try_acquire_owned().ok();
+        let watcher = graceful.watcher();
+        match (accepted, permit) {
+            (Accepted::Socket(stream), permit) => match (trusted(&stream), permit) {
+                (Err(error), _) => {
+                    warn!(%error, "a connection to the socket was refused");
+                    tokio::spawn(refuse(stream, reply::another_user()));
+                }
+                (Ok(()), Some(permit)) => {
+                    let house = Arc::clone(&house);
+                    tokio::spawn(converse(stream, Peer::Socket, house, watcher, permit));
+                }
+                (Ok(()), None) => refuse_crowd(app, stream),
+            },
+            (Accepted::Network(stream), Some(permit)) => {
+                if let Err(error) = stream.set_nodelay(true) {
+                    debug!(%error, "no TCP_NODELAY");
+                }
+                let (house, tls) = (Arc::clone(&house), doors.tls.clone());
+                tokio::spawn(welcome(stream, tls, house, watcher, permit));
+            }
+            // Who expects TLS could not read it.
+            (Accepted::Network(stream), None) if doors.tls.is_some() => {
+                app.metrics.refused_connection();
+                drop(stream);
+            }
+            (Accepted::Network(stream), None) => refuse_crowd(app, stream),
         }
     }
-    drop(listener);
+    drop(doors);
     let open = graceful.count();
     info!(open, "stopping: finishing what was accepted");
     if tokio::time::timeout(app.limits.shutdown_grace, graceful.shutdown()).await.is_err() {
@@ -50,53 +110,77 @@ pub(crate) async fn serve(
     }
 }
 
-fn connect(
+async fn accept(doors: &Doors) -> io::Result<Accepted> {
+    let network = async { doors.network.accept().await.map(|it| Accepted::Network(it.0)) };
+    let Some(socket) = &doors.socket else { return network.await };
+    let socket = async { socket.accept().await.map(|it| Accepted::Socket(it.0)) };
+    tokio::select! {
+        accepted = network => accepted,
+        accepted = socket => accepted,
+    }
+}
+
+/// The socket's folder keeps other users away; this holds also where it does not.
+fn trusted(stream: &UnixStream) -> local::Result<()> {
+    local::check_uid(local::unix_peer_uid(stream)?)
+}
+
+/// A connection over the network, after its TLS is agreed upon.
+async fn welcome(
     stream: TcpStream,
-    peer: SocketAddr,
-    app: &Arc<App>,
-    router: &Router,
-    graceful: &GracefulShutdown,
+    tls: Option<TlsAcceptor>,
+    house: Arc<House>,
+    watcher: Watcher,
     permit: OwnedSemaphorePermit,
 ) {
-    if let Err(error) = stream.set_nodelay(true) {
-        debug!(%error, "no TCP_NODELAY");
+    let Some(tls) = tls else {
+        return converse(stream, Peer::Network, house, watcher, permit).await;
+    };
+    let agreed = tokio::time::timeout(house.app.limits.header_read_time, tls.accept(stream));
+    match agreed.await {
+        Ok(Ok(stream)) => converse(stream, Peer::Network, house, watcher, permit).await,
+        Ok(Err(error)) => debug!(%error, "no TLS was agreed upon"),
+        Err(_) => debug!("no TLS was agreed upon in time"),
     }
-    let app = Arc::clone(app);
-    let router = router.clone();
-    let limits = app.limits.clone();
+}
+
+async fn converse<S>(
+    stream: S,
+    peer: Peer,
+    house: Arc<House>,
+    watcher: Watcher,
+    _permit: OwnedSemaphorePermit,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let limits = &house.app.limits;
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read_time)
+        .max_buf_size(limits.header_bytes_max.max(8192));
+    let stream = Replies::new(stream, limits.header_bytes_max);
     let service = hyper::service::service_fn(move |request| {
-        let (app, router) = (Arc::clone(&app), router.clone());
+        let (app, router) = (Arc::clone(&house.app), house.router.clone());
         async move {
             Ok::<_, std::convert::Infallible>(answer::answer(app, router, peer, request).await)
         }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read_time)
-        .max_buf_size(limits.header_bytes_max.max(8192))
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = graceful.watch(connection);
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            debug!(%error, "a connection ended with an error");
-        }
-        drop(permit);
-    });
+    let connection = watcher.watch(builder.serve_connection(TokioIo::new(stream), service));
+    if let Err(error) = connection.await {
+        debug!(%error, "a connection ended with an error");
+    }
 }
 
 /// Says that there are too many connections, without reading anything.
-fn refuse(mut stream: TcpStream, app: &App) {
+fn refuse_crowd(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static) {
     app.metrics.refused_connection();
-    let body = r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"too many connections are open; try again in a second"}"#;
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-         content-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    tokio::spawn(async move {
-        let write = stream.write_all(head.as_bytes());
-        if !matches!(tokio::time::timeout(Duration::from_secs(1), write).await, Ok(Ok(()))) {
-            debug!("a refused connection did not take its answer");
-        }
-    });
+    tokio::spawn(refuse(stream, reply::crowded()));
+}
+
+async fn refuse(mut stream: impl AsyncWrite + Unpin + Send + 'static, answer: Vec<u8>) {
+    let write = stream.write_all(&answer);
+    if !matches!(tokio::time::timeout(Duration::from_secs(1), write).await, Ok(Ok(()))) {
+        debug!("a refused connection did not take its answer");
+    }
 }

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
 use waypost_project::{
-    ContextSettings, EventSettings, FlowSettings, LimitSettings, MeshSettings, Model, Project,
-    Settings,
+    ContextSettings, EventSettings, FlowSettings, LimitSettings, MeshSettings, Model, Origin,
+    Project, Settings,
 };
 
 use crate::loader::ModelOptions;
+use crate::umask::Umask;
 
 /// What the service is started with, resolved from flags, environment and configuration.
 #[derive(Debug, Clone)]
@@ -22,6 +23,12 @@ pub struct Options {
     pub token_file: PathBuf,
     /// The address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
+    /// Whether a free port is taken where that one is in use: it was the default, not asked for.
+    pub any_port: bool,
+    /// The socket to listen on for this user; by default `service.sock` in the store's folder.
+    pub socket: Option<PathBuf>,
+    /// The certificate to show over the network; without one it is plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// Whether an address beyond loopback may be bound although there is no TLS.
     pub allow_remote: bool,
     /// Further values of `Host` that are ours, with or without a port.
@@ -45,6 +52,15 @@ pub struct Options {
     pub give_memory_back: fn(),
 }
 
+/// Where the certificate is that the service shows.
+#[derive(Debug, Clone)]
+pub struct TlsFiles {
+    /// The certificate and those that lead to its authority, in PEM.
+    pub cert: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
 /// What flows may do, and with what.
 #[derive(Debug, Clone)]
 pub struct FlowOptions {
@@ -54,6 +70,8 @@ pub struct FlowOptions {
     pub programs_dir: PathBuf,
     /// What the variables and secrets of flows' programs are taken from.
     pub environment: Vec<(String, String)>,
+    /// The umask of flows' programs, where it is not that of the process.
+    pub umask: Option<Umask>,
 }
 
 /// Whether a flow file that has changed waits for approval.
@@ -84,6 +102,11 @@ fn programs_dir() -> PathBuf {
 }
 
 impl Options {
+    /// Where to listen for this user.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.socket.clone().unwrap_or_else(|| self.data_dir.join("service.sock"))
+    }
+
     /// What the settings of a project say.
     pub fn new(project: Project, settings: &Settings) -> Self {
         Self {
@@ -91,6 +114,9 @@ impl Options {
             data_dir: settings.data_dir.clone(),
             token_file: settings.token_file.clone(),
             listen: settings.listen,
+            any_port: settings.origin("listen") == Some(&Origin::Default),
+            socket: Some(settings.socket.clone()),
+            tls: settings.tls.clone().map(|it| TlsFiles { cert: it.cert, key: it.key }),
             allow_remote: settings.allow_remote,
             hosts: settings.allowed_hosts.clone(),
             origins: settings.allowed_origins.clone(),
@@ -108,6 +134,7 @@ impl Options {
                 approval: Approval::new(&settings.flows),
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
+                umask: None,
             },
             context: settings.context.clone(),
             mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
@@ -128,6 +155,9 @@ impl Options {
             data_dir: dir.join("data"),
             token_file: dir.join("token"),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            any_port: false,
+            socket: None,
+            tls: None,
             allow_remote: false,
             hosts: Vec::new(),
             origins: Vec::new(),
@@ -142,6 +172,7 @@ impl Options {
                 approval: Approval::Off,
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
+                umask: None,
             },
             context: ContextSettings::default(),
             mesh: None,

@@ -37,6 +37,8 @@ pub(crate) struct App {
     pub(crate) tells_of_memory: bool,
     pub(crate) mesh: Board,
     pub(crate) gate: Gate,
+    /// Where it is reached over the network.
+    pub(crate) url: String,
     pub(crate) metrics: Metrics,
     pub(crate) bodies: Bodies,
     pub(crate) reads: Pool,

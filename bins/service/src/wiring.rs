@@ -1,6 +1,6 @@
 //! Opens every part and puts them together; takes them apart in order.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +27,13 @@ use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
 use crate::predecessor;
+use crate::presence::Presence;
 use crate::routes;
-use crate::server;
+use crate::server::{self, Doors};
 use crate::settings::Options;
 use crate::state::{App, now_ms};
+use crate::tls;
+use crate::umask::Umask;
 use crate::wake::Wake;
 use crate::workers::{Priority, Workers};
 
@@ -52,6 +55,7 @@ struct Parts {
     serving: JoinHandle<()>,
     workers: Workers,
     mesh: Option<thread::JoinHandle<()>>,
+    presence: Presence,
 }
 
 impl Running {
@@ -66,7 +70,8 @@ impl Running {
     }
 
     fn end(&mut self) -> anyhow::Result<()> {
-        let Some(Parts { app, runtime, serving, workers, mesh }) = self.parts.take() else {
+        let Some(Parts { app, runtime, serving, workers, mesh, presence }) = self.parts.take()
+        else {
             return Ok(());
         };
         app.stopping.store(true, Ordering::Relaxed);
@@ -77,6 +82,8 @@ impl Running {
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");
         }
+        // While the store is still ours: the next service makes files of the same names.
+        drop(presence);
         if mesh.is_some_and(|it| it.join().is_err()) {
             tracing::error!("the thread of the mesh panicked");
         }
@@ -108,20 +115,9 @@ impl Drop for Running {
 /// Starts the service and returns as soon as it answers. It runs on threads of its own.
 pub fn start(options: &Options) -> anyhow::Result<Running> {
     let started = Instant::now();
-    if !options.listen.ip().is_loopback() && !options.allow_remote {
-        bail!(
-            "{} can be reached by other machines, and the service speaks no TLS: listen on 127.0.0.1 behind a TLS proxy, or give --allow-remote to send tokens and memories in the clear",
-            options.listen
-        );
-    }
-    if !options.listen.ip().is_loopback() {
-        tracing::warn!(address = %options.listen, "other machines reach this address, and nothing is encrypted on the way");
-    }
-    options.project.prepare().context("the project cannot be prepared")?;
-    waypost_project::create_data_dir(&options.data_dir).with_context(|| {
-        let dir = options.data_dir.display();
-        format!("cannot make the folder {dir}; make its parent writable or choose another data_dir")
-    })?;
+    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+    check_address(options)?;
+    prepare(options)?;
     let (store, report) = open_store(&options.data_dir)?;
     tell(&report);
     let events = Arc::new(open_events(options)?);
@@ -137,13 +133,14 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         .max_blocking_threads(limits.reads_max + limits.writes_max + limits.streams_max + 8)
         .build()
         .context("no threads for the service")?;
-    let listener = runtime
-        .block_on(TcpListener::bind(options.listen))
-        .with_context(|| cannot_listen(options.listen))?;
-    let address = listener.local_addr().context("the listener has no address")?;
+    let network = runtime.block_on(bind(options))?;
+    let address = network.local_addr().context("the listener has no address")?;
+    let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
+    let url = url(address, tls.is_some());
+    let doors = Doors { network, tls, socket };
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let wake = Arc::new(Wake::default());
-    let project_flows = Flows::open(options, &events, address, &wake)?;
+    let project_flows = Flows::open(options, &events, url.clone(), &wake)?;
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
@@ -158,7 +155,8 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         tells_of_memory: options.events.memory,
         events,
         mesh: mesh::Board::new(options.mesh.is_some()),
-        gate: Gate::new(address).with_settings(&options.hosts, &options.origins),
+        gate: gate(address, options),
+        url: url.clone(),
         metrics: Metrics::default(),
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),
@@ -185,15 +183,22 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     runtime.spawn(async move { fed.feed.run(&fed.events).await });
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(Arc::clone(&app));
-    let serving = runtime.spawn(server::serve(listener, Arc::clone(&app), router, stopped));
-    tracing::info!("{}", greeting(address, options));
-    Ok(Running { address, stop, parts: Some(Parts { app, runtime, serving, workers, mesh }) })
+    let serving = runtime.spawn(server::serve(doors, Arc::clone(&app), router, stopped));
+    let described = presence.describe(&options.data_dir, &url);
+    tracing::info!("{}", greeting(&url, options));
+    let parts = Parts { app, runtime, serving, workers, mesh, presence };
+    // From here on, dropping it stops everything in order.
+    let running = Running { address, stop, parts: Some(parts) };
+    described.context("service.json could not be written")?;
+    Ok(running)
 }
 
 /// Runs the service until a signal to stop.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     allow_open_files(options.limits.connections_max);
-    let running = start(options)?;
+    let mut options = options.clone();
+    options.flows.umask = Some(Umask::close());
+    let running = start(&options)?;
     let signals = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -229,13 +234,80 @@ async fn signal() -> std::io::Result<&'static str> {
     })
 }
 
-fn greeting(address: SocketAddr, options: &Options) -> String {
+/// Refuses an address that other machines reach, unless what goes over it is encrypted or somebody said
+/// that it need not be.
+fn check_address(options: &Options) -> anyhow::Result<()> {
+    let address = options.listen;
+    if address.ip().is_loopback() || options.tls.is_some() {
+        return Ok(());
+    }
+    if !options.allow_remote {
+        bail!(
+            "{address} can be reached by other machines, and the service speaks no TLS there: set tls.cert and tls.key, listen on 127.0.0.1 behind a TLS proxy, or give --allow-remote to send tokens and memories in the clear"
+        );
+    }
+    tracing::warn!(%address, "other machines reach this address, and nothing is encrypted on the way");
+    Ok(())
+}
+
+/// Makes the folders that are missing, and closes the store's to others, before anything in it is
+/// opened.
+fn prepare(options: &Options) -> anyhow::Result<()> {
+    let project = &options.project;
+    project.prepare().context("the project cannot be prepared")?;
+    let owners = project.owners()?;
+    // It may have been made just now, by whoever was faster.
+    owners.check_folder(&project.dir())?;
+    let dir = &options.data_dir;
+    waypost_project::create_data_dir(dir).with_context(|| {
+        let dir = dir.display();
+        format!("cannot make the folder {dir}; make its parent writable or choose another data_dir")
+    })?;
+    let done = waypost_project::tighten(dir, owners).context("the store's folder is not used")?;
+    if let Some((first, mode)) = done.first {
+        let (changed, mode) = (done.changed, format!("{mode:o}"));
+        tracing::warn!(changed, first = %first.display(), mode, "others could reach files of the store until now");
+    }
+    Ok(())
+}
+
+/// Listens over the network. A default port that is in use gives way to a free one.
+async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
+    let asked = options.listen;
+    match TcpListener::bind(asked).await {
+        Err(error) if options.any_port && error.kind() == std::io::ErrorKind::AddrInUse => {
+            let free = SocketAddr::new(asked.ip(), 0);
+            let listener = TcpListener::bind(free).await.with_context(|| cannot_listen(free))?;
+            tracing::info!("port {} is in use, so a free one is taken", asked.port());
+            Ok(listener)
+        }
+        bound => bound.with_context(|| cannot_listen(asked)),
+    }
+}
+
+fn gate(address: SocketAddr, options: &Options) -> Gate {
+    let gate = Gate::new(address).with_settings(&options.hosts, &options.origins);
+    if options.tls.is_some() { gate.with_tls() } else { gate }
+}
+
+/// Where the service is reached over the network; one that listens everywhere is so on loopback.
+fn url(address: SocketAddr, tls: bool) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    let scheme = if tls { "https" } else { "http" };
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
+}
+
+fn greeting(url: &str, options: &Options) -> String {
     let mode = if options.model.is_off() {
         "lexical: the model is off"
     } else {
         "lexical until the model is here"
     };
-    format!("listening on http://{address} · project {} · {mode}", options.project.root().display())
+    format!("listening on {url} · project {} · {mode}", options.project.root().display())
 }
 
 fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {

@@ -40,6 +40,9 @@ pub struct Status {
     /// How it stands with the mesh; absent if it is not to join.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<MeshStatus>,
+    /// Where the service is reached over the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// The version of the service.
     pub version: String,
     /// How long the service has been running.

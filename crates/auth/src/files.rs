@@ -205,10 +205,14 @@ pub(crate) fn refuse_public_folder(_folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What is opened for writing is never reached through a link.
+#[cfg(unix)]
+const NOFOLLOW: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW;
+
 #[cfg(unix)]
 fn owner_only(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
-    options.mode(0o600);
+    options.mode(0o600).custom_flags(NOFOLLOW.bits().cast_signed());
 }
 
 #[cfg(not(unix))]

@@ -7,12 +7,14 @@ mod scan;
 mod serve;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
+use rustix::fs::OFlags;
 use waypost_ranking::{Analyzer, Slot};
 
 use self::embed::Model;
@@ -287,7 +289,12 @@ fn settings(options: &Options) -> u64 {
 /// One process at a time has a folder open.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join("lock");
-    let file = File::create(&path).map_err(|it| Error::io(&path, it))?;
+    // Not through a link, and without a change before it is ours.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    let file = options.open(&path).map_err(|it| Error::io(&path, it))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(Error::InUse { path }),

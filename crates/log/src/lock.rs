@@ -1,8 +1,11 @@
 //! One process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use crate::{Error, Result};
 
@@ -18,16 +21,11 @@ impl FolderLock {
     /// Takes the folder, which must be there.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process, or another lock of this one, has it.
+    /// [`Error::Locked`] if another process, or another lock of this one, has it, [`Error::Io`] if
+    /// `lock` is a link or no file.
     pub fn take(dir: &Path) -> Result<Self> {
         let path = dir.join("lock");
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|it| Error::io("lock", &path, it))?;
+        let mut file = open(&path).map_err(|it| Error::io("lock", &path, it))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -47,4 +45,31 @@ impl FolderLock {
         tell().map_err(|it| Error::io("lock", &path, it))?;
         Ok(Self { _file: file })
     }
+}
+
+/// Opens or makes the file; unless it is a plain file in this folder alone, it is left as it is: a
+/// link could lead to a file of the user's, and this one is written over.
+fn open(path: &Path) -> io::Result<File> {
+    let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    if is_link {
+        return Err(refused("it is a symbolic link; remove it"));
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(refused("it is not a plain file; move it away"));
+    }
+    if metadata.nlink() > 1 {
+        return Err(refused("the file has a second name elsewhere; remove this one"));
+    }
+    Ok(file)
 }

@@ -50,6 +50,29 @@ pub(crate) fn mesh_dir(project: &Path, environment: &Environment<'_>) -> Option<
     Some(runtime.join("waypost").join(&name_of(project)[..16]))
 }
 
+/// The longest path of a Unix socket.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// Where a program of a project listens for its own user: the file `NAME.sock` in the store's folder,
+/// or, where that path is too long for a socket, `waypost/ID.sock` in `$XDG_RUNTIME_DIR`, `ID` being
+/// made of the folder's path (for other programs than the service, `ID-NAME.sock`). Where there is no
+/// such folder either, the path is too long, and nothing can listen there.
+pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -> PathBuf {
+    let usual = data_dir.join(format!("{name}.sock"));
+    if usual.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+        return usual;
+    }
+    let Some(runtime) = absolute(System::own(), environment, "XDG_RUNTIME_DIR") else {
+        return usual;
+    };
+    let id = &name_of(data_dir)[..32];
+    let file = match name {
+        "service" => format!("{id}.sock"),
+        other => format!("{id}-{other}.sock"),
+    };
+    runtime.join("waypost").join(file)
+}
+
 /// A name for a folder, made of a project's path: 64 hexadecimal digits.
 fn name_of(project: &Path) -> String {
     let mut name = String::with_capacity(64);
@@ -108,7 +131,7 @@ fn is_absolute(system: System, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{System, approvals_dir, cache_dir, mesh_dir, state_dir};
+    use super::{System, approvals_dir, cache_dir, mesh_dir, socket_path, state_dir};
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -151,6 +174,27 @@ mod tests {
         assert!(one.as_os_str().len() < 60, "{}", one.display());
         assert_eq!(mesh_dir(Path::new("/a"), &|_| None), None);
         assert_eq!(mesh_dir(Path::new("/a"), &set(&[("XDG_RUNTIME_DIR", "run")])), None);
+    }
+
+    #[test]
+    fn a_socket_is_in_the_store_s_folder_or_where_its_path_is_short_enough() {
+        let environment = set(&[("XDG_RUNTIME_DIR", "/run/user/1000")]);
+        let near = Path::new("/p/.waypost/data");
+        assert_eq!(
+            socket_path(near, "service", &environment),
+            Path::new("/p/.waypost/data/service.sock")
+        );
+        // With the longest folder whose socket fits, and with one that has a byte more.
+        let fits = PathBuf::from(format!("/{}", "d".repeat(107 - 1 - "/service.sock".len())));
+        assert_eq!(socket_path(&fits, "service", &environment).as_os_str().len(), 107);
+        let far = PathBuf::from(format!("{}d", fits.display()));
+        let [service, browser] =
+            ["service", "browser"].map(|it| socket_path(&far, it, &environment));
+        assert!(service.starts_with("/run/user/1000/waypost"), "{}", service.display());
+        assert!(browser.starts_with("/run/user/1000/waypost"), "{}", browser.display());
+        assert_ne!(service, browser);
+        assert!(browser.as_os_str().len() <= 107);
+        assert_eq!(socket_path(&far, "service", &|_| None), far.join("service.sock"));
     }
 
     #[test]

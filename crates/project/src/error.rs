@@ -42,6 +42,14 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// Another user could have put it there or changed it.
+    #[error("{} {reason}", path.display())]
+    Exposed {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// The system refused.
     #[error("could not {action} {}", path.display())]
     Io {

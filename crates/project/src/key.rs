@@ -72,13 +72,13 @@ const fn key(
 
 pub(crate) const KEYS: &[Key] = &[
     key("listen", Kind::Address, "127.0.0.1:4747", "Address and port that the service listens on."),
+    key("data_dir", Kind::Path, ".waypost/data", "Folder of the store."),
     Key {
         name: "url",
         kind: Kind::Url,
-        default: Default::Computed("`http://` and `listen`"),
-        description: "Where `ctl` finds the service.",
+        default: Default::Computed("the socket of the service of this project"),
+        description: "Address where `ctl` finds the service instead of at its socket. Plain `http` is for loopback only.",
     },
-    key("data_dir", Kind::Path, ".waypost/data", "Folder of the store."),
     key(
         "token_file",
         Kind::Path,
@@ -89,8 +89,20 @@ pub(crate) const KEYS: &[Key] = &[
         "allow_remote",
         Kind::Bool,
         "false",
-        "Lets the service listen on an address that other machines reach. Tokens and memories then cross the network in the clear: put TLS in front.",
+        "Lets the service listen without TLS on an address that other machines reach. Tokens and memories then cross the network in the clear: set `tls.cert` and `tls.key` instead.",
     ),
+    Key {
+        name: "tls.cert",
+        kind: Kind::Path,
+        default: Default::Computed("none: plain HTTP"),
+        description: "File with the certificate that the service shows and the ones that lead to its authority (PEM). A changed file is read again.",
+    },
+    Key {
+        name: "tls.key",
+        kind: Kind::Path,
+        default: Default::Computed("none: plain HTTP"),
+        description: "File with the private key of `tls.cert` (PEM), which others must not be able to read.",
+    },
     key(
         "allowed_hosts",
         Kind::Hosts,

@@ -31,17 +31,19 @@ mod config;
 mod error;
 mod key;
 mod nearest;
+mod private;
 mod project;
 mod reference;
 mod settings;
 mod value;
 
-pub use cache::{Environment, approvals_dir, models_dir};
+pub use cache::{Environment, approvals_dir, models_dir, socket_path};
 pub use error::{Error, Result};
+pub use private::{Owners, Tightened, check_file, tighten, write_private};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
     EventSettings, Flag, FlowSettings, LimitSettings, LogFormat, LogSettings, MeshSettings, Model,
-    ModelSettings, Origin, Row, Settings, Sources, WatchMode,
+    ModelSettings, Origin, Row, Settings, Sources, TlsSettings, WatchMode,
 };

@@ -2,10 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
+use crate::private::{self, Owners};
 
 const FOLDER: &str = ".waypost";
 const GITIGNORE: &str = "# The store and the admin token are this machine's own.\n\
@@ -32,7 +34,9 @@ impl Project {
     /// else the nearest that holds `.git`, else the folder itself.
     ///
     /// # Errors
-    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder to start from.
+    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder to start from,
+    /// [`Error::Exposed`] if `.waypost/` or the folder that it is in belongs to another user than
+    /// this one and root, or others can write to it.
     pub fn find(start: &Path) -> Result<Self> {
         let start = folder(start)?;
         let above = |is_root: &dyn Fn(&Path) -> bool| {
@@ -42,15 +46,38 @@ impl Project {
             // A file in work trees and submodules.
             .or_else(|| above(&|it| it.join(".git").exists()))
             .unwrap_or(start);
-        Ok(Self { root })
+        Self { root }.checked()
     }
 
     /// The project of exactly that folder, as a `--project` flag means it.
     ///
     /// # Errors
-    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder.
+    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder, and [`Error::Exposed`] as
+    /// [`find`](Self::find) has it.
     pub fn at(root: &Path) -> Result<Self> {
-        Ok(Self { root: folder(root)? })
+        Self { root: folder(root)? }.checked()
+    }
+
+    /// Refuses a project that another user could have put there, such as `/tmp/.waypost`: its settings
+    /// would be that user's.
+    fn checked(self) -> Result<Self> {
+        let dir = self.dir();
+        match dir.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self),
+            Err(error) => return Err(io_error("look at", &dir, error)),
+            // A file of that name is no project's folder.
+            Ok(found) if !found.is_dir() && !found.is_symlink() => return Ok(self),
+            Ok(_) => {}
+        }
+        let owners = self.owners()?;
+        owners.check_folder(&self.root)?;
+        owners.check_folder(&dir)?;
+        Ok(self)
+    }
+
+    /// Who may own what is in the project.
+    pub fn owners(&self) -> Result<Owners> {
+        Owners::of(&self.root)
     }
 
     /// The project's folder, absolute and without links.
@@ -82,7 +109,7 @@ impl Project {
     /// version control. What is there already stays; many processes may do this at once.
     pub fn prepare(&self) -> Result<Prepared> {
         let dir = self.dir();
-        let prepared = match fs::create_dir(&dir) {
+        let prepared = match private::create_dir(&dir, 0o755) {
             Ok(()) => Prepared::Created,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !dir.is_dir() {
@@ -105,7 +132,7 @@ impl Project {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
         let temporary = self.dir().join(format!(".gitignore.{process}-{call}.tmp"));
-        let mut file = File::create(&temporary)?;
+        let mut file = File::create_new(&temporary)?;
         file.write_all(GITIGNORE.as_bytes())?;
         file.sync_all()?;
         fs::rename(&temporary, ignore)?;
@@ -115,23 +142,17 @@ impl Project {
     }
 }
 
-/// Makes the store's folder, readable by its owner alone, and its parents. One that is there stays
-/// as it is.
+/// Makes the store's folder, whatever the umask is readable by its owner alone, and its parents. One
+/// that is there stays as it is: [`tighten`](crate::tighten) looks at it.
 pub fn create_data_dir(dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
     let failed = |error| io_error("create", dir, error);
     if let Some(parent) = dir.parent() {
-        fs::create_dir_all(parent).map_err(failed)?;
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(parent).map_err(failed)?;
     }
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    match builder.create(dir) {
+    match private::create_dir(dir, 0o700) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
         created => created.map_err(failed),
     }

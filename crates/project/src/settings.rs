@@ -5,11 +5,11 @@ mod context;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cache::{Environment, approvals_dir, mesh_dir, models_dir};
+use crate::cache::{Environment, approvals_dir, mesh_dir, models_dir, socket_path};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::key::{Default as KeyDefault, KEYS, Key};
@@ -165,6 +165,28 @@ pub struct FlowSettings {
     pub approvals_dir: Option<PathBuf>,
 }
 
+/// What the service's TLS is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The certificate and those that lead to its authority, in PEM.
+    pub cert: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+impl TlsSettings {
+    fn resolve(resolved: &Resolved) -> Result<Option<Self>> {
+        let given = |name: &str| Some(resolved.path(name)).filter(|it| !it.as_os_str().is_empty());
+        match (given("tls.cert"), given("tls.key")) {
+            (Some(cert), Some(key)) => Ok(Some(Self { cert, key })),
+            (None, None) => Ok(None),
+            _ => Err(Error::Conflict {
+                message: "tls.cert and tls.key go together: give both, or neither".to_owned(),
+            }),
+        }
+    }
+}
+
 /// How the programs of a project meet their peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshSettings {
@@ -208,10 +230,13 @@ pub struct LimitSettings {
 pub struct Settings {
     /// The service's address.
     pub listen: SocketAddr,
-    /// Where the service is found, without a slash at its end.
+    /// Where `ctl` finds the service, without a slash at its end: an address that somebody gave, else
+    /// `unix:` and the service's socket.
     pub url: String,
     /// The folder of the store.
     pub data_dir: PathBuf,
+    /// Where the service listens for its own user.
+    pub socket: PathBuf,
     /// The file with `ctl`'s token.
     pub token_file: PathBuf,
     /// True if the service may listen on an address that other machines reach.
@@ -220,6 +245,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may call the service.
     pub allowed_origins: Vec<String>,
+    /// The certificate that the service shows; `None` if it speaks plain HTTP.
+    pub tls: Option<TlsSettings>,
     /// The embedding model.
     pub model: ModelSettings,
     /// How embedding is done.
@@ -253,7 +280,9 @@ impl Settings {
         let settings = Self {
             listen,
             url: resolved.text("url"),
+            socket: socket_path(&resolved.path("data_dir"), "service", sources.environment),
             data_dir: resolved.path("data_dir"),
+            tls: TlsSettings::resolve(&resolved)?,
             token_file: resolved.path("token_file"),
             allow_remote: resolved.is_on("allow_remote"),
             allowed_hosts: resolved.list("allowed_hosts"),
@@ -325,12 +354,12 @@ impl Settings {
 
     /// Refuses to listen where other machines could reach the service, unless that was allowed.
     pub fn check_listen(&self) -> Result<()> {
-        if self.listen.ip().is_loopback() || self.allow_remote {
+        if self.listen.ip().is_loopback() || self.allow_remote || self.tls.is_some() {
             return Ok(());
         }
         Err(Error::Conflict {
             message: format!(
-                "listening on {} would let other machines in, and tokens and memories would cross the network in the clear; listen on 127.0.0.1, or set allow_remote (with TLS in front)",
+                "listening on {} would let other machines in, and tokens and memories would cross the network in the clear; listen on 127.0.0.1, set tls.cert and tls.key, or set allow_remote (with TLS in front)",
                 self.listen
             ),
         })
@@ -556,12 +585,15 @@ fn default(
             let value = key.kind.read_text(text).expect("a default is a right value");
             place(key, value, sources.project.root(), sources)
         }
-        KeyDefault::Computed(_) if key.name == "url" => match before.get("listen") {
-            Some((Value::Address(listen), _)) => {
-                Value::Text(format!("http://{}", reachable(*listen)))
+        KeyDefault::Computed(_) if key.name == "url" => match before.get("data_dir") {
+            Some((Value::Path(data_dir), _)) => {
+                let socket = socket_path(data_dir, "service", sources.environment);
+                Value::Text(format!("unix:{}", socket.display()))
             }
-            _ => unreachable!("listen is resolved before url"),
+            _ => unreachable!("data_dir is resolved before url"),
         },
+        // None.
+        KeyDefault::Computed(_) if key.section() == Some("tls") => Value::Path(PathBuf::new()),
         KeyDefault::Computed(_) if key.name == "mesh.folder" => {
             let project = sources.project.root();
             let folder = mesh_dir(project, sources.environment);
@@ -576,14 +608,4 @@ fn default(
                 .unwrap_or_else(|| sources.project.dir().join("data").join("models")),
         ),
     }
-}
-
-/// A service that listens everywhere is reached on loopback.
-fn reachable(listen: SocketAddr) -> SocketAddr {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    SocketAddr::new(ip, listen.port())
 }

@@ -254,6 +254,9 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 fn url(text: &str) -> Option<String> {
+    if text.strip_prefix("unix:").is_some_and(|it| it.starts_with('/')) {
+        return (!text.contains(char::is_control)).then(|| text.to_owned());
+    }
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"))?;
     let host = rest.split('/').next().unwrap_or_default();
     let odd = |it: char| it.is_whitespace() || it.is_control() || matches!(it, '?' | '#' | '\\');

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use waypost_api::StatusKind;
-use waypost_api::client::{Client, Error};
+use waypost_api::client::Error;
 use waypost_auth::TokenStore;
 use waypost_embedding::fetch::{self, State};
 use waypost_project::{Model, Settings};
@@ -175,8 +175,8 @@ fn service(program: &Program) -> Finding {
     let client = match program.client() {
         Ok(client) => client,
         // The token file has a finding of its own; whether a service runs is worth knowing all the same.
-        Err(failure) => match program.settings().map(|it| Client::new(&it.url, None)) {
-            Ok(Ok(client)) => client,
+        Err(failure) => match program.settings().and_then(|it| program.connect(&it.url, None)) {
+            Ok(client) => client,
             _ => return Finding::fault(PART, &failure),
         },
     };

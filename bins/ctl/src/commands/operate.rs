@@ -23,7 +23,7 @@ pub(super) fn status(program: &Program, output: &mut Output) -> Result<()> {
     let about = format!(
         "  Waypost {} at {}, up {}",
         status.version,
-        client.base_url(),
+        status.url.as_deref().unwrap_or(client.base_url()),
         indicatif::HumanDuration(std::time::Duration::from_secs(status.uptime_seconds))
     );
     output.styled(&[(look, word), (Look::Plain, &about)])?;

@@ -8,6 +8,7 @@ mod events;
 mod flows;
 mod mesh;
 mod messages;
+mod near;
 mod reference;
 mod service;
 mod together;

@@ -100,7 +100,11 @@ fn run(app: &App, attempt: &Attempt, program: &Program, stop: &Stop, output: &Pa
         flows.going.spawned(&attempt.id, leader.clone());
         flows.inbox.put(Message::Spawned(attempt.id.clone(), leader));
     };
-    let finished = run_program(program, &flows.place.boot, stop, spawned);
+    let work = || run_program(program, &flows.place.boot, stop, spawned);
+    let finished = match flows.place.umask {
+        Some(umask) => umask.lift(work),
+        None => work(),
+    };
     let save = |captured: &Captured, stream: &str| {
         let name = file_name(attempt.id.step, attempt.id.attempt, stream);
         if let Err(error) = captured.save(&output.join(name)) {

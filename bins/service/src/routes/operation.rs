@@ -1,11 +1,10 @@
 //! What operators ask: status, health, metrics, the API's description.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, State};
+use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
@@ -13,7 +12,7 @@ use waypost_auth::Scope;
 use crate::answer::json;
 use crate::failure::Failure;
 use crate::flows::Halt;
-use crate::guard::{self, Caller};
+use crate::guard::Caller;
 use crate::metrics::{EventGauges, Gauges};
 use crate::state::App;
 use crate::wire;
@@ -73,6 +72,7 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
         storage_bytes: of_store.storage_bytes,
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
         mesh: app.mesh.status(),
+        url: Some(app.url.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: app.started.elapsed().as_secs(),
     }
@@ -101,14 +101,14 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned() }))
 }
 
-/// For readers on this machine, and for others with a token of scope admin.
+/// For this user at the socket, and elsewhere for whoever may see the status of all spaces.
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    headers: HeaderMap,
+    caller: Option<Extension<Caller>>,
 ) -> Result<Response, Failure> {
-    if !peer.ip().to_canonical().is_loopback() {
-        guard::authenticate(&app.tokens, &app.flows.grants, &headers)?.require(Scope::Admin)?;
+    if let Some(Extension(caller)) = caller {
+        caller.require(Scope::MemoryRead)?;
+        caller.require_all_spaces()?;
     }
     let shared = Arc::clone(&app);
     let looked = app

@@ -89,7 +89,7 @@ pub(crate) fn try_raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
 }
 
 /// Reads one answer; `None` if the service closed without one.
-pub(crate) fn read(stream: &mut TcpStream) -> Option<Answer> {
+pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(at) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
@@ -123,7 +123,7 @@ pub(crate) fn read(stream: &mut TcpStream) -> Option<Answer> {
     Some(answer)
 }
 
-fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> bool {
+fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 16 * 1024];
     match stream.read(&mut buffer) {
         Ok(0) | Err(_) => false,
@@ -135,7 +135,7 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> bool {
 }
 
 /// The next chunk; `None` at the last one. Panics where the answer was broken off.
-fn next_chunk(rest: &mut Vec<u8>, stream: &mut TcpStream) -> Option<Vec<u8>> {
+fn next_chunk(rest: &mut Vec<u8>, stream: &mut impl Read) -> Option<Vec<u8>> {
     let line_end = loop {
         if let Some(at) = rest.windows(2).position(|it| it == b"\r\n") {
             break at;

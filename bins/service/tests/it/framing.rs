@@ -81,6 +81,31 @@ fn an_endless_body_is_413_and_a_trickle_408() {
     assert_eq!(service.get("/healthz").status, 200);
 }
 
+/// hyper answers these by itself.
+#[test]
+fn what_is_not_http_is_a_problem_like_all_others() {
+    let service = Service::start();
+    for (bytes, status, says) in [
+        (b"NO HTTP AT ALL\r\n\r\n".to_vec(), 400, "malformed"),
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n".to_vec(), 400, "malformed"),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n".to_vec(), 400, "malformed"),
+        (format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(500)).into_bytes(), 431, "headers"),
+    ] {
+        let answer = raw(service.address, &bytes);
+        assert!(answer.problem(status).contains(says), "{}", answer.text());
+        assert_eq!(answer.header("connection"), Some("close"));
+    }
+    // Behind a good request, in one piece with it.
+    let mut stream = connect(service.address);
+    let good = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", service.address);
+    stream.write_all(&[good.as_bytes(), b"NO HTTP\r\n\r\n"].concat()).expect("a connection");
+    let mut both = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut both).expect("two answers");
+    assert!(both.starts_with("HTTP/1.1 200 OK\r\n"), "{both}");
+    let second = both.rsplit_once("HTTP/1.1 ").expect("a second answer").1;
+    assert!(second.starts_with("400 ") && second.contains("application/problem+json"), "{both}");
+}
+
 #[test]
 fn headers_must_come_in_time_and_in_size() {
     let service = Service::start_with(|it| it.limits.header_read_time = Duration::from_millis(200));

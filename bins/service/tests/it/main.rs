@@ -27,7 +27,9 @@ mod load;
 mod meaning;
 mod mesh;
 mod namespace;
+mod near;
 mod power;
+mod private;
 mod program;
 mod search;
 mod service;
@@ -37,4 +39,5 @@ mod stop;
 #[path = "../../../../crates/embedding/tests/it/tiny.rs"]
 #[expect(dead_code, clippy::unwrap_used, reason = "embedding's own tests use more of it")]
 mod tiny;
+mod tls;
 mod transfer;

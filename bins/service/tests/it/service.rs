@@ -44,6 +44,12 @@ impl Service {
         Self::start_in(self.folder, change)
     }
 
+    /// Stops it in order.
+    pub(crate) fn stopped(mut self) -> Self {
+        self.running.take().expect("it runs").shutdown().expect("it stops in order");
+        self
+    }
+
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &self.token, b"")
     }

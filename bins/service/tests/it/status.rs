@@ -48,7 +48,7 @@ fn a_model_that_cannot_be_had_degrades_and_says_what_to_do() {
 }
 
 #[test]
-fn health_readiness_metrics_and_the_description_need_no_token_here() {
+fn health_readiness_and_the_description_need_no_token() {
     let service = Service::start();
     let open = |path: &str| {
         let head = format!(
@@ -66,7 +66,9 @@ fn health_readiness_metrics_and_the_description_need_no_token_here() {
     service.get("/api/memory/1");
     service.get("/api/memory/2");
     service.get("/a/path/of/a/client");
-    let metrics = open("/metrics");
+    // Over the network, any user of this machine could ask.
+    open("/metrics").problem(401);
+    let metrics = service.get("/metrics");
     assert!(metrics.header("content-type").is_some_and(|it| it.starts_with("text/plain")));
     let metrics = metrics.text();
     for line in [
@@ -82,6 +84,18 @@ fn health_readiness_metrics_and_the_description_need_no_token_here() {
         assert!(metrics.lines().any(|it| it == line), "{line} is not in\n{metrics}");
     }
     assert!(!metrics.contains("/a/path/of/a/client"));
+}
+
+#[test]
+fn metrics_are_for_the_socket_and_for_readers_of_all_spaces() {
+    let service = Service::start();
+    let with = |scopes: &[&str], space: Option<&str>| {
+        let token = service.new_token(scopes, space);
+        service.send("GET", "/metrics", &token, b"")
+    };
+    assert_eq!(with(&["memory:read"], None).status, 200);
+    assert!(with(&["events:read", "events:publish"], None).problem(403).contains("memory:read"));
+    assert!(with(&["memory:read"], Some("team")).problem(403).contains("all spaces"));
 }
 
 #[test]

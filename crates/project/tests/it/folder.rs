@@ -1,8 +1,12 @@
 use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use tempfile::TempDir;
-use waypost_project::{Error, Prepared, Project, create_data_dir};
+use waypost_project::{
+    Error, Owners, Prepared, Project, Tightened, create_data_dir, tighten, write_private,
+};
 
 fn tree(folders: &[&str]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
@@ -103,12 +107,99 @@ fn the_stores_folder_is_its_owners_alone() {
     let dir = root.path().join("a/b/data");
     create_data_dir(&dir).unwrap();
     create_data_dir(&dir).unwrap();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
-    }
+    assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
     fs::write(root.path().join("file"), "").unwrap();
     assert!(create_data_dir(&root.path().join("file")).is_err());
     assert!(create_data_dir(&root.path().join("file/data")).is_err());
+}
+
+#[test]
+fn a_folder_is_closed_to_others_with_all_that_is_in_it() {
+    let root = tree(&[]);
+    let dir = root.path().join("data");
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    let open = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    fs::create_dir_all(dir.join("a/b")).unwrap();
+    fs::write(dir.join("a/b/file"), "x").unwrap();
+    fs::write(dir.join("private"), "x").unwrap();
+    open(&dir, 0o777);
+    open(&dir.join("a"), 0o700);
+    open(&dir.join("a/b"), 0o755);
+    open(&dir.join("a/b/file"), 0o666);
+    open(&dir.join("private"), 0o400);
+    let owners = Owners::of(root.path()).unwrap();
+    let done = tighten(&dir, owners).unwrap();
+    assert_eq!((done.changed, done.first), (3, Some((dir.clone(), 0o777))));
+    assert_eq!(mode(&dir), 0o700);
+    assert_eq!((mode(&dir.join("a/b")), mode(&dir.join("a/b/file"))), (0o700, 0o600));
+    assert_eq!(mode(&dir.join("private")), 0o400, "it was private, and stays as it is");
+    assert_eq!(tighten(&dir, owners).unwrap(), Tightened::default());
+}
+
+#[test]
+fn what_is_neither_a_file_nor_a_folder_is_refused_by_name() {
+    let root = tree(&[]);
+    let owners = Owners::of(root.path()).unwrap();
+    let dir = root.path().join("data");
+    fs::create_dir_all(dir.join("events")).unwrap();
+    fs::create_dir_all(dir.join("browser/profile")).unwrap();
+    // A browser's profile and the sockets of programs are as they are.
+    symlink("host-1234", dir.join("browser/profile/SingletonLock")).unwrap();
+    let _sockets = [
+        UnixListener::bind(dir.join("service.sock")).unwrap(),
+        UnixListener::bind(dir.join("browser.sock")).unwrap(),
+    ];
+    tighten(&dir, owners).unwrap();
+    let file = root.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let refused = |dir: &Path, name: &Path| match tighten(dir, owners) {
+        Err(Error::Exposed { path, .. }) => assert_eq!(path, name),
+        other => panic!("{} was to be refused: {other:?}", name.display()),
+    };
+    let link = dir.join("events/lock");
+    symlink(&file, &link).unwrap();
+    refused(&dir, &link);
+    fs::remove_file(&link).unwrap();
+    let socket = dir.join("events/socket");
+    let _socket = UnixListener::bind(&socket).unwrap();
+    refused(&dir, &socket);
+    let other = root.path().join("other");
+    symlink(&dir, &other).unwrap();
+    refused(&other, &other);
+}
+
+#[test]
+fn a_private_file_replaces_a_link_and_is_whole() {
+    let root = tree(&[]);
+    let (file, victim) = (root.path().join("file"), root.path().join("victim"));
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, &file).unwrap();
+    write_private(&file, b"new").unwrap();
+    assert_eq!(fs::read(&file).unwrap(), b"new");
+    assert!(!fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2, "no temporary file is left");
+}
+
+#[test]
+fn a_project_that_others_can_change_is_none() {
+    let root = tree(&[".waypost/"]);
+    let open = |mode: u32| {
+        fs::set_permissions(root.path().join(".waypost"), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(0o777);
+    for found in [Project::find(root.path()), Project::at(root.path())] {
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains(".waypost can be written by others (mode 777)"), "{error}");
+        assert!(error.contains("chmod go-w"), "{error}");
+    }
+    open(0o755);
+    Project::find(root.path()).unwrap();
+    fs::rename(root.path().join(".waypost"), root.path().join("elsewhere")).unwrap();
+    symlink(root.path().join("elsewhere"), root.path().join(".waypost")).unwrap();
+    let error = Project::find(root.path()).unwrap_err().to_string();
+    assert!(error.contains(".waypost is a symbolic link"), "{error}");
 }

@@ -101,15 +101,31 @@ fn a_model_is_a_name_a_folder_or_none() {
 }
 
 #[test]
-fn the_url_follows_the_address() {
-    let url =
-        |listen: &str| Case::new("").flag("listen", "--listen", listen).resolve().unwrap().url;
-    assert_eq!(url("127.0.0.1:1234"), "http://127.0.0.1:1234");
-    assert_eq!(url("localhost:1234"), "http://127.0.0.1:1234");
-    assert_eq!(url("0.0.0.0:1234"), "http://127.0.0.1:1234");
-    assert_eq!(url("[::]:1234"), "http://[::1]:1234");
-    let settings = Case::new("url: https://far.example/\n").resolve().unwrap();
-    assert_eq!(settings.url, "https://far.example");
+fn the_url_is_the_socket_unless_one_is_given() {
+    let case = Case::new("");
+    let settings = case.resolve().unwrap();
+    assert!(settings.socket.ends_with(".waypost/data/service.sock"));
+    assert_eq!(settings.url, format!("unix:{}", settings.socket.display()));
+    // Wherever the service listens over the network.
+    let listening = Case::new("").flag("listen", "--listen", "127.0.0.1:1234").resolve().unwrap();
+    assert!(listening.url.starts_with("unix:/"), "{}", listening.url);
+    let moved = Case::new("data_dir: store\n").resolve().unwrap();
+    assert!(moved.url.ends_with("/store/service.sock"), "{}", moved.url);
+    for given in ["https://waypost.example", "http://127.0.0.1:1", "unix:/run/w.sock"] {
+        let settings = Case::new("").flag("url", "--url", given).resolve().unwrap();
+        assert_eq!(settings.url, given);
+    }
+    assert!(Case::new("").flag("url", "--url", "unix:w.sock").resolve().is_err());
+}
+
+#[test]
+fn a_certificate_and_its_key_go_together() {
+    let settings = Case::new("tls:\n  cert: a.pem\n  key: b.pem\n").resolve().unwrap();
+    let tls = settings.tls.expect("both are given");
+    assert!(tls.cert.ends_with("a.pem") && tls.key.ends_with("b.pem"));
+    assert_eq!(Case::new("").resolve().unwrap().tls, None);
+    let error = Case::new("tls:\n  cert: a.pem\n").resolve().unwrap_err().to_string();
+    assert!(error.contains("tls.cert and tls.key go together"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! What tells others of this user that the service runs, and where: its socket, and `service.json`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::Serialize;
+use tokio::net::UnixListener;
+use waypost_api::local;
+
+/// The name of the file in the store's folder.
+const FILE: &str = "service.json";
+
+/// What `service.json` says.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Described<'a> {
+    pid: u32,
+    version: &'static str,
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<&'a Path>,
+}
+
+/// The files that are there while the service runs. Dropping it removes them; the caller still has
+/// the store's lock then, so that they are not those of the next service.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    files: Vec<PathBuf>,
+}
+
+impl Presence {
+    /// Listens on the socket, unless its path is too long for one. The caller has the store's lock:
+    /// a socket that is there was left by a service that was killed.
+    pub(crate) fn listen(
+        path: &Path,
+        runtime: &tokio::runtime::Runtime,
+    ) -> anyhow::Result<(Self, Option<UnixListener>)> {
+        let listener = match local::listen(path) {
+            Ok(listener) => listener,
+            Err(local::Error::TooLong { .. }) => {
+                tracing::warn!(
+                    socket = %path.display(),
+                    "the path is too long for a socket, so that `ctl` needs --url: set XDG_RUNTIME_DIR for the service and for ctl, or choose a data_dir with a shorter path"
+                );
+                return Ok((Self { files: Vec::new() }, None));
+            }
+            Err(error) => {
+                let message = format!("cannot listen on the socket {}", path.display());
+                return Err(anyhow::Error::new(error).context(message));
+            }
+        };
+        let presence = Self { files: vec![path.to_owned()] };
+        listener.set_nonblocking(true).context("the socket cannot be used")?;
+        let _in_runtime = runtime.enter();
+        let listener = UnixListener::from_std(listener).context("the socket cannot be used")?;
+        Ok((presence, Some(listener)))
+    }
+
+    /// Writes `service.json`.
+    pub(crate) fn describe(&mut self, data_dir: &Path, url: &str) -> anyhow::Result<()> {
+        let file = data_dir.join(FILE);
+        let described = Described {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION"),
+            url,
+            socket: self.files.first().map(PathBuf::as_path),
+        };
+        let text = serde_json::to_vec_pretty(&described).context("service.json")?;
+        waypost_project::write_private(&file, &[&text[..], b"\n"].concat())?;
+        self.files.push(file);
+        Ok(())
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        for file in &self.files {
+            if let Err(error) = fs::remove_file(file)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::warn!(file = %file.display(), %error, "a file of the running service was not removed");
+            }
+        }
+    }
+}

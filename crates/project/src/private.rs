@@ -1,0 +1,239 @@
+//! Files and folders that no other user can have put there, or can change or read.
+//!
+//! A checkout, an archive or another user can leave a link, a pipe or a folder of theirs where
+//! Waypost is about to write. Before anything in the store's folder is opened, [`tighten`] walks it
+//! from the top: what belongs to somebody else, and what is neither a file nor a folder, is refused
+//! by name; what others could read or write is taken from them. As the folder is closed before what
+//! is in it is looked at, nothing can be exchanged behind the walk.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+    PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::error::{Error, Result};
+use crate::project::io_error;
+
+const WRITABLE_BY_ALL: u32 = 0o002;
+const WRITABLE_BY_GROUP: u32 = 0o020;
+const STICKY: u32 = 0o1000;
+const OPEN: u32 = 0o077;
+
+/// Folders of the store whose contents are others' formats, with links of their own: a Chromium's
+/// profiles, and the cache of models where there is no home for it. Both are checked where they are
+/// used.
+const FOREIGN: &[&str] = &["browser", "models"];
+/// The folder of the store where peers have their sockets.
+const PEERS: &str = "mesh";
+
+/// Who may own the files of a project: this user and root. Where root serves a folder that is
+/// another user's, as in a container, that user may, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owners {
+    own: u32,
+    project: u32,
+}
+
+/// What [`tighten`] has changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tightened {
+    /// Files and folders that others could read or write until now.
+    pub changed: u64,
+    /// The first of them, and the mode that it had.
+    pub first: Option<(PathBuf, u32)>,
+}
+
+impl Owners {
+    /// Those of what is in the project with that folder.
+    pub fn of(root: &Path) -> Result<Self> {
+        let own = rustix::process::geteuid().as_raw();
+        let project = if own == 0 { look_at(root)?.uid() } else { own };
+        Ok(Self { own, project })
+    }
+
+    /// Refuses a folder that belongs to somebody else or that others can write to. A group with the
+    /// user's own number is the user's alone, and in a sticky folder such as `/tmp` others cannot
+    /// replace what is not theirs.
+    ///
+    /// # Errors
+    /// [`Error::Exposed`], also for a link.
+    pub fn check_folder(self, path: &Path) -> Result<()> {
+        let metadata = look_at(path)?;
+        if metadata.is_symlink() {
+            return Err(exposed(path, "is a symbolic link; put the folder itself there"));
+        }
+        if !metadata.is_dir() {
+            return Err(Error::NotAFolder { path: path.to_owned() });
+        }
+        let is_sticky = metadata.mode() & STICKY != 0;
+        self.check(path, &metadata, is_sticky)
+    }
+
+    fn check(self, path: &Path, metadata: &Metadata, may_be_open: bool) -> Result<()> {
+        let uid = metadata.uid();
+        if ![self.own, 0, self.project].contains(&uid) {
+            let own = self.own;
+            let reason = format!(
+                "belongs to user {uid}, not to this one ({own}) or root, and is not used; move it away, or work elsewhere"
+            );
+            return Err(exposed(path, reason));
+        }
+        let is_private = metadata.gid() == uid;
+        let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
+        if metadata.mode() & others != 0 && !may_be_open {
+            let mode = metadata.mode() & 0o7777;
+            let reason = format!(
+                "can be written by others (mode {mode:o}), and is not used; look at what is in it, then take that away: chmod go-w"
+            );
+            return Err(exposed(path, reason));
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a file that belongs to somebody else or that others can write to, and one that is behind
+/// a link.
+///
+/// # Errors
+/// [`Error::Exposed`], [`Error::Io`] if there is no such file.
+pub fn check_file(path: &Path, owners: Owners) -> Result<()> {
+    let metadata = look_at(path)?;
+    if !metadata.is_file() {
+        return Err(exposed(path, "is not a plain file; put the file itself there"));
+    }
+    owners.check(path, &metadata, false)
+}
+
+/// Makes one folder with at most that mode.
+pub(crate) fn create_dir(dir: &Path, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(dir)
+}
+
+/// Closes a folder of ours, and all that is in it, to other users: 0700 for folders, 0600 for files.
+/// Call it before anything in the folder is opened.
+///
+/// # Errors
+/// [`Error::Exposed`] for what belongs to another user, for links, and for what is neither a file,
+/// a folder nor a socket of ours. Nothing below such a thing has been changed.
+pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
+    let mut done = Tightened::default();
+    let metadata = look_at(dir)?;
+    if metadata.is_symlink() {
+        return Err(exposed(
+            dir,
+            "is a symbolic link; put the folder itself there, or name its target as data_dir",
+        ));
+    }
+    if !metadata.is_dir() {
+        return Err(Error::NotAFolder { path: dir.to_owned() });
+    }
+    owners.check(dir, &metadata, true)?;
+    close(dir, &metadata, 0o700, &mut done)?;
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|it| io_error("read", &folder, it))?;
+        for entry in entries {
+            let path = entry.map_err(|it| io_error("read", &folder, it))?.path();
+            let metadata = match path.symlink_metadata() {
+                Ok(metadata) => metadata,
+                // Another process has the store, and is changing it: its lock is asked next.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(io_error("look at", &path, error)),
+            };
+            owners.check(&path, &metadata, true)?;
+            let kind = metadata.file_type();
+            if kind.is_dir() {
+                close(&path, &metadata, 0o700, &mut done)?;
+                let is_foreign = folder == *dir && FOREIGN.iter().any(|it| path.ends_with(it));
+                if !is_foreign {
+                    folders.push(path);
+                }
+            } else if kind.is_file() {
+                close(&path, &metadata, 0o600, &mut done)?;
+            } else if !(kind.is_socket() && may_have_sockets(dir, &folder)) {
+                let what = if kind.is_symlink() {
+                    "a symbolic link"
+                } else {
+                    "neither a file nor a folder"
+                };
+                let reason = format!(
+                    "is {what}, and Waypost never makes one there; find out where it comes from, then remove it"
+                );
+                return Err(exposed(&path, reason));
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn may_have_sockets(dir: &Path, folder: &Path) -> bool {
+    folder == dir || folder.starts_with(dir.join(PEERS))
+}
+
+fn close(path: &Path, metadata: &Metadata, mode: u32, done: &mut Tightened) -> Result<()> {
+    let had = metadata.mode() & 0o7777;
+    if had & OPEN == 0 {
+        return Ok(());
+    }
+    match set_mode(path, mode) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io_error("change the mode of", path, error)),
+    }
+    done.changed += 1;
+    done.first.get_or_insert_with(|| (path.to_owned(), had));
+    Ok(())
+}
+
+/// Not of what a link leads to.
+fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    match options.read(true).custom_flags(flags.bits().cast_signed()).open(path) {
+        Ok(file) => file.set_permissions(Permissions::from_mode(mode)),
+        // Its owner may not read it, and nobody else may put something in its place by now.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            fs::set_permissions(path, Permissions::from_mode(mode))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file for this user alone, as a whole: nobody sees half of it, and a link that is in its
+/// place is replaced, not followed.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = PathBuf::from(name);
+    let write = || {
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)?;
+        File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+    };
+    let written = write();
+    if written.is_err() {
+        // A rest of it is harmless, and the error that matters is the first.
+        drop(fs::remove_file(&temporary));
+    }
+    written.map_err(|error| io_error("write", path, error))
+}
+
+fn look_at(path: &Path) -> Result<Metadata> {
+    path.symlink_metadata().map_err(|it| io_error("look at", path, it))
+}
+
+fn exposed(path: &Path, reason: impl Into<String>) -> Error {
+    Error::Exposed { path: path.to_owned(), reason: reason.into() }
+}
