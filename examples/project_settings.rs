@@ -23,6 +23,8 @@ fn main() -> Result<()> {
         current_dir: &deep,
         flags: &[Flag::new("listen", "--listen", "127.0.0.1:5000")],
         environment: &|name| (name == "WAYPOST_MODEL_FETCH").then(|| "false".into()),
+        variables: &[],
+        trust_project: false,
     })?;
     for row in settings.table().iter().take(4) {
         writeln!(std::io::stdout(), "{:12} {} (from {:?})", row.key, row.value, row.origin)?;

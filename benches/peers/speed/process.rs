@@ -135,7 +135,7 @@ impl Service {
         let mut command = Command::new(binary);
         command.args(["--offline", "--model", model, "--listen", &address.to_string()]);
         // What it is given to run is there before it starts, and nobody else's.
-        command.env("WAYPOST_FLOWS_APPROVAL", "false");
+        command.env("WAYPOST_TRUST_PROJECT", "1");
         Self::of(command.arg("--project").arg(project), address, project)
     }
 

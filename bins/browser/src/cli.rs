@@ -46,6 +46,9 @@ pub(crate) struct Arguments {
     /// Stay away from the mesh
     #[arg(long)]
     no_mesh: bool,
+    /// Take everything in the project as approved, for containers and CI
+    #[arg(long)]
+    trust_project: bool,
     /// Run Chromium without its sandbox, which it needs as root: only for pages that are trusted
     #[arg(long)]
     no_sandbox: bool,
@@ -100,6 +103,10 @@ impl Arguments {
             current_dir: &current_dir,
             flags: &self.flags(),
             environment: &|name| env::var_os(name),
+            variables: &env::vars_os()
+                .filter_map(|(name, _)| name.into_string().ok())
+                .collect::<Vec<_>>(),
+            trust_project: self.trust_project,
         })?;
         settings.browser.check_listen()?;
         let mesh = (settings.mesh.enabled && !self.no_mesh).then(|| settings.mesh.clone());
@@ -107,7 +114,19 @@ impl Arguments {
             || mesh.as_ref().is_some_and(|it| it.folder.starts_with(&settings.data_dir));
         if keeps {
             project.prepare()?;
-            waypost_project::create_data_dir(&settings.data_dir)?;
+            match &settings.state_dir {
+                _ if settings.trust_project => {
+                    waypost_project::create_data_dir(&settings.data_dir)?;
+                }
+                Some(state) => {
+                    waypost_project::claim_data(&project, &settings.data_dir, state)?;
+                }
+                None => return Err(waypost_project::Error::NoState.into()),
+            }
+        } else if let Some(state) = settings.state_dir.as_ref().filter(|_| !settings.trust_project)
+        {
+            // The pairing in it says which machines to trust.
+            waypost_project::check_data(&project, &settings.data_dir, state)?;
         }
         let profiles = settings.data_dir.join("browser");
         let allow = settings.browser.allow.iter().map(|it| it.parse::<Allow>());

@@ -22,8 +22,8 @@ pub(crate) use memory::{
 };
 pub(crate) use mesh::{MeshBroadcastArgs, MeshCallArgs, MeshCommand, MeshListenArgs, MeshPairArgs};
 pub(crate) use other::{
-    BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs, ModelCommand,
-    RestoreArgs, TokenCommand, TokenCreateArgs,
+    AllowArgs, BackupArgs, CompletionsArgs, ConfigCommand, DoctorArgs, ExportArgs, ImportArgs,
+    ModelCommand, RestoreArgs, TokenCommand, TokenCreateArgs,
 };
 
 use crate::output::Color;
@@ -68,6 +68,9 @@ pub(crate) struct Global {
     /// Certificates of the authorities to trust over https (PEM); by default the system's
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// Take everything in the project as approved, for containers and CI
+    #[arg(long, global = true)]
+    pub(crate) trust_project: bool,
     /// When to colour
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
@@ -116,6 +119,7 @@ pub(crate) enum Command {
     /// Bring, list and check embedding models
     #[command(subcommand)]
     Model(ModelCommand),
+    Allow(AllowArgs),
     /// Show the settings
     #[command(subcommand)]
     Config(ConfigCommand),

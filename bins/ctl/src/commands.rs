@@ -1,5 +1,6 @@
 //! What each command does.
 
+mod allow;
 mod backup;
 mod completions;
 mod config;
@@ -51,6 +52,7 @@ pub(crate) fn run(program: &Program, command: Command, output: &mut Output) -> R
         Command::Mesh(command) => mesh::run(program, command, output),
         Command::Token(command) => token::run(program, command, output),
         Command::Model(command) => model::run(program, command, output),
+        Command::Allow(args) => allow::run(program, &args, output),
         Command::Config(command) => config::run(program, &command, output),
         Command::Doctor(args) => doctor::doctor(program, &args, output),
         Command::Completions(args) => completions::print(&args, output),

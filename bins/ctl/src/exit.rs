@@ -8,7 +8,7 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// What was named is not there.
 pub const NOT_FOUND: u8 = 3;
-/// The token is missing, does not work, or lacks the scope.
+/// The token is missing, does not work, or lacks the scope; or a file waits for approval.
 pub const NOT_ALLOWED: u8 = 4;
 /// No service answers.
 pub const NOT_REACHABLE: u8 = 5;
@@ -19,7 +19,10 @@ pub const TABLE: [(u8, &str); 6] = [
     (FAILED, "failed"),
     (USAGE, "usage: the command line is wrong"),
     (NOT_FOUND, "not found: what was named is not there"),
-    (NOT_ALLOWED, "not allowed: the token is missing, does not work, or lacks the scope"),
+    (
+        NOT_ALLOWED,
+        "not allowed: the token is missing, does not work, or lacks the scope; or a file waits for approval or is not trusted",
+    ),
     (NOT_REACHABLE, "not reachable: no service answers"),
 ];
 

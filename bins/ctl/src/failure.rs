@@ -198,7 +198,11 @@ impl From<waypost_project::Error> for Failure {
     fn from(error: waypost_project::Error) -> Self {
         use waypost_project::Error;
         let failure = Self::of(&error);
-        match error {
+        match &error {
+            Error::Pending(_)
+            | Error::Unregistered { .. }
+            | Error::NoState
+            | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
                 failure.with_hint("`docs/settings.md` lists every setting and what it may be")
             }

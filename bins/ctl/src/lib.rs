@@ -54,7 +54,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let mut output = Output::new(cli.global.json, cli.global.color);
     let outcome = Program::new(cli.global)
-        .and_then(|program| commands::run(&program, cli.command, &mut output))
+        .and_then(|program| {
+            let done = commands::run(&program, cli.command, &mut output);
+            for warning in program.warnings() {
+                output.warn(warning);
+            }
+            done
+        })
         .and_then(|()| output.finish().map_err(Failure::from));
     match outcome {
         Ok(()) => ExitCode::from(exit::DONE),

@@ -19,6 +19,7 @@ pub(crate) struct Program {
     current_dir: PathBuf,
     flags: Vec<Flag>,
     ca: Option<PathBuf>,
+    trust_project: bool,
     settings: OnceCell<Settings>,
 }
 
@@ -53,25 +54,85 @@ impl Program {
             let file = file.map_err(|_| Failure::usage("--token-file: the path is not UTF-8"))?;
             flags.push(Flag::new("token_file", "--token-file", file));
         }
-        let ca = global.ca;
-        Ok(Self { project, current_dir, flags, ca, settings: OnceCell::new() })
+        let (ca, trust_project) = (global.ca, global.trust_project);
+        Ok(Self { project, current_dir, flags, ca, trust_project, settings: OnceCell::new() })
     }
 
     pub(crate) fn project(&self) -> &Project {
         &self.project
     }
 
+    pub(crate) fn current_dir(&self) -> &Path {
+        &self.current_dir
+    }
+
+    /// The user's folder of what was approved.
+    pub(crate) fn state_dir() -> Result<PathBuf> {
+        let folder = waypost_project::state_dir(&|name| std::env::var_os(name));
+        folder.ok_or_else(|| waypost_project::Error::NoState.into())
+    }
+
     /// The settings; read when they are asked for, so that a broken file does not stop what does not need it.
     pub(crate) fn settings(&self) -> Result<&Settings> {
+        let settings = self.preview()?;
+        match settings.pending() {
+            Some(pending) => Err(waypost_project::Error::Pending(pending.clone()).into()),
+            None => Ok(settings),
+        }
+    }
+
+    /// What is odd about the settings, if they were read.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.settings.get().map_or(&[], Settings::warnings)
+    }
+
+    /// Makes sure that the data folder, if it is there, did not come with the project's files.
+    pub(crate) fn check_data(&self) -> Result<()> {
+        let settings = self.settings()?;
+        if settings.trust_project {
+            return Ok(());
+        }
+        let state = Self::state_dir()?;
+        Ok(waypost_project::check_data(&self.project, &settings.data_dir, &state)?)
+    }
+
+    /// Makes the data folder, or makes sure that it did not come with the project's files.
+    pub(crate) fn claim_data(&self) -> Result<()> {
+        let settings = self.settings()?;
+        if settings.trust_project {
+            return Ok(waypost_project::create_data_dir(&settings.data_dir)?);
+        }
+        let state = Self::state_dir()?;
+        self.project.prepare()?;
+        waypost_project::claim_data(&self.project, &settings.data_dir, &state)?;
+        Ok(())
+    }
+
+    /// Registers the data folder as this project's, at the user's request.
+    pub(crate) fn adopt_data(&self) -> Result<()> {
+        let settings = self.settings()?;
+        if !settings.trust_project {
+            let state = Self::state_dir()?;
+            waypost_project::adopt_data(&self.project, &settings.data_dir, &state)?;
+        }
+        Ok(())
+    }
+
+    /// The settings, where what waits for approval counts as not there.
+    pub(crate) fn preview(&self) -> Result<&Settings> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
         }
         let environment = |name: &str| std::env::var_os(name);
-        let settings = Settings::resolve(&Sources {
+        let variables: Vec<String> =
+            std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+        let settings = Settings::preview(&Sources {
             project: &self.project,
             current_dir: &self.current_dir,
             flags: &self.flags,
             environment: &environment,
+            variables: &variables,
+            trust_project: self.trust_project,
         })
         .map_err(|error| match &error {
             waypost_project::Error::Value { place, .. } if place.starts_with("--") => {
@@ -89,6 +150,7 @@ impl Program {
 
     /// The store's file of tokens, which the service keeps.
     pub(crate) fn tokens_file(&self) -> Result<PathBuf> {
+        self.check_data()?;
         Ok(self.settings()?.data_dir.join("tokens.json"))
     }
 

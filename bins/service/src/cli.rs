@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Allow an address that other machines reach, although tokens and memories then travel in the clear
     #[arg(long)]
     allow_remote: bool,
+    /// Take everything in the project as approved, for containers and CI
+    #[arg(long)]
+    trust_project: bool,
     /// How the log is written: `text` or `json`
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
@@ -55,6 +58,10 @@ impl Arguments {
             current_dir: &current_dir,
             flags: &self.flags(),
             environment: &|name| env::var_os(name),
+            variables: &env::vars_os()
+                .filter_map(|(name, _)| name.into_string().ok())
+                .collect::<Vec<_>>(),
+            trust_project: self.trust_project,
         })?;
         settings.check_listen()?;
         let mut options = Options::new(project, &settings);

@@ -196,7 +196,7 @@ impl From<waypost_flows::ApprovalError> for Failure {
         use waypost_flows::ApprovalError;
         match &error {
             ApprovalError::File { .. } => Self::not_found(error.to_string()),
-            ApprovalError::Changed(_) => {
+            ApprovalError::Changed(_) | ApprovalError::Program { .. } => {
                 Self::new(StatusCode::CONFLICT, error.to_string()).of(ProblemKind::FileChanged)
             }
             _ => {

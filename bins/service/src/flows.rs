@@ -3,6 +3,7 @@
 //! One thread (`runner`) gives the engine events and what came of actions. Each action is done on a
 //! thread of its own (`attempt`). A third one looks after the files (`files`).
 
+mod approvals;
 mod attempt;
 mod desk;
 mod files;
@@ -20,6 +21,7 @@ use anyhow::Context;
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
 use waypost_flows::{Effect, Engine, Error, Loader, Notice, Surroundings};
+use waypost_project::Approvals;
 
 use self::going::Going;
 use self::inbox::{Inbox, Message};
@@ -43,8 +45,8 @@ pub(crate) struct Flows {
     engine: Mutex<Engine>,
     /// Locked before the engine.
     loader: Mutex<Loader>,
-    /// Why no file is in force, whatever there is.
-    off: Option<String>,
+    /// What the user has approved; nothing where everything is taken as approved.
+    approvals: Option<Approvals>,
     halt: Mutex<Option<Halt>>,
     inbox: Arc<Inbox>,
     going: Arc<Going>,
@@ -87,23 +89,19 @@ impl Flows {
         };
         let engine = Engine::open(&options.data_dir.join("flows"), engine_options, event_time())
             .context("the runs of flows could not be opened")?;
-        let (approvals, off) = match &options.flows.approval {
-            Approval::In(folder) => (Some(folder.as_path()), None),
-            Approval::Off => (None, None),
-            Approval::Nowhere => {
-                let why = "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME for the service, or WAYPOST_FLOWS_APPROVAL=false to run every flow file as it comes";
-                tracing::warn!(why, "flows are off");
-                (None, Some(why.to_owned()))
-            }
+        let approvals = match &options.approval {
+            Approval::In(state) => Some(Approvals::new(&options.project, state)),
+            Approval::Off => None,
+            Approval::Nowhere => return Err(waypost_project::Error::NoState.into()),
         };
         let files = options.project.flows_dir();
-        let loader =
-            Loader::new(&files, approvals).context("the approvals of flows could not be read")?;
+        let of_files = approvals.clone().map(approvals::boxed);
+        let loader = Loader::new(options.project.root(), &files, of_files);
         let told = Arc::clone(wake);
         Ok(Self {
             engine: Mutex::new(engine),
             loader: Mutex::new(loader),
-            off,
+            approvals,
             halt: Mutex::default(),
             inbox: Arc::new(Inbox::new(wake)),
             going: Arc::default(),

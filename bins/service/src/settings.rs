@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use waypost_embedding::fetch;
 use waypost_project::{
-    ContextSettings, EventSettings, FlowSettings, LimitSettings, MeshSettings, Model, Origin,
-    Project, Settings,
+    ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin, Project, Settings,
 };
 
 use crate::loader::ModelOptions;
@@ -39,6 +38,10 @@ pub struct Options {
     pub model: ModelOptions,
     /// Which events there are, and how long they are kept.
     pub events: EventSettings,
+    /// What is odd about the settings, to be told at the start.
+    pub warnings: Vec<String>,
+    /// What of the project's files may act.
+    pub approval: Approval,
     /// What flows may do, and with what.
     pub flows: FlowOptions,
     /// What of the project is indexed, and how.
@@ -64,8 +67,6 @@ pub struct TlsFiles {
 /// What flows may do, and with what.
 #[derive(Debug, Clone)]
 pub struct FlowOptions {
-    /// Whether a flow file that has changed waits for approval.
-    pub approval: Approval,
     /// The folder that is first on the `PATH` of flows' programs.
     pub programs_dir: PathBuf,
     /// What the variables and secrets of flows' programs are taken from.
@@ -74,20 +75,20 @@ pub struct FlowOptions {
     pub umask: Option<Umask>,
 }
 
-/// Whether a flow file that has changed waits for approval.
+/// What of the project's files may act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
-    /// It is in force at once.
+    /// Everything counts as approved: flow files, and a data folder that came from elsewhere.
     Off,
-    /// It waits. What was approved is kept in this folder, outside of the project.
+    /// What the user has approved. This is kept in this folder, outside of the project.
     In(PathBuf),
-    /// It would wait, but there is no folder to keep in what was approved: no flow is in force.
+    /// What the user has approved, but there is no folder for that: the service does not start.
     Nowhere,
 }
 
 impl Approval {
-    fn new(settings: &FlowSettings) -> Self {
-        match (settings.approval, &settings.approvals_dir) {
+    fn new(settings: &Settings) -> Self {
+        match (!settings.trust_project, &settings.state_dir) {
             (false, _) => Self::Off,
             (true, Some(folder)) => Self::In(folder.clone()),
             (true, None) => Self::Nowhere,
@@ -130,8 +131,9 @@ impl Options {
                 batch: settings.embedding.batch.max(1),
             },
             events: settings.events,
+            warnings: settings.warnings().to_vec(),
+            approval: Approval::new(settings),
             flows: FlowOptions {
-                approval: Approval::new(&settings.flows),
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
                 umask: None,
@@ -144,7 +146,7 @@ impl Options {
     }
 
     /// The defaults for a project folder, on a free port of loopback, without a model, without a
-    /// mesh and without approval of flow files.
+    /// mesh, and with everything in the project taken as approved.
     ///
     /// # Errors
     /// If there is no such folder.
@@ -168,8 +170,9 @@ impl Options {
                 batch: 32,
             },
             events: EventSettings::default(),
+            warnings: Vec::new(),
+            approval: Approval::Off,
             flows: FlowOptions {
-                approval: Approval::Off,
                 programs_dir: programs_dir(),
                 environment: Vec::new(),
                 umask: None,

@@ -30,7 +30,7 @@ use crate::predecessor;
 use crate::presence::Presence;
 use crate::routes;
 use crate::server::{self, Doors};
-use crate::settings::Options;
+use crate::settings::{Approval, Options};
 use crate::state::{App, now_ms};
 use crate::tls;
 use crate::umask::Umask;
@@ -115,6 +115,9 @@ impl Drop for Running {
 /// Starts the service and returns as soon as it answers. It runs on threads of its own.
 pub fn start(options: &Options) -> anyhow::Result<Running> {
     let started = Instant::now();
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
     let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
     check_address(options)?;
     prepare(options)?;
@@ -193,6 +196,28 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     Ok(running)
 }
 
+/// Makes the store's folder, or makes sure that nobody else brought it.
+fn claim_data(options: &Options) -> anyhow::Result<()> {
+    let dir = &options.data_dir;
+    let claimed = match &options.approval {
+        Approval::Off => {
+            tracing::warn!("the project is trusted: none of its files waits for approval");
+            waypost_project::create_data_dir(dir)
+        }
+        Approval::In(state) => {
+            waypost_project::claim_data(&options.project, dir, state).map(|_| ())
+        }
+        Approval::Nowhere => Err(waypost_project::Error::NoState),
+    };
+    claimed.map_err(|error| match error {
+        waypost_project::Error::Io { .. } => anyhow::Error::new(error).context(format!(
+            "cannot make the folder {}; make its parent writable or choose another data_dir",
+            dir.display()
+        )),
+        error => error.into(),
+    })
+}
+
 /// Runs the service until a signal to stop.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     allow_open_files(options.limits.connections_max);
@@ -258,11 +283,8 @@ fn prepare(options: &Options) -> anyhow::Result<()> {
     let owners = project.owners()?;
     // It may have been made just now, by whoever was faster.
     owners.check_folder(&project.dir())?;
+    claim_data(options)?;
     let dir = &options.data_dir;
-    waypost_project::create_data_dir(dir).with_context(|| {
-        let dir = dir.display();
-        format!("cannot make the folder {dir}; make its parent writable or choose another data_dir")
-    })?;
     let done = waypost_project::tighten(dir, owners).context("the store's folder is not used")?;
     if let Some((first, mode)) = done.first {
         let (changed, mode) = (done.changed, format!("{mode:o}"));

@@ -16,9 +16,6 @@ pub struct Flows {
     pub flows: Vec<FlowInfo>,
     /// The flow files, by name.
     pub files: Vec<FlowFileInfo>,
-    /// Why no flow is in force, whatever files there are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub off: Option<String>,
     /// Why nothing is decided any more, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
@@ -109,6 +106,9 @@ pub struct FlowFileInfo {
     /// Why the one is not the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// What waits for approval: the file or the programs that it names, relative to the project.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
 }
 
 /// Answer of `GET /api/flows/files/{name}`: what to compare before it is allowed.
@@ -118,12 +118,31 @@ pub struct FlowFileInfo {
 pub struct FlowFileTexts {
     /// Its name.
     pub name: String,
-    /// The text that is in force; empty if none is.
+    /// The text that was approved last; empty if none was.
     pub in_force: String,
     /// The text in the folder.
     pub found: String,
     /// SHA-256 of the text in the folder.
     pub hash: String,
+    /// The project's own files that its flows name as their programs or scripts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<FlowProgram>,
+}
+
+/// A file of the project that a flow names as its program or script.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FlowProgram {
+    /// Relative to the project.
+    pub file: String,
+    /// SHA-256 of its content.
+    pub hash: String,
+    /// The content that was approved last, if it is text; empty if none was.
+    pub approved: String,
+    /// Its content, if it is text; absent if it is not, or is larger than 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
 }
 
 /// Body of `POST /api/flows/files/{name}/allow`.
@@ -133,6 +152,9 @@ pub struct FlowFileTexts {
 pub struct AllowRequest {
     /// SHA-256 of the text that was looked at: another one is not allowed by this.
     pub hash: String,
+    /// The same for each program that its flows name, by the program's file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub programs: BTreeMap<String, String>,
 }
 
 /// Query parameters of `GET /api/flows/runs`.

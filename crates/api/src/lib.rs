@@ -35,8 +35,9 @@ pub use context::{
 pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
 pub use flows::{
     AllowRequest, EventRange, FlowFailure, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo,
-    FlowTest, FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction, PlannedPost,
-    PlannedProgram, Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest, WhyRequest,
+    FlowProgram, FlowTest, FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction,
+    PlannedPost, PlannedProgram, Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest,
+    WhyRequest,
 };
 #[cfg(feature = "server")]
 pub use gate::Gate;

@@ -371,6 +371,10 @@ impl Check for AllowRequest {
         if !is_hash {
             faults.add("hash", "must be the SHA-256 of the text, 64 hexadecimal digits");
         }
+        let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+        if !self.programs.values().all(is_hash) {
+            faults.add("programs", "must be a SHA-256 of 64 hexadecimal digits for each program");
+        }
     }
 }
 

@@ -8,12 +8,12 @@ use crate::routes::{Access, Answer, Payload, ROUTES, Route};
 use crate::{
     AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
     ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFailure, FlowFileInfo,
-    FlowFileTexts, FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest,
-    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest,
-    ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON, PatchRequest,
-    PauseRequest, Problem, PublishRequest, Published, Readiness, Replay, ReplayRequest, Run,
-    RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest, TokenCreated, TokenInfo,
-    Version, WhyRequest,
+    FlowFileTexts, FlowInfo, FlowProgram, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit,
+    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
+    LinksRequest, ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON,
+    PatchRequest, PauseRequest, Problem, PublishRequest, Published, Readiness, Replay,
+    ReplayRequest, Run, RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest,
+    TokenCreated, TokenInfo, Version, WhyRequest,
 };
 
 #[derive(OpenApi)]
@@ -30,6 +30,7 @@ use crate::{
     Event,
     FlowFileInfo,
     FlowFileTexts,
+    FlowProgram,
     FlowFailure,
     FlowInfo,
     FlowTest,

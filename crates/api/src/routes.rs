@@ -412,9 +412,13 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/flows/files/{name}",
         operation: "getFlowFile",
-        summary: "Get the text of a flow file that is in force, and the one in the folder",
+        summary: "Get the text of a flow file that was approved last, and the one in the folder",
         access: READ_FLOWS,
-        answers: &[answer(200, "Both", Payload::Json("FlowFileTexts"))],
+        answers: &[answer(
+            200,
+            "Both, and those of the programs that it names",
+            Payload::Json("FlowFileTexts"),
+        )],
         problems: &[404],
         ..BASE
     },

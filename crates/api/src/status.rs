@@ -43,6 +43,9 @@ pub struct Status {
     /// Where the service is reached over the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Flow files that wait for approval, for who may read flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending_approval: Vec<String>,
     /// The version of the service.
     pub version: String,
     /// How long the service has been running.

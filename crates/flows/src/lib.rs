@@ -136,7 +136,9 @@ pub use doctor::{Checked, Repaired, repair, verify};
 pub use effect::{Attempt, Backfill, Effect, Notice, Orphan, RunEnd};
 pub use engine::{Engine, Error, Failure, FlowStatus, RunFilter};
 pub use explain::{Plan, PlannedStep, Why, plan};
-pub use loader::{ApprovalError, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch};
+pub use loader::{
+    Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,
+};
 pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX, Options};
 pub use process::{
     Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,

@@ -1,42 +1,82 @@
 //! The folder of flow files: what is in it, what is in force, and why that may differ.
 
-mod approval;
+mod programs;
 mod trust;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use self::approval::Approvals;
+use self::programs::{Cache, Stamp};
 use self::trust::{Distrust, read_trusted};
 pub use self::watch::Watch;
 use crate::effect::{Notice, notice_data, notice_kind};
 use crate::set::{FlowFile, FlowSet};
-use crate::{ContentHash, FILE_BYTES_MAX, Flow, InvalidFile, Lineage};
+use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, InvalidFile, Lineage};
 
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
 
+/// What the user has approved of a project's files. Files are named relative to the project.
+pub trait Approvals: fmt::Debug + Send + Sync {
+    /// Whether this content of a file is approved, by now.
+    ///
+    /// # Errors
+    /// If that cannot be known; then nothing is.
+    fn has(&self, file: &str, hash: &ContentHash) -> io::Result<bool>;
+
+    /// The content of a file that was approved last.
+    ///
+    /// # Errors
+    /// If that cannot be known.
+    fn last(&self, file: &str) -> io::Result<Option<Vec<u8>>>;
+
+    /// Approves contents of files, all at once.
+    ///
+    /// # Errors
+    /// If that cannot be kept.
+    fn allow(&self, contents: &[(&str, &[u8])]) -> io::Result<()>;
+}
+
 /// Reads the flow files of a project.
 ///
-/// A flow file is code that a checkout can change. What is there when a project is loaded for the
-/// first time is approved; what comes later is in force once [`allow`](Self::allow) approved it,
-/// and until then what was approved last. What is approved is kept outside the project, in a folder
-/// of the user's.
+/// A flow file is code that a checkout can change, and so are the project's own files that a flow
+/// names as its program or script. A file is in force if the user has approved its content and that of
+/// every such program, as they are in the folder: what was approved earlier never stands in for
+/// them.
 #[derive(Debug)]
 pub struct Loader {
+    project: PathBuf,
     folder: PathBuf,
     /// Nothing where everything is taken as approved.
-    approvals: Option<Approvals>,
+    approvals: Option<Box<dyn Approvals>>,
     /// What is in force, by the file's name.
     files: BTreeMap<String, FlowFile>,
     status: Vec<FileStatus>,
     /// Whether the folder was read once, also when it had no files.
     is_loaded: bool,
+    programs: Cache,
+    /// The programs that flow files name, and what tells whether they have changed.
+    watched: (BTreeSet<String>, Vec<Option<Stamp>>),
     /// What was said already: names and hashes.
     said: BTreeSet<(&'static str, String, String)>,
+}
+
+/// A file that has to be approved for a flow to run.
+#[derive(Debug, Clone)]
+pub struct Approvable {
+    /// Relative to the project.
+    pub file: String,
+    /// As it was read.
+    pub content: Arc<[u8]>,
+    /// Of the content.
+    pub hash: ContentHash,
+    /// The flows that name it as their program; none for a flow file.
+    pub named_by: BTreeSet<String>,
 }
 
 /// What has become of the folder.
@@ -46,8 +86,6 @@ pub struct Loaded {
     pub flows: Option<FlowSet>,
     /// What to publish: `flow:invalid` and `flow:approval-needed`, each once for a content.
     pub notices: Vec<Notice>,
-    /// Files that were approved because they were there at the beginning.
-    pub approved: Vec<(String, ContentHash)>,
 }
 
 /// How a flow file is doing.
@@ -84,9 +122,9 @@ pub enum Problem {
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// Nobody has approved it yet.
-    #[error("it has changed and waits for approval: ctl flows allow {0}")]
-    Unapproved(String),
+    /// It, or programs that it names, were not approved as they are.
+    #[error("waits for approval of {}: look at it and approve it with `ctl allow`", names(.0))]
+    Unapproved(BTreeMap<String, ContentHash>),
     /// There are too many files.
     #[error("there are more than {FILES_MAX} files")]
     TooMany,
@@ -107,14 +145,17 @@ pub enum ApprovalError {
     /// The content is not the one that was looked at.
     #[error("{0} has changed since it was looked at; look again")]
     Changed(String),
-    /// The folder of approvals cannot be read or written.
-    #[error("cannot use {}", path.display())]
-    Io {
-        /// What.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
+    /// A program that the file names is not approved, and its hash was not given.
+    #[error("{file} names {program}, which is not approved; give the hash of its content, too")]
+    Program {
+        /// The flow file.
+        file: String,
+        /// The program.
+        program: String,
     },
+    /// Approvals cannot be read or written.
+    #[error("the approvals cannot be used")]
+    Approvals(#[source] io::Error),
 }
 
 /// What is in the folder under a name.
@@ -124,60 +165,48 @@ enum Found {
 }
 
 impl Loader {
-    /// For the flow files in `folder`. `approvals` is a folder of the user's, outside the project
-    /// and for this project alone; without one every content is in force at once.
-    ///
-    /// # Errors
-    /// If the approvals cannot be read.
-    pub fn new(folder: &Path, approvals: Option<&Path>) -> Result<Self, ApprovalError> {
-        Ok(Self {
+    /// For the flow files in `folder`, which is in `project`. Without approvals every content is in
+    /// force at once.
+    pub fn new(project: &Path, folder: &Path, approvals: Option<Box<dyn Approvals>>) -> Self {
+        Self {
+            project: project.to_path_buf(),
             folder: folder.to_path_buf(),
-            approvals: approvals.map(Approvals::open).transpose()?,
+            approvals,
             files: BTreeMap::new(),
             status: Vec::new(),
             is_loaded: false,
+            programs: Cache::default(),
+            watched: Default::default(),
             said: BTreeSet::new(),
-        })
+        }
     }
 
-    /// Reads the folder. All flows that can be in force are, together; a file that is broken, not
-    /// trusted or not approved leaves what was in force of it. A file that is gone is in force no
-    /// more. A folder that is not there has no flows.
-    ///
-    /// # Errors
-    /// If the approvals cannot be written. What is in force stays.
-    pub fn load(&mut self) -> Result<Loaded, ApprovalError> {
-        let mut loaded = Loaded::default();
+    /// Reads the folder. All flows that can be in force are, together. A file that is broken, not
+    /// trusted, not approved or gone is not in force; only where everything is taken as approved, a
+    /// file that is broken leaves what was in force of it. A folder that is not there has no flows.
+    pub fn load(&mut self) -> Loaded {
         let found = self.find();
-        if let Some(approvals) = self.approvals.as_mut().filter(|it| it.is_new()) {
-            let files = found.iter().filter_map(|(_, it)| match it {
-                Found::File(file) => Some(file),
-                Found::Problem(..) => None,
-            });
-            loaded.approved = approvals.begin(files)?;
-        }
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
         let mut status = Vec::with_capacity(found.len());
+        let mut watched = BTreeSet::new();
         for (name, found) in found {
             let (wanted, found_hash, problem) = match found {
                 Found::Problem(problem, hash) => (None, hash, Some(problem)),
                 Found::File(file) => {
                     let hash = Some(file.hash.clone());
-                    match self.approvals.as_ref().filter(|it| !it.has(&name, &file.hash)) {
-                        Some(_) => (None, hash, Some(Problem::Unapproved(name.clone()))),
-                        None => (Some(file), hash, None),
+                    match self.check(&file, &mut watched).and_then(|()| unlike(&files, file)) {
+                        Ok(file) => (Some(file), hash, None),
+                        Err(problem) => (None, hash, Some(problem)),
                     }
                 }
             };
-            let (wanted, problem) = match wanted.map(|it| unlike(&files, it)) {
-                Some(Ok(file)) => (Some(file), problem),
-                Some(Err(twice)) => (None, Some(twice)),
-                None => (None, problem),
-            };
-            // The last one that was good, also from before a start.
+            let is_kept = self.approvals.is_none()
+                && matches!(
+                    problem,
+                    Some(Problem::Invalid(_) | Problem::Twice { .. } | Problem::Unreadable(_))
+                );
             let file = wanted.or_else(|| {
-                let approved = || self.approvals.as_ref().and_then(|it| it.last(&name));
-                let last = self.files.get(&name).cloned().or_else(approved);
+                let last = self.files.get(&name).filter(|_| is_kept).cloned();
                 last.and_then(|it| unlike(&files, it).ok())
             });
             let in_force = file.as_ref().map(|it| it.hash.clone());
@@ -187,14 +216,97 @@ impl Loader {
         let hashes = |files: &BTreeMap<String, FlowFile>| -> Vec<(String, ContentHash)> {
             files.iter().map(|(name, it)| (name.clone(), it.hash.clone())).collect()
         };
+        let mut loaded = Loaded::default();
         if hashes(&files) != hashes(&self.files) || !self.is_loaded {
             loaded.flows = Some(FlowSet::new(files.values()));
         }
         self.files = files;
         self.status = status;
         self.is_loaded = true;
+        let stamps = programs::stamps(&self.project, watched.iter().map(String::as_str));
+        self.watched = (watched, stamps);
         loaded.notices = self.notices();
-        Ok(loaded)
+        loaded
+    }
+
+    /// Whether a program that a flow file names has changed since the last [`load`](Self::load).
+    pub fn programs_changed(&self) -> bool {
+        let (files, stamps) = &self.watched;
+        programs::stamps(&self.project, files.iter().map(String::as_str)) != *stamps
+    }
+
+    /// Makes sure that the programs that an action of a flow names are approved as they are now: to be
+    /// asked right before it is run.
+    ///
+    /// # Errors
+    /// Which are not, or cannot be trusted.
+    pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
+        let Some(approvals) = &self.approvals else { return Ok(()) };
+        let actions = std::iter::once(action);
+        let found = programs::hashes(&self.project, flow, actions, &mut self.programs)?;
+        approved(approvals.as_ref(), found.iter())
+    }
+
+    /// Everything that has to be approved for the flows of these files, or of all files, to run:
+    /// as it is now, approved or not. What cannot be approved comes with the reason.
+    pub fn approvable(
+        &self,
+        name: Option<&str>,
+    ) -> Vec<(String, Result<Vec<Approvable>, Problem>)> {
+        let found = self.find().into_iter().filter(|(it, _)| name.is_none_or(|name| it == name));
+        let files = found.map(|(name, found)| {
+            let result = match found {
+                Found::Problem(problem, _) => Err(problem),
+                Found::File(file) => self.parts(&file),
+            };
+            (self.named(&name), result)
+        });
+        files.collect()
+    }
+
+    /// A flow file and the programs that it names.
+    fn parts(&self, file: &FlowFile) -> Result<Vec<Approvable>, Problem> {
+        let mut parts = vec![Approvable {
+            file: self.named(&file.name),
+            content: file.text.as_bytes().into(),
+            hash: file.hash.clone(),
+            named_by: BTreeSet::new(),
+        }];
+        for flow in file.flows() {
+            for program in programs::contents(&self.project, flow)? {
+                match parts.iter_mut().find(|it| it.file == program.file) {
+                    Some(part) => {
+                        part.named_by.insert(flow.name.to_string());
+                    }
+                    None => parts.push(Approvable {
+                        file: program.file,
+                        content: program.content,
+                        hash: program.hash,
+                        named_by: BTreeSet::from([flow.name.to_string()]),
+                    }),
+                }
+            }
+        }
+        Ok(parts)
+    }
+
+    /// A flow file's name relative to the project.
+    fn named(&self, name: &str) -> String {
+        let folder = self.folder.strip_prefix(&self.project).unwrap_or(&self.folder);
+        folder.join(name).to_string_lossy().into_owned()
+    }
+
+    /// Whether a file and the programs that it names are approved as they are.
+    fn check(&mut self, file: &FlowFile, watched: &mut BTreeSet<String>) -> Result<(), Problem> {
+        let mut found = BTreeMap::new();
+        for flow in file.flows() {
+            let actions = flow.actions.iter();
+            found.extend(programs::hashes(&self.project, flow, actions, &mut self.programs)?);
+        }
+        watched.extend(found.keys().cloned());
+        let Some(approvals) = &self.approvals else { return Ok(()) };
+        let own = (self.named(&file.name), file.hash.clone());
+        approved(approvals.as_ref(), std::iter::once((&own.0, &own.1)).chain(&found))
     }
 
     /// How each file is doing, by name. As of the last [`load`](Self::load).
@@ -207,35 +319,60 @@ impl Loader {
         self.files.get(name).into_iter().flat_map(FlowFile::flows)
     }
 
-    /// The text that is in force of a file, and the one in the folder: what a person compares before
-    /// [`allow`](Self::allow). Lines may hold control characters.
+    /// The content that was approved last of a file and of each program that it names, and those that
+    /// are there now: what a person compares before [`allow`](Self::allow). The flow file comes first.
     ///
     /// # Errors
     /// If there is no such file that could be in force.
-    pub fn compare(&self, name: &str) -> Result<(String, FlowFile), ApprovalError> {
-        let before = self.files.get(name).map_or(String::new(), |it| it.text.as_ref().to_owned());
-        match self.read(name) {
-            Found::File(file) => Ok((before, file)),
-            Found::Problem(problem, _) => {
-                Err(ApprovalError::File { name: name.to_owned(), problem: problem.to_string() })
-            }
-        }
+    pub fn compare(&self, name: &str) -> Result<Vec<(Vec<u8>, Approvable)>, ApprovalError> {
+        let file = |problem: Problem| ApprovalError::File {
+            name: name.to_owned(),
+            problem: problem.to_string(),
+        };
+        let parts = match self.read(name) {
+            Found::File(found) => self.parts(&found).map_err(file)?,
+            Found::Problem(problem, _) => return Err(file(problem)),
+        };
+        let parts = parts.into_iter().map(|it| {
+            let last = self.approvals.as_ref().map_or(Ok(None), |all| all.last(&it.file));
+            Ok((last.map_err(ApprovalError::Approvals)?.unwrap_or_default(), it))
+        });
+        parts.collect()
     }
 
-    /// Approves a file's content, which must be the one with this hash: the one that was looked at.
-    /// It is in force after the next [`load`](Self::load), here and after every start.
+    /// Approves a file's content, which must be the one with this hash, and the contents of the
+    /// programs that it names, with theirs by their names: those that were looked at. A program whose
+    /// content is approved already needs no hash. It is in force after the next
+    /// [`load`](Self::load), here and after every start.
     ///
     /// # Errors
-    /// If there is no such file, if it is another by now, or if that cannot be kept.
-    pub fn allow(&mut self, name: &str, hash: &ContentHash) -> Result<(), ApprovalError> {
-        let (_, file) = self.compare(name)?;
-        if file.hash != *hash {
-            return Err(ApprovalError::Changed(name.to_owned()));
+    /// If there is no such file, if something is another by now, or if that cannot be kept.
+    pub fn allow(
+        &mut self,
+        name: &str,
+        hash: &str,
+        programs: &BTreeMap<String, String>,
+    ) -> Result<(), ApprovalError> {
+        let parts = self.compare(name)?;
+        let Some(approvals) = &self.approvals else { return Ok(()) };
+        for (idx, (_, part)) in parts.iter().enumerate() {
+            let looked_at =
+                if idx == 0 { Some(hash) } else { programs.get(&part.file).map(String::as_str) };
+            match looked_at {
+                Some(hash) if hash == part.hash.as_str() => {}
+                Some(_) => return Err(ApprovalError::Changed(part.file.clone())),
+                None => {
+                    let has = approvals.has(&part.file, &part.hash);
+                    if !has.map_err(ApprovalError::Approvals)? {
+                        let (file, program) = (name.to_owned(), part.file.clone());
+                        return Err(ApprovalError::Program { file, program });
+                    }
+                }
+            }
         }
-        match &mut self.approvals {
-            Some(approvals) => approvals.allow(&file),
-            None => Ok(()),
-        }
+        let contents: Vec<(&str, &[u8])> =
+            parts.iter().map(|(_, it)| (it.file.as_str(), it.content.as_ref())).collect();
+        approvals.allow(&contents).map_err(ApprovalError::Approvals)
     }
 
     /// Every flow file of the folder, by name.
@@ -282,16 +419,21 @@ impl Loader {
                 Problem::Unapproved(_) => "flow:approval-needed",
                 _ => "flow:invalid",
             };
-            let content = status.found.as_ref().map_or_else(
-                || ContentHash::of(&problem.to_string()).as_str().to_owned(),
-                |it| it.as_str().to_owned(),
-            );
-            if !self.said.insert((kind, status.name.clone(), content.clone())) {
+            let content = match problem {
+                // Of the file and of every program that waits.
+                Problem::Unapproved(waiting) => ContentHash::of(&format!("{waiting:?}")),
+                problem => {
+                    status.found.clone().unwrap_or_else(|| ContentHash::of(&problem.to_string()))
+                }
+            };
+            let found = status.found.as_ref().map_or(content.as_str(), ContentHash::as_str);
+            let seen = (kind, status.name.clone(), content.as_str().to_owned());
+            if !self.said.insert(seen) {
                 continue;
             }
             let name = ContentHash::of(&status.name);
             let values =
-                [("file", status.name.as_str()), ("why", &problem.to_string()), ("hash", &content)];
+                [("file", status.name.as_str()), ("why", &problem.to_string()), ("hash", found)];
             notices.push(Notice {
                 kind: notice_kind(kind),
                 data: notice_data(&values),
@@ -303,6 +445,25 @@ impl Loader {
         }
         notices
     }
+}
+
+/// Nothing if all of these contents are approved, else which are not.
+fn approved<'a>(
+    approvals: &dyn Approvals,
+    contents: impl Iterator<Item = (&'a String, &'a ContentHash)>,
+) -> Result<(), Problem> {
+    let mut pending = BTreeMap::new();
+    for (file, hash) in contents {
+        let has = approvals.has(file, hash).map_err(|error| {
+            Problem::Unreadable(format!("whether it is approved is not known: {error}"))
+        })?;
+        pending.extend((!has).then(|| (file.clone(), hash.clone())));
+    }
+    if pending.is_empty() { Ok(()) } else { Err(Problem::Unapproved(pending)) }
+}
+
+fn names(contents: &BTreeMap<String, ContentHash>) -> String {
+    contents.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn is_flow_file(name: &str) -> bool {

@@ -18,7 +18,12 @@ pub struct ContentHash(String);
 impl ContentHash {
     /// Of a text.
     pub fn of(text: &str) -> Self {
-        Self(hex(&Sha256::digest(text.as_bytes())))
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// Of a content that need not be text.
+    pub fn of_bytes(content: &[u8]) -> Self {
+        Self(hex(&Sha256::digest(content)))
     }
 
     /// 64 hexadecimal digits.

@@ -34,12 +34,17 @@ pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(cache_dir(System::own(), environment)?.join("waypost").join("models"))
 }
 
-/// Where is kept what the user has approved of a project: `waypost/approvals/` and a name made of
-/// the project's path, in the user's state folder: `$XDG_STATE_HOME`, else `~/.local/state`; on macOS
-/// `~/Library/Application Support`, on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
-pub fn approvals_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
-    let state = state_dir(System::own(), environment)?;
-    Some(state.join("waypost").join("approvals").join(name_of(project)))
+/// The user's folder of what was approved and of which projects there are: `waypost` in the user's
+/// state folder: `$XDG_STATE_HOME`, else `~/.local/state`; on macOS `~/Library/Application Support`,
+/// on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
+pub fn state_dir(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(state_home(System::own(), environment)?.join("waypost"))
+}
+
+/// The user's own settings: `waypost/config.yaml` in `$XDG_CONFIG_HOME`, else in `~/.config`. `None`
+/// for a user without a home.
+pub fn user_config_file(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(config_home(environment)?.join("waypost").join("config.yaml"))
 }
 
 /// Where the peers of a project meet: `waypost/` and a short name made of the project's path, in
@@ -75,21 +80,23 @@ pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -
 
 /// A name for a folder, made of a project's path: 64 hexadecimal digits.
 fn name_of(project: &Path) -> String {
-    let mut name = String::with_capacity(64);
-    for byte in Sha256::digest(project.as_os_str().as_encoded_bytes()) {
-        name.extend(
-            [byte >> 4, byte & 15].map(|it| char::from(b"0123456789abcdef"[usize::from(it)])),
-        );
-    }
-    name
+    hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()))
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|it| [it >> 4, it & 15]);
+    digits.map(|it| char::from(b"0123456789abcdef"[usize::from(it)])).collect()
 }
 
 /// The file of what git ignores in every repository of this user, where git looks for it unless
 /// told otherwise; it need not be there.
 pub(crate) fn git_ignore_file(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(config_home(environment)?.join("git").join("ignore"))
+}
+
+fn config_home(environment: &Environment<'_>) -> Option<PathBuf> {
     let absolute = |name: &str| absolute(System::own(), environment, name);
-    let config = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(config.join("git").join("ignore"))
+    absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))
 }
 
 fn cache_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
@@ -101,7 +108,7 @@ fn cache_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
     })
 }
 
-fn state_dir(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
+fn state_home(system: System, environment: &Environment<'_>) -> Option<PathBuf> {
     let absolute = |name: &str| absolute(system, environment, name);
     absolute("XDG_STATE_HOME").or_else(|| match system {
         System::Windows => windows_dir(environment),
@@ -131,7 +138,7 @@ fn is_absolute(system: System, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{System, approvals_dir, cache_dir, mesh_dir, socket_path, state_dir};
+    use super::{System, cache_dir, mesh_dir, socket_path, state_dir, user_config_file};
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -150,18 +157,17 @@ mod tests {
     }
 
     #[test]
-    fn approvals_are_in_the_state_folder_apart_for_each_project() {
+    fn approvals_are_in_the_state_folder() {
         let home = [("HOME", "/home/a")];
-        let state = |variables: &[(&str, &str)]| text(state_dir(System::Other, &set(variables)));
-        assert_eq!(state(&home).as_deref(), Some("/home/a/.local/state"));
+        let state = |variables: &[(&str, &str)]| text(state_dir(&set(variables)));
+        assert_eq!(state(&home).as_deref(), Some("/home/a/.local/state/waypost"));
         let moved = [home[0], ("XDG_STATE_HOME", "/s")];
-        assert_eq!(state(&moved).as_deref(), Some("/s"));
-        let environment = set(&moved);
-        let [one, other] =
-            ["/a", "/b"].map(|it| approvals_dir(Path::new(it), &environment).expect("a home"));
-        assert_ne!(one, other);
-        assert!(one.starts_with("/s/waypost/approvals"), "{}", one.display());
-        assert_eq!(approvals_dir(Path::new("/a"), &|_| None), None);
+        assert_eq!(state(&moved).as_deref(), Some("/s/waypost"));
+        assert_eq!(state(&[]), None);
+        let config = |variables: &[(&str, &str)]| text(user_config_file(&set(variables)));
+        assert_eq!(config(&home).as_deref(), Some("/home/a/.config/waypost/config.yaml"));
+        let moved = [home[0], ("XDG_CONFIG_HOME", "/c")];
+        assert_eq!(config(&moved).as_deref(), Some("/c/waypost/config.yaml"));
     }
 
     #[test]

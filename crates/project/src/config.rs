@@ -3,45 +3,89 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use crate::error::{Error, Result};
 use crate::key::{KEYS, Key};
 use crate::nearest::nearest;
-use crate::project::io_error;
+use crate::trusted;
 use crate::value::{Given, Value};
 
 const BYTES_MAX: u64 = 1024 * 1024;
+/// Where the user's file has what holds for one project.
+const PROJECTS: &str = "projects";
 
 pub(crate) type Config = BTreeMap<&'static str, Value>;
 
-/// Reads the file; a missing one says nothing.
-pub(crate) fn read(path: &Path) -> Result<Config> {
-    let failed = |error| io_error("read", path, error);
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    parse(&bytes, path)
+/// What a project's file says.
+#[derive(Debug, Default)]
+pub(crate) struct ProjectFile {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) values: Config,
 }
 
-fn parse(bytes: &[u8], path: &Path) -> Result<Config> {
+/// What the user's own file says.
+#[derive(Debug, Default)]
+pub(crate) struct UserFile {
+    /// For every project.
+    pub(crate) values: Config,
+    /// For the project at hand.
+    pub(crate) of_project: Config,
+}
+
+/// Reads a project's file; a missing one says nothing.
+pub(crate) fn read_project(root: &Path, file: &str) -> Result<ProjectFile> {
+    let found = trusted::read_of_project(root, file, BYTES_MAX).map_err(too_large)?;
+    let Some(bytes) = found else {
+        return Ok(ProjectFile::default());
+    };
+    let reading = Reading::default();
+    parse(&bytes, &root.join(file), Part::Project, &reading)?;
+    Ok(ProjectFile { bytes, values: reading.values.into_inner() })
+}
+
+/// Reads the user's own file; a missing one says nothing.
+pub(crate) fn read_user(path: &Path, root: &Path, home: Option<&Path>) -> Result<UserFile> {
+    let Some(bytes) = trusted::read_of_user(path, BYTES_MAX).map_err(too_large)? else {
+        return Ok(UserFile::default());
+    };
+    let reading =
+        Reading { root: root.to_owned(), home: home.map(Path::to_owned), ..Reading::default() };
+    parse(&bytes, path, Part::User, &reading)?;
+    Ok(UserFile {
+        values: reading.values.into_inner(),
+        of_project: reading.of_project.into_inner(),
+    })
+}
+
+fn too_large(error: Error) -> Error {
+    match error {
+        Error::TooLarge { path, bytes_max } => {
+            let message = format!("the file is larger than {bytes_max} bytes");
+            Error::Config { path, line: 1, column: 1, message }
+        }
+        error => error,
+    }
+}
+
+/// The line of a project's file, from 1, that sets this key.
+pub(crate) fn line_of(bytes: &[u8], key: &'static str) -> usize {
+    let reading = Reading { sought: Some(key), ..Reading::default() };
+    match parse(bytes, Path::new(""), Part::Project, &reading) {
+        Err(Error::Config { line, .. }) => line,
+        _ => 1,
+    }
+}
+
+fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()> {
     let error = |line, column, message: String| Error::Config {
         path: path.to_owned(),
         line,
         column,
         message,
     };
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(error(1, 1, format!("the file is larger than {BYTES_MAX} bytes")));
-    }
     let text = std::str::from_utf8(bytes).map_err(|invalid| {
         let before = String::from_utf8_lossy(&bytes[..invalid.valid_up_to()]);
         let line = 1 + before.matches('\n').count();
@@ -49,24 +93,39 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Config> {
         error(line, column, "this is not UTF-8".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let reading = Reading::default();
-    let parsed = Level { section: None, reading: &reading }
-        .deserialize(serde_yaml::Deserializer::from_str(text));
-    match parsed {
-        Ok(()) => Ok(reading.values.into_inner()),
-        Err(yaml) => {
-            let (line, column) = yaml.location().map_or((1, 1), |at| (at.line(), at.column()));
-            let message = reading.fault.into_inner().unwrap_or_else(|| yaml.to_string());
-            Err(error(line, column, message))
-        }
-    }
+    let level = Level { section: None, part, reading };
+    level.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|yaml| {
+        let (line, column) = yaml.location().map_or((1, 1), |at| (at.line(), at.column()));
+        let message = reading.fault.borrow_mut().take().unwrap_or_else(|| yaml.to_string());
+        error(line, column, message)
+    })
 }
 
 /// What was read so far. The parser knows where a fault lies, and this what it is.
 #[derive(Default)]
 struct Reading {
     values: RefCell<Config>,
+    /// What the user's file has for the project at hand.
+    of_project: RefCell<Config>,
     fault: RefCell<Option<String>>,
+    /// The project at hand, and the user's home.
+    root: PathBuf,
+    home: Option<PathBuf>,
+    /// A key whose place is looked for: where it is set, reading ends.
+    sought: Option<&'static str>,
+}
+
+/// Which part of which file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// A project's file.
+    Project,
+    /// What the user's file has for all projects.
+    User,
+    /// What the user's file has for the project at hand.
+    UserHere,
+    /// What the user's file has for another project.
+    UserElsewhere,
 }
 
 impl Reading {
@@ -80,6 +139,7 @@ impl Reading {
 #[derive(Clone, Copy)]
 struct Level<'r> {
     section: Option<&'static str>,
+    part: Part,
     reading: &'r Reading,
 }
 
@@ -120,11 +180,16 @@ impl<'de> Visitor<'de> for Level<'_> {
             match node {
                 Node::Section(section) => {
                     seen.push(section);
-                    map.next_value_seed(Level { section: Some(section), reading: self.reading })?;
+                    map.next_value_seed(Level { section: Some(section), ..self })?;
                 }
                 Node::Key(key) => {
                     seen.push(key.leaf());
-                    map.next_value_seed(Scalar { key, reading: self.reading })?;
+                    let Self { part, reading, .. } = self;
+                    map.next_value_seed(Scalar { key, part, reading })?;
+                }
+                Node::Projects => {
+                    seen.push(PROJECTS);
+                    map.next_value_seed(Projects { reading: self.reading })?;
                 }
             }
         }
@@ -135,6 +200,64 @@ impl<'de> Visitor<'de> for Level<'_> {
 enum Node {
     Section(&'static str),
     Key(&'static Key),
+    Projects,
+}
+
+/// What the user's file has for single projects, by their folders.
+struct Projects<'r> {
+    reading: &'r Reading,
+}
+
+impl<'de> DeserializeSeed<'de> for Projects<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> std::result::Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Projects<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("folders of projects, each with its settings below")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
+        let reading = self.reading;
+        let mut seen = Vec::new();
+        while let Some(folder) = map.next_key::<String>()? {
+            let path = match (Path::new(&folder).strip_prefix("~"), &reading.home) {
+                (Ok(rest), Some(home)) => home.join(rest),
+                _ => PathBuf::from(&folder),
+            };
+            let problem = if !path.is_absolute() {
+                Some("is no absolute path, nor one that begins with ~/")
+            } else if seen.contains(&path) {
+                Some("is there twice; remove one")
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                return Err(
+                    reading.fail(format!("projects: \"{}\" {problem}", folder.escape_debug()))
+                );
+            }
+            let is_here =
+                path == reading.root || path.canonicalize().is_ok_and(|it| it == reading.root);
+            let part = if is_here { Part::UserHere } else { Part::UserElsewhere };
+            seen.push(path);
+            map.next_value_seed(Level { section: None, part, reading })?;
+        }
+        Ok(())
+    }
 }
 
 struct Name<'r> {
@@ -145,6 +268,9 @@ struct Name<'r> {
 impl Name<'_> {
     fn find(&self, name: &str) -> Option<Node> {
         let section = self.level.section;
+        if section.is_none() && self.level.part == Part::User && name == PROJECTS {
+            return Some(Node::Projects);
+        }
         let is_section = |key: &&Key| section.is_none() && key.section() == Some(name);
         KEYS.iter()
             .find(|key| key.section() == section && key.leaf() == name)
@@ -162,6 +288,12 @@ impl Name<'_> {
             None => name.to_owned(),
         };
         let what = format!("unknown key \"{}\"", full.escape_debug());
+        if section.is_none() && name == "flows" {
+            return format!("{what}; flow files are approved with `ctl allow`");
+        }
+        if section.is_none() && name == PROJECTS {
+            return format!("{what}; only your own config.yaml has settings by project");
+        }
         let elsewhere =
             KEYS.iter().find(|key| key.name == name || (key.leaf() == name && key.name != full));
         if let Some(key) = elsewhere {
@@ -210,6 +342,12 @@ impl Visitor<'_> for Name<'_> {
             Some(_) if self.seen.contains(&name) => {
                 Err(reading.fail(format!("\"{name}\" is there twice; remove one")))
             }
+            Some(Node::Key(key)) if self.level.part == Part::User && key.is_of_one_project() => {
+                Err(reading.fail(format!(
+                    "{} belongs to one project; write it below `projects:` and the project's folder",
+                    key.name
+                )))
+            }
             Some(node) => Ok(node),
             None => Err(reading.fail(self.unknown(name))),
         }
@@ -218,6 +356,7 @@ impl Visitor<'_> for Name<'_> {
 
 struct Scalar<'r> {
     key: &'static Key,
+    part: Part,
     reading: &'r Reading,
 }
 
@@ -234,9 +373,17 @@ impl<'de> DeserializeSeed<'de> for Scalar<'_> {
 
 impl Scalar<'_> {
     fn take<E: serde::de::Error>(&self, given: &Given) -> std::result::Result<(), E> {
+        if self.reading.sought == Some(self.key.name) {
+            return Err(self.reading.fail(String::new()));
+        }
         match self.key.kind.read_yaml(given) {
             Ok(value) => {
-                self.reading.values.borrow_mut().insert(self.key.name, value);
+                let values = match self.part {
+                    Part::Project | Part::User => &self.reading.values,
+                    Part::UserHere => &self.reading.of_project,
+                    Part::UserElsewhere => return Ok(()),
+                };
+                values.borrow_mut().insert(self.key.name, value);
                 Ok(())
             }
             Err(message) => Err(self.reading.fail(format!("{} {message}", self.key.name))),

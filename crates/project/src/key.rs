@@ -35,10 +35,53 @@ impl Key {
         format!("WAYPOST_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
+    /// Whether a project's file may set it although nobody approved the file: it makes the service do
+    /// less, or says how it prints.
+    pub(crate) fn is_harmless(&self) -> bool {
+        HARMLESS.contains(&self.name)
+    }
+
+    /// Whether the user's own file may set it only below one project.
+    pub(crate) fn is_of_one_project(&self) -> bool {
+        OF_ONE_PROJECT.contains(&self.name)
+    }
+
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
     }
 }
+
+/// Keys that a project's file may set without approval. A key belongs here only if no value of it
+/// makes the service do more than the default, or if it says how the service prints.
+const HARMLESS: &[&str] = &[
+    "context.enabled",
+    "context.exclude",
+    "context.git",
+    "events.memory",
+    "log.format",
+    "log.level",
+];
+
+/// Keys that would be wrong for all projects at once.
+const OF_ONE_PROJECT: &[&str] = &[
+    "allow_remote",
+    "allowed_hosts",
+    "allowed_origins",
+    "browser.allow",
+    "browser.listen",
+    "context.allow_home",
+    "context.exclude",
+    "context.include",
+    "context.types",
+    "data_dir",
+    "listen",
+    "mesh.folder",
+    "mesh.listen",
+    "tls.cert",
+    "tls.key",
+    "token_file",
+    "url",
+];
 
 pub(crate) const LOG_FORMATS: &[&str] = &["text", "json"];
 const BROWSER_ENGINES: &[&str] = &["auto", "chromium", "static"];
@@ -162,12 +205,6 @@ pub(crate) const KEYS: &[Key] = &[
         Kind::Bool,
         "true",
         "Publishes `memory:added`, `memory:linked` and `memory:reindexed`.",
-    ),
-    key(
-        "flows.approval",
-        Kind::Bool,
-        "true",
-        "Holds a flow file that has changed back until it was approved by `ctl flows allow`. `false` is taken from the variable only: a checkout can change `config.yaml`, too.",
     ),
     key(
         "context.enabled",

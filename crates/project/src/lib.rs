@@ -1,8 +1,12 @@
 //! Finds the project folder and resolves settings, each with its origin.
 //!
-//! A setting comes from a flag, else from its `WAYPOST_*` variable, else from
-//! `.waypost/config.yaml`, else it has its default. Flags and variables are handed in: this crate
-//! reads neither.
+//! A setting comes from a flag, else from its `WAYPOST_*` variable, else from the user's own
+//! `waypost/config.yaml`, else from the project's `.waypost/config.yaml`, else it has its default.
+//! Flags and variables are handed in: this crate reads neither.
+//!
+//! The project's files are not trusted: what the user has approved of them is kept in the user's state
+//! folder ([`Approvals`]), and so are the data folders that were not brought by somebody else
+//! ([`claim_data`]).
 //!
 //! ```
 //! use waypost_project::{Origin, Project, Settings, Sources};
@@ -17,6 +21,8 @@
 //!     current_dir: folder.path(),
 //!     flags: &[],
 //!     environment: &environment,
+//!     variables: &[],
+//!     trust_project: false,
 //! })?;
 //!
 //! assert_eq!(settings.log.level, "debug");
@@ -26,24 +32,31 @@
 //! # }
 //! ```
 
+mod approvals;
 mod cache;
 mod config;
 mod error;
+mod identity;
 mod key;
 mod nearest;
 mod private;
 mod project;
 mod reference;
 mod settings;
+mod state;
+mod trusted;
 mod value;
 
-pub use cache::{Environment, approvals_dir, models_dir, socket_path};
-pub use error::{Error, Result};
+pub use approvals::{Approval, Approvals, ApprovalsStamp, sha256};
+pub use cache::{Environment, models_dir, socket_path, state_dir, user_config_file};
+pub use error::{Error, PendingFile, PendingSetting, Result};
+pub use identity::{Adopted, adopt_data, check_data, claim_data, project_id};
 pub use private::{Owners, Tightened, check_file, tighten, write_private};
 pub use project::{Prepared, Project, create_data_dir};
 pub use reference::reference;
 pub use settings::{
     BrowserEngine, BrowserPictures, BrowserSettings, ContextSettings, EmbeddingSettings,
-    EventSettings, Flag, FlowSettings, LimitSettings, LogFormat, LogSettings, MeshSettings, Model,
-    ModelSettings, Origin, Row, Settings, Sources, TlsSettings, WatchMode,
+    EventSettings, Flag, LimitSettings, LogFormat, LogSettings, MeshSettings, Model, ModelSettings,
+    Origin, Row, Settings, Sources, TlsSettings, WatchMode,
 };
+pub use trusted::read_of_project;

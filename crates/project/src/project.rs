@@ -90,6 +90,9 @@ impl Project {
         self.root.join(FOLDER)
     }
 
+    /// The project's settings, relative to its folder.
+    pub const CONFIG_FILE: &str = ".waypost/config.yaml";
+
     /// `.waypost/config.yaml`.
     pub fn config_file(&self) -> PathBuf {
         self.dir().join("config.yaml")

@@ -7,9 +7,29 @@ use crate::key::{Default, KEYS, Key};
 const HEAD: &str = "\
 # Settings
 
-Every setting comes from a flag of the program, else from its variable, else from
+Every setting comes from a flag of the program, else from its variable, else from the user's own
+`waypost/config.yaml` in `$XDG_CONFIG_HOME` (`~/.config`), else from the project's
 `.waypost/config.yaml`, else it has its default. `ctl config show` prints each value and where it
-came from. A variable that is empty counts as not set.
+came from. A variable that is empty counts as not set. A variable that begins with `WAYPOST_` and is
+no setting is warned about.
+
+The project's file comes with the project's files, so it is not trusted: a value other than the
+default of a key that is not marked as harmless below has to be approved with `ctl allow`. Until then
+the service does not start, and `ctl` exits with 4. A key is harmless only if it makes the service do
+less or says how it prints. A setting that a flag, a variable or your own file gives needs no
+approval.
+
+Your own file holds for all projects. What belongs to one project is written below its folder:
+
+```text
+model:
+  cache_dir: /srv/models
+projects:
+  ~/work/notes:
+    listen: 127.0.0.1:4750
+```
+
+Both files must belong to you or to root, and nobody else may be able to write to them.
 
 In `config.yaml` the part of a key before the dot is a section:
 
@@ -26,8 +46,8 @@ limits:
 
 An unknown key, a key that is there twice and a value that a key cannot have are errors that name
 the line. Relative paths start from the project's folder; in flags and variables, from the current
-folder. `~/` is the user's home. Lists are YAML lists in the file, and parted by commas in variables.
-Sizes have the units B, KiB, MiB, GiB and TiB (without one: bytes), times ms, s, m and h.
+folder; in what your own file has for all projects, from that file's folder. `~/` is the user's home. Lists are YAML lists in the file, and parted by commas in variables.
+Sizes have the units B, KiB, MiB, GiB and TiB (without one: bytes), times ms, s, m, h and d.
 
 This page is generated from the table that the programs use.
 ";
@@ -56,5 +76,11 @@ fn entry(page: &mut String, key: &Key) -> std::fmt::Result {
     writeln!(page, "\n### `{}`\n\n{}\n", key.name, key.description)?;
     writeln!(page, "- Value: {}", key.kind.wanted())?;
     writeln!(page, "- Default: {default}")?;
-    writeln!(page, "- Variable: `{}`", key.variable())
+    writeln!(page, "- Variable: `{}`", key.variable())?;
+    let approval = if key.is_harmless() { "not needed: harmless" } else { "needed" };
+    writeln!(page, "- Approval in a project's file: {approval}")?;
+    if key.is_of_one_project() {
+        writeln!(page, "- In your own file: below `projects:` only")?;
+    }
+    Ok(())
 }

@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cache::{Environment, approvals_dir, mesh_dir, models_dir, socket_path};
-use crate::config;
-use crate::error::{Error, Result};
+use crate::approvals::{Approvals, sha256};
+use crate::cache::{Environment, mesh_dir, models_dir, socket_path, state_dir, user_config_file};
+use crate::config::{self, Config};
+use crate::error::{Error, PendingFile, PendingSetting, Result};
 use crate::key::{Default as KeyDefault, KEYS, Key};
 use crate::nearest::nearest;
 use crate::project::Project;
@@ -20,7 +21,22 @@ use crate::value::{Kind, Value};
 pub use self::browser::{BrowserEngine, BrowserPictures, BrowserSettings};
 pub use self::context::{ContextSettings, WatchMode};
 
-/// Where settings come from, the strongest first: flags, variables, the project's `config.yaml`.
+/// The variable that makes everything in the project count as approved.
+const TRUST: &str = "WAYPOST_TRUST_PROJECT";
+/// What the runs of flows receive.
+const RUN_VARIABLES: &[&str] = &[
+    "WAYPOST_ATTEMPT",
+    "WAYPOST_EVENT_ID",
+    "WAYPOST_EVENT_TYPE",
+    "WAYPOST_FLOW",
+    "WAYPOST_IDEMPOTENCY_KEY",
+    "WAYPOST_RUN_ID",
+    "WAYPOST_TOKEN",
+];
+const RUN_PREFIXES: &[&str] = &["WAYPOST_DATA_", "WAYPOST_VALUE_"];
+
+/// Where settings come from, the strongest first: flags, variables, the user's own `config.yaml`, the
+/// project's.
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Sources<'a> {
     /// The project, whose `config.yaml` is read and whose folder relative paths in it start from.
@@ -31,6 +47,10 @@ pub struct Sources<'a> {
     pub flags: &'a [Flag],
     /// The variables of the process. An empty one counts as not set.
     pub environment: &'a Environment<'a>,
+    /// The names of all variables, so that misspelt ones are found.
+    pub variables: &'a [String],
+    /// Whether the flag `--trust-project` was given: the project's files count as approved.
+    pub trust_project: bool,
 }
 
 /// A flag that was given, and the setting that it is for.
@@ -58,6 +78,8 @@ pub enum Origin {
     Flag(String),
     /// A variable.
     Variable(String),
+    /// The user's own `config.yaml`.
+    User(PathBuf),
     /// The project's `config.yaml`.
     Config(PathBuf),
     /// Nobody set it.
@@ -69,7 +91,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag(flag) => write!(f, "flag {flag}"),
             Self::Variable(name) => write!(f, "variable {name}"),
-            Self::Config(path) => write!(f, "{}", path.display()),
+            Self::User(path) | Self::Config(path) => write!(f, "{}", path.display()),
             Self::Default => f.write_str("default"),
         }
     }
@@ -154,15 +176,6 @@ impl Default for EventSettings {
     fn default() -> Self {
         Self { memory: true, keep_time: None, keep_count: None, keep_bytes: None }
     }
-}
-
-/// What has to be approved before it runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlowSettings {
-    /// A flow file that has changed is in force once somebody approved it.
-    pub approval: bool,
-    /// Where is kept what was approved; `None` for a user without a home.
-    pub approvals_dir: Option<PathBuf>,
 }
 
 /// What the service's TLS is made of.
@@ -253,8 +266,10 @@ pub struct Settings {
     pub embedding: EmbeddingSettings,
     /// Which events there are, and how long they are kept.
     pub events: EventSettings,
-    /// What of flows has to be approved.
-    pub flows: FlowSettings,
+    /// Whether everything in the project counts as approved.
+    pub trust_project: bool,
+    /// The user's folder of what was approved; `None` for a user without a home.
+    pub state_dir: Option<PathBuf>,
     /// What of the project is indexed for queries about it.
     pub context: ContextSettings,
     /// How peers are met.
@@ -265,6 +280,8 @@ pub struct Settings {
     pub log: LogSettings,
     /// The service's limits.
     pub limits: LimitSettings,
+    pending: Option<PendingFile>,
+    warnings: Vec<String>,
     resolved: Resolved,
 }
 
@@ -272,10 +289,25 @@ impl Settings {
     /// Resolves every setting.
     ///
     /// # Errors
-    /// [`Error::Config`] with the line, [`Error::Value`] with the flag or variable, and
-    /// [`Error::Conflict`] where two settings do not go together.
+    /// [`Error::Config`] with the line, [`Error::Value`] with the flag or variable,
+    /// [`Error::Conflict`] where two settings do not go together, and [`Error::Pending`] where the
+    /// project's file decides what nobody has approved.
     pub fn resolve(sources: &Sources<'_>) -> Result<Self> {
-        let resolved = Resolved::new(sources)?;
+        let mut settings = Self::preview(sources)?;
+        match settings.pending.take() {
+            Some(pending) => Err(Error::Pending(pending)),
+            None => Ok(settings),
+        }
+    }
+
+    /// The same, but what waits for approval counts as not there; see [`pending`](Self::pending).
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve), but never [`Error::Pending`].
+    pub fn preview(sources: &Sources<'_>) -> Result<Self> {
+        let trust_project = is_trusting(sources)?;
+        let state_dir = state_dir(sources.environment);
+        let (resolved, pending) = Resolved::new(sources, trust_project, state_dir.as_deref())?;
         let listen = resolved.address("listen");
         let settings = Self {
             listen,
@@ -299,10 +331,8 @@ impl Settings {
                 keep_count: Some(resolved.number("events.keep_count")).filter(|it| *it > 0),
                 keep_bytes: Some(resolved.number("events.keep_bytes")).filter(|it| *it > 0),
             },
-            flows: FlowSettings {
-                approval: resolved.is_on("flows.approval"),
-                approvals_dir: approvals_dir(sources.project.root(), sources.environment),
-            },
+            trust_project,
+            state_dir,
             context: ContextSettings::resolve(&resolved, sources),
             mesh: MeshSettings {
                 enabled: resolved.is_on("mesh.enabled"),
@@ -320,6 +350,8 @@ impl Settings {
                 },
             },
             limits: LimitSettings::new(&resolved),
+            pending,
+            warnings: unknown_variables(sources.variables),
             resolved,
         };
         settings.check()?;
@@ -329,6 +361,16 @@ impl Settings {
     /// Where a setting's value came from; `None` if there is no such setting.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.resolved.0.get(key).map(|(_, origin)| origin)
+    }
+
+    /// What of the project's file waits for approval.
+    pub fn pending(&self) -> Option<&PendingFile> {
+        self.pending.as_ref()
+    }
+
+    /// What is odd, but keeps nothing from working: variables that are no settings.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Every setting with its value and where that came from, in the order of the documentation.
@@ -369,17 +411,6 @@ impl Settings {
         if self.limits.body_bytes_max > self.limits.bodies_bytes_max {
             return Err(Error::Conflict {
                 message: "limits.body_bytes_max is larger than limits.bodies_bytes_max, so a body of that size could never be taken; raise the second or lower the first".to_owned(),
-            });
-        }
-        // What is kept from running what a checkout brings must not be off because of a checkout.
-        if !self.flows.approval
-            && let Some(Origin::Config(path)) = self.origin("flows.approval")
-        {
-            return Err(Error::Conflict {
-                message: format!(
-                    "flows.approval is false in {}, which a checkout can change like the flows themselves; take it out there and set WAYPOST_FLOWS_APPROVAL=false for the service",
-                    path.display()
-                ),
             });
         }
         Ok(())
@@ -438,26 +469,43 @@ impl Resolved {
         Self(resolved.collect())
     }
 
-    fn new(sources: &Sources<'_>) -> Result<Self> {
-        let config_file = sources.project.config_file();
-        let mut config = config::read(&config_file)?;
+    /// Everything resolved, and what of the project's file waits for approval.
+    fn new(
+        sources: &Sources<'_>,
+        trust_project: bool,
+        state: Option<&Path>,
+    ) -> Result<(Self, Option<PendingFile>)> {
         check_flags(sources.flags)?;
+        let mut layers = Layers::read(sources)?;
+        let is_approved = trust_project || layers.is_approved(sources, state)?;
         let mut values = BTreeMap::new();
+        let mut pending = Vec::new();
         for key in KEYS {
-            let given = match from_outside(key, sources)? {
+            let default = default(key, &values, sources);
+            let strong = match from_outside(key, sources)? {
                 Some((value, origin)) => {
                     Some((place(key, value, sources.current_dir, sources), origin))
                 }
-                None => config.remove(key.name).map(|value| {
-                    let value = place(key, value, sources.project.root(), sources);
-                    (value, Origin::Config(config_file.clone()))
-                }),
+                None => layers.of_user(key, sources),
             };
-            let resolved =
-                given.unwrap_or_else(|| (default(key, &values, sources), Origin::Default));
-            values.insert(key.name, resolved);
+            let given = strong.or_else(|| {
+                let (value, origin) = layers.of_project(key, sources)?;
+                if is_approved || key.is_harmless() || value == default {
+                    return Some((value, origin));
+                }
+                let line = config::line_of(&layers.project_bytes, key.name);
+                pending.push(PendingSetting { line, key: key.name, value: value.to_string() });
+                None
+            });
+            values.insert(key.name, given.unwrap_or((default, Origin::Default)));
         }
-        Ok(Self(values))
+        pending.sort_by_key(|it| it.line);
+        let pending = (!pending.is_empty()).then_some(PendingFile {
+            path: layers.project_file,
+            settings: pending,
+            user_file: layers.user_file,
+        });
+        Ok((Self(values), pending))
     }
 
     fn value(&self, name: &str) -> &Value {
@@ -521,6 +569,101 @@ impl Resolved {
             other => unreachable!("{name} is a time, not {other:?}"),
         }
     }
+}
+
+/// The files that settings come from.
+struct Layers {
+    user_file: Option<PathBuf>,
+    /// For every project, and for this one.
+    user: Config,
+    user_here: Config,
+    project_file: PathBuf,
+    project_bytes: Vec<u8>,
+    project: Config,
+}
+
+impl Layers {
+    fn read(sources: &Sources<'_>) -> Result<Self> {
+        let root = sources.project.root();
+        let user_file = user_config_file(sources.environment);
+        let home = (sources.environment)("HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
+        let user = match &user_file {
+            Some(path) => config::read_user(path, root, home.as_deref())?,
+            None => config::UserFile::default(),
+        };
+        let project = config::read_project(root, Project::CONFIG_FILE)?;
+        Ok(Self {
+            user_file,
+            user: user.values,
+            user_here: user.of_project,
+            project_file: sources.project.config_file(),
+            project_bytes: project.bytes,
+            project: project.values,
+        })
+    }
+
+    /// Whether the user has approved the project's file as it was read.
+    fn is_approved(&self, sources: &Sources<'_>, state: Option<&Path>) -> Result<bool> {
+        match state {
+            // Nothing to ask about, and no need for a state folder that can be trusted.
+            _ if self.project.is_empty() => Ok(false),
+            Some(state) => Approvals::new(sources.project, state)
+                .has(Project::CONFIG_FILE, &sha256(&self.project_bytes)),
+            None => Ok(false),
+        }
+    }
+
+    fn of_user(&mut self, key: &Key, sources: &Sources<'_>) -> Option<(Value, Origin)> {
+        let path = self.user_file.as_ref()?;
+        let folder = path.parent().unwrap_or(path);
+        let (value, base) = match self.user_here.remove(key.name) {
+            Some(value) => (value, sources.project.root()),
+            None => (self.user.remove(key.name)?, folder),
+        };
+        Some((place(key, value, base, sources), Origin::User(path.clone())))
+    }
+
+    fn of_project(&mut self, key: &Key, sources: &Sources<'_>) -> Option<(Value, Origin)> {
+        let value = self.project.remove(key.name)?;
+        let value = place(key, value, sources.project.root(), sources);
+        Some((value, Origin::Config(self.project_file.clone())))
+    }
+}
+
+/// Whether everything in the project counts as approved, by the flag or the variable.
+fn is_trusting(sources: &Sources<'_>) -> Result<bool> {
+    let text = (sources.environment)(TRUST).filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(sources.trust_project) };
+    let wrong = |message| Error::Value { place: TRUST.to_owned(), message };
+    let text = text.to_str().ok_or_else(|| wrong("is not UTF-8".to_owned()))?;
+    let value = Kind::Bool.read_text(text).map_err(wrong)?;
+    Ok(sources.trust_project || value == Value::Bool(true))
+}
+
+/// Warnings about variables that look like settings and are none.
+fn unknown_variables(names: &[String]) -> Vec<String> {
+    let settings: Vec<String> = KEYS.iter().map(Key::variable).collect();
+    let is_known = |it: &str| {
+        it == TRUST
+            || RUN_VARIABLES.contains(&it)
+            || RUN_PREFIXES.iter().any(|prefix| it.starts_with(prefix))
+            || settings.iter().any(|name| name == it)
+    };
+    let unknown = names.iter().filter(|it| it.starts_with("WAYPOST_") && !is_known(it));
+    let mut warnings: Vec<String> = unknown
+        .map(|name| {
+            let hint = match nearest(name, settings.iter().map(String::as_str).chain([TRUST])) {
+                _ if name == "WAYPOST_FLOWS_APPROVAL" => {
+                    format!("; {TRUST}=1 approves what is in the project")
+                }
+                Some(near) => format!("; did you mean {near}?"),
+                None => "; docs/settings.md lists the variables".to_owned(),
+            };
+            format!("the variable {} is no setting and has no effect{hint}", name.escape_debug())
+        })
+        .collect();
+    warnings.sort_unstable();
+    warnings
 }
 
 fn check_flags(flags: &[Flag]) -> Result<()> {

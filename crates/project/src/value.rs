@@ -8,7 +8,8 @@ const TEXT_CHARS_MAX: usize = 4096;
 /// From the largest, so that a size is written with the first that divides it.
 const BYTE_UNITS: &[(&str, u64)] =
     &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
-const TIME_UNITS: &[(&str, u64)] = &[("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+const TIME_UNITS: &[(&str, u64)] =
+    &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const LOG_LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
 /// What a setting may be.
@@ -94,7 +95,7 @@ impl Kind {
                 format!("a size such as 8MiB, from {} to {}", bytes(min), bytes(max))
             }
             Self::Time { min, max } => {
-                format!("a time such as 30s, 500ms or 2m, from {} to {}", time(min), time(max))
+                format!("a time such as 30s, 500ms, 2m or 7d, from {} to {}", time(min), time(max))
             }
         }
     }

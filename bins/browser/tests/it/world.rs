@@ -57,7 +57,10 @@ impl Place {
     pub(crate) fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env_clear();
-        command.env("HOME", self.folder.path()).env("TMPDIR", self.temporary());
+        command
+            .env("WAYPOST_TRUST_PROJECT", "1")
+            .env("HOME", self.folder.path())
+            .env("TMPDIR", self.temporary());
         command.env("PATH", std::env::var_os("PATH").expect("there is a PATH"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -125,9 +125,10 @@ pub(crate) struct FlowsWhyArgs {
     pub(crate) event: u64,
 }
 
-/// Approve what has changed in a flow file
+/// Approve a flow file and the programs that it names
 ///
-/// Shows the difference to what is in force, and asks. Needs a token with the scope admin.
+/// Shows what is new or has changed, asks, and records exactly what it showed, as `ctl allow` does. With --url it is the
+/// service there that records it, which needs a token with the scope admin.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows allow self-driving.yaml")]
 pub(crate) struct FlowsAllowArgs {
@@ -136,6 +137,9 @@ pub(crate) struct FlowsAllowArgs {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Do not ask, but approve only contents with this SHA-256; once for each file
+    #[arg(long, value_name = "HEX", conflicts_with = "yes")]
+    pub(crate) sha256: Vec<String>,
 }
 
 /// Begin nothing of a flow; its runs wait

@@ -85,6 +85,37 @@ pub(crate) struct DoctorArgs {
     pub(crate) repair: bool,
 }
 
+/// Approve what the project's files may do
+///
+/// Shows what is new or has changed since it was approved: flow files, the project's own files that a flow names as its
+/// program or script, and the project's config.yaml if it decides something that needs approval. Asks, then records
+/// exactly what it showed. Needs no service.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ctl allow")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag; clap refuses what does not go together"
+)]
+pub(crate) struct AllowArgs {
+    /// The files; by default all that wait. A flow file comes with the programs that it names
+    pub(crate) files: Vec<PathBuf>,
+    /// Do not ask
+    #[arg(long, conflicts_with_all = ["revoke", "list", "data"])]
+    pub(crate) yes: bool,
+    /// Do not ask, but approve only contents with this SHA-256; once for each file
+    #[arg(long, value_name = "HEX", conflicts_with_all = ["yes", "revoke", "list", "data"])]
+    pub(crate) sha256: Vec<String>,
+    /// Take the approval of the files back
+    #[arg(long, requires = "files", conflicts_with_all = ["list", "data"])]
+    pub(crate) revoke: bool,
+    /// List what is approved
+    #[arg(long, conflicts_with_all = ["files", "data"])]
+    pub(crate) list: bool,
+    /// Register the data folder, which was copied, moved, unpacked or made by an earlier release, as this project's
+    #[arg(long, conflicts_with = "files")]
+    pub(crate) data: bool,
+}
+
 /// Print the completions of a shell
 #[derive(Debug, Args)]
 #[command(

@@ -19,6 +19,8 @@ use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
 
+/// The file that says whose a data folder is. A backup has none.
+const PROJECT_ID: &str = "project-id";
 /// The logs in a data folder.
 const LOGS: [&str; 4] = ["flows/log", "events/log", "memory/vectors", "memory/log"];
 
@@ -255,9 +257,15 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
         })?;
     }
     bar.finish_and_clear();
+    if data.join(PROJECT_ID).exists() {
+        let id = part.0.join(PROJECT_ID);
+        fs::rename(data.join(PROJECT_ID), &id).map_err(|error| cannot("created", &id, &error))?;
+    }
     // Only an empty folder is replaced by this.
     fs::rename(&part.0, &data).map_err(|error| cannot("put in place", &data, &error))?;
     sync_folder(parent(&data)).map_err(|error| cannot("synced", &data, &error))?;
+    // A backup is restored at the user's request, so the data are this project's.
+    program.adopt_data()?;
     if output.is_json() {
         output.document(&json!({
             "dataDir": data.to_string_lossy(), "files": summary.files, "bytes": summary.bytes,
@@ -282,6 +290,8 @@ fn refuse_what_is_there(data: &Path) -> Result<()> {
     };
     let mut names: Vec<String> =
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+    // `ctl allow` gives a project its id before there is anything else.
+    names.retain(|it| it != PROJECT_ID);
     names.sort();
     if names.is_empty() {
         return Ok(());

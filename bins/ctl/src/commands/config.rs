@@ -14,15 +14,18 @@ pub(super) fn run(program: &Program, command: &ConfigCommand, output: &mut Outpu
 }
 
 fn show(program: &Program, output: &mut Output) -> Result<()> {
-    let table = program.settings()?.table();
+    let settings = program.preview()?;
+    let table = settings.table();
+    let pending = settings.pending().map_or(&[][..], |it| &it.settings);
     if output.is_json() {
         let settings: Map<_, _> = table
             .iter()
             .map(|row| {
-                (
-                    row.key.to_owned(),
-                    json!({ "value": row.value, "origin": row.origin.to_string() }),
-                )
+                let mut shown = json!({ "value": row.value, "origin": row.origin.to_string() });
+                if let Some(it) = pending.iter().find(|it| it.key == row.key) {
+                    shown["pending"] = json!({ "value": it.value, "line": it.line });
+                }
+                (row.key.to_owned(), shown)
             })
             .collect();
         output.document(&settings)?;
@@ -44,5 +47,8 @@ fn show(program: &Program, output: &mut Output) -> Result<()> {
         })
         .collect();
     output.table(&["SETTING", "VALUE", "FROM"], &rows)?;
+    if let Some(pending) = settings.pending() {
+        output.warn(&pending.to_string());
+    }
     Ok(())
 }

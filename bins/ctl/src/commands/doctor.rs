@@ -55,11 +55,12 @@ impl Finding {
 pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) -> Result<()> {
     let mut findings = Vec::new();
     findings.push(Finding::ok("project", program.project().root().display().to_string()));
-    match program.settings() {
+    match program.preview() {
         Ok(settings) => {
             findings.push(Finding::ok("settings", "every value is right"));
+            findings.extend(approval(program, settings));
             findings.push(token_file(&settings.token_file));
-            findings.push(tokens(&program.tokens_file()?));
+            findings.push(tokens(&settings.tokens_file()));
             findings.push(model(settings));
             findings.push(service(program));
             findings.extend(store(&settings.data_dir, args.repair));
@@ -96,6 +97,38 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
         ])?;
     }
     Ok(())
+}
+
+/// What waits for approval, and whether the data folder is this project's.
+fn approval(program: &Program, settings: &Settings) -> Vec<Finding> {
+    const PART: &str = "approval";
+    if settings.trust_project {
+        return vec![Finding::ok(PART, "everything in the project is taken as approved")];
+    }
+    let mut findings = Vec::new();
+    if let Some(pending) = settings.pending() {
+        findings.push(Finding::warning(PART, pending.to_string(), "`ctl allow`"));
+    }
+    let state = match Program::state_dir() {
+        Ok(state) => state,
+        Err(failure) => return vec![Finding::fault(PART, &failure)],
+    };
+    let checked = waypost_project::check_data(program.project(), &settings.data_dir, &state);
+    if let Err(error) = checked {
+        findings.push(Finding::fault(PART, &Failure::from(error)));
+    }
+    match super::allow::pending_flows(program) {
+        Ok(files) if files.is_empty() => {}
+        Ok(files) => {
+            let detail = format!("flows do not run: {} waits for approval", files.join(", "));
+            findings.push(Finding::warning(PART, detail, "`ctl allow`"));
+        }
+        Err(failure) => findings.push(Finding::fault(PART, &failure)),
+    }
+    if findings.is_empty() {
+        findings.push(Finding::ok(PART, "nothing waits"));
+    }
+    findings
 }
 
 fn token_file(path: &Path) -> Finding {

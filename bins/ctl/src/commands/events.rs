@@ -39,7 +39,8 @@ pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
 pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> Result<()> {
     let data = data(&args.data, &args.set)?;
     let request = PublishRequest { kind: args.name.clone(), data };
-    let stored = program.client()?.publish(&request, args.idempotency_key.as_deref())?;
+    let client = program.client()?;
+    let stored = client.publish(&request, args.idempotency_key.as_deref())?;
     let did = match stored {
         Stored::New(_) => "published",
         Stored::Existing(_) => "there already:",
@@ -47,11 +48,29 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
     let published = stored.into_inner();
     if output.is_json() {
         output.document(&published)?;
+        tell_pending(&client, output);
         return Ok(());
     }
     let id = format!(" #{} ", published.event.id);
     output.styled(&[(Look::Plain, did), (Look::Name, &id), (Look::Bold, &published.event.kind)])?;
+    tell_pending(&client, output);
     Ok(())
+}
+
+/// Says which flows do not run for the event because they wait for approval. What a flow emits is not
+/// watched by a person, and a token that may not read flows is not told.
+fn tell_pending(client: &Client, output: &mut Output) {
+    if std::env::var_os("WAYPOST_RUN_ID").is_some() {
+        return;
+    }
+    let Ok(flows) = client.flows() else { return };
+    for file in flows.files.iter().filter(|it| !it.pending.is_empty()) {
+        let waiting = file.pending.join(", ");
+        output.warn(&format!(
+            "flows of {} do not run until {waiting} is approved: look at it with `ctl allow`",
+            file.name
+        ));
+    }
 }
 
 pub(super) fn events(program: &Program, command: EventsCommand, output: &mut Output) -> Result<()> {

@@ -3,19 +3,20 @@
 mod check;
 mod plan;
 
+use std::collections::BTreeMap;
+
 use std::io::{self, BufRead, IsTerminal};
 
-use waypost_api::{FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest};
-use waypost_flows::{DiffLine, diff};
+use waypost_api::{
+    AllowRequest, FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest,
+};
+use waypost_flows::diff;
 
-use super::show;
-use crate::cli::{FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
+use super::{allow, show};
+use crate::cli::{AllowArgs, FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, FlowsRunsArgs};
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
-
-/// Lines around a change that are shown.
-const AROUND: usize = 3;
 
 pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output) -> Result<()> {
     match command {
@@ -55,9 +56,6 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     if output.is_json() {
         output.document(&found)?;
         return Ok(());
-    }
-    if let Some(off) = &found.off {
-        output.warn(&format!("no flow is in force: {off}"));
     }
     if let Some(halted) = &found.halted {
         output.warn(halted);
@@ -246,21 +244,62 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
+/// Approves a flow file here, or where the service is if its address is given.
 fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
+    if program.names_address() {
+        return allow_there(program, args, output);
+    }
+    let file = program.project().flows_dir().join(&args.file);
+    if !file.exists() {
+        return Err(Failure::not_found(format!("there is no flow file {}", file.display())));
+    }
+    let args = AllowArgs {
+        files: vec![file],
+        yes: args.yes,
+        sha256: args.sha256.clone(),
+        revoke: false,
+        list: false,
+        data: false,
+    };
+    allow::run(program, &args, output)
+}
+
+fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let texts = client.flow_file(&args.file)?;
     if !output.is_json() {
-        show_difference(&diff(&texts.in_force, &texts.found), output)?;
+        allow::show_difference(&diff(&texts.in_force, &texts.found), output)?;
+        for program in &texts.programs {
+            let about = format!("  program, SHA-256 {}", program.hash);
+            output.styled(&[(Look::Name, &program.file), (Look::Dim, &about)])?;
+            match &program.found {
+                Some(found) => allow::show_difference(&diff(&program.approved, found), output)?,
+                None => output.styled(&[(Look::Warn, "  no text, or a long one")])?,
+            }
+        }
         output.flush()?;
     }
-    if !args.yes && !confirm(&format!("allow {} as it is?", args.file), output)? {
-        return Err(Failure::new(format!("{} was not allowed", args.file)));
+    // By the hashes of what was shown: what has changed since is not approved by this.
+    let programs: BTreeMap<String, String> =
+        texts.programs.iter().map(|it| (it.file.clone(), it.hash.clone())).collect();
+    if !args.sha256.is_empty() {
+        let missing = std::iter::once(&texts.hash)
+            .chain(programs.values())
+            .find(|hash| !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(hash)));
+        if let Some(hash) = missing {
+            let why = format!("the SHA-256 {hash} was not given; nothing was approved");
+            return Err(Failure::new(why));
+        }
+    } else if !args.yes
+        && !allow::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
+    {
+        return Err(Failure::new(format!("{} was not approved", args.file)));
     }
-    // By the hash of what was shown: what has changed since is not allowed by this.
-    let file = client.allow_flow_file(&args.file, &texts.hash)?;
+    let request = AllowRequest { hash: texts.hash, programs };
+    let file = client.allow_flow_file(&args.file, &request)?;
     let line = match &file.problem {
-        None => format!("allowed {}; it is in force", file.name),
-        Some(problem) => format!("allowed {}; it is not in force: {problem}", file.name),
+        None => format!("approved {}; it is in force", file.name),
+        Some(problem) => format!("approved {}; it is not in force: {problem}", file.name),
     };
     answer(&file, &line, output)
 }
@@ -274,28 +313,4 @@ fn confirm(question: &str, output: &mut Output) -> Result<bool> {
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
-    let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
-    let mut last_shown = None;
-    for (idx, line) in lines.iter().enumerate() {
-        let near = idx.saturating_sub(AROUND)..(idx + AROUND + 1).min(lines.len());
-        if !lines[near].iter().any(is_change) {
-            continue;
-        }
-        if last_shown.is_some_and(|it: usize| it + 1 < idx) {
-            output.styled(&[(Look::Dim, "  …")])?;
-        }
-        last_shown = Some(idx);
-        match line {
-            DiffLine::Same(text) => output.styled(&[(Look::Plain, "  "), (Look::Plain, text)])?,
-            DiffLine::Removed(text) => output.styled(&[(Look::Bad, "- "), (Look::Bad, text)])?,
-            DiffLine::Added(text) => output.styled(&[(Look::Name, "+ "), (Look::Name, text)])?,
-        }
-    }
-    if last_shown.is_none() {
-        output.note("it is the same as what is in force");
-    }
-    Ok(())
 }

@@ -35,6 +35,7 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
 }
 
 fn join(program: &Program, output: &mut Output) -> Result<Mesh> {
+    program.check_data()?;
     let mesh = &program.settings()?.mesh;
     let far = Far { folder: mesh.pairing_dir.clone(), listens: false };
     let mesh = Mesh::open(&Settings::new(&mesh.folder, "ctl").with_far(far))?;
@@ -179,6 +180,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         .iter()
         .map(|it| Allow::parse(it))
         .collect::<std::result::Result<_, waypost_mesh::Error>>()?;
+    program.check_data()?;
     let settings = program.settings()?;
     let (folder, now) = (&settings.mesh.pairing_dir, SystemTime::now());
     let mut pairing = match (Pairing::open(folder)?, address) {
@@ -190,7 +192,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
             )));
         }
         (None, Some(address)) => {
-            waypost_project::create_data_dir(&settings.data_dir)?;
+            program.claim_data()?;
             Pairing::found(folder, &own_name, &address, now)?
         }
         (None, None) => {

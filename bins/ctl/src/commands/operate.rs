@@ -77,6 +77,10 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         let problem = mesh.problem.as_ref().map_or(String::new(), |it| format!(": {it}"));
         lines.push(("mesh", format!("{joined}{problem}")));
     }
+    if !status.pending_approval.is_empty() {
+        let files = status.pending_approval.join(", ");
+        lines.push(("approval", format!("flows of {files} do not run until `ctl allow`")));
+    }
     lines.push(("on disk", HumanBytes(status.storage_bytes).to_string()));
     let reindexed = status.last_reindex_at.map_or("never".to_owned(), |time| time.to_string());
     lines.push(("reindexed", reindexed));

@@ -117,6 +117,7 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     assert_eq!(ctl(&["token", "create", "--scope", "memory:read"]).code, 5, "no store here yet");
     let data = folder.path().join(".waypost/data");
     private_folder(&data);
+    ctl(&["allow", "--data"]).done();
     let store = waypost_auth::TokenStore::open(&data.join("tokens.json")).unwrap();
     store.create(waypost_auth::NewToken::new([waypost_auth::Scope::Admin]), 1).unwrap();
 
@@ -187,6 +188,7 @@ fn doctor_finds_what_is_wrong() {
     fs::write(&token, "wp_nonsense").unwrap();
     let data = folder.path().join(".waypost/data");
     private_folder(&data);
+    run(folder.path(), &["allow", "--data"]).done();
     fs::write(data.join("tokens.json"), "{broken").unwrap();
     fs::set_permissions(data.join("tokens.json"), fs::Permissions::from_mode(0o600)).unwrap();
     let ran = doctor();
@@ -212,6 +214,7 @@ fn doctor_asks_the_stores_own_lock_whether_it_is_open() {
     let (folder, url) = project();
     let data = folder.path().join(".waypost/data");
     private_folder(&data);
+    run(folder.path(), &["allow", "--data"]).done();
     let options = waypost_memory::StoreOptions::default();
     let (store, _) = waypost_memory::Store::open(&data, options).unwrap();
     let open = run(folder.path(), &["--url", &url, "doctor"]).done();

@@ -37,6 +37,13 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// A command that takes everything in the folder as approved.
+pub(crate) fn trusting(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = command(folder, arguments);
+    command.env("WAYPOST_TRUST_PROJECT", "1");
+    command
+}
+
 pub(crate) fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code().expect("the program ends by itself"),
@@ -50,8 +57,11 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Ran {
 }
 
 pub(crate) fn run_with_input(folder: &Path, arguments: &[&str], input: &[u8]) -> Ran {
-    let mut child =
-        command(folder, arguments).stdin(Stdio::piped()).spawn().expect("the program starts");
+    with_input(&mut command(folder, arguments), input)
+}
+
+pub(crate) fn with_input(command: &mut Command, input: &[u8]) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("its input is piped");
     // A program that ends early does not read all.
     drop(stdin.write_all(input));

@@ -119,8 +119,18 @@ fn a_changed_file_is_shown_and_allowed() {
     let approvals = tempfile::tempdir().expect("a folder");
     let service = Service::start_with(|folder, options| {
         write_flows(folder, EMITS);
-        options.flows.approval = Approval::In(approvals.path().join("here"));
+        options.approval = Approval::In(approvals.path().join("here"));
     });
+    let told = service.ctl(&["emit", "a:b", "--data", "who=me"]);
+    let waits = "warning: flows of self-driving.yaml do not run until .waypost/flows/self-driving.yaml is approved";
+    assert!(told.err.contains(waits) && told.err.contains("`ctl allow`"), "{told:?}");
+    let listed = service.ctl(&["flows", "list"]);
+    assert!(listed.err.contains("waits for approval") && listed.err.contains("`ctl allow`"));
+    let status = service.ctl(&["status"]).done();
+    assert!(status.contains("flows of self-driving.yaml do not run until `ctl allow`"), "{status}");
+    service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();
+    let told = service.ctl(&["emit", "a:b", "--data", "who=me"]);
+    assert_eq!(told.err, "");
     write_flows(service.folder(), &EMITS.replace("b:c", "d:e"));
     let refused = service.ctl(&["flows", "allow", "self-driving.yaml"]);
     assert_eq!(refused.code, 2, "nobody can be asked: {refused:?}");
@@ -128,7 +138,7 @@ fn a_changed_file_is_shown_and_allowed() {
     let added = "+         command: ctl emit d:e";
     assert!(refused.out.contains(removed) && refused.out.contains(added), "{}", refused.out);
     let allowed = service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();
-    assert!(allowed.ends_with("allowed self-driving.yaml; it is in force\n"), "{allowed}");
+    assert!(allowed.ends_with("approved self-driving.yaml; it is in force\n"), "{allowed}");
     assert_eq!(service.ctl(&["flows", "allow", "none.yaml", "--yes"]).code, 3);
 }
 

@@ -12,4 +12,5 @@ mod near;
 mod reference;
 mod service;
 mod together;
+mod trust;
 mod visible;

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_mesh::{Mesh, Problem, Serving, Settings};
 
-use crate::ctl::{Ran, command, run};
+use crate::ctl::{Ran, ran, trusting};
+
+fn run(folder: &std::path::Path, arguments: &[&str]) -> Ran {
+    ran(trusting(folder, arguments).output().expect("the program starts"))
+}
 
 /// A project with a peer that serves `echo`.
 struct Place {
@@ -78,7 +82,7 @@ fn peers_are_listed_with_what_they_serve() {
 fn events_are_shown_as_they_come() {
     let place = Place::new();
     let arguments = ["--json", "mesh", "listen", "human_*", "-n", "1"];
-    let mut listening = command(place.folder.path(), &arguments).spawn().expect("it starts");
+    let mut listening = trusting(place.folder.path(), &arguments).spawn().expect("it starts");
     let out = listening.stdout.take().expect("it is piped");
     let heard = std::thread::spawn(move || BufReader::new(out).lines().next());
     let click = json!({ "type": "human_click", "element": { "tag": "a" } });

@@ -61,11 +61,15 @@ impl Service {
 
     /// Runs the program against this service.
     pub(crate) fn ctl(&self, arguments: &[&str]) -> Ran {
-        ctl::run(self.folder(), &[&["--url", &self.url][..], arguments].concat())
+        let arguments = [&["--url", &self.url][..], arguments].concat();
+        // As the service here does.
+        let mut command = ctl::trusting(self.folder(), &arguments);
+        ctl::ran(command.output().expect("the program starts"))
     }
 
     pub(crate) fn ctl_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
-        ctl::run_with_input(self.folder(), &[&["--url", &self.url][..], arguments].concat(), input)
+        let arguments = [&["--url", &self.url][..], arguments].concat();
+        ctl::with_input(&mut ctl::trusting(self.folder(), &arguments), input)
     }
 
     /// Adds a memory and gives its id.

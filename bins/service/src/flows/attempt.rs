@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use waypost_flows::{
-    Attempt, Captured, GRACE, NewMemory, Orphan, Outcome, Program, Report, Stop, Task, end_orphans,
-    run_program,
+    Attempt, Captured, GRACE, Kind, NewMemory, Orphan, Outcome, Problem, Program, Report, Stop,
+    Task, end_orphans, run_program,
 };
 use waypost_memory::Added;
 
@@ -64,6 +64,9 @@ fn act(app: &App, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
         Err(error) => failed(chain(&error)),
         Ok(given) => {
             let secret = |name: &str| app.flows.place.secret(name);
+            if let Err(problem) = approved(app, attempt) {
+                return Report::new(Outcome::Refused, problem);
+            }
             match attempt.task(&app.flows.place.surroundings(&given.token, &secret)) {
                 Err(unready) => unready.into(),
                 Ok(Task::Run(program)) => return run(app, attempt, &program, stop, output),
@@ -92,6 +95,18 @@ fn act(app: &App, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
     };
     report.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     report
+}
+
+/// A program may have changed since its flow was put in force, or since its run was created.
+fn approved(app: &App, attempt: &Attempt) -> Result<(), String> {
+    if !matches!(attempt.action().kind, Kind::Command(_) | Kind::Exec { .. }) {
+        return Ok(());
+    }
+    let mut loader = app.flows.loader();
+    loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
+        it @ Problem::Unapproved(_) => format!("a program of the flow {it}"),
+        it => it.to_string(),
+    })
 }
 
 fn run(app: &App, attempt: &Attempt, program: &Program, stop: &Stop, output: &Path) -> Report {

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
-use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, plan};
+use waypost_api::AllowRequest;
+use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, plan};
 
 use super::files::load;
 use super::{Flows, Halt};
@@ -12,11 +13,6 @@ use crate::failure::Failure;
 use crate::state::{App, event_time};
 
 impl Flows {
-    /// Why no flow is in force, whatever files there are.
-    pub(crate) fn off(&self) -> Option<&str> {
-        self.off.as_deref()
-    }
-
     /// Why nothing is decided any more.
     pub(crate) fn halt(&self) -> Option<Halt> {
         *self.halt.lock()
@@ -67,19 +63,23 @@ impl Flows {
         &self,
         app: &Arc<App>,
         name: &str,
-        hash: &str,
+        asked: &AllowRequest,
     ) -> Result<FileStatus, Failure> {
         let mut loader = self.loader.lock();
-        let (_, file) = loader.compare(name)?;
-        if file.hash.as_str() != hash {
-            return Err(waypost_flows::ApprovalError::Changed(name.to_owned()).into());
-        }
-        loader.allow(name, &file.hash)?;
+        loader.allow(name, &asked.hash, &asked.programs)?;
         drop(loader);
+        tracing::info!(file = name, hash = asked.hash, "a flow file was approved");
         load(app);
         let loader = self.loader.lock();
         let status = loader.status().iter().find(|it| it.name == name);
         status.cloned().ok_or_else(|| Failure::not_found(format!("{name} is not there any more")))
+    }
+
+    /// The flow files that wait for approval.
+    pub(crate) fn pending(&self) -> Vec<String> {
+        let loader = self.loader.lock();
+        let waits = |it: &&FileStatus| matches!(it.problem, Some(Problem::Unapproved(_)));
+        loader.status().iter().filter(waits).map(|it| it.name.clone()).collect()
     }
 
     /// What is kept of what the programs of a try wrote: standard output and error.

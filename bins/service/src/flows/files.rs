@@ -3,17 +3,15 @@
 use std::sync::{Arc, Weak};
 
 use waypost_flows::Watch;
+use waypost_project::Approvals;
 
-use crate::failure::chain;
 use crate::state::App;
 
 /// Puts in force what there is, and begins to look for changes.
 pub(crate) fn start(app: &Arc<App>) -> std::io::Result<()> {
-    if app.flows.off.is_some() {
-        return Ok(());
-    }
     // Before the files are read, so that no change falls between.
     let mut watch = Watch::new(&app.flows.place.files);
+    let mut approved = app.flows.approvals.as_ref().map(Approvals::stamp);
     load(app);
     // It waits for two seconds at a time, which nobody is to wait for at the end.
     let shared = Arc::downgrade(app);
@@ -24,7 +22,11 @@ pub(crate) fn start(app: &Arc<App>) -> std::io::Result<()> {
             let Some(app) = Weak::upgrade(&shared).filter(|it| !it.wake.is_stopping()) else {
                 return;
             };
-            if has_changed {
+            // `ctl allow` writes to the user's state folder, and programs are anywhere.
+            let now_approved = app.flows.approvals.as_ref().map(Approvals::stamp);
+            let is_other = now_approved != approved;
+            approved = now_approved;
+            if has_changed || is_other || app.flows.loader.lock().programs_changed() {
                 load(&app);
             }
         }
@@ -36,20 +38,11 @@ pub(crate) fn start(app: &Arc<App>) -> std::io::Result<()> {
 pub(crate) fn load(app: &Arc<App>) {
     let flows = &app.flows;
     let mut loader = flows.loader.lock();
-    let loaded = match loader.load() {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            tracing::error!(error = chain(&error), "flow files cannot be put in force");
-            return;
-        }
-    };
-    for (file, hash) in &loaded.approved {
-        tracing::info!(file, %hash, "approved: it was there at the project's first start");
-    }
+    let loaded = loader.load();
     for notice in loaded.notices {
         let value = |name: &str| notice.data.get(name).map(ToString::to_string);
         let (file, why) = (value("file"), value("why"));
-        tracing::warn!(file, why, "a flow file is not in force as it is");
+        tracing::warn!(file, why, "a flow file is not in force");
         flows.announce(app, notice);
     }
     let Some(set) = loaded.flows else { return };

@@ -37,9 +37,8 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
             let status = engine.status();
             let flows = engine.flows().iter().zip(&status);
             let flows = flows.map(|(entry, status)| wire::flows::flow(entry, status)).collect();
-            let off = shared.flows.off().map(str::to_owned);
             let halted = shared.flows.halt().map(|it| it.why().to_owned());
-            Ok(json(StatusCode::OK, &api::Flows { flows, files, off, halted }))
+            Ok(json(StatusCode::OK, &api::Flows { flows, files, halted }))
         })
         .await?
 }
@@ -296,9 +295,8 @@ pub(super) async fn file(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let (in_force, file) = shared.flows.loader().compare(&name)?;
-            let (hash, found) = (file.hash.to_string(), file.text.as_ref().to_owned());
-            Ok(json(StatusCode::OK, &api::FlowFileTexts { name, in_force, found, hash }))
+            let parts = shared.flows.loader().compare(&name)?;
+            Ok(json(StatusCode::OK, &wire::flows::texts(name, parts)))
         })
         .await?
 }
@@ -315,7 +313,7 @@ pub(super) async fn allow(
     app.writes
         .run(move || {
             let asked: api::AllowRequest = parse(&body.bytes)?;
-            let status = shared.flows.allow(&shared, &name, &asked.hash)?;
+            let status = shared.flows.allow(&shared, &name, &asked)?;
             Ok(json(StatusCode::OK, &wire::flows::file(&status)))
         })
         .await?

@@ -30,12 +30,12 @@ pub(super) async fn status(
                 Some(space) => shared.store.status_in(space)?,
                 None => shared.store.status()?,
             };
-            Ok(json(StatusCode::OK, &describe(&shared, of_store)))
+            Ok(json(StatusCode::OK, &describe(&shared, of_store, &caller)))
         })
         .await?
 }
 
-fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
+fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api::Status {
     let model = app.model.status();
     let remedy = if of_store.write_fault.is_some() {
         let what = "the store takes no more writes after a fault of the disk: look into the service's log, then start it again";
@@ -71,6 +71,11 @@ fn describe(app: &App, of_store: waypost_memory::Status) -> api::Status {
         },
         storage_bytes: of_store.storage_bytes,
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
+        pending_approval: if caller.space().is_none() && caller.require(Scope::FlowsRead).is_ok() {
+            app.flows.pending()
+        } else {
+            Vec::new()
+        },
         mesh: app.mesh.status(),
         url: Some(app.url.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),

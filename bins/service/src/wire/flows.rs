@@ -50,7 +50,42 @@ pub(crate) fn file(it: &flows::FileStatus) -> api::FlowFileInfo {
         in_force: text(&it.in_force),
         found: text(&it.found),
         problem: it.problem.as_ref().map(ToString::to_string),
+        pending: match &it.problem {
+            Some(flows::Problem::Unapproved(waiting)) => waiting.keys().cloned().collect(),
+            _ => Vec::new(),
+        },
     }
+}
+
+/// The flow file comes first.
+pub(crate) fn texts(name: String, parts: Vec<(Vec<u8>, flows::Approvable)>) -> api::FlowFileTexts {
+    const TEXT_BYTES_MAX: usize = 1 << 20;
+
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut texts = api::FlowFileTexts {
+        name,
+        in_force: String::new(),
+        found: String::new(),
+        hash: String::new(),
+        programs: Vec::new(),
+    };
+    for (idx, (before, part)) in parts.into_iter().enumerate() {
+        if idx == 0 {
+            texts.in_force = text(&before);
+            texts.found = text(&part.content);
+            texts.hash = part.hash.to_string();
+            continue;
+        }
+        let is_short = part.content.len() <= TEXT_BYTES_MAX;
+        let found = std::str::from_utf8(&part.content).ok().filter(|_| is_short);
+        texts.programs.push(api::FlowProgram {
+            file: part.file,
+            hash: part.hash.to_string(),
+            approved: String::from_utf8(before).unwrap_or_default(),
+            found: found.map(str::to_owned),
+        });
+    }
+    texts
 }
 
 pub(crate) fn run(it: &flows::Run) -> api::Run {

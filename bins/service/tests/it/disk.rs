@@ -23,7 +23,7 @@ pub(crate) fn mounted(mebibytes: u32, at: &str) -> Command {
     let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs {at} && exec \"$0\" \"$@\"");
     let mut command = unshare();
     command.args(["--mount", "--propagation", "private", "sh", "-c", &script, PROGRAM]);
-    command.env_clear().env("WAYPOST_FLOWS_APPROVAL", "false").stdin(Stdio::null());
+    command.env_clear().env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
     command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     command
 }

@@ -125,7 +125,7 @@ fn limitable(project: &Path) -> Program {
     // Beyond the limit a write fails, and does not end the program.
     command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", PROGRAM]);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(project);
-    command.env("WAYPOST_FLOWS_APPROVAL", "false").stdin(Stdio::null());
+    command.env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
     Program::start_as(command, project)
 }
 

@@ -192,18 +192,22 @@ fn a_changed_file_is_compared_and_allowed_by_its_hash() {
     };
     let approvals = TempDir::new().expect("a temporary folder");
     let with = |options: &mut waypost_service::Options| {
-        options.flows.approval = Approval::In(approvals.path().join("here"));
+        options.approval = Approval::In(approvals.path().join("here"));
     };
     let service = Service::start_in(project(&flow("old")), with);
-    write_flows(service.folder.path(), &flow("new"));
-    service.told("flow:approval-needed", 0);
+    let first = service.told("flow:approval-needed", 0);
     let path = "/api/flows/files/self-driving.yaml";
+    let allow = |hash: &Value| service.post(&format!("{path}/allow"), &json!({ "hash": hash }));
+    let old = service.get(path).json()["hash"].clone();
+    assert_eq!(allow(&old).status, 200);
+    write_flows(service.folder.path(), &flow("new"));
+    service.told("flow:approval-needed", first.id);
     let texts = service.get(path).json();
     assert_eq!((&texts["inForce"], &texts["found"]), (&json!(flow("old")), &json!(flow("new"))));
-    let allow = |hash: &Value| service.post(&format!("{path}/allow"), &json!({ "hash": hash }));
     let files = service.get("/api/flows").json()["files"].clone();
-    assert_ne!(files[0]["inForce"], files[0]["found"]);
-    allow(&files[0]["inForce"]).problem(409);
+    assert_eq!((&files[0]["inForce"], &files[0]["found"]), (&Value::Null, &texts["hash"]));
+    assert_eq!(files[0]["pending"], json!([".waypost/flows/self-driving.yaml"]));
+    allow(&old).problem(409);
     allow(&json!("short")).field_problem("/hash");
     let allowed = allow(&texts["hash"]);
     assert_eq!(allowed.status, 200, "{}", allowed.text());

@@ -204,26 +204,96 @@ fn a_file_that_changes_is_in_force_at_once_where_nothing_has_to_be_approved() {
 }
 
 #[test]
-fn a_file_that_changes_waits_for_approval() {
-    let folder = project(
-        "flows:\n  - { name: one, trigger: { pattern: \"a:b\" }, actions: [{ type: emit, event: \"said:one\" }] }\n",
-    );
-    let approvals = TempDir::new().expect("a temporary folder");
-    let with = |options: &mut waypost_service::Options| {
-        options.flows.approval = Approval::In(approvals.path().join("here"));
+fn a_file_waits_for_approval_and_so_does_its_next_content() {
+    let flow = |word: &str| {
+        format!(
+            "flows:\n  - {{ name: says, trigger: {{ pattern: \"a:b\" }}, actions: [{{ type: emit, event: \"said:{word}\" }}] }}\n"
+        )
     };
-    let service = Service::start_in(folder, with);
-    write_flows(
-        service.folder.path(),
-        "flows:\n  - { name: two, trigger: { pattern: \"a:b\" }, actions: [{ type: emit, event: \"said:two\" }] }\n",
-    );
+    let state = TempDir::new().expect("a temporary folder");
+    let state = state.path().join("waypost");
+    let with = |options: &mut waypost_service::Options| {
+        options.approval = Approval::In(state.clone());
+    };
+    let service = Service::start_in(project(&flow("one")), with);
     let needed = service.told("flow:approval-needed", 0);
     assert_eq!(data(&needed)["file"], "self-driving.yaml");
+    assert_eq!(service.get("/api/flows").json()["flows"], json!([]));
+    assert_eq!(
+        service.get("/api/memory/status").json()["pendingApproval"],
+        json!(["self-driving.yaml"])
+    );
+    // Nothing is done for what comes meanwhile.
+    service.emit("a:b", &json!({}));
+
+    // As `ctl allow` does, in another process.
+    let project = waypost_project::Project::at(service.folder.path()).expect("a project");
+    let approvals = waypost_project::Approvals::new(&project, &state);
+    let allow = |content: &str| {
+        let file = ".waypost/flows/self-driving.yaml";
+        approvals.allow(&[(file, content.as_bytes())]).expect("it can be kept");
+    };
+    let in_force = |service: &Service, count: usize| {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while service.get("/api/flows").json()["flows"].as_array().map(Vec::len) != Some(count) {
+            assert!(std::time::Instant::now() < deadline, "{count} flows are to be in force");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    allow(&flow("one"));
+    in_force(&service, 1);
     let event = service.emit("a:b", &json!({}));
     assert_eq!(service.told("said:*", event).kind, "said:one");
+
+    write_flows(service.folder.path(), &flow("two"));
+    in_force(&service, 0);
     let service = service.restart_with(with);
+    in_force(&service, 0);
+    allow(&flow("two"));
+    in_force(&service, 1);
     let event = service.emit("a:b", &json!({}));
-    assert_eq!(service.told("said:*", event).kind, "said:one", "also after a start");
+    assert_eq!(service.told("said:*", event).kind, "said:two");
+}
+
+#[test]
+fn a_program_that_changes_after_its_approval_is_not_run() {
+    let state = TempDir::new().expect("a temporary folder");
+    let folder = project(
+        "flows:\n  - { name: acts, trigger: { pattern: \"a:b\" }, actions: [{ type: command, command: \"sh tools/act.sh\" }] }\n",
+    );
+    let tools = folder.path().join("tools");
+    fs::create_dir_all(&tools).expect("a folder");
+    fs::write(tools.join("act.sh"), "echo good > done\n").expect("a file");
+    let service = Service::start_in(folder, |options| {
+        options.approval = Approval::In(state.path().join("waypost"));
+    });
+    let path = "/api/flows/files/self-driving.yaml";
+    let texts = service.get(path).json();
+    let program = &texts["programs"][0];
+    assert_eq!(
+        (&program["file"], &program["found"]),
+        (&json!("tools/act.sh"), &json!("echo good > done\n"))
+    );
+    let allow = |programs: Value| {
+        service
+            .post(&format!("{path}/allow"), &json!({ "hash": texts["hash"], "programs": programs }))
+    };
+    allow(json!({})).problem(409);
+    allow(json!({ "tools/act.sh": texts["hash"] })).problem(409);
+    let allowed = allow(json!({ "tools/act.sh": program["hash"] })).json();
+    assert_eq!(allowed["inForce"], texts["hash"], "{allowed}");
+    let event = service.emit("a:b", &json!({}));
+    assert_eq!(service.told("flow:*", event).kind, "flow:succeeded");
+
+    fs::write(tools.join("act.sh"), "echo evil > done\n").expect("a file");
+    service.emit("a:b", &json!({}));
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while service.get("/api/flows").json()["files"][0]["pending"] != json!(["tools/act.sh"]) {
+        assert!(std::time::Instant::now() < deadline, "the change is noticed");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let done = fs::read_to_string(service.folder.path().join("done")).expect("a file");
+    assert_eq!(done, "good\n");
 }
 
 /// A flow whose program leaves its token and waits until somebody lets it go.

@@ -107,7 +107,7 @@ impl<'a> Machine<'a> {
 
 fn run_on(mut command: Command, model: &str, project: &str) -> Program {
     command.args([PROGRAM, "--listen", "127.0.0.1:0", "--model", model, "--project", project]);
-    command.stdin(Stdio::null());
+    command.env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
     let project = |pid| PathBuf::from(format!("/proc/{pid}/root{project}"));
     Program::try_start(&mut command, project).unwrap_or_else(|log| panic!("{log}"))
 }

@@ -23,7 +23,7 @@ pub(crate) struct Program {
 pub(crate) fn command(project: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(project);
-    command.env_clear().env("WAYPOST_FLOWS_APPROVAL", "false").stdin(Stdio::null());
+    command.env_clear().env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
     command
 }
 

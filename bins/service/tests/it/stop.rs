@@ -132,7 +132,8 @@ fn what_it_is_started_with_is_checked() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(PROGRAM);
         command.args(["--model", "none", "--project"]).arg(folder.path()).args(arguments);
-        let output = command.env_clear().output().expect("it runs");
+        command.env_clear().env("WAYPOST_TRUST_PROJECT", "1");
+        let output = command.output().expect("it runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, said) = run(&["--listen", "0.0.0.0:0"]);
@@ -159,7 +160,7 @@ fn a_wide_address_with_the_flag_answers_to_its_addresses() {
     let folder = TempDir::new().expect("a temporary folder");
     let mut command = Command::new(PROGRAM);
     command.args(["--listen", "0.0.0.0:0", "--allow-remote", "--model", "none", "--project"]);
-    command.arg(folder.path()).env_clear();
+    command.arg(folder.path()).env_clear().env("WAYPOST_TRUST_PROJECT", "1");
     let mut program = Program::start_as(command, folder.path());
     program.address.set_ip([127, 0, 0, 1].into());
     assert_eq!(add(&program, "x"), 201);

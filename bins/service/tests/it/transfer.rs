@@ -69,7 +69,10 @@ fn ids_that_are_taken_are_refused_or_mapped_as_the_request_says() {
     };
     let kept = import("").json();
     assert_eq!((&kept["memories"], &kept["links"]), (&json!(2), &json!(0)));
-    assert_eq!((&kept["problems"][0]["line"], &kept["problems"][0]["idTaken"]), (&json!(2), &json!(true)));
+    assert_eq!(
+        (&kept["problems"][0]["line"], &kept["problems"][0]["idTaken"]),
+        (&json!(2), &json!(true))
+    );
     let links = format!("/api/memory/{unrelated}/links");
     assert_eq!(two.get(&links).json(), json!([]));
     let mapped = import("?ids=map").json();
@@ -103,9 +106,12 @@ fn a_backup_needs_the_scope_admin_for_all_spaces() {
     };
     assert_eq!(whole.header("waypost-backup-bytes"), Some(summary.bytes.to_string().as_str()));
     let first = |prefix: &str| names.iter().position(|it| it.starts_with(prefix));
-    assert!(first("flows/log/") < first("events/log/") && first("events/log/") < first("memory/log/"));
+    assert!(
+        first("flows/log/") < first("events/log/") && first("events/log/") < first("memory/log/")
+    );
     assert!(first("tokens.json").is_some() && first("format").is_some(), "{names:?}");
-    for derived in ["memory/state", "memory/index", "events/state", "lock", "project-id", "service"] {
+    for derived in ["memory/state", "memory/index", "events/state", "lock", "project-id", "service"]
+    {
         assert_eq!(first(derived), None, "{names:?}");
     }
     let reader = service.new_token(&["memory:read", "memory:write", "events:read"], None);

@@ -63,9 +63,8 @@ impl Client {
     }
 
     /// `POST /api/flows/files/{name}/allow`.
-    pub fn allow_flow_file(&self, name: &str, hash: &str) -> Result<FlowFileInfo> {
-        let request = AllowRequest { hash: hash.to_owned() };
-        self.read(self.send_json("POST", &path(&["files", name, "allow"]), &request)?)
+    pub fn allow_flow_file(&self, name: &str, request: &AllowRequest) -> Result<FlowFileInfo> {
+        self.read(self.send_json("POST", &path(&["files", name, "allow"]), request)?)
     }
 }
 

@@ -75,7 +75,7 @@ fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
     Err(Distrust::Unreadable(why))
 }
 
-fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust> {
+pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust> {
     const WRITABLE_BY_ALL: u32 = 0o002;
     const WRITABLE_BY_GROUP: u32 = 0o020;
     const STICKY: u32 = 0o1000;

@@ -129,7 +129,7 @@ fn a_wrong_value_is_told_with_its_line_and_what_would_be_right() {
         (
             "limits:\n  store_time: 30\n",
             2,
-            "limits.store_time must be a time such as 30s, 500ms or 2m, from 100ms to 1h, not 30",
+            "limits.store_time must be a time such as 30s, 500ms, 2m or 7d, from 100ms to 1h, not 30",
         ),
         (
             "log:\n  level: loud\n",

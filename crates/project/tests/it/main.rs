@@ -8,6 +8,7 @@ mod context;
 mod folder;
 mod origin;
 mod reference;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -22,6 +23,8 @@ struct Case {
     folder: TempDir,
     flags: Vec<Flag>,
     variables: BTreeMap<String, OsString>,
+    /// Whether the file counts as approved.
+    is_trusted: bool,
 }
 
 impl Case {
@@ -30,7 +33,7 @@ impl Case {
         fs::create_dir(folder.path().join(".waypost")).unwrap();
         fs::write(folder.path().join(".waypost/config.yaml"), config).unwrap();
         let variables = BTreeMap::from([("HOME".to_owned(), OsString::from("/home/someone"))]);
-        Self { folder, flags: Vec::new(), variables }
+        Self { folder, flags: Vec::new(), variables, is_trusted: true }
     }
 
     fn flag(mut self, key: &str, flag: &str, value: &str) -> Self {
@@ -45,11 +48,14 @@ impl Case {
 
     fn resolve(&self) -> Result<Settings> {
         let project = Project::find(self.folder.path())?;
+        let names: Vec<String> = self.variables.keys().cloned().collect();
         Settings::resolve(&Sources {
             project: &project,
             current_dir: Path::new("/current"),
             flags: &self.flags,
             environment: &|name| self.variables.get(name).cloned(),
+            variables: &names,
+            trust_project: self.is_trusted,
         })
     }
 

@@ -141,14 +141,6 @@ fn listening_for_other_machines_has_to_be_allowed() {
 }
 
 #[test]
-fn approval_is_not_turned_off_by_what_a_checkout_brings() {
-    let refused = Case::new("flows:\n  approval: false\n").resolve().unwrap_err().to_string();
-    assert!(refused.contains("WAYPOST_FLOWS_APPROVAL"), "{refused}");
-    let settings = Case::new("").variable("WAYPOST_FLOWS_APPROVAL", "false").resolve().unwrap();
-    assert!(!settings.flows.approval);
-}
-
-#[test]
 fn limits_that_do_not_go_together_are_refused() {
     let case = Case::new("limits:\n  body_bytes_max: 2MiB\n  bodies_bytes_max: 1MiB\n");
     assert!(matches!(case.resolve(), Err(Error::Conflict { .. })));
@@ -163,6 +155,8 @@ fn a_user_without_a_home_keeps_models_beside_the_store() {
         current_dir: folder.path(),
         flags: &[],
         environment: &|_| None,
+        variables: &[],
+        trust_project: false,
     })
     .unwrap();
     assert_eq!(settings.model.cache_dir, project.dir().join("data/models"));

@@ -1,0 +1,385 @@
+//! `allow`: what of the project's files may act. It works on the files themselves, and needs no service.
+
+use std::io::{self, BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+use waypost_flows::{Approvable, DiffLine, Loader, diff};
+use waypost_project::{Adopted, Approvals, Project, sha256};
+
+use super::show;
+use crate::cli::AllowArgs;
+use crate::failure::{Failure, Result};
+use crate::output::{Look, Output};
+use crate::program::Program;
+
+/// Lines around a change that are shown.
+const AROUND: usize = 3;
+/// Longer texts are named by their hashes only.
+const SHOWN_BYTES_MAX: usize = 1 << 20;
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// A file that can be approved, as it was read.
+#[derive(Debug, Clone)]
+struct Part {
+    file: String,
+    content: Arc<[u8]>,
+    sha256: String,
+    /// What it is for.
+    what: String,
+}
+
+impl From<Approvable> for Part {
+    fn from(it: Approvable) -> Self {
+        let flows: Vec<String> = it.named_by.into_iter().collect();
+        let what = match flows.len() {
+            0 => "flow file".to_owned(),
+            _ => format!("program of {}", flows.join(", ")),
+        };
+        Self { file: it.file, content: it.content, sha256: it.hash.to_string(), what }
+    }
+}
+
+/// What there is to approve.
+#[derive(Debug, Default)]
+struct Found {
+    parts: Vec<Part>,
+    /// Files that cannot be approved, and why.
+    problems: Vec<(String, String)>,
+}
+
+pub(super) fn run(program: &Program, args: &AllowArgs, output: &mut Output) -> Result<()> {
+    let state = Program::state_dir()?;
+    let approvals = Approvals::new(program.project(), &state);
+    if args.data {
+        return data(program, &state, output);
+    }
+    if args.list {
+        return list(program, &approvals, output);
+    }
+    if args.revoke {
+        return revoke(program, &args.files, &approvals, output);
+    }
+    allow(program, args, &approvals, output)
+}
+
+fn allow(
+    program: &Program,
+    args: &AllowArgs,
+    approvals: &Approvals,
+    output: &mut Output,
+) -> Result<()> {
+    let found = selected(program, &args.files)?;
+    for (file, problem) in &found.problems {
+        output.warn(&format!("{file} cannot be approved: {problem}"));
+    }
+    let mut pending = Vec::new();
+    for part in found.parts {
+        if !approvals.has(&part.file, &part.sha256)? {
+            pending.push(part);
+        }
+    }
+    if !found.problems.is_empty() && !args.files.is_empty() {
+        return Err(Failure::new("nothing was approved"));
+    }
+    if pending.is_empty() {
+        if output.is_json() {
+            output.document(&json!([]))?;
+        } else {
+            output.line("nothing waits for approval")?;
+        }
+        return Ok(());
+    }
+    let mut told = Vec::new();
+    for part in &pending {
+        let before = approvals.last(&part.file)?;
+        told.push(json!({
+            "file": part.file,
+            "sha256": part.sha256,
+            "state": if before.is_some() { "changed" } else { "new" },
+        }));
+        if !output.is_json() {
+            present(part, before.as_deref(), output)?;
+        }
+    }
+    output.flush()?;
+    confirm(&pending, args, output)?;
+    // What is recorded is what was shown; a file that is another by now is looked at again.
+    for part in &pending {
+        let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
+        if now.is_none_or(|it| it.sha256 != part.sha256) {
+            let why = format!("{} has changed since it was shown; nothing was approved", part.file);
+            return Err(Failure::new(why).with_hint("run `ctl allow` again"));
+        }
+    }
+    let contents: Vec<(&str, &[u8])> =
+        pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
+    approvals.allow(&contents)?;
+    if output.is_json() {
+        output.document(&told)?;
+        return Ok(());
+    }
+    for part in &pending {
+        output.line(&format!("approved {}", part.file))?;
+    }
+    Ok(())
+}
+
+/// The project's `config.yaml`, the flow files, and the programs that they name.
+fn everything(program: &Program) -> Found {
+    let project = program.project();
+    let mut found = Found::default();
+    match waypost_project::read_of_project(project.root(), Project::CONFIG_FILE, CONFIG_BYTES_MAX) {
+        Ok(None) => {}
+        Ok(Some(bytes)) => found.parts.push(Part {
+            file: Project::CONFIG_FILE.to_owned(),
+            sha256: sha256(&bytes),
+            content: bytes.into(),
+            what: "settings".to_owned(),
+        }),
+        Err(error) => found.problems.push((Project::CONFIG_FILE.to_owned(), error.to_string())),
+    }
+    let loader = Loader::new(project.root(), &project.flows_dir(), None);
+    for (file, parts) in loader.approvable(None) {
+        match parts {
+            Err(problem) => found.problems.push((file, problem.to_string())),
+            Ok(parts) => {
+                for part in parts {
+                    if !found.parts.iter().any(|it| it.file == part.file) {
+                        found.parts.push(part.into());
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The flow files and programs that wait for approval.
+pub(super) fn pending_flows(program: &Program) -> Result<Vec<String>> {
+    let approvals = Approvals::new(program.project(), &Program::state_dir()?);
+    let mut pending = Vec::new();
+    for part in everything(program).parts {
+        if part.file != Project::CONFIG_FILE && !approvals.has(&part.file, &part.sha256)? {
+            pending.push(part.file);
+        }
+    }
+    Ok(pending)
+}
+
+/// What was named, else everything that has to be approved.
+fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
+    let mut found = everything(program);
+    if files.is_empty() {
+        // A file of settings that need no approval is not asked about.
+        let waits = program.preview()?.pending().is_some();
+        found.parts.retain(|it| it.file != Project::CONFIG_FILE || waits);
+        return Ok(found);
+    }
+    let names = files.iter().map(|it| name_of(program, it)).collect::<Result<Vec<_>>>()?;
+    let loader = Loader::new(program.project().root(), &program.project().flows_dir(), None);
+    let mut wanted = names.clone();
+    for (file, parts) in loader.approvable(None) {
+        // A flow file comes with its programs.
+        if names.contains(&file) {
+            wanted.extend(parts.into_iter().flatten().map(|it| it.file));
+        }
+    }
+    for name in &names {
+        let is_there = found.parts.iter().any(|it| it.file == *name)
+            || found.problems.iter().any(|(file, _)| file == name);
+        if !is_there {
+            return Err(Failure::not_found(format!("{name} needs no approval"))
+                .with_hint("what does: .waypost/config.yaml, the flow files in .waypost/flows, and the project's own files that a flow names as its program"));
+        }
+    }
+    found.parts.retain(|it| wanted.contains(&it.file));
+    found.problems.retain(|(file, _)| wanted.contains(file));
+    Ok(found)
+}
+
+/// A file's name relative to the project: as it was given, or of a flow file.
+fn name_of(program: &Program, file: &Path) -> Result<String> {
+    let project = program.project();
+    let places = [
+        program.current_dir().join(file),
+        project.root().join(file),
+        project.flows_dir().join(file),
+    ];
+    // Of the file itself, not of what it links to.
+    let named = places.iter().find_map(|it| {
+        it.symlink_metadata().ok()?;
+        let folder = it.parent()?.canonicalize().ok()?;
+        let path = folder.join(it.file_name()?);
+        Some(path.strip_prefix(project.root()).ok()?.to_str()?.to_owned())
+    });
+    named.ok_or_else(|| {
+        Failure::not_found(format!("there is no file {} in the project", file.display()))
+    })
+}
+
+fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()> {
+    let state = if before.is_some() { "changed" } else { "new" };
+    let about = format!("  {state} {}, SHA-256 {}", part.what, part.sha256);
+    output.styled(&[(Look::Name, &part.file), (Look::Dim, &about)])?;
+    let text = std::str::from_utf8(&part.content)
+        .ok()
+        .filter(|it| it.len() <= SHOWN_BYTES_MAX && !it.contains('\0'));
+    let Some(text) = text else {
+        let size = format!("  no text, or a long one: {} bytes", part.content.len());
+        output.styled(&[(Look::Warn, &size)])?;
+        return Ok(());
+    };
+    let before = before.and_then(|it| std::str::from_utf8(it).ok());
+    show_difference(&diff(before.unwrap_or_default(), text), output)
+}
+
+/// Shows what has changed, with some lines around it; what a terminal would obey is made visible.
+pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
+    let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
+    let mut last_shown = None;
+    for (idx, line) in lines.iter().enumerate() {
+        let near = idx.saturating_sub(AROUND)..(idx + AROUND + 1).min(lines.len());
+        if !lines[near].iter().any(is_change) {
+            continue;
+        }
+        if last_shown.is_some_and(|it: usize| it + 1 < idx) {
+            output.styled(&[(Look::Dim, "  …")])?;
+        }
+        last_shown = Some(idx);
+        match line {
+            DiffLine::Same(text) => output.styled(&[(Look::Plain, "  "), (Look::Plain, text)])?,
+            DiffLine::Removed(text) => output.styled(&[(Look::Bad, "- "), (Look::Bad, text)])?,
+            DiffLine::Added(text) => output.styled(&[(Look::Name, "+ "), (Look::Name, text)])?,
+        }
+    }
+    if last_shown.is_none() {
+        output.note("its lines are the same as what was approved last");
+    }
+    Ok(())
+}
+
+fn confirm(pending: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()> {
+    if !args.sha256.is_empty() {
+        for part in pending {
+            if !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(&part.sha256)) {
+                return Err(Failure::new(format!(
+                    "{} has the SHA-256 {}, which was not given; nothing was approved",
+                    part.file, part.sha256
+                )));
+            }
+        }
+        return Ok(());
+    }
+    if args.yes {
+        return Ok(());
+    }
+    let files = show::count(pending.len() as u64, "file", "files");
+    if is_wanted(&format!("approve {files} as shown? [y/N]"), output)? {
+        return Ok(());
+    }
+    Err(Failure::new("nothing was approved"))
+}
+
+/// Asks at the terminal.
+pub(super) fn is_wanted(question: &str, output: &mut Output) -> Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage("nobody can be asked: standard input is no terminal")
+            .with_hint("look at it, then give --yes, or --sha256 with the hash of each file"));
+    }
+    output.note(question);
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
+    let data_dir = program.preview()?.data_dir.clone();
+    program.project().prepare()?;
+    let adopted = waypost_project::adopt_data(program.project(), &data_dir, state)?;
+    let said = match adopted {
+        Adopted::Known => "is registered for this project already",
+        Adopted::Registered => "is registered for this project now",
+        Adopted::Copied => "is registered for this project now, with a new id: it was a copy",
+    };
+    if output.is_json() {
+        let adopted = format!("{adopted:?}").to_lowercase();
+        output.document(&json!({ "dataDir": data_dir, "registered": adopted }))?;
+    } else {
+        output.line(&format!("{} {said}", data_dir.display()))?;
+    }
+    Ok(())
+}
+
+fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result<()> {
+    let found = everything(program);
+    let approved = approvals.list()?;
+    let state = |file: &str, sha256: &str| match found.parts.iter().find(|it| it.file == file) {
+        Some(part) if part.sha256 == sha256 => "current",
+        Some(_) => "other content now",
+        None => "not in use",
+    };
+    if output.is_json() {
+        let all: Vec<_> = approved
+            .iter()
+            .map(|it| {
+                let state = state(&it.file, &it.sha256);
+                json!({ "file": it.file, "sha256": it.sha256, "state": state })
+            })
+            .collect();
+        output.document(&all)?;
+        return Ok(());
+    }
+    if approved.is_empty() {
+        output.note("nothing of this project is approved");
+        return Ok(());
+    }
+    let rows: Vec<_> = approved
+        .iter()
+        .map(|it| {
+            let state = state(&it.file, &it.sha256);
+            let look = if state == "current" { Look::Good } else { Look::Dim };
+            vec![
+                (Look::Name, it.file.clone()),
+                (look, state.to_owned()),
+                (Look::Dim, it.sha256.clone()),
+            ]
+        })
+        .collect();
+    output.table(&["FILE", "STATE", "SHA-256"], &rows)?;
+    Ok(())
+}
+
+fn revoke(
+    program: &Program,
+    files: &[PathBuf],
+    approvals: &Approvals,
+    output: &mut Output,
+) -> Result<()> {
+    let mut revoked = Vec::new();
+    for file in files {
+        // The file may be gone.
+        let given = file.to_string_lossy().into_owned();
+        let flow = format!(".waypost/flows/{given}");
+        let names = [name_of(program, file).unwrap_or_else(|_| given.clone()), given, flow];
+        let mut done = None;
+        for name in names {
+            if done.is_none() && approvals.revoke(&name)? {
+                done = Some(name);
+            }
+        }
+        revoked.push(done.ok_or_else(|| {
+            Failure::not_found(format!("{} is not approved", file.display()))
+                .with_hint("`ctl allow --list` shows what is")
+        })?);
+    }
+    if output.is_json() {
+        output.document(&json!({ "revoked": revoked }))?;
+        return Ok(());
+    }
+    for file in revoked {
+        output.line(&format!("revoked {file}"))?;
+    }
+    Ok(())
+}

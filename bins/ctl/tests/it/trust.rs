@@ -1,0 +1,382 @@
+//! What a project brings does nothing until its user approves it: both programs, as processes.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::ctl::{Ran, ran};
+
+const FLOWS: &str = r#"
+flows:
+  - name: builds
+    trigger: { pattern: "a:b" }
+    actions: [{ type: command, command: "sh tools/build.sh {{data.who}}" }]
+"#;
+const OTHER_FLOWS: &str = r#"
+flows:
+  - name: notes
+    trigger: { pattern: "a:b" }
+    actions: [{ type: command, command: "echo noted >> noted" }]
+"#;
+/// How long a process may take for what a test waits for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A clone, and a user with a home of their own.
+struct Clone {
+    folder: TempDir,
+    home: TempDir,
+}
+
+impl Clone {
+    fn new() -> Self {
+        let home = tempfile::tempdir().expect("a folder");
+        let it = Self { folder: tempfile::tempdir().expect("a folder"), home };
+        it.write(".waypost/flows/builds.yaml", FLOWS);
+        it.write(".waypost/flows/notes.yaml", OTHER_FLOWS);
+        it.write("tools/build.sh", "echo \"built by $1\" >> built\n");
+        it
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    fn is_there(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", self.home.path()).env("PATH", "/usr/bin:/bin");
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn ctl(&self, arguments: &[&str]) -> Ran {
+        ran(self.ctl_command(arguments).output().expect("it starts"))
+    }
+
+    fn ctl_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_ctl")));
+        command.args(arguments);
+        command
+    }
+
+    fn service_command(&self, arguments: &[&str]) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_ctl")).with_file_name("service");
+        assert!(program.exists(), "build it first: cargo build --bin service");
+        let mut command = self.command(&program);
+        command.args(["--model", "none", "--offline"]).args(arguments);
+        command
+    }
+
+    /// A service that refuses to start; what it says.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.service_command(arguments).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    }
+
+    fn start(&self, arguments: &[&str]) -> Service {
+        let mut command = self.service_command(&["--listen", "127.0.0.1:0"]);
+        let mut child = command.args(arguments).spawn().expect("it starts");
+        let mut stderr = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut log = String::new();
+        let url = loop {
+            let start = log.len();
+            assert_ne!(stderr.read_line(&mut log).expect("text"), 0, "{log}");
+            if let Some((_, rest)) = log[start..].split_once("listening on ") {
+                break rest.split_whitespace().next().expect("an address").to_owned();
+            }
+        };
+        // So that it never waits for a reader.
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
+        Service { child, url, log }
+    }
+}
+
+struct Service {
+    child: Child,
+    url: String,
+    log: String,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if self.child.kill().is_ok() {
+            self.child.wait().expect("it ended");
+        }
+    }
+}
+
+impl Service {
+    fn ctl(&self, clone: &Clone, arguments: &[&str]) -> Ran {
+        ran(clone.ctl_command(arguments).args(["--url", &self.url]).output().expect("it starts"))
+    }
+
+    /// The names of the flows in force, once they are these.
+    fn wait_for_flows(&self, clone: &Clone, wanted: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let flows = self.ctl(clone, &["--json", "flows", "list"]).json();
+            let names: Vec<&str> = flows["flows"]
+                .as_array()
+                .expect("an array")
+                .iter()
+                .filter_map(|it| it["name"].as_str())
+                .collect();
+            if names == wanted {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{names:?}, not {wanted:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn wait_for_runs(&self, clone: &Clone, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let runs = self.ctl(clone, &["--json", "flows", "runs"]).json();
+            let ended = runs.as_array().expect("an array").iter();
+            if ended.filter(|it| it["state"] == "succeeded").count() >= count {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{runs}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_hostile_clone_brings_acts() {
+    let evil = TempDir::new().expect("a folder");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("it can");
+    let config = format!(
+        "log:\n  level: debug\nlisten: 0.0.0.0:4747\nallow_remote: true\nurl: http://{}\ndata_dir: {}\ntoken_file: tools/token\n",
+        listener.local_addr().expect("an address"),
+        evil.path().join("store").display()
+    );
+    let clone = Clone::new();
+    clone.write(".waypost/config.yaml", &config);
+    clone.write("tools/token", "wp_aaaaaaaaaa_bbbb");
+
+    // The service does not start, and says where, what, and both remedies.
+    let said = clone.refused(&[]);
+    for wanted in [
+        "config.yaml waits for approval",
+        "line 3: listen: 0.0.0.0:4747",
+        "line 4: allow_remote: true",
+        "line 6: data_dir: ",
+        "line 7: token_file: ",
+        "`ctl allow`",
+        ".config/waypost/config.yaml",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    assert!(!said.contains("log.level"), "harmless: {said}");
+    assert!(!clone.is_there(".waypost/data") && !evil.path().join("store").exists());
+    // `ctl` sends nothing anywhere, and exits with 4.
+    for command in [&["status"][..], &["search", "x"], &["emit", "a:b"], &["token", "list"]] {
+        let ran = clone.ctl(command);
+        assert_eq!(ran.code, 4, "{command:?}: {ran:?}");
+        assert!(ran.err.contains("line 5: url: ") && ran.err.contains("`ctl allow`"), "{ran:?}");
+    }
+    assert!(listener.accept().is_err(), "nobody connected");
+    // These work all the same.
+    let shown = clone.ctl(&["--json", "config", "show"]).json();
+    assert_eq!(shown["listen"]["value"], "127.0.0.1:4747");
+    assert_eq!(shown["listen"]["pending"]["line"], 3);
+    assert_eq!(shown["log.level"]["value"], "debug");
+    let doctor = clone.ctl(&["doctor"]);
+    assert!(doctor.code != 4 && doctor.out.contains("waits for approval"), "{doctor:?}");
+
+    // Without the hostile settings, the flows wait still.
+    fs::remove_file(clone.path(".waypost/config.yaml")).expect("it is there");
+    let service = clone.start(&[]);
+    assert!(
+        service.log.contains("waits for approval of .waypost/flows/builds.yaml, tools/build.sh")
+    );
+    assert!(service.log.contains("`ctl allow`"), "{}", service.log);
+    let told = service.ctl(&clone, &["emit", "a:b", "--data", "who=me"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.err.contains("builds.yaml do not run until"), "{told:?}");
+    service.wait_for_flows(&clone, &[]);
+
+    // Approved, the honest flows work, without a new start.
+    let asked = clone.ctl(&["allow"]);
+    assert_eq!(asked.code, 2, "{asked:?}");
+    for wanted in [
+        "builds.yaml  new flow file",
+        "+   - name: builds",
+        "tools/build.sh  new program of builds",
+        "+ echo \"built by $1\"",
+    ] {
+        assert!(asked.out.contains(wanted), "{wanted}: {asked:?}");
+    }
+    assert!(asked.err.contains("--yes") && asked.err.contains("--sha256"), "{asked:?}");
+    let allowed = clone.ctl(&["allow", "--yes"]).done();
+    assert!(allowed.ends_with("approved .waypost/flows/builds.yaml\napproved tools/build.sh\napproved .waypost/flows/notes.yaml\n"), "{allowed}");
+    service.wait_for_flows(&clone, &["builds", "notes"]);
+    assert!(!clone.is_there("built") && !clone.is_there("noted"), "nothing ran until now");
+    let told = service.ctl(&clone, &["emit", "a:b", "--data", "who=me"]);
+    assert_eq!((told.code, told.err.as_str()), (0, ""));
+    service.wait_for_runs(&clone, 2);
+    assert_eq!(fs::read_to_string(clone.path("built")).expect("a file"), "built by me\n");
+
+    // A pull that changes a file has just that one wait.
+    clone.write("tools/build.sh", "echo evil >> built\n");
+    service.wait_for_flows(&clone, &["notes"]);
+    service.ctl(&clone, &["emit", "a:b", "--data", "who=me"]).done();
+    service.wait_for_runs(&clone, 3);
+    assert_eq!(fs::read_to_string(clone.path("built")).expect("a file"), "built by me\n");
+    let listed = clone.ctl(&["--json", "allow", "--list"]).json();
+    let states: Vec<(&str, &str)> = listed
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|it| Some((it["file"].as_str()?, it["state"].as_str()?)))
+        .collect();
+    assert!(states.contains(&("tools/build.sh", "other content now")), "{states:?}");
+    assert!(states.contains(&(".waypost/flows/builds.yaml", "current")), "{states:?}");
+    clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
+    service.wait_for_flows(&clone, &[]);
+}
+
+#[test]
+fn an_approved_config_decides_until_it_changes() {
+    let clone = Clone::new();
+    clone.write(".waypost/config.yaml", "limits:\n  reads_max: 3\n");
+    assert_eq!(clone.ctl(&["status"]).code, 4);
+    clone.ctl(&["allow", ".waypost/config.yaml", "--yes"]).done();
+    assert_eq!(clone.ctl(&["status"]).code, 5, "no service, and nothing to approve");
+    let shown = clone.ctl(&["--json", "config", "show"]).json();
+    assert_eq!(shown["limits.reads_max"]["value"], "3");
+    clone.write(".waypost/config.yaml", "limits:\n  reads_max: 4\n");
+    assert_eq!(clone.ctl(&["status"]).code, 4);
+    let asked = clone.ctl(&["allow"]);
+    assert!(asked.out.contains("-   reads_max: 3") && asked.out.contains("+   reads_max: 4"));
+    // Where nobody can be asked, trust is said for one process.
+    let mut trusting = clone.ctl_command(&["--json", "config", "show"]);
+    let shown = ran(trusting.env("WAYPOST_TRUST_PROJECT", "1").output().expect("it starts")).json();
+    assert_eq!(shown["limits.reads_max"]["value"], "4");
+    let shown = clone.ctl(&["--trust-project", "--json", "config", "show"]).json();
+    assert_eq!(shown["limits.reads_max"]["value"], "4");
+    assert_eq!(clone.ctl(&["status"]).code, 4, "and not recorded");
+}
+
+#[test]
+fn a_copied_or_moved_project_is_refused_until_its_data_is_registered() {
+    let clone = Clone::new();
+    clone.ctl(&["allow", "--yes"]).done();
+    drop(clone.start(&[]));
+    let other = TempDir::new().expect("a folder");
+    let copied = |to: &Path| {
+        let status = Command::new("cp").arg("-a").arg(clone.path(".")).arg(to).status();
+        assert!(status.expect("there is cp").success());
+    };
+    // The user's home stays the same one.
+    let copy = Clone { folder: other, home: TempDir::new().expect("a folder") };
+    copied(copy.folder.path());
+    let at_copy = |program: &mut Command| {
+        program.env("HOME", clone.home.path());
+        ran(program.output().expect("it starts"))
+    };
+    let refused = at_copy(&mut copy.service_command(&["--listen", "127.0.0.1:0"]));
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("`ctl allow --data`"), "{refused:?}");
+    let refused = at_copy(&mut copy.ctl_command(&["token", "list"]));
+    assert!(refused.code == 4 || refused.code == 5, "{refused:?}");
+    let done = at_copy(&mut copy.ctl_command(&["allow", "--data"])).done();
+    assert!(done.contains("it was a copy"), "{done}");
+    // The flows wait again: what was approved there was not approved here.
+    let pending = at_copy(&mut copy.ctl_command(&["allow"]));
+    assert!(pending.out.contains("builds.yaml"), "{pending:?}");
+    drop(clone.start(&[]));
+    // A project-id that came with an archive is nobody's.
+    let stranger = copy.ctl(&["allow", "--yes"]);
+    assert_eq!(stranger.code, 4, "{stranger:?}");
+    assert!(stranger.err.contains("`ctl allow --data`"), "{stranger:?}");
+}
+
+#[test]
+fn a_hash_that_was_looked_at_approves_that_content_alone() {
+    let clone = Clone::new();
+    let shown = |clone: &Clone| -> Value {
+        clone.ctl(&["--json", "allow", "notes.yaml", "--sha256", &"0".repeat(64)]);
+        let told = clone.ctl(&["allow", "notes.yaml"]).out;
+        let hash = told.split("SHA-256 ").nth(1).expect("a hash");
+        Value::from(hash.split_whitespace().next().expect("a hash"))
+    };
+    let hash = shown(&clone);
+    let hash = hash.as_str().expect("a text");
+    clone.write(".waypost/flows/notes.yaml", &OTHER_FLOWS.replace("noted", "evil"));
+    let changed = clone.ctl(&["allow", "notes.yaml", "--sha256", hash]);
+    assert_eq!(changed.code, 1, "{changed:?}");
+    assert!(changed.err.contains("which was not given; nothing was approved"), "{changed:?}");
+    clone.write(".waypost/flows/notes.yaml", OTHER_FLOWS);
+    let done = clone.ctl(&["allow", "notes.yaml", "--sha256", hash]).done();
+    assert!(done.ends_with("approved .waypost/flows/notes.yaml\n"), "{done}");
+    assert_eq!(clone.ctl(&["allow", "notes.yaml"]).done(), "nothing waits for approval\n");
+    assert_eq!(clone.ctl(&["allow", "no.yaml", "--yes"]).code, 3);
+    clone.write("README.md", "x");
+    assert_eq!(clone.ctl(&["allow", "README.md", "--yes"]).code, 3, "it needs none");
+    clone.write(".waypost/flows/bad.yaml", "flows: [");
+    assert_eq!(clone.ctl(&["allow", "bad.yaml", "--yes"]).code, 1);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_looked_at_is_not_approved() {
+    let clone = Clone::new();
+    // `script` gives it a terminal, at which it asks.
+    let program = format!("{} allow notes.yaml", env!("CARGO_BIN_EXE_ctl"));
+    let answer = |change: &dyn Fn()| {
+        let mut command = clone.command(Path::new("/usr/bin/script"));
+        command.args(["-qec", &program, "/dev/null"]).stdin(Stdio::piped());
+        let mut child = command.spawn().expect("there is script");
+        let mut out = child.stdout.take().expect("it is piped");
+        let mut said = Vec::new();
+        let mut byte = [0];
+        while !said.ends_with(b"[y/N]") {
+            assert_eq!(out.read(&mut byte).expect("it says more"), 1, "{said:?}");
+            said.push(byte[0]);
+        }
+        change();
+        let mut stdin = child.stdin.take().expect("it is piped");
+        stdin.write_all(b"y\n").expect("it reads");
+        out.read_to_end(&mut said).expect("it ends");
+        drop(stdin);
+        let code = child.wait().expect("it ends").code();
+        (code, String::from_utf8_lossy(&said).into_owned())
+    };
+    let evil = || clone.write(".waypost/flows/notes.yaml", &OTHER_FLOWS.replace("noted", "evil"));
+    let (code, said) = answer(&evil);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("has changed since it was shown; nothing was approved"), "{said}");
+    assert_eq!(clone.ctl(&["--json", "allow", "--list"]).json(), serde_json::json!([]));
+    let (code, said) = answer(&|| ());
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("approved .waypost/flows/notes.yaml"), "{said}");
+}
+
+#[test]
+fn what_is_shown_commands_no_terminal() {
+    let clone = Clone::new();
+    clone.write("tools/build.sh", "# \u{1b}[2Kx\r\u{202e}gnihton\ntrue\n");
+    let shown = clone.ctl(&["--color", "never", "allow", "builds.yaml"]);
+    assert!(!shown.out.contains(['\u{1b}', '\r', '\u{202e}']), "{shown:?}");
+    assert!(shown.out.contains("\\u{1b}[2Kx\\u{d}\\u{202e}gnihton"), "{shown:?}");
+}

@@ -1,0 +1,171 @@
+//! What the user has approved of a project's files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::cache::hex;
+use crate::error::Result;
+use crate::identity::{claim_data, project_id};
+use crate::project::Project;
+use crate::state;
+
+const VERSION: u32 = 1;
+/// Contents up to this size are kept, so that a later one can be compared with them.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// What the user has approved of a project's files: each a name in the project and the SHA-256 of its
+/// content. It is kept in the user's state folder under the project's id and path. What another
+/// process approves is seen by the next question.
+#[derive(Debug, Clone)]
+pub struct Approvals {
+    project: Project,
+    state: PathBuf,
+}
+
+/// An approved content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// The project's folder.
+    pub project: PathBuf,
+    /// The file, relative to it.
+    pub file: String,
+    /// SHA-256 of the content, in hexadecimal.
+    pub sha256: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    version: u32,
+    /// In the order in which they were approved.
+    approved: Vec<Approval>,
+}
+
+/// Tells one state of the approvals from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ApprovalsStamp(Option<(u64, Option<SystemTime>)>);
+
+impl Approvals {
+    /// Of a project, in this state folder. See [`state_dir`](crate::state_dir).
+    pub fn new(project: &Project, state: &Path) -> Self {
+        Self { project: project.clone(), state: state.to_owned() }
+    }
+
+    /// Every approved content of the project, in the order in which they were approved.
+    ///
+    /// # Errors
+    /// If the state folder cannot be trusted or read.
+    pub fn list(&self) -> Result<Vec<Approval>> {
+        let Some(id) = project_id(&self.project, &self.state)? else { return Ok(Vec::new()) };
+        let root = self.project.root();
+        let mut approved = self.read(&id)?.approved;
+        approved.retain(|it| it.project == root);
+        Ok(approved)
+    }
+
+    /// Whether this content of a file is approved.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn has(&self, file: &str, sha256: &str) -> Result<bool> {
+        Ok(self.list()?.iter().any(|it| it.file == file && it.sha256 == sha256))
+    }
+
+    /// The content of a file that was approved last, if it was kept and is still that content.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn last(&self, file: &str) -> Result<Option<Vec<u8>>> {
+        let list = self.list()?;
+        let Some(last) = list.iter().rev().find(|it| it.file == file) else { return Ok(None) };
+        let found = state::read(&self.contents().join(&last.sha256))?;
+        Ok(found.filter(|it| sha256(it) == last.sha256))
+    }
+
+    /// Approves contents of files, all at once. A project without an id gets one.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list), and [`Error::Unregistered`](crate::Error::Unregistered) if the
+    /// project's data folder came from elsewhere.
+    pub fn allow(&self, contents: &[(&str, &[u8])]) -> Result<()> {
+        self.project.prepare()?;
+        let own_data = self.project.dir().join("data");
+        let id = claim_data(&self.project, &own_data, &self.state)?;
+        let lock = state::lock(&self.state)?;
+        state::prepare(&self.folder())?;
+        state::prepare(&self.contents())?;
+        let mut list = self.read(&id)?;
+        for (file, content) in contents {
+            let approval = Approval {
+                project: self.project.root().to_owned(),
+                file: (*file).to_owned(),
+                sha256: sha256(content),
+            };
+            if content.len() <= KEPT_BYTES_MAX {
+                state::write(&self.contents().join(&approval.sha256), content)?;
+            }
+            // What is approved again is the last one.
+            list.approved.retain(|it| *it != approval);
+            list.approved.push(approval);
+        }
+        state::write_document(&self.path(&id), &list)?;
+        drop(lock);
+        Ok(())
+    }
+
+    /// Takes every approval of a file back; whether there was one.
+    ///
+    /// # Errors
+    /// As [`list`](Self::list).
+    pub fn revoke(&self, file: &str) -> Result<bool> {
+        let Some(id) = project_id(&self.project, &self.state)? else { return Ok(false) };
+        let lock = state::lock(&self.state)?;
+        let mut list = self.read(&id)?;
+        let before = list.approved.len();
+        let root = self.project.root();
+        list.approved.retain(|it| it.project != root || it.file != file);
+        let is_less = list.approved.len() < before;
+        if is_less {
+            state::write_document(&self.path(&id), &list)?;
+        }
+        drop(lock);
+        Ok(is_less)
+    }
+
+    /// Differs from an earlier one if something was approved or revoked since.
+    pub fn stamp(&self) -> ApprovalsStamp {
+        let id = project_id(&self.project, &self.state).ok().flatten();
+        let metadata = id.and_then(|it| fs::metadata(self.path(&it)).ok());
+        ApprovalsStamp(metadata.map(|it| {
+            use std::os::unix::fs::MetadataExt as _;
+            (it.ino(), it.modified().ok())
+        }))
+    }
+
+    fn read(&self, id: &str) -> Result<List> {
+        let found = state::read_document(&self.path(id), VERSION, |it: &List| it.version)?;
+        Ok(found.unwrap_or(List { version: VERSION, approved: Vec::new() }))
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.state.join("approvals")
+    }
+
+    fn contents(&self) -> PathBuf {
+        self.folder().join("contents")
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder().join(format!("{id}.json"))
+    }
+}
+
+/// SHA-256 in hexadecimal, as approvals have it.
+pub fn sha256(content: &[u8]) -> String {
+    hex(&Sha256::digest(content))
+}

@@ -1,0 +1,190 @@
+//! Which project a data folder belongs to, so that one that came from elsewhere is not used.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::project::{Project, create_data_dir, io_error};
+use crate::{state, trusted};
+
+/// The file in a data folder that names its project.
+const FILE: &str = "project-id";
+const ID_BYTES: usize = 16;
+const REGISTRY: &str = "projects.json";
+const VERSION: u32 = 1;
+
+/// The projects of this user: their folders by their ids.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Registry {
+    version: u32,
+    projects: BTreeMap<String, PathBuf>,
+}
+
+/// What [`adopt_data`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adopted {
+    /// The data folder was registered for this project already.
+    Known,
+    /// It keeps its id: it is new here, or the project was moved.
+    Registered,
+    /// It has a new id, because another project has its id.
+    Copied,
+}
+
+impl Registry {
+    fn read(state: &Path) -> Result<Self> {
+        let found = state::read_document(&state.join(REGISTRY), VERSION, |it: &Self| it.version)?;
+        Ok(found.unwrap_or(Self { version: VERSION, projects: BTreeMap::new() }))
+    }
+
+    fn has(&self, id: &str, project: &Project) -> bool {
+        self.projects.get(id).is_some_and(|it| it == project.root())
+    }
+
+    fn register(&mut self, id: &str, project: &Project, state: &Path) -> Result<()> {
+        self.projects.insert(id.to_owned(), project.root().to_owned());
+        state::write_document(&state.join(REGISTRY), self)
+    }
+}
+
+/// The id of a project: 32 hexadecimal digits in `.waypost/data/project-id`. `None` if there is
+/// none, or if it is not registered for the project's folder: then it came with the files.
+///
+/// # Errors
+/// If the file or the registry cannot be trusted or read.
+pub fn project_id(project: &Project, state: &Path) -> Result<Option<String>> {
+    let Some(id) = read_id(&own_data(project))? else { return Ok(None) };
+    Ok(Registry::read(state)?.has(&id, project).then_some(id))
+}
+
+/// Makes the data folder and registers it, if it is not there yet or empty; else makes sure that it
+/// is registered for this project.
+///
+/// # Errors
+/// [`Error::Unregistered`] if it came from elsewhere.
+pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<String> {
+    let own = own_data(project);
+    let lock = state::lock(state)?;
+    let mut registry = Registry::read(state)?;
+    let id = if is_fresh(&own)? {
+        if data_dir != own && !is_fresh(data_dir)? {
+            return Err(Error::Unregistered { path: data_dir.to_owned() });
+        }
+        let id = new_id(project)?;
+        registry.register(&id, project, state)?;
+        write_id(&own, &id)?;
+        id
+    } else {
+        let known = read_id(&own)?.filter(|it| registry.has(it, project));
+        known.ok_or_else(|| Error::Unregistered { path: own.clone() })?
+    };
+    if data_dir != own {
+        if is_fresh(data_dir)? {
+            write_id(data_dir, &id)?;
+        } else if read_id(data_dir)?.as_ref() != Some(&id) {
+            return Err(Error::Unregistered { path: data_dir.to_owned() });
+        }
+    }
+    drop(lock);
+    Ok(id)
+}
+
+/// Makes sure that a data folder that is there is registered for this project. Changes nothing.
+///
+/// # Errors
+/// [`Error::Unregistered`] if it came from elsewhere.
+pub fn check_data(project: &Project, data_dir: &Path, state: &Path) -> Result<()> {
+    let own = own_data(project);
+    let known = project_id(project, state)?;
+    for folder in [own.as_path(), data_dir] {
+        if !is_fresh(folder)? && (known.is_none() || read_id(folder)? != known) {
+            return Err(Error::Unregistered { path: folder.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Registers a data folder that came from elsewhere, at the user's request.
+///
+/// # Errors
+/// If the state folder or the data folder cannot be trusted or written.
+pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Adopted> {
+    let own = own_data(project);
+    let lock = state::lock(state)?;
+    let mut registry = Registry::read(state)?;
+    let found = read_id(&own)?;
+    let is_elsewhere = |id: &str| {
+        let other = registry.projects.get(id).filter(|it| *it != project.root());
+        other.is_some_and(|it| {
+            let other = it.join(".waypost").join("data");
+            read_id(&other).ok().flatten().as_deref() == Some(id)
+        })
+    };
+    let (id, adopted) = match found {
+        Some(id) if is_elsewhere(&id) => (new_id(project)?, Adopted::Copied),
+        Some(id) if registry.has(&id, project) => (id, Adopted::Known),
+        Some(id) => (id, Adopted::Registered),
+        None => (new_id(project)?, Adopted::Registered),
+    };
+    let is_same = read_id(data_dir)?.as_ref() == Some(&id);
+    if !registry.has(&id, project) {
+        registry.register(&id, project, state)?;
+    }
+    write_id(&own, &id)?;
+    if data_dir != own {
+        write_id(data_dir, &id)?;
+    }
+    drop(lock);
+    Ok(match adopted {
+        Adopted::Known if !is_same => Adopted::Registered,
+        other => other,
+    })
+}
+
+fn own_data(project: &Project) -> PathBuf {
+    project.dir().join("data")
+}
+
+/// Whether nothing is in the folder yet. Git keeps no empty folders, so none came with a clone.
+fn is_fresh(folder: &Path) -> Result<bool> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(io_error("read", folder, error)),
+    }
+}
+
+fn read_id(data_dir: &Path) -> Result<Option<String>> {
+    let folder = match data_dir.canonicalize() {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", data_dir, error)),
+    };
+    let Some(bytes) = trusted::read_of_project(&folder, FILE, 1024)? else { return Ok(None) };
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let id = text.trim_end();
+    let is_id = id.len() == 2 * ID_BYTES
+        && id.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it));
+    Ok(is_id.then(|| id.to_owned()))
+}
+
+fn write_id(data_dir: &Path, id: &str) -> Result<()> {
+    create_data_dir(data_dir)?;
+    if read_id(data_dir)?.as_deref() == Some(id) {
+        return Ok(());
+    }
+    state::write(&data_dir.join(FILE), format!("{id}\n").as_bytes())
+}
+
+fn new_id(project: &Project) -> Result<String> {
+    let mut bytes = [0_u8; ID_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        io_error("make an id for", project.root(), io::Error::other(error.to_string()))
+    })?;
+    Ok(crate::cache::hex(&bytes))
+}

@@ -1,0 +1,135 @@
+//! The user's state folder: private, outside of every project.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Result;
+use crate::project::io_error;
+use crate::trusted;
+
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// Makes a folder of the state folder, with mode 0700 whatever the umask, and checks it.
+///
+/// # Errors
+/// [`Error::Untrusted`] if someone else owns it, or owns or can write to what it is in.
+pub(crate) fn prepare(folder: &Path) -> Result<()> {
+    let failed = |error| io_error("create", folder, error);
+    if let Some(parent) = folder.parent()
+        && !parent.is_dir()
+    {
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(parent).map_err(failed)?;
+    }
+    match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+        _ => {}
+    }
+    check(folder)?;
+    let metadata = fs::metadata(folder).map_err(failed)?;
+    if metadata.permissions().mode() & 0o777 != FOLDER_MODE {
+        fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER_MODE)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Refuses a folder that others can change, or that is in one that others can change. One that is
+/// not there has nothing to refuse.
+fn check(folder: &Path) -> Result<()> {
+    for it in folder.ancestors().take(2) {
+        match fs::metadata(it) {
+            Ok(metadata) => trusted::check(&metadata, it)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("read", it, error)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file of the state folder; `None` if it is not there.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    if let Some(folder) = path.parent() {
+        check(folder)?;
+    }
+    trusted::read_of_user(path, FILE_BYTES_MAX)
+}
+
+/// Reads a document of this version.
+pub(crate) fn read_document<T: DeserializeOwned>(
+    path: &Path,
+    version: u32,
+    version_of: impl Fn(&T) -> u32,
+) -> Result<Option<T>> {
+    let Some(bytes) = read(path)? else { return Ok(None) };
+    let failed = |error: io::Error| io_error("read", path, error);
+    #[derive(serde::Deserialize)]
+    struct Head {
+        version: u32,
+    }
+    let head: Head = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
+    if head.version > version {
+        let message = format!(
+            "version {} is newer than {version}, which this release reads: use the newer release",
+            head.version
+        );
+        return Err(failed(io::Error::other(message)));
+    }
+    let document: T = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
+    if version_of(&document) != version {
+        return Err(failed(io::Error::other("its version is unknown")));
+    }
+    Ok(Some(document))
+}
+
+/// Writes a document so that it is there whole or not at all, also after a power cut.
+pub(crate) fn write_document(path: &Path, document: &impl Serialize) -> Result<()> {
+    let bytes = serde_json::to_vec_pretty(document)
+        .map_err(|error| io_error("write", path, error.into()))?;
+    write(path, &bytes)
+}
+
+/// Writes a file with mode 0600 so that it is there whole or not at all, also after a power cut.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let unfinished = PathBuf::from(format!("{}.{}.new", path.display(), std::process::id()));
+    let folder = path.parent().unwrap_or(path);
+    let write = || {
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&unfinished)?;
+        file.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&unfinished, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().map_err(|error| io_error("write", path, error))
+}
+
+/// Held while documents of the state folder are read and written again.
+pub(crate) fn lock(state: &Path) -> Result<File> {
+    prepare(state)?;
+    let path = state.join("lock");
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let locked = || {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(FILE_MODE)
+            .custom_flags(flags.bits().cast_signed())
+            .open(&path)?;
+        file.lock()?;
+        Ok(file)
+    };
+    locked().map_err(|error| io_error("lock", &path, error))
+}

@@ -1,0 +1,110 @@
+//! Reading files that nobody else can have written.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::error::{Error, Result};
+use crate::project::io_error;
+
+/// Reads a file of the project, named relative to its folder; `None` if it is not there. The file and
+/// the folders from it up to the project's belong to this user or to root, nobody else can write to
+/// them, and no symbolic link leads out of the project.
+///
+/// # Errors
+/// [`Error::Untrusted`] if someone else could have written it, [`Error::Io`] if it cannot be read.
+pub fn read_of_project(root: &Path, file: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    let named = root.join(file);
+    let path = match named.canonicalize() {
+        Ok(path) => path,
+        Err(error) if is_absent(&error) && named.symlink_metadata().is_err() => return Ok(None),
+        Err(error) => return Err(io_error("read", &named, error)),
+    };
+    if !path.starts_with(root) {
+        return Err(untrusted(format!(
+            "{} is a symbolic link that leads out of the project; put the file itself there",
+            named.display()
+        )));
+    }
+    let above = path.ancestors().skip(1);
+    for folder in above.take_while(|it| it.starts_with(root)) {
+        let metadata = fs::metadata(folder).map_err(|error| io_error("read", folder, error))?;
+        check(&metadata, folder)?;
+    }
+    read_checked(&path, bytes_max).map(Some)
+}
+
+/// Reads a file of the user's own, outside of projects; `None` if it is not there.
+pub(crate) fn read_of_user(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    let real = match path.canonicalize() {
+        Ok(path) => path,
+        Err(error) if is_absent(&error) && path.symlink_metadata().is_err() => return Ok(None),
+        Err(error) => return Err(io_error("read", path, error)),
+    };
+    if let Some(folder) = real.parent() {
+        let metadata = fs::metadata(folder).map_err(|error| io_error("read", folder, error))?;
+        check(&metadata, folder)?;
+    }
+    read_checked(&real, bytes_max).map(Some)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A regular file at a path without links. What is checked is what is open.
+fn read_checked(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+    let failed = |error| io_error("read", path, error);
+    // A pipe has nobody at its other end, and would be waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(untrusted(format!("{} is not a regular file", path.display())));
+    }
+    check(&metadata, path)?;
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(Error::TooLarge { path: path.to_owned(), bytes_max });
+    }
+    Ok(bytes)
+}
+
+/// Refuses what belongs to another user, and what another user can write to.
+pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
+    const WRITABLE_BY_ALL: u32 = 0o002;
+    const WRITABLE_BY_GROUP: u32 = 0o020;
+    const STICKY: u32 = 0o1000;
+
+    let own = rustix::process::geteuid().as_raw();
+    let path = path.display();
+    if metadata.uid() != own && metadata.uid() != 0 {
+        let owner = metadata.uid();
+        return Err(untrusted(format!(
+            "{path} belongs to user {owner}, and this is user {own}; what others own is not used"
+        )));
+    }
+    // A group with the user's own number is the user's alone: there, files are made so.
+    let is_private = metadata.gid() == metadata.uid();
+    let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
+    let is_open = metadata.mode() & others != 0;
+    // In a sticky folder such as /tmp, others cannot replace what is not theirs.
+    if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
+        return Err(untrusted(format!(
+            "{path} can be written by other users; remove that permission: chmod go-w {path}"
+        )));
+    }
+    Ok(())
+}
+
+fn untrusted(message: String) -> Error {
+    Error::Untrusted { message }
+}
