@@ -134,18 +134,6 @@ pub(crate) const KEYS: &[Key] = &[
         "false",
         "Lets the service listen without TLS on an address that other machines reach. Tokens and memories then cross the network in the clear: set `tls.cert` and `tls.key` instead.",
     ),
-    Key {
-        name: "tls.cert",
-        kind: Kind::Path,
-        default: Default::Computed("none: plain HTTP"),
-        description: "File with the certificate that the service shows and the ones that lead to its authority (PEM). A changed file is read again.",
-    },
-    Key {
-        name: "tls.key",
-        kind: Kind::Path,
-        default: Default::Computed("none: plain HTTP"),
-        description: "File with the private key of `tls.cert` (PEM), which others must not be able to read.",
-    },
     key(
         "allowed_hosts",
         Kind::Hosts,
@@ -158,6 +146,18 @@ pub(crate) const KEYS: &[Key] = &[
         "",
         "Web pages that may call the service, as `scheme://host:port`.",
     ),
+    Key {
+        name: "tls.cert",
+        kind: Kind::Path,
+        default: Default::Computed("none: plain HTTP"),
+        description: "File with the certificate that the service shows and the ones that lead to its authority (PEM). A changed file is read again.",
+    },
+    Key {
+        name: "tls.key",
+        kind: Kind::Path,
+        default: Default::Computed("none: plain HTTP"),
+        description: "File with the private key of `tls.cert` (PEM), which others must not be able to read.",
+    },
     key(
         "model.name",
         Kind::Model,

@@ -167,6 +167,7 @@ fn project() -> TempDir {
 }
 
 /// Does something on a thread that is another user's; `None` if this process may not become one.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = std::thread::spawn(move || become_nobody().then(work)).join();
     let done = done.expect("it does not panic");

@@ -107,6 +107,7 @@ fn a_socket_that_a_kill_left_is_replaced_and_nothing_else_is() {
 }
 
 /// Does something on a thread that is another user's; `None` if this process may not become one.
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = std::thread::spawn(move || become_nobody().then(work)).join();
     let done = done.expect("it does not panic");

@@ -188,7 +188,8 @@ fn a_private_file_replaces_a_link_and_is_whole() {
 fn a_project_that_others_can_change_is_none() {
     let root = tree(&[".waypost/"]);
     let open = |mode: u32| {
-        fs::set_permissions(root.path().join(".waypost"), fs::Permissions::from_mode(mode)).unwrap();
+        fs::set_permissions(root.path().join(".waypost"), fs::Permissions::from_mode(mode))
+            .unwrap();
     };
     open(0o777);
     for found in [Project::find(root.path()), Project::at(root.path())] {
