@@ -44,12 +44,17 @@ impl Tree {
         let (fresh, old) = (beside(&self.dir, "new"), beside(&self.dir, "old"));
         fs::create_dir_all(&fresh).map_err(|it| Error::io(&fresh, it))?;
         self.copy_to(&fresh)?;
+        self.changing();
         write_synced(&fresh.join(RUNNING), boot_id().as_bytes())?;
         sync_dir(&fresh)?;
         let mut db = self.db.write();
         *db = None;
+        self.changing();
         let swapped = fs::rename(&self.dir, &old)
-            .and_then(|()| fs::rename(&fresh, &self.dir))
+            .and_then(|()| {
+                self.changing();
+                fs::rename(&fresh, &self.dir)
+            })
             .map_err(|it| Error::io(&self.dir, it))
             .and_then(|()| self.dir.parent().map_or(Ok(()), sync_dir))
             .and_then(|()| {
@@ -64,6 +69,7 @@ impl Tree {
             }
         }
         drop(db);
+        self.changing();
         remove_dir(&old)
     }
 

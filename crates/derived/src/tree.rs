@@ -54,6 +54,7 @@ pub struct Tree {
     pub(crate) db: RwLock<Option<sled::Db>>,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
+    on_change: Option<fn()>,
     /// Set when it must be built anew at the next opening.
     pub(crate) suspect: AtomicBool,
     /// Set when an operation failed: sled takes no writes any more after one that failed.
@@ -69,6 +70,17 @@ impl Tree {
         dir: &Path,
         options: &Options,
         boot: &str,
+    ) -> Result<std::result::Result<Self, Unusable>> {
+        Self::open_watched(dir, options, boot, None)
+    }
+
+    /// As [`Self::open`]. `on_change` is called before each change of a file but sled's own, for
+    /// tests that end the process there.
+    pub fn open_watched(
+        dir: &Path,
+        options: &Options,
+        boot: &str,
+        on_change: Option<fn()>,
     ) -> Result<std::result::Result<Self, Unusable>> {
         let is_new = !dir.exists();
         fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
@@ -89,7 +101,9 @@ impl Tree {
             Err(error) => return Err(Error::io(marker, error)),
         }
         remove_unfinished_snapshots(dir)?;
+        call(on_change);
         write_synced(&marker, boot.as_bytes())?;
+        call(on_change);
         sync_dir(dir)?;
         let db = match open_sled(dir, options.cache_bytes) {
             Ok(db) => db,
@@ -104,6 +118,7 @@ impl Tree {
             db: RwLock::new(Some(db)),
             dir: dir.to_path_buf(),
             options: *options,
+            on_change,
             suspect: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }))
@@ -204,7 +219,9 @@ impl Tree {
     /// Writes everything to the files and syncs them.
     pub fn sync(&self) -> Result<()> {
         self.flush()?;
+        self.changing();
         self.guard(|db| db.flush())?;
+        self.changing();
         sync_file(&self.dir)
     }
 
@@ -214,9 +231,15 @@ impl Tree {
         if self.suspect.load(Ordering::Acquire) {
             return Ok(());
         }
+        self.changing();
         let marker = self.dir.join(RUNNING);
         fs::remove_file(&marker).map_err(|it| Error::io(marker, it))?;
         sync_dir(&self.dir)
+    }
+
+    /// Says that a file is about to be changed.
+    pub(crate) fn changing(&self) {
+        call(self.on_change);
     }
 
     /// sled panics on damage that it does not expect; a reader must get an error instead.
@@ -241,6 +264,12 @@ impl Tree {
             "the state in {} is damaged ({why}); restart to rebuild it from the log",
             self.dir.display()
         ))
+    }
+}
+
+fn call(hook: Option<fn()>) {
+    if let Some(hook) = hook {
+        hook();
     }
 }
 

@@ -45,7 +45,13 @@ impl Log {
     /// salvage; nothing on disk is changed then. [`Error::Newer`], [`Error::InUse`] and
     /// [`Error::ReadOnly`] say themselves what to do.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Recovery)> {
-        Self::open_through(dir, options, None)
+        let gate = options.on_change.map(|hook| -> Gate {
+            Arc::new(move |_| {
+                hook();
+                Ok(())
+            })
+        });
+        Self::open_through(dir, options, gate)
     }
 
     pub(crate) fn open_through(

@@ -24,6 +24,8 @@ pub struct Options {
     /// others as [`Error::NewerRecord`](crate::Error::NewerRecord) and changes nothing, as far as
     /// it reads records at all.
     pub can_read: fn(kind: u8, version: u8) -> bool,
+    /// Called before each change of a file, for tests that end the process there.
+    pub on_change: Option<fn()>,
 }
 
 impl Default for Options {
@@ -36,6 +38,7 @@ impl Default for Options {
             verify: Verify::All,
             reached: 0,
             can_read: |_, _| true,
+            on_change: None,
         }
     }
 }

@@ -326,7 +326,7 @@ impl Store {
         let before = writing_after.map_or(before, |it| it.min(before));
         self.state.release();
         let folders = Folders::new(&self.data);
-        let found = FoundState::in_folder(&folders, self.options.cache_bytes)?;
+        let found = FoundState::in_folder(&folders, &self.options)?;
         let mut report = OpenReport::default();
         let fresh = found.bring_up(&folders, &self.log, &self.options, &mut report)?;
         self.state.adopt(&fresh);

@@ -18,8 +18,6 @@ use crate::txn::Txn;
 use crate::vectors::log_error;
 use crate::{Error, MemoryId, Result, StoreOptions};
 
-/// Bytes of cache for a state that is read once.
-const CACHE_BYTES: u64 = 16 * 1024 * 1024;
 /// A repair appends so many records at once.
 const RECORDS_AT_ONCE: usize = 1_000;
 
@@ -65,7 +63,7 @@ pub fn check(dir: &Path) -> Result<Checked> {
     let _lock = take(&folders)?;
     let mut checked = Checked::default();
     let mut reached = 0;
-    match FoundState::in_folder(&folders, CACHE_BYTES)? {
+    match FoundState::in_folder(&folders, &StoreOptions::default())? {
         FoundState::Missing => {}
         FoundState::Unusable(why) => checked.derived_damage.push(format!("state: {why}")),
         FoundState::Whole { state, applied } => {
@@ -102,7 +100,7 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
     let folders = Folders::new(dir);
     let _lock = take(&folders)?;
     let mut repaired = Repaired::default();
-    let found = FoundState::in_folder(&folders, CACHE_BYTES)?;
+    let found = FoundState::in_folder(&folders, &StoreOptions::default())?;
     let snapshot = Snapshot::load(&folders.index).ok().flatten().map_or(0, |it| it.position);
     let options = Options {
         on_damage: OnDamage::Salvage,
@@ -155,9 +153,9 @@ fn complete(
 ) -> Result<()> {
     let folder = folders.memory.join("state.repair");
     remove_dir(&folder)?;
-    let by_log = State::open(&folder, CACHE_BYTES, &boot_id())?
-        .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?;
     let options = StoreOptions::default();
+    let by_log = State::open(&folder, &options, &boot_id())?
+        .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?;
     replay(&by_log, log, &options)?;
     let mut records = Vec::new();
     // Each lost record may have given out an id.

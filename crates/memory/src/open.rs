@@ -90,10 +90,11 @@ impl Store {
         // the index beside both, the vectors beside the state.
         let (log, state, snapshot, vectors) = thread::scope(|scope| {
             let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
-            let found = FoundState::in_folder(&folders, options.cache_bytes)?;
+            let found = FoundState::in_folder(&folders, &options)?;
             let log_options = Options {
                 segment_bytes: options.log_segment_bytes,
                 free_bytes_min: options.free_bytes_min,
+                on_change: options.on_change,
                 ..log_options(found.applied())
             };
             let (log, recovery) = match Log::open(&folders.log, &log_options) {
@@ -105,7 +106,7 @@ impl Store {
             };
             report.log_truncated_bytes = recovery.truncated_bytes;
             report.is_truncation_unsure = recovery.is_unsure;
-            let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, options.free_bytes_min));
+            let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, &options));
             let state = found.bring_up(&folders, &log, &options, &mut report)?;
             let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
@@ -274,12 +275,12 @@ pub(crate) enum FoundState {
 }
 
 impl FoundState {
-    pub(crate) fn in_folder(folders: &Folders, cache_bytes: u64) -> Result<Self> {
+    pub(crate) fn in_folder(folders: &Folders, options: &StoreOptions) -> Result<Self> {
         remove_leftovers(&folders.state)?;
         if !folders.state.exists() {
             return Ok(Self::Missing);
         }
-        let state = match State::open(&folders.state, cache_bytes, &boot_id())? {
+        let state = match State::open(&folders.state, options, &boot_id())? {
             Ok(state) => state,
             Err(Unusable(why)) => return Ok(Self::Unusable(why)),
         };
@@ -338,7 +339,7 @@ impl FoundState {
                     set_aside(&folders.state)?;
                 }
                 report.state_rebuilt = why;
-                State::open(&folders.state, options.cache_bytes, &boot_id())?
+                State::open(&folders.state, options, &boot_id())?
                     .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
             }
         };

@@ -23,8 +23,12 @@ pub struct StoreOptions {
     /// Whether the store opens before the index has every memory; the caller then calls
     /// [`Store::build_index`](crate::Store::build_index) until there is no more to do.
     pub index_later: bool,
+    /// A compaction rewrites a state that takes more bytes than this.
+    pub state_rewrite_bytes_min: u64,
     /// Called now and then while something derived is rebuilt.
     pub progress: Option<OpenProgressFn>,
+    /// Called before each change of a file, for tests that end the process there.
+    pub on_change: Option<fn()>,
 }
 
 impl Default for StoreOptions {
@@ -35,7 +39,17 @@ impl Default for StoreOptions {
             log_segment_bytes: 16 * 1024 * 1024,
             free_bytes_min: 64 * 1024 * 1024,
             index_later: false,
+            state_rewrite_bytes_min: 16 * 1024 * 1024,
             progress: None,
+            on_change: None,
+        }
+    }
+}
+
+impl StoreOptions {
+    pub(crate) fn changing(&self) {
+        if let Some(hook) = self.on_change {
+            hook();
         }
     }
 }

@@ -13,7 +13,7 @@ use waypost_derived::{Options, Tree, Unusable, Write};
 use crate::cells::{BLOCKS, Cells, Found, Heads};
 use crate::codec::Malformed;
 use crate::keys::{self, Head};
-use crate::{Error, MemoryId, Result};
+use crate::{Error, MemoryId, Result, StoreOptions};
 
 /// The version of the state's values.
 const VALUE_VERSION: u8 = 2;
@@ -32,11 +32,12 @@ impl State {
     /// Opens the state in `dir` or makes one. `Err(Unusable)` inside means: set it aside, build anew.
     pub(crate) fn open(
         dir: &Path,
-        cache_bytes: u64,
+        options: &StoreOptions,
         boot: &str,
     ) -> Result<std::result::Result<Self, Unusable>> {
+        let StoreOptions { cache_bytes, on_change, .. } = *options;
         let options = Options { cache_bytes, value_version: VALUE_VERSION };
-        let tree = match Tree::open(dir, &options, boot)? {
+        let tree = match Tree::open_watched(dir, &options, boot, on_change)? {
             Ok(tree) => tree,
             Err(unusable) => return Ok(Err(unusable)),
         };

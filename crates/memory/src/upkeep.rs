@@ -27,8 +27,6 @@ use crate::{
 const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
 /// The vectors' files are compacted when they are twice as large as they need be, and this large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
-/// A compaction rewrites a state that takes more than this.
-const STATE_REWRITE_BYTES_MIN: u64 = 16 * 1024 * 1024;
 /// One record that drops texts names so many memories.
 const DROPPED_AT_ONCE: usize = 10_000;
 /// A backfill embeds so many memories between two reports of progress.
@@ -212,7 +210,10 @@ impl Store {
             drop(writer);
             snapshot::encode(&view, position)
         };
-        snapshot::write(&dir, &bytes)
+        self.options.changing();
+        snapshot::write(&dir, &bytes)?;
+        self.options.changing();
+        Ok(())
     }
 
     /// Bytes on disk that the present vectors take; `None` without a model, which alone tells how
@@ -259,7 +260,7 @@ impl Store {
             })
         });
         let compacted = compacted.map_err(|it| log_error(&it, &self.dir))?;
-        if dir_bytes(&Folders::new(&self.data).state) > STATE_REWRITE_BYTES_MIN {
+        if dir_bytes(&Folders::new(&self.data).state) > self.options.state_rewrite_bytes_min {
             self.state.rewrite()?;
         }
         drop(writer);

@@ -14,7 +14,7 @@ use waypost_log::{Keep, Log, OnDamage, Options, Record, Snapshot};
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::DIMENSIONS_MAX;
 use crate::record::{RECORD_VERSION, read_id};
-use crate::{Error, MemoryId, Result};
+use crate::{Error, MemoryId, Result, StoreOptions};
 
 const KIND: u8 = 1;
 const VERSION: u8 = 1;
@@ -48,11 +48,12 @@ pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
 
 impl VectorLog {
     /// Opens the vectors in `dir`. If they are damaged they are removed, and the reason is told.
-    pub(crate) fn open(dir: &Path, free_bytes_min: u64) -> Result<(Self, Option<String>)> {
+    pub(crate) fn open(dir: &Path, options: &StoreOptions) -> Result<(Self, Option<String>)> {
         let options = Options {
             segment_bytes: SEGMENT_BYTES,
             on_damage: OnDamage::Refuse,
-            free_bytes_min,
+            free_bytes_min: options.free_bytes_min,
+            on_change: options.on_change,
             ..Options::default()
         };
         match Log::open(dir, &options) {

@@ -5,10 +5,12 @@
 mod concurrency;
 mod crash;
 mod duplicates;
+mod kill;
 mod lifecycle;
 mod limits;
 mod links;
 mod model;
+mod old;
 mod rebuild;
 mod search;
 mod times;

@@ -1,0 +1,121 @@
+//! Stores as earlier releases wrote them. Each is opened by every later release.
+//!
+//! `tests/data/v1` is what [`write_the_store`] wrote with the first release that has the note of
+//! how far the log has reached; `v0` is the same store by the release before, which has none. To
+//! add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory
+//! write_the_store`, and copy FOLDER to `tests/data/vN`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use waypost_memory::{
+    Compaction, Draft, LinkKind, MetadataValue, Patch, Store, StoreOptions, check,
+};
+
+use crate::world::{at, embedder, id, options};
+
+fn data(version: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(version)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
+
+/// Every kind of record, in a few small files.
+fn fill(store: &Store) {
+    store.set_embedder(Some(embedder("test-model"))).expect("a model");
+    for number in 1..=6 {
+        let draft = Draft {
+            title: (number == 2).then(|| "a title".to_owned()),
+            tags: vec![format!("tag{number}")],
+            metadata: [
+                ("text".to_owned(), MetadataValue::Text("ä".to_owned())),
+                ("number".to_owned(), MetadataValue::Integer(-number)),
+                ("half".to_owned(), MetadataValue::Float(0.5)),
+                ("yes".to_owned(), MetadataValue::Boolean(true)),
+            ]
+            .into(),
+            space: (number == 3).then(|| "team".to_owned()),
+            session: (number == 4).then(|| "morning".to_owned()),
+            ..Draft::new(format!("memory {number}"))
+        };
+        store.add(draft, at(number)).expect("an add");
+    }
+    for text in ["memory one", "memory uno"] {
+        let patch = Patch { content: Some(text.to_owned()), ..Patch::default() };
+        store.update(id(1), patch, at(10)).expect("a change");
+    }
+    for kind in LinkKind::ALL {
+        store.link(id(1), id(2), kind, at(11)).expect("a link");
+    }
+    store.unlink(id(1), id(2), LinkKind::PartOf, at(12)).expect("it is there");
+    store.delete(id(5), at(13)).expect("a deletion");
+    store.delete(id(6), at(14)).expect("a deletion");
+    while store.embed_pending(64).expect("a model").pending > 0 {}
+}
+
+/// Cuts the zeros at the ends of the log's files, which mean nothing.
+fn trim(dir: &Path) {
+    for folder in ["log", "vectors"] {
+        for entry in fs::read_dir(dir.join("memory").join(folder)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_some_and(|it| it == "log") {
+                let mut bytes = fs::read(&path).expect("a file");
+                let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+                bytes.truncate(used.next_multiple_of(64));
+                fs::write(&path, bytes).expect("a file");
+            }
+        }
+    }
+    // sled's file is 8 MiB, and derived.
+    fs::remove_dir_all(dir.join("memory/state")).expect("it goes");
+    fs::remove_file(dir.join("lock")).expect("it goes");
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "says where a new store of the fixtures goes")]
+fn write_the_store() {
+    let folder = std::env::var("WAYPOST_TEST_WRITE_STORE").map(PathBuf::from);
+    let temporary = TempDir::new().expect("a temporary folder");
+    let dir = folder.unwrap_or_else(|_| temporary.path().to_path_buf());
+    let small = StoreOptions { log_segment_bytes: 1024, ..options() };
+    let (store, _) = Store::open(&dir, small).expect("a new store");
+    fill(&store);
+    store.compact(Compaction { purge: true, versions: None }).expect("a compaction");
+    store.close().expect("a clean close");
+    trim(&dir);
+    assert!(check(&dir).expect("a check").is_sound());
+}
+
+#[test]
+fn every_earlier_store_opens_as_it_was() {
+    let wanted = fs::read_to_string(data("export.ndjson")).expect("the export");
+    for version in ["v0", "v1"] {
+        let dir = TempDir::new().expect("a temporary folder");
+        copy(&data(version), dir.path());
+        assert!(check(dir.path()).expect("a check").is_sound(), "{version}");
+        let (store, report) = Store::open(dir.path(), options()).expect("it opens");
+        assert_eq!((report.memories, report.index_rebuilt), (4, None), "{version}");
+        let mut out = Vec::new();
+        store.export(&mut out).expect("an export");
+        assert_eq!(String::from_utf8(out).expect("UTF-8"), wanted, "{version}");
+        store.set_embedder(Some(embedder("test-model"))).expect("a model");
+        assert_eq!(store.status().expect("a status").embedded, 4, "{version}: no vector is lost");
+        let added = store.add(Draft::new("goes on"), at(20)).expect("an add");
+        assert_eq!(added.memory().id, id(7), "{version}");
+        store.close().expect("a clean close");
+        let (store, _) = Store::open(dir.path(), options()).expect("it opens");
+        assert_eq!(store.get(id(7)).expect("it is there").content, "goes on");
+    }
+}
