@@ -420,3 +420,25 @@ fn newer_files_beside_the_segments_are_refused_by_name() {
         assert_eq!(std::fs::read(dir.path().join(name)).expect("readable"), bytes);
     }
 }
+
+#[test]
+fn a_log_of_every_earlier_format_opens_as_it_was() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/v1");
+    let with_note = copied(&data);
+    let without = copied(&data);
+    std::fs::remove_file(without.path().join("reached")).expect("it is there");
+    for dir in [with_note, without] {
+        let (log, recovery) = Log::open(dir.path(), &small()).expect("it opens");
+        assert_eq!((recovery.truncated_bytes, recovery.damage.len()), (0, 0));
+        let found: Vec<String> = entries(&log)
+            .iter()
+            .map(|it| format!("{}:{}:{:x}", it.sequence, it.kind, crc32c::crc32c(&it.payload)))
+            .collect();
+        // Sequence, kind and checksum of each; 13 and 14 went in a compaction.
+        let wanted = "1:1:41786119 2:1:fcdfac20 3:1:1be94873 4:1:fba4ca4e 5:1:e77e92e \
+                      6:1:62b4492e 7:2:dd1f6f57 8:2:f20caea2 9:4:e10d9958 10:4:f8a29571 \
+                      11:4:c9c4339 12:4:cbfc8d23 15:3:5c62c06f 16:3:94de27f5 17:6:552f6072";
+        assert_eq!(found.join(" "), wanted);
+        assert_eq!(log.append(record(b"goes on")).expect("room"), 18);
+    }
+}

@@ -337,7 +337,10 @@ impl Place {
         not.apply_killed(step);
         done.apply(step);
         let (is_not, is_done) = (seen.is(&not), seen.is(&done));
-        assert!(is_not || is_done, "seed {seed}, step {number}, {step:?}\n{seen:?}\n{not:?}\nor\n{done:?}");
+        assert!(
+            is_not || is_done,
+            "seed {seed}, step {number}, {step:?}\n{seen:?}\n{not:?}\nor\n{done:?}"
+        );
         self.settle(number, !is_not);
         if is_not { not } else { done }
     }

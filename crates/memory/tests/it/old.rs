@@ -1,9 +1,10 @@
 //! Stores as earlier releases wrote them. Each is opened by every later release.
 //!
-//! `tests/data/v1` is what [`write_the_store`] wrote with the first release that has the note of
-//! how far the log has reached; `v0` is the same store by the release before, which has none. To
-//! add one for a new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory
-//! write_the_store`, and copy FOLDER to `tests/data/vN`.
+//! `tests/data/v1` is what [`write_the_store`] wrote with the first release whose log notes how far
+//! it has reached; `v0` is the same without the note, as releases before left it. To add one for a
+//! new format: `WAYPOST_TEST_WRITE_STORE=FOLDER cargo nextest run -p waypost-memory
+//! write_the_store`, and copy FOLDER to `tests/data/vN` and `FOLDER.ndjson`, if it says more, beside
+//! it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,14 +89,18 @@ fn trim(dir: &Path) {
 fn write_the_store() {
     let folder = std::env::var("WAYPOST_TEST_WRITE_STORE").map(PathBuf::from);
     let temporary = TempDir::new().expect("a temporary folder");
-    let dir = folder.unwrap_or_else(|_| temporary.path().to_path_buf());
+    let dir = folder.unwrap_or_else(|_| temporary.path().join("store"));
     let small = StoreOptions { log_segment_bytes: 1024, ..options() };
     let (store, _) = Store::open(&dir, small).expect("a new store");
     fill(&store);
     store.compact(Compaction { purge: true, versions: None }).expect("a compaction");
+    let mut out = Vec::new();
+    store.export(&mut out).expect("an export");
+    fs::write(dir.with_extension("ndjson"), out).expect("a file");
     store.close().expect("a clean close");
     trim(&dir);
     assert!(check(&dir).expect("a check").is_sound());
+    fs::remove_file(dir.join("lock")).expect("it goes");
 }
 
 #[test]
