@@ -84,11 +84,18 @@ impl Flows {
         let engine_options = waypost_flows::Options {
             identity: waypost_auth::random_text(IDENTITY_CHARS)?,
             head: events.last(),
+            last_event: Some(events.last()),
             boot: boot.clone(),
             ..waypost_flows::Options::default()
         };
-        let engine = Engine::open(&options.data_dir.join("flows"), engine_options, event_time())
-            .context("the runs of flows could not be opened")?;
+        let dir = options.data_dir.join("flows");
+        let engine = Engine::open(&dir, engine_options, event_time()).map_err(|it| {
+            let remedy = match &it {
+                Error::Damaged { .. } | Error::EventsLost { .. } => crate::wiring::REPAIR,
+                _ => "",
+            };
+            anyhow::Error::new(it).context(format!("the runs of flows could not be opened{remedy}"))
+        })?;
         let approvals = match &options.approval {
             Approval::In(state) => Some(Approvals::new(&options.project, state)),
             Approval::Off => None,

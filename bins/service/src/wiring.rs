@@ -40,6 +40,10 @@ use crate::workers::{Priority, Workers};
 /// How long store calls that outlived their requests may take at the end.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
 
+/// What to do about a damaged store.
+pub(crate) const REPAIR: &str =
+    "; `ctl doctor` says what is damaged, and `ctl doctor --repair` keeps the rest";
+
 /// A service that answers. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
@@ -371,8 +375,14 @@ fn open_events(options: &Options) -> anyhow::Result<Bus> {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,
     };
-    let (bus, opened) = predecessor::open(|| Bus::open(&dir, &bus_options), owner)
-        .context("the events could not be opened")?;
+    let (bus, opened) =
+        predecessor::open(|| Bus::open(&dir, &bus_options), owner).map_err(|it| {
+            let remedy = match &it {
+                waypost_events::Error::Damaged(_) => REPAIR,
+                _ => "",
+            };
+            anyhow::Error::new(it).context(format!("the events could not be opened{remedy}"))
+        })?;
     if opened.truncated_bytes > 0 {
         let bytes = opened.truncated_bytes;
         tracing::warn!(

@@ -8,7 +8,7 @@ use waypost_log::{FolderLock, Log, OnDamage, Options};
 
 use crate::codec::Reader;
 use crate::keys::{self, StoredVersion};
-use crate::layout::check_format;
+use crate::layout::{check_format, mend_format};
 use crate::link::Link;
 use crate::open::{Folders, FoundState, log_options, replay};
 use crate::record::{Edge, RECORD_VERSION, Record};
@@ -98,8 +98,9 @@ pub fn check(dir: &Path) -> Result<Checked> {
 /// release wrote it; nothing is changed then.
 pub fn repair(dir: &Path) -> Result<Repaired> {
     let folders = Folders::new(dir);
-    let _lock = take(&folders)?;
+    let _lock = lock(&folders)?;
     let mut repaired = Repaired::default();
+    let mended = mend_format(&folders.data)?;
     let found = FoundState::in_folder(&folders, &StoreOptions::default())?;
     let snapshot = Snapshot::load(&folders.index).ok().flatten().map_or(0, |it| it.position);
     let options = Options {
@@ -109,7 +110,8 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
     };
     let opened = Log::open(&folders.log, &options);
     let (log, recovery) = opened.map_err(|it| log_error(&it, &folders.log))?;
-    repaired.set_aside = recovery.damage.iter().map(ToString::to_string).collect();
+    let damaged = recovery.damage.iter().map(ToString::to_string);
+    repaired.set_aside = mended.into_iter().chain(damaged).collect();
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| log_error(&it, &folders.log))?;
         Record::decode(entry.kind, entry.version, &entry.payload)
@@ -257,10 +259,14 @@ fn links(state: &State) -> Result<Vec<Link>> {
 }
 
 fn take(folders: &Folders) -> Result<FolderLock> {
+    let lock = lock(folders)?;
+    check_format(&folders.data)?;
+    Ok(lock)
+}
+
+fn lock(folders: &Folders) -> Result<FolderLock> {
     if !folders.data.is_dir() {
         return Err(Error::invalid("the data folder", "is not there"));
     }
-    let lock = FolderLock::take(&folders.data).map_err(|it| log_error(&it, &folders.data))?;
-    check_format(&folders.data)?;
-    Ok(lock)
+    FolderLock::take(&folders.data).map_err(|it| log_error(&it, &folders.data))
 }

@@ -11,11 +11,25 @@ use crate::{Error, Result};
 const FORMAT: u32 = 1;
 const FORMAT_NAME: &str = "waypost-data";
 
+/// Sets a file aside that names no version, and writes the present one; says so if it did. Every log
+/// has a version of its own, so that nothing newer is taken for this.
+pub(crate) fn mend_format(data: &Path) -> Result<Option<String>> {
+    match check_format(data) {
+        Err(Error::Damaged(why)) => {
+            let (path, aside) = (data.join("format"), data.join("format.damaged"));
+            fs::rename(&path, &aside).map_err(|it| Error::io(path, it))?;
+            check_format(data)?;
+            Ok(Some(why))
+        }
+        checked => checked.map(|()| None),
+    }
+}
+
 /// Checks the layout's version; a new folder gets the present one.
 pub(crate) fn check_format(data: &Path) -> Result<()> {
     let path = data.join("format");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             write_synced(&path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes())?;
             return Ok(sync_dir(data)?);

@@ -1,5 +1,7 @@
 //! `doctor`: each part is looked at by itself, so that one fault does not hide the next.
 
+mod stores;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -60,10 +62,10 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.push(Finding::ok("settings", "every value is right"));
             findings.extend(approval(program, settings));
             findings.push(token_file(&settings.token_file));
-            findings.push(tokens(&settings.tokens_file()));
+            findings.push(tokens(&settings.tokens_file(), args.repair));
             findings.push(model(settings));
             findings.push(service(program));
-            findings.extend(store(&settings.data_dir, args.repair));
+            findings.extend(stores::check(&settings.data_dir, args.repair));
         }
         Err(failure) => findings.push(Finding::fault("settings", &failure)),
     }
@@ -160,13 +162,27 @@ fn token_file(path: &Path) -> Finding {
     }
 }
 
-fn tokens(path: &Path) -> Finding {
+fn tokens(path: &Path, repair: bool) -> Finding {
     const PART: &str = "tokens";
     if !path.exists() {
         return Finding::ok(PART, "none yet");
     }
     match TokenStore::open(path).and_then(|store| store.list()) {
         Ok(tokens) => Finding::ok(PART, show::count(tokens.len() as u64, "token", "tokens")),
+        Err(waypost_auth::Error::Corrupt { .. }) if repair => {
+            let aside = path.with_extension("json.damaged");
+            match std::fs::rename(path, &aside) {
+                Ok(()) => Finding::warning(
+                    PART,
+                    format!("set aside: {}; no token works any more", aside.display()),
+                    "the next start of the service makes a new admin token; make the others again",
+                ),
+                Err(error) => {
+                    let what = format!("cannot rename {}: {error}", path.display());
+                    Finding::fault(PART, &Failure::new(what))
+                }
+            }
+        }
         Err(error) => Finding::fault(PART, &Failure::from(error)),
     }
 }
@@ -239,76 +255,4 @@ fn service(program: &Program) -> Finding {
         }
         Err(error) => Finding::fault(PART, &Failure::from(error)),
     }
-}
-
-fn store(data_dir: &Path, repair: bool) -> Vec<Finding> {
-    const PART: &str = "store";
-    if !data_dir.exists() {
-        return vec![Finding::ok(PART, format!("none yet; it will be in {}", data_dir.display()))];
-    }
-    if repair {
-        return match waypost_memory::repair(data_dir) {
-            Err(waypost_memory::Error::Locked { pid, .. }) => {
-                let detail = format!("process {pid} has the store open, so nothing was repaired");
-                let hint = "stop the service, then run `ctl doctor --repair` again";
-                vec![Finding::fault(PART, &Failure::new(detail).with_hint(hint))]
-            }
-            Err(error) => vec![Finding::fault(PART, &Failure::from(error))],
-            Ok(repaired) => {
-                let kept = show::count(repaired.kept_records, "record", "records");
-                let mut findings = vec![Finding::ok(
-                    PART,
-                    format!("{kept} kept; the index is rebuilt at the next start"),
-                )];
-                for aside in repaired.set_aside {
-                    findings.push(Finding::warning(
-                        PART,
-                        format!("set aside: {aside}"),
-                        "a backup may still have it: `ctl import` adds what is missing",
-                    ));
-                }
-                for id in repaired.lost {
-                    findings.push(Finding::warning(
-                        PART,
-                        format!("memory {id} lost its newest text"),
-                        "a backup may still have it: `ctl import` adds what is missing",
-                    ));
-                }
-                for id in repaired.lost_history {
-                    findings.push(Finding::warning(
-                        PART,
-                        format!("memory {id} lost an earlier text"),
-                        "its present text is whole",
-                    ));
-                }
-                findings
-            }
-        };
-    }
-    let checked = match waypost_memory::check(data_dir) {
-        Ok(checked) => checked,
-        Err(waypost_memory::Error::Locked { pid, .. }) => {
-            let detail =
-                format!("in use by process {pid}; its records are checked when no service runs");
-            return vec![Finding::ok(PART, detail)];
-        }
-        Err(error) => return vec![Finding::fault(PART, &Failure::from(error))],
-    };
-    let mut findings = Vec::new();
-    for damage in &checked.log_damage {
-        let hint = "`ctl doctor --repair` keeps everything that has a good checksum";
-        findings.push(Finding::fault(PART, &Failure::new(damage.clone()).with_hint(hint)));
-    }
-    for damage in checked.derived_damage {
-        findings.push(Finding::warning(
-            PART,
-            damage,
-            "the next start of the service rebuilds it by itself",
-        ));
-    }
-    if findings.is_empty() {
-        let records = show::count(checked.log_records, "record", "records");
-        findings.push(Finding::ok(PART, format!("{records}, all good, in {}", data_dir.display())));
-    }
-    findings
 }

@@ -4,6 +4,7 @@ mod alone;
 mod backup;
 mod context;
 mod ctl;
+mod damage;
 mod events;
 mod flows;
 mod mesh;

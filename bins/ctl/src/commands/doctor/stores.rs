@@ -1,0 +1,241 @@
+//! The data folder: every store in it, each checked or repaired by its own library.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Finding;
+use crate::commands::show;
+use crate::failure::Failure;
+
+const MEMORY: &str = "store";
+const EVENTS: &str = "events";
+const FLOWS: &str = "flows";
+const CONTEXT: &str = "context";
+
+const REPAIR: &str = "`ctl doctor --repair` keeps everything that has a good checksum";
+const REBUILT: &str = "the next start of the service builds it again; nothing is lost";
+const NEWER: &str = "use the release that wrote it, or a later one";
+
+/// Checks every store, or repairs those that are damaged.
+pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
+    if !data_dir.exists() {
+        let detail = format!("none yet; it will be in {}", data_dir.display());
+        return vec![Finding::ok(MEMORY, detail)];
+    }
+    let (mut findings, is_open) = memory(data_dir, repair);
+    if is_open {
+        // A service that has one has all of them.
+        return findings;
+    }
+    let (events_dir, flows_dir) = (data_dir.join("events"), data_dir.join("flows"));
+    // The journal of flows knows of events that must be there.
+    let journal = waypost_flows::verify(&flows_dir);
+    let cursor = journal.as_ref().map_or(0, |it| it.cursor);
+    if repair {
+        let (found, last) = repair_events(&events_dir, cursor);
+        findings.extend(found);
+        // Without the last event, the events that flows have decided are not known.
+        if let Some(last) = last {
+            findings.extend(repair_flows(&flows_dir, last));
+        }
+    } else {
+        findings.extend(events(&events_dir, cursor));
+        findings.extend(flows(journal, &flows_dir));
+    }
+    findings.extend(context(&data_dir.join("context")));
+    findings
+}
+
+/// What was found, and whether a service has the store open.
+fn memory(data_dir: &Path, repair: bool) -> (Vec<Finding>, bool) {
+    let found = if repair { repair_memory(data_dir) } else { check_memory(data_dir) };
+    found.unwrap_or_else(|error| match error {
+        waypost_memory::Error::Locked { pid, .. } if repair => {
+            let detail = format!("process {pid} has the store open, so nothing was repaired");
+            let hint = "stop the service, then run `ctl doctor --repair` again";
+            (vec![Finding::fault(MEMORY, &Failure::new(detail).with_hint(hint))], true)
+        }
+        waypost_memory::Error::Locked { pid, .. } => {
+            let detail =
+                format!("in use by process {pid}; its records are checked when no service runs");
+            (vec![Finding::ok(MEMORY, detail)], true)
+        }
+        error => (vec![Finding::fault(MEMORY, &Failure::from(error))], false),
+    })
+}
+
+fn repair_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)> {
+    let repaired = waypost_memory::repair(data_dir)?;
+    let kept = show::count(repaired.kept_records, "record", "records");
+    let detail = format!("{kept} kept; the index is rebuilt at the next start");
+    let mut findings = vec![Finding::ok(MEMORY, detail)];
+    for aside in repaired.set_aside {
+        findings.push(Finding::warning(
+            MEMORY,
+            format!("set aside: {aside}"),
+            "a backup may still have it: `ctl import` adds what is missing",
+        ));
+    }
+    for id in repaired.lost {
+        findings.push(Finding::warning(
+            MEMORY,
+            format!("memory {id} lost its newest text"),
+            "a backup may still have it: `ctl import` adds what is missing",
+        ));
+    }
+    for id in repaired.lost_history {
+        findings.push(Finding::warning(
+            MEMORY,
+            format!("memory {id} lost an earlier text"),
+            "its present text is whole",
+        ));
+    }
+    Ok((findings, false))
+}
+
+fn check_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)> {
+    let checked = waypost_memory::check(data_dir)?;
+    let mut findings = Vec::new();
+    for damage in &checked.log_damage {
+        let failure = Failure::new(damage.clone()).with_hint(REPAIR);
+        findings.push(Finding::fault(MEMORY, &failure));
+    }
+    for damage in checked.derived_damage {
+        findings.push(Finding::warning(MEMORY, damage, REBUILT));
+    }
+    if findings.is_empty() {
+        let records = show::count(checked.log_records, "record", "records");
+        let detail = format!("{records}, all good, in {}", data_dir.display());
+        findings.push(Finding::ok(MEMORY, detail));
+    }
+    Ok((findings, false))
+}
+
+fn events(dir: &Path, cursor: u64) -> Vec<Finding> {
+    let checked = match waypost_events::verify(dir, cursor) {
+        Ok(checked) => checked,
+        Err(error) => return vec![events_failure(&error)],
+    };
+    let count = show::count(checked.events, "event", "events");
+    let detail = format!("{count}, all good, in {}", dir.display());
+    verdicts(EVENTS, &checked.damage, &checked.derived_damage, detail)
+}
+
+fn flows(
+    checked: Result<waypost_flows::Checked, waypost_flows::Error>,
+    dir: &Path,
+) -> Vec<Finding> {
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(error) => return vec![flows_failure(&error)],
+    };
+    let count = show::count(checked.records, "record", "records");
+    let detail = format!("{count}, all good, in {}", dir.display());
+    verdicts(FLOWS, &checked.damage, &checked.derived_damage, detail)
+}
+
+/// One finding for each damage, or that all is good.
+fn verdicts(
+    part: &'static str,
+    damage: &[String],
+    derived: &[String],
+    good: String,
+) -> Vec<Finding> {
+    let fault = |it: &String| Finding::fault(part, &Failure::new(it.clone()).with_hint(REPAIR));
+    let mut findings: Vec<Finding> = damage.iter().map(fault).collect();
+    findings.extend(derived.iter().map(|it| Finding::warning(part, it.clone(), REBUILT)));
+    if findings.is_empty() {
+        findings.push(Finding::ok(part, good));
+    }
+    findings
+}
+
+/// Repairs the events, and returns the last id that was given out if that went well.
+fn repair_events(dir: &Path, cursor: u64) -> (Vec<Finding>, Option<u64>) {
+    let repaired = match waypost_events::repair(dir, cursor) {
+        Ok(repaired) => repaired,
+        Err(error) => return (vec![events_failure(&error)], None),
+    };
+    let kept = show::count(repaired.kept, "event", "events");
+    let mut findings = vec![Finding::ok(EVENTS, format!("{kept} kept"))];
+    findings.extend(repaired.set_aside.into_iter().map(|it| {
+        Finding::warning(
+            EVENTS,
+            format!("lost: {it}"),
+            "damaged bytes are beside the log, in *.damaged; a backup may still have the events",
+        )
+    }));
+    (findings, Some(repaired.last))
+}
+
+fn repair_flows(dir: &Path, last_event: u64) -> Vec<Finding> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let repaired = match waypost_flows::repair(dir, last_event, now_ms) {
+        Ok(repaired) => repaired,
+        Err(error) => return vec![flows_failure(&error)],
+    };
+    let kept = show::count(repaired.kept, "record", "records");
+    let mut findings = vec![Finding::ok(FLOWS, format!("{kept} kept"))];
+    findings.extend(repaired.set_aside.into_iter().map(|it| {
+        Finding::warning(
+            FLOWS,
+            format!("lost: {it}"),
+            "damaged bytes are beside the log, in *.damaged; a pause of a flow may be lost: `ctl flows list`",
+        )
+    }));
+    findings.extend(repaired.dead.into_iter().map(|it| {
+        Finding::warning(
+            FLOWS,
+            format!("run {it} is dead: what it has done is not known"),
+            format!("look at what it did, then `ctl flows retry {it}` if it must be done"),
+        )
+    }));
+    if let Some((from, to)) = repaired.undecided {
+        findings.push(Finding::warning(
+            FLOWS,
+            format!("runs for the events {from} to {to} may be lost"),
+            format!(
+                "`ctl flows replay FLOW --after {} --until {to}` decides them again",
+                from.saturating_sub(1)
+            ),
+        ));
+    }
+    findings
+}
+
+fn events_failure(error: &waypost_events::Error) -> Finding {
+    let failure = Failure::of(error);
+    Finding::fault(
+        EVENTS,
+        &match error {
+            waypost_events::Error::Locked { .. } => failure.with_hint("stop that process first"),
+            waypost_events::Error::Newer(_) => failure.with_hint(NEWER),
+            waypost_events::Error::Damaged(_) => failure.with_hint(REPAIR),
+            _ => failure,
+        },
+    )
+}
+
+fn flows_failure(error: &waypost_flows::Error) -> Finding {
+    let failure = Failure::of(error);
+    Finding::fault(
+        FLOWS,
+        &match error {
+            waypost_flows::Error::Newer { .. } => failure.with_hint(NEWER),
+            waypost_flows::Error::Damaged { .. } => failure.with_hint(REPAIR),
+            _ => failure,
+        },
+    )
+}
+
+/// What is derived of the project: opening makes it again.
+fn context(dir: &Path) -> Vec<Finding> {
+    match waypost_context::verify(dir) {
+        Ok(damage) => verdicts(CONTEXT, &[], &damage, dir.display().to_string()),
+        Err(waypost_context::Error::InUse { .. }) => {
+            vec![Finding::ok(CONTEXT, "in use; it is checked when no service runs")]
+        }
+        Err(error) => vec![Finding::fault(CONTEXT, &Failure::of(&error))],
+    }
+}

@@ -1,0 +1,390 @@
+//! Damage anywhere in a data folder: reported or harmless, never a wrong answer, and repaired.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use waypost_auth::{NewToken, Scope, TokenStore};
+use waypost_context::Context;
+use waypost_events::{Bus, Data, Draft, Query, Retention};
+use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Outcome, Report};
+use waypost_memory::{
+    Added, Embedder, LinkKind, MemoryId, ModelInfo, Patch, SearchMode, SearchOptions, Store,
+    StoreOptions, Timestamp,
+};
+
+use crate::ctl::run;
+
+const NOW: u64 = 1_700_000_000_000;
+const FLOWS: &str = "flows:
+  - name: one
+    trigger: { pattern: \"k:*\" }
+    concurrency: { limit: 2 }
+    actions:
+      - { type: command, command: \"true\" }
+  - name: calm
+    trigger: { pattern: \"k:n1\" }
+    debounce: { quiet: 1h }
+    actions:
+      - { type: command, command: \"true\" }
+";
+
+/// A project with a data folder that the stores themselves made.
+fn project() -> tempfile::TempDir {
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let folder = folder.expect("a temporary folder");
+    let data = data_of(folder.path());
+    fs::create_dir_all(&data).expect("a folder");
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o700)).expect("a folder");
+    fs::write(folder.path().join("AGENTS.md"), "# Lamps\n\nTurn the lamp.\n").expect("a file");
+    fs::write(folder.path().join("lamp.rs"), "/// Turns it.\npub fn turn() {}\n").expect("a file");
+    make_memories(&data);
+    make_events(&data);
+    make_runs(&data);
+    let tokens = TokenStore::open(&data.join("tokens.json")).expect("the tokens open");
+    tokens.create(NewToken::new([Scope::Admin]), 1).expect("a token");
+    let context = open_context(folder.path());
+    context.scan(1, &|| false).expect("a scan");
+    context.close().expect("the context closes");
+    folder
+}
+
+fn data_of(folder: &Path) -> PathBuf {
+    folder.join(".waypost/data")
+}
+
+fn memory_options() -> StoreOptions {
+    StoreOptions { free_bytes_min: 0, ..StoreOptions::default() }
+}
+
+fn embedder() -> Embedder {
+    let embed = |text: &str| {
+        let mut vector = vec![0.1_f32; 8];
+        for (at, byte) in text.bytes().enumerate() {
+            vector[at % 8] += f32::from(byte) / 255.0;
+        }
+        let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
+        vector.iter().map(|it| it / length).collect::<Vec<f32>>()
+    };
+    Embedder {
+        model: ModelInfo { name: "test".to_owned(), fingerprint: "f".to_owned(), dimensions: 8 },
+        embed: Arc::new(move |texts: &[&str]| Ok(texts.iter().map(|it| embed(it)).collect())),
+    }
+}
+
+fn embed_all(store: &Store) {
+    loop {
+        let done = store.embed_pending(16).expect("vectors");
+        if done.pending == 0 {
+            return;
+        }
+    }
+}
+
+fn make_memories(data: &Path) {
+    let (store, _) = Store::open(data, memory_options()).expect("the store opens");
+    store.set_embedder(Some(embedder())).expect("a model");
+    let now = |at: i64| Timestamp::from_millis(NOW as i64 + at);
+    let mut ids: Vec<MemoryId> = Vec::new();
+    for at in 0..20 {
+        let draft = waypost_memory::Draft::new(format!("the lamp number {at} is lit"));
+        match store.add(draft, now(at)).expect("an add") {
+            Added::New(it) | Added::Existing(it) => ids.push(it.id),
+        }
+    }
+    let patch = Patch { content: Some("the lamp is off".to_owned()), ..Patch::default() };
+    store.update(ids[3], patch, now(30)).expect("a change");
+    store.delete(ids[4], now(31)).expect("a delete");
+    store.link(ids[5], ids[6], LinkKind::Updates, now(32)).expect("a link");
+    embed_all(&store);
+    store.close().expect("the store closes");
+}
+
+fn event_options() -> waypost_events::Options {
+    let retention = Retention { events: Some(30), ..Retention::default() };
+    waypost_events::Options { free_bytes_min: 0, retention, ..waypost_events::Options::default() }
+}
+
+fn make_events(data: &Path) {
+    let (bus, _) = Bus::open(&data.join("events"), &event_options()).expect("the bus opens");
+    for at in 0..40 {
+        let kind = format!("k:n{}", at % 3).parse().expect("a type");
+        let data: Data = serde_json::from_str(&format!(r#"{{"at":{at}}}"#)).expect("data");
+        let mut draft = Draft::new(kind, data, "test");
+        draft.key = Some(format!("key-{at}").parse().expect("a key"));
+        bus.publish(draft, NOW + at).expect("published");
+    }
+    bus.retain(NOW).expect("retained");
+    bus.close().expect("the bus closes");
+}
+
+fn open_engine(data: &Path, last: u64) -> Result<Engine, waypost_flows::Error> {
+    let options = waypost_flows::Options {
+        identity: "test".to_owned(),
+        last_event: Some(last),
+        ..waypost_flows::Options::default()
+    };
+    Engine::open(&data.join("flows"), options, NOW)
+}
+
+fn make_runs(data: &Path) {
+    let (bus, _) = Bus::open(&data.join("events"), &event_options()).expect("the bus opens");
+    let mut engine = open_engine(data, bus.last()).expect("the engine opens");
+    engine.install(FlowSet::new([&FlowFile::new("f.yaml", FLOWS).expect("a flow file")]));
+    let query = Query { after: Some(bus.first() - 1), limit: 1000, ..Query::default() };
+    for event in bus.read(&query).expect("events").events {
+        engine.offer(&event, NOW);
+        for effect in engine.commit().expect("committed") {
+            if let Effect::Start(attempt) = effect
+                && attempt.id.run.event < 35
+            {
+                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, "done"), NOW);
+            }
+        }
+        engine.commit().expect("committed");
+    }
+}
+
+fn open_context(folder: &Path) -> Context {
+    let options = waypost_context::Options::default();
+    Context::open(folder, &data_of(folder).join("context"), options).expect("the context opens")
+}
+
+/// What was acknowledged, as it reads back.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    memories: Vec<String>,
+    found: Vec<MemoryId>,
+    last_event: u64,
+    events: Vec<String>,
+    cursor: u64,
+    runs: BTreeSet<String>,
+    tokens: Vec<String>,
+    context: Vec<String>,
+}
+
+/// Opens every store as the service does, and reads all of it.
+fn read(folder: &Path) -> Result<Contents, String> {
+    let data = data_of(folder);
+    let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
+    let (store, _) = Store::open(&data, memory_options()).map_err(|it| refused("memory", &it))?;
+    store.set_embedder(Some(embedder())).map_err(|it| refused("vectors", &it))?;
+    embed_all(&store);
+    let mut memories = Vec::new();
+    store.export(&mut memories).map_err(|it| refused("memory", &it))?;
+    let memories = String::from_utf8(memories).map_err(|it| refused("memory", &it))?;
+    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let found =
+        store.search("the lamp number 7", &semantic).map_err(|it| refused("memory", &it))?;
+    let (bus, _) =
+        Bus::open(&data.join("events"), &event_options()).map_err(|it| refused("events", &it))?;
+    let mut events = Vec::new();
+    bus.export(&mut events, 0).map_err(|it| refused("events", &it))?;
+    let events = String::from_utf8(events).map_err(|it| refused("events", &it))?;
+    let engine = open_engine(&data, bus.last()).map_err(|it| refused("flows", &it))?;
+    let runs = engine.all_runs().map(|it| format!("{} {:?} {:?}", it.id, it.phase, it.tries));
+    let tokens = TokenStore::open(&data.join("tokens.json"))
+        .and_then(|it| it.list())
+        .map_err(|it| refused("tokens", &it))?;
+    let context = open_context(folder);
+    context.scan(1, &|| false).map_err(|it| refused("context", &it))?;
+    let query = waypost_context::Query { text: "lamp".to_owned(), ..Default::default() };
+    let answer = context.query(&query, 1).map_err(|it| refused("context", &it))?;
+    Ok(Contents {
+        memories: memories.lines().map(str::to_owned).collect(),
+        found: found.hits.iter().map(|it| it.memory.id).collect(),
+        last_event: bus.last(),
+        events: events.lines().map(str::to_owned).collect(),
+        cursor: engine.cursor(),
+        runs: runs.collect(),
+        tokens: tokens.iter().map(|it| format!("{it:?}")).collect(),
+        context: answer.items.iter().map(|it| format!("{} {}", it.title, it.content)).collect(),
+    })
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    fs::set_permissions(to, fs::Permissions::from_mode(0o700)).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let (path, name) = entry.map(|it| (it.path(), it.file_name())).expect("a file");
+        if path.is_dir() { copy(&path, &to.join(name)) } else { copy_file(&path, &to.join(name)) }
+    }
+}
+
+fn copy_file(from: &Path, to: &Path) {
+    fs::copy(from, to).expect("a copy");
+}
+
+/// Files that hold something: a lock holds nothing.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|it| it.expect("a file").path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() {
+            files(&path, found);
+        } else if name != "lock" && !name.ends_with(".lock") {
+            found.push(path);
+        }
+    }
+}
+
+/// Pseudo-random numbers from a seed (Marsaglia 2003, xorshift64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % limit.max(1)
+    }
+}
+
+/// Changes a file somehow, and says how.
+fn harm(path: &Path, random: &mut Random) -> String {
+    let mut bytes = fs::read(path).expect("a file");
+    let used = bytes.iter().rposition(|it| *it != 0).map_or(1, |it| it + 1);
+    // Most of a log is what it has grown ahead.
+    let within = if random.below(8) == 0 { bytes.len() } else { used };
+    let at = random.below(within.min(bytes.len()));
+    let what = match random.below(4) {
+        0 => {
+            bytes.truncate(at);
+            format!("truncated at {at}")
+        }
+        1 => {
+            let end = (at + 1 + random.below(2000)).min(bytes.len());
+            bytes[at..end].fill(0);
+            format!("zeros from {at} to {end}")
+        }
+        _ if bytes.is_empty() => "nothing".to_owned(),
+        _ => {
+            let bit = random.below(8);
+            bytes[at] ^= 1 << bit;
+            format!("bit {bit} of byte {at} flipped")
+        }
+    };
+    fs::write(path, bytes).expect("a file");
+    what
+}
+
+/// Whether all that is there was there before, in some version: nothing is invented.
+fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
+    let known: String = before.memories.concat();
+    for line in &after.memories {
+        let line: serde_json::Value = serde_json::from_str(line).map_err(|it| it.to_string())?;
+        if let Some(content) = line["content"].as_str().filter(|it| !known.contains(*it)) {
+            return Err(format!("invented: {content}"));
+        }
+    }
+    if let Some(event) = after.events.iter().find(|it| !before.events.contains(it))
+        && after.events.len() <= before.events.len()
+    {
+        return Err(format!("invented: {event}"));
+    }
+    if after.last_event < before.last_event {
+        return Err(format!("ids go back to {}", after.last_event));
+    }
+    if after.cursor < before.cursor {
+        return Err(format!("flows go back to {}", after.cursor));
+    }
+    if before.context != after.context {
+        return Err("the context differs".to_owned());
+    }
+    Ok(())
+}
+
+#[test]
+fn damage_is_reported_or_harmless_and_repaired() {
+    let count = std::env::var("WAYPOST_TEST_FLIPS").ok().and_then(|it| it.parse().ok());
+    let count: usize = count.unwrap_or(60);
+    let seed = std::env::var("WAYPOST_TEST_SEED").ok().and_then(|it| it.parse().ok());
+    let seed: u64 = seed.unwrap_or(0x5eed);
+    let made = project();
+    let fresh = |name: &str| {
+        let folder = made.path().with_file_name(format!(
+            "{}-{name}",
+            made.path().file_name().unwrap_or_default().to_string_lossy()
+        ));
+        copy(made.path(), &folder);
+        Removed(folder)
+    };
+    let before = read(&fresh("whole").0).expect("what was made can be read");
+    let (mut wrong, mut reported, mut harmless) = (Vec::new(), 0, 0);
+    for case in 0..count {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9).wrapping_add(case as u64) | 1);
+        random.below(2);
+        let folder = fresh(&format!("case-{case}"));
+        let folder = &folder.0;
+        let mut all = Vec::new();
+        files(&data_of(folder), &mut all);
+        let path = all[random.below(all.len())].clone();
+        let what = harm(&path, &mut random);
+        let place = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+        match check(folder, &before) {
+            Ok(true) => reported += 1,
+            Ok(false) => harmless += 1,
+            Err(why) => wrong.push(format!("case {case}: {place}, {what}: {why}")),
+        }
+    }
+    println!("{count} cases: {reported} reported, {harmless} harmless, {} wrong", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether the damage in a folder was reported. An error says what is wrong with how it was dealt
+/// with.
+fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
+    let doctor = |more: &[&str]| {
+        run(folder, &[&["--json", "--url", "http://127.0.0.1:9", "doctor"], more].concat())
+    };
+    let refused = match read(folder) {
+        Ok(after) if after == *before => return Ok(false),
+        Ok(after) => return Err(format!("a wrong answer: {}", differs(before, &after))),
+        Err(refused) => refused,
+    };
+    let found = doctor(&[]);
+    if found.code != 1 || !found.out.contains(r#""verdict":"fault""#) {
+        return Err(format!("refused ({refused}), and the doctor finds nothing: {}", found.out));
+    }
+    // A version that became a higher one cannot be told from that of a newer release.
+    if refused.contains("knows up to") || refused.contains("reads formats up to") {
+        return Ok(true);
+    }
+    let repaired = doctor(&["--repair"]);
+    if repaired.code != 0 {
+        return Err(format!("refused ({refused}), and not repaired: {}", repaired.out));
+    }
+    let after = read(folder).map_err(|it| format!("refused ({refused}), repaired, and: {it}"))?;
+    check_left(before, &after)?;
+    let sound = doctor(&[]);
+    if sound.code != 0 {
+        return Err(format!("repaired, and the doctor finds: {}", sound.out));
+    }
+    Ok(true)
+}
+
+fn differs(before: &Contents, after: &Contents) -> String {
+    let parts = [
+        ("memories", before.memories != after.memories),
+        ("search", before.found != after.found),
+        ("events", before.events != after.events || before.last_event != after.last_event),
+        ("runs", before.runs != after.runs || before.cursor != after.cursor),
+        ("tokens", before.tokens != after.tokens),
+        ("context", before.context != after.context),
+    ];
+    let names: Vec<&str> = parts.iter().filter(|it| it.1).map(|it| it.0).collect();
+    format!("{} ({:?})", names.join(", "), after.memories.len())
+}
+
+/// A folder that goes with this value.
+struct Removed(PathBuf);
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
