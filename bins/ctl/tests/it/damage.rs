@@ -61,7 +61,7 @@ fn memory_options() -> StoreOptions {
 
 fn embedder() -> Embedder {
     let embed = |text: &str| {
-        let mut vector = vec![0.1_f32; 8];
+        let mut vector = [0.1_f32; 8];
         for (at, byte) in text.bytes().enumerate() {
             vector[at % 8] += f32::from(byte) / 255.0;
         }
@@ -86,7 +86,7 @@ fn embed_all(store: &Store) {
 fn make_memories(data: &Path) {
     let (store, _) = Store::open(data, memory_options()).expect("the store opens");
     store.set_embedder(Some(embedder())).expect("a model");
-    let now = |at: i64| Timestamp::from_millis(NOW as i64 + at);
+    let now = |at: i64| Timestamp::from_millis(1_700_000_000_000 + at);
     let mut ids: Vec<MemoryId> = Vec::new();
     for at in 0..20 {
         let draft = waypost_memory::Draft::new(format!("the lamp number {at} is lit"));
@@ -226,7 +226,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
             files(&path, found);
-        } else if name != "lock" && !name.ends_with(".lock") {
+        } else if name != "lock" && !name.contains(".lock") {
             found.push(path);
         }
     }
@@ -331,8 +331,9 @@ fn damage_is_reported_or_harmless_and_repaired() {
             Err(why) => wrong.push(format!("case {case}: {place}, {what}: {why}")),
         }
     }
-    println!("{count} cases: {reported} reported, {harmless} harmless, {} wrong", wrong.len());
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let summary = format!("{count} cases: {reported} reported, {harmless} harmless");
+    assert!(wrong.is_empty(), "{summary}, wrong:\n{}", wrong.join("\n"));
+    assert!(reported > 0 && harmless > 0, "{summary}");
 }
 
 /// Whether the damage in a folder was reported. An error says what is wrong with how it was dealt
