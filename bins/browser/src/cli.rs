@@ -13,7 +13,7 @@ use waypost_project::{
     BrowserEngine, BrowserPictures, Flag, MeshSettings, Project, Settings, Sources,
 };
 
-use crate::{address, terminal};
+use crate::{address, http, terminal};
 
 /// Show a page to a person in the terminal, and to programs as data
 #[derive(Debug, Parser)]
@@ -63,6 +63,8 @@ pub(crate) struct Options {
     /// Where the person wants to begin.
     pub(crate) url: String,
     pub(crate) listen: SocketAddr,
+    /// Where a socket for commands may be, the best first.
+    pub(crate) sockets: Vec<PathBuf>,
     /// Without a terminal.
     pub(crate) headless: bool,
     pub(crate) engine: EngineOptions,
@@ -110,8 +112,7 @@ impl Arguments {
         })?;
         settings.browser.check_listen()?;
         let mesh = (settings.mesh.enabled && !self.no_mesh).then(|| settings.mesh.clone());
-        let keeps = self.profile.is_some()
-            || mesh.as_ref().is_some_and(|it| it.folder.starts_with(&settings.data_dir));
+        let keeps = self.profile.is_some() || settings.mesh.folder.starts_with(&settings.data_dir);
         if keeps {
             project.prepare()?;
             match &settings.state_dir {
@@ -129,10 +130,14 @@ impl Arguments {
             waypost_project::check_data(&project, &settings.data_dir, state)?;
         }
         let profiles = settings.data_dir.join("browser");
+        let mut sockets = http::candidates(&settings.data_dir, &settings.mesh.folder);
+        // A folder that holds no project gets none because of a socket.
+        sockets.retain(|it| !it.starts_with(&settings.data_dir) || settings.data_dir.is_dir());
         let allow = settings.browser.allow.iter().map(|it| it.parse::<Allow>());
         Ok(Options {
             url: address::meant(&self.url),
             listen: settings.browser.listen,
+            sockets,
             headless: self.headless,
             engine: EngineOptions {
                 which: settings.browser.engine,

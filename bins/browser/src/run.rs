@@ -93,13 +93,27 @@ impl Parts<'_> {
             Peer::join(it, runtime.handle(), commands, relay.events(), news.clone())
         };
         let peer = options.mesh.as_ref().map(join).transpose()?;
-        let door = http::Door::new(Gate::new(address), commands);
-        let serving = runtime.spawn(http::serve(listener, door, stop.clone()));
+        let door = Arc::new(http::Door::new(Gate::new(address), commands));
+        let entrance = http::Entrance::Port(listener);
+        let serving = runtime.spawn(http::serve(entrance, Arc::clone(&door), stop.clone()));
+        let listening = runtime.block_on(async { http::Place::listen(&options.sockets) });
+        let mut addresses = format!("http://{address}");
+        let socket = match listening {
+            Ok((place, listener)) => {
+                addresses = format!("{addresses} and {}", place.path().display());
+                let entrance = http::Entrance::Socket(listener);
+                Some((place, runtime.spawn(http::serve(entrance, door, stop.clone()))))
+            }
+            Err(why) => {
+                news.tell(format!("there is no socket for commands: {why}"));
+                None
+            }
+        };
         let watched = Arc::clone(&relay);
         let watching = runtime.spawn(async move { watched.watch().await });
         let way =
             if peer.is_some() { format!("{TARGET} on the mesh") } else { "no mesh".to_owned() };
-        let greeting = format!("listening on http://{address} · {way} · {name}");
+        let greeting = format!("listening on {addresses} · {way} · {name}");
         let beginning = runtime.spawn(begin(first, news, greeting));
         let done = if options.headless {
             runtime.block_on(headless::show(shown, stop));
@@ -112,6 +126,10 @@ impl Parts<'_> {
         watching.abort();
         // It does not panic; if it did, nobody is served any more.
         drop(runtime.block_on(serving));
+        if let Some((place, serving)) = socket {
+            drop(runtime.block_on(serving));
+            drop(place);
+        }
         if let Some(peer) = peer {
             peer.leave();
         }

@@ -24,15 +24,39 @@ pub(crate) struct Door {
     commands: Commands,
 }
 
+/// Who has connected, as far as the kernel tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Client {
+    /// A program of this user, or of root.
+    pub(crate) is_admitted: bool,
+    /// It came by the Unix socket, which no web page and no name can reach.
+    pub(crate) is_by_socket: bool,
+}
+
+impl Client {
+    fn check(self) -> Result<(), Problem> {
+        if self.is_admitted {
+            return Ok(());
+        }
+        let detail = "only programs of the user that started the browser, and of root, may give it \
+                      commands; the system says that this one is another user's, or does not know it";
+        Err(Problem::new(403, detail))
+    }
+}
+
 impl Door {
     pub(crate) fn new(gate: Gate, commands: Commands) -> Self {
         Self { gate, commands }
     }
 
     /// Answers one request; whatever happens, it is an answer.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub(super) async fn answer(
+        &self,
+        client: Client,
+        request: Request<Incoming>,
+    ) -> Response<Full<Bytes>> {
         let path = request.uri().path().to_owned();
-        match self.done(request, &path).await {
+        match self.done(client, request, &path).await {
             Ok(value) => response(StatusCode::OK, "application/json", value.to_string()),
             Err(problem) => {
                 let status = StatusCode::from_u16(problem.status);
@@ -47,10 +71,18 @@ impl Door {
         }
     }
 
-    async fn done(&self, request: Request<Incoming>, path: &str) -> Result<Value, Problem> {
+    async fn done(
+        &self,
+        client: Client,
+        request: Request<Incoming>,
+        path: &str,
+    ) -> Result<Value, Problem> {
         let (head, body) = request.into_parts();
         let command = path.strip_prefix('/').filter(|it| COMMANDS.contains(it));
-        let admitted = self.gate.check(&head.uri, &head.headers).and_then(|()| match command {
+        let is_let_in = client.check().and_then(|()| {
+            if client.is_by_socket { Ok(()) } else { self.gate.check(&head.uri, &head.headers) }
+        });
+        let admitted = is_let_in.and_then(|()| match command {
             Some(command) if head.method == Method::POST => Ok(command),
             Some(_) => Err(Problem::new(405, "commands take POST only")),
             None => {

@@ -18,4 +18,5 @@ mod start;
 mod stop;
 mod terminal;
 mod tmux;
+mod users;
 mod world;

@@ -36,7 +36,9 @@ fn in_a_network_of_its_own() {
     let names = Names::start();
     let outside = Server::start_at("1.2.3.4:0", site);
     let port = outside.port;
-    let inside = Server::start_at(&format!("127.0.0.1:{port}"), |_| page("<h1>Inside</h1>"));
+    let inside = Server::start_at(&format!("127.0.0.1:{port}"), |request| {
+        if request.path == "/vectors" { site(request) } else { page("<h1>Inside</h1>") }
+    });
     let place = Place::new();
     for engine in ["static", "chromium"] {
         let arguments = ["--no-mesh", "--allow", "allowed.example"];
@@ -62,11 +64,88 @@ fn in_a_network_of_its_own() {
         browser.refused("navigate", &redirect, 403);
         assert_eq!(inside.asked(), Vec::<String>::new(), "{engine}");
         names_of_ourselves_are_refused(&browser);
+        drop(browser);
+        what_a_person_opened_while_it_was_public_reaches_nothing_else(engine, port, &inside);
     }
     let asked = names.asked.lock().expect("nobody panicked").clone();
     assert!(asked.iter().any(|it| it == "turning-chromium.example"), "{asked:?}");
     // Names are for the proxy to resolve: a page's hints are not followed beside it.
     assert!(!asked.iter().any(|it| it.starts_with("hinted")), "{asked:?}");
+}
+
+/// The ways in which a page reaches its own host again.
+const WAYS: &[&str] = &[
+    "GET /v-image",
+    "GET /v-frame",
+    "GET /v-style",
+    "POST /v-fetch",
+    "GET /v-socket",
+    "GET /v-popup",
+];
+
+/// The person began there, or a setting allows it, and then the name gets another address. The same pages
+/// under a name that was of this machine from the beginning show that each way leads there.
+fn what_a_person_opened_while_it_was_public_reaches_nothing_else(
+    engine: &str,
+    port: u16,
+    inside: &Server,
+) {
+    let place = Place::new();
+    let granted = |kind: &str| format!("http://granted-{kind}-{engine}.example:{port}/vectors");
+    let allowed = format!("granted-setting-{engine}.example");
+    for (kind, more) in [
+        ("person", &["--allow", "allowed.example"][..]),
+        ("setting", &["--allow", "allowed.example", "--allow", &allowed]),
+        ("private", &["--allow", "private"]),
+    ] {
+        let arguments = [&["--no-mesh"], more].concat();
+        let start = if kind == "person" { granted(kind) } else { "about:blank".to_owned() };
+        let browser = match engine {
+            "static" => place.plain(&start, &arguments),
+            _ => place.chromium(&start, &arguments),
+        };
+        if kind != "person" {
+            let gone = browser.done("navigate", &json!({ "url": granted(kind) }));
+            assert_eq!(gone["status"], 200, "{kind}");
+        }
+        let is_live = engine == "chromium";
+        if is_live {
+            try_each_way(&browser);
+        }
+        assert_eq!(
+            browser.done("read", &json!({ "scope": "h1" }))["dom_summary"]["headings"],
+            json!(["Outside"])
+        );
+        for path in ["/v-journey", "/vectors"] {
+            browser.refused("navigate", &json!({ "url": path }), 403);
+        }
+        let refused = browser.refused("reload", &json!({}), 403);
+        assert!(
+            refused["detail"].as_str().is_some_and(|it| it.contains("of another kind")),
+            "{refused}"
+        );
+        let to = format!("http://steady.example:{port}/to-granted-{kind}-{engine}");
+        browser.refused("navigate", &json!({ "url": to }), 403);
+        assert_eq!(inside.asked(), Vec::<String>::new(), "{engine} {kind}");
+        if is_live && kind == "person" {
+            let own = Server::start_at("127.0.0.1:0", |request| {
+                if request.path == "/vectors" { site(request) } else { page("<h1>Inside</h1>") }
+            });
+            let control = json!({ "url": format!("http://allowed.example:{}/vectors", own.port) });
+            assert_eq!(browser.done("navigate", &control)["status"], 200);
+            try_each_way(&browser);
+            for way in WAYS {
+                assert!(own.asked().iter().any(|it| it == way), "{way}: {:?}", own.asked());
+            }
+        }
+    }
+}
+
+fn try_each_way(browser: &Browser) {
+    browser.done("wait", &json!({ "text": "all is done", "timeout": 60_000 }));
+    // Popups need a click.
+    browser.done("click", &json!({ "selector": "button" }));
+    browser.done("wait", &json!({ "networkIdle": true, "timeout": 30_000 }));
 }
 
 /// A person may allow a name, but none for the browser's own port.
@@ -92,6 +171,23 @@ fn site(request: &Request) -> Option<Reply> {
             Promise.all([socket, more]).then(() => document.body.append('all is done'));
             </script>",
         ),
+        "/vectors" => page(
+            "<h1>Outside</h1><img src=/v-image><iframe src=/v-frame></iframe>
+            <link rel=stylesheet href=/v-style><button onclick=\"window.open('/v-popup')\">Open</button><script>
+            const socket = new Promise((done) => {
+              const it = new WebSocket(`ws://${location.host}/v-socket`);
+              it.onerror = done;
+            });
+            const more = fetch('/v-fetch', { method: 'POST', body: 'x' }).catch(() => 0);
+            Promise.all([socket, more]).then(() => document.body.append('all is done'));
+            </script>",
+        ),
+        _ if request.path.starts_with("/to-granted") => {
+            let port = host.rsplit(':').next()?;
+            let name = request.path.strip_prefix("/to-")?;
+            let to = format!("http://{name}.example:{port}/v-redirect");
+            Some((302, vec![("location".to_owned(), to)], String::new()))
+        }
         "/to-local" => {
             let to = format!("http://local.{}/", host.split_once('.')?.1);
             Some((302, vec![("location".to_owned(), to)], String::new()))
@@ -133,8 +229,8 @@ fn answer(question: &[u8], asked: &mut Vec<String>) -> Vec<u8> {
     let name = name.trim_end_matches('.').to_owned();
     let kind = question[at + 2];
     let addresses: Vec<Vec<u8>> = match (kind, name.split(['-', '.']).next()) {
-        (1, Some("turning")) if asked.contains(&name) => vec![LOCAL.to_vec()],
-        (1, Some("turning" | "steady")) => vec![PUBLIC.to_vec()],
+        (1, Some("turning" | "granted")) if asked.contains(&name) => vec![LOCAL.to_vec()],
+        (1, Some("turning" | "granted" | "steady")) => vec![PUBLIC.to_vec()],
         (1, Some("both")) => vec![PUBLIC.to_vec(), LOCAL.to_vec()],
         (1, Some("local" | "allowed")) => vec![LOCAL.to_vec()],
         // ::ffff:127.0.0.1, as version 6 has it.

@@ -1,0 +1,74 @@
+//! The Unix socket for commands: where it is, and that it goes with the program.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use tokio::net::UnixListener;
+use waypost_api::local::{self, SOCKET_PATH_BYTES_MAX};
+
+/// What the socket is called.
+const NAME: &str = "browser.sock";
+
+/// Where the socket may be, the best first: in the project's data folder, or, where its path would be
+/// too long, beside the mesh in the user's runtime folder.
+pub(crate) fn candidates(data_dir: &Path, mesh_folder: &Path) -> Vec<PathBuf> {
+    let mut places = vec![data_dir.join(NAME)];
+    if !mesh_folder.starts_with(data_dir) {
+        // Nothing but peers' own sockets is expected among them.
+        let name = mesh_folder.file_name().unwrap_or_default().to_string_lossy();
+        places.push(mesh_folder.with_file_name(format!("{name}-{NAME}")));
+    }
+    places.retain(|it| it.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
+    places
+}
+
+/// A socket that this program listens on. Its file is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    path: PathBuf,
+    /// Of the file: another browser may have put its own there.
+    inode: Option<u64>,
+}
+
+impl Place {
+    /// Listens at the first place where that is possible. Asked of a runtime.
+    pub(crate) fn listen(candidates: &[PathBuf]) -> Result<(Self, UnixListener), String> {
+        let mut why = "its path would be too long".to_owned();
+        for path in candidates {
+            match bind(path) {
+                Ok(listener) => {
+                    let inode = fs::symlink_metadata(path).map(|it| it.ino()).ok();
+                    return Ok((Self { path: path.clone(), inode }, listener));
+                }
+                Err(error @ local::Error::InUse { .. }) => return Err(error.to_string()),
+                Err(error) => why = error.to_string(),
+            }
+        }
+        Err(why)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn bind(path: &Path) -> local::Result<UnixListener> {
+    let listener = local::listen(path)?;
+    let from_std = |it: std::os::unix::net::UnixListener| -> io::Result<UnixListener> {
+        it.set_nonblocking(true)?;
+        UnixListener::from_std(it)
+    };
+    Ok(from_std(listener)?)
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|it| Some(it.ino()) == self.inode);
+        if is_ours {
+            // What is left is replaced by the next browser.
+            fs::remove_file(&self.path).unwrap_or_default();
+        }
+    }
+}
