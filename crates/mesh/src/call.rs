@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::clock::{Until, unix_ms};
 use crate::envelope::{Outcome, Request, Response, SCHEMA, random_id};
-use crate::error::{CallError, DENIED, EXPIRED, Error, Problem};
-use crate::limits::{DEADLINE_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX};
+use crate::error::{CallError, DENIED, EXPIRED, Error, LEFT, Problem};
+use crate::limits::{
+    ANSWERED_MAX, DEADLINE_MAX, PAYLOAD_BYTES_MAX, PRESENCE_MAX, RESUME_EVERY, RESUME_MAX,
+};
 use crate::mesh::Inner;
 use crate::name;
 use crate::session::{Asked, Open};
@@ -35,9 +38,10 @@ impl Inner {
             id: random_id(),
             from: self.name.clone(),
             expires: unix_ms().saturating_add(deadline.as_millis() as u64),
+            only: None,
             argument: argument.clone(),
         };
-        let payload = serde_json::to_vec(&request).expect("a request is JSON");
+        let payload = payload(&request);
         let live_key = self.keys.live_target(target, "*", "*");
         for near in self.sessions().filter(|it| it.is_near()) {
             let key = self.keys.call(target, command, &near.origin);
@@ -51,6 +55,67 @@ impl Inner {
                 }
             }
         }
+        self.call_far(target, command, request, until)
+    }
+
+    /// Calls the paired machine that serves a target. Where the way to it drops, the same request is
+    /// sent again once it is back: a target does it once, however often it comes, and a peer that may
+    /// not have got it before refuses it.
+    fn call_far(
+        &self,
+        target: &str,
+        command: &str,
+        mut request: Request,
+        until: Until,
+    ) -> Result<Value, CallError> {
+        let given = until.left();
+        let mut patience = self.answered.lock().get(target).copied();
+        let mut why = CallError::Offline(format!("nobody serves {target}"));
+        loop {
+            match self.try_far(target, command, &request, until) {
+                Ok(Tried::Answered(response)) => {
+                    return match response.outcome {
+                        Outcome::Problem(problem) if problem.code == LEFT => Err(left(target)),
+                        _ => {
+                            self.note_answered(target);
+                            read(response)
+                        }
+                    };
+                }
+                Ok(Tried::Nobody) => {}
+                Ok(Tried::Lost { open, by }) => {
+                    // Without knowing who got it, it is not sent to anybody else.
+                    if until.is_over() || by.is_none() {
+                        let waited = given.saturating_sub(until.left());
+                        return Err(self.why_silent(&open, target, command, waited));
+                    }
+                    // What may be called is asked again: it may have been revoked.
+                    open.forget_welcome(target);
+                    why = left(target);
+                    request.only = request.only.or(by);
+                    patience = Some(Until::after(RESUME_MAX));
+                }
+                // A session that ends while it is asked is a way that has dropped, too.
+                Err(CallError::Offline(reason)) if patience.is_some() => {
+                    why = CallError::Offline(reason);
+                }
+                Err(error) => return Err(error),
+            }
+            if until.is_over() || patience.is_none_or(Until::is_over) {
+                self.answered.lock().remove(target);
+                return Err(why);
+            }
+            thread::park_timeout(RESUME_EVERY);
+        }
+    }
+
+    fn try_far(
+        &self,
+        target: &str,
+        command: &str,
+        request: &Request,
+        until: Until,
+    ) -> Result<Tried, CallError> {
         // Twice: where it was welcome once it may have been revoked, or the target is elsewhere now.
         for _ in 0..2 {
             let Some(far) = self.way_to(target)? else { break };
@@ -59,17 +124,25 @@ impl Inner {
                 Some(false) => return Err(denied(target, command)),
                 None => continue,
             }
+            let by = far.server_of(target);
             let key = self.keys.call(target, command, &far.origin);
-            match far.ask(&key, &live_key, payload.clone(), until).map_err(|it| offline(&it))? {
-                Asked::Answered(response) => return read(response),
+            let live_key = self.keys.live_target(target, "*", "*");
+            match far.ask(&key, &live_key, payload(request), until).map_err(|it| offline(&it))? {
+                Asked::Answered(response) => return Ok(Tried::Answered(response)),
                 Asked::Absent => far.forget_welcome(target),
-                Asked::Silent | Asked::Ended => {
-                    let waited = deadline.saturating_sub(until.left());
-                    return Err(self.why_silent(&far, target, command, waited));
-                }
+                Asked::Silent | Asked::Ended => return Ok(Tried::Lost { open: far, by }),
             }
         }
-        Err(CallError::Offline(format!("nobody serves {target}")))
+        Ok(Tried::Nobody)
+    }
+
+    /// Remembers for a while that a target of another machine is there.
+    fn note_answered(&self, target: &str) {
+        let mut answered = self.answered.lock();
+        if answered.len() >= ANSWERED_MAX {
+            answered.retain(|_, it| !it.is_over());
+        }
+        answered.insert(target.to_owned(), Until::after(RESUME_MAX));
     }
 
     /// The way to the paired machine that serves a target: directly, or through a router. It is
@@ -119,6 +192,22 @@ impl Inner {
             left(target)
         }
     }
+}
+
+/// What came of sending a request to another machine.
+enum Tried {
+    Answered(Response),
+    /// Nobody serves the target, as far as this machine knows now. Nothing was sent.
+    Nobody,
+    /// It was sent, perhaps, and no answer came; with the peer that it was sent to.
+    Lost {
+        open: Arc<Open>,
+        by: Option<String>,
+    },
+}
+
+fn payload(request: &Request) -> Vec<u8> {
+    serde_json::to_vec(request).expect("a request is JSON")
 }
 
 fn offline(error: &Error) -> CallError {

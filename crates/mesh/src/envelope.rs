@@ -19,6 +19,9 @@ pub(crate) struct Request {
     pub(crate) from: String,
     /// When the answer is not wanted any more, in milliseconds since 1970-01-01T00:00:00Z.
     pub(crate) expires: u64,
+    /// The peer that may have got it before. Another one has not, and does not know what was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) only: Option<String>,
     pub(crate) argument: Value,
 }
 
@@ -26,6 +29,9 @@ pub(crate) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Response {
     pub(crate) v: u32,
+    /// Of a greeting: the peer that gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
     #[serde(flatten)]
     pub(crate) outcome: Outcome,
 }
@@ -81,7 +87,7 @@ impl Response {
             Ok(value) => Outcome::Result(value),
             Err(problem) => Outcome::Problem(problem),
         };
-        Self { v: SCHEMA, outcome }
+        Self { v: SCHEMA, by: None, outcome }
     }
 }
 

@@ -160,5 +160,7 @@ impl Problem {
 pub(crate) const OPEN: &str = "open";
 /// The code that becomes [`CallError::Denied`].
 pub(crate) const DENIED: &str = "denied";
+/// The code of a request that was sent again and has come to another peer.
+pub(crate) const LEFT: &str = "left";
 /// The code that becomes [`CallError::Timeout`].
 pub(crate) const EXPIRED: &str = "expired";

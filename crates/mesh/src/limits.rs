@@ -41,5 +41,12 @@ pub(crate) const PRESENCE_MAX: Duration = Duration::from_secs(1);
 pub(crate) const TEND_EVERY: Duration = Duration::from_millis(500);
 /// The longest that it waits before it tries again to reach a router, in times of looking.
 pub(crate) const ROUTER_REST_MAX: u32 = 8;
+/// How long a call to another machine waits for a way that has dropped to come back, and how long a
+/// machine that answered is taken for one whose way has dropped: a lease of the transport.
+pub(crate) const RESUME_MAX: Duration = Duration::from_secs(5);
+/// Between two looks whether it is back.
+pub(crate) const RESUME_EVERY: Duration = Duration::from_millis(10);
+/// How many targets of other machines are remembered as having answered.
+pub(crate) const ANSWERED_MAX: usize = 256;
 /// How many keys of calls are kept ready on a link.
 pub(crate) const CALLED_KEYS_MAX: usize = 256;

@@ -311,11 +311,11 @@ impl Open {
 
     /// Tells paired machines what they may call.
     fn greet(&self, keys: &Keys, served: &Served, paired: &Arc<Paired>) -> Result<Queryable<()>> {
-        let (of, paired) = (keys.clone(), Arc::clone(paired));
+        let (of, paired, peer) = (keys.clone(), Arc::clone(paired), served.peer.clone());
         self.session
             .declare_queryable(keys.hello(&served.target, "*"))
             .complete(true)
-            .callback(move |query| greet(&of, &paired, &query))
+            .callback(move |query| greet(&of, &paired, &peer, &query))
             .wait()
             .map_err(Error::transport("serve a target"))
     }

@@ -1,6 +1,6 @@
 //! A peer of the mesh.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
-use crate::clock::unix_ms;
+use crate::clock::{Until, unix_ms};
 use crate::envelope::{Notice, SCHEMA, random_id};
 use crate::error::{CallError, Error, Problem, Result};
 use crate::folder::{Claim, Folder};
@@ -66,6 +66,8 @@ pub(crate) struct Inner {
     listening: Mutex<BTreeMap<u64, (String, Arc<Queue>)>>,
     numbers: AtomicU64,
     pool: Arc<Pool>,
+    /// Targets of other machines that have answered, and until when that counts as lately.
+    pub(crate) answered: Mutex<HashMap<String, Until>>,
     is_closing: Mutex<bool>,
     closing: Condvar,
 }
@@ -121,6 +123,7 @@ impl Mesh {
             listening: Mutex::default(),
             numbers: AtomicU64::new(0),
             pool: Arc::new(Pool::new()),
+            answered: Mutex::default(),
             is_closing: Mutex::default(),
             closing: Condvar::new(),
         });
@@ -153,8 +156,9 @@ impl Mesh {
     }
 
     /// Calls a command of a target and waits for its result, for `deadline` at most (which is cut
-    /// to [`DEADLINE_MAX`](crate::DEADLINE_MAX)). The request is sent once; should the transport bring it twice, it is
-    /// done once.
+    /// to [`DEADLINE_MAX`](crate::DEADLINE_MAX)). A request to another machine whose way drops is sent
+    /// again, with the same id, as soon as there is a way to the same peer; however often it comes
+    /// there, it is done once.
     ///
     /// # Errors
     /// One [`CallError`] for each thing that can come of it.
@@ -186,7 +190,8 @@ impl Mesh {
             .folder
             .claim(target, &inner.name)?
             .map_err(|by| Error::Taken { target: target.to_owned(), by })?;
-        let served = Served::new(target.to_owned(), Box::new(handler), Arc::clone(&inner.pool));
+        let pool = Arc::clone(&inner.pool);
+        let served = Served::new(target, &inner.id, Box::new(handler), pool);
         let served = Arc::new(served);
         inner.served.lock().insert(target.to_owned(), Arc::clone(&served));
         let serving =

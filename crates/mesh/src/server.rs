@@ -13,7 +13,7 @@ use zenoh::query::Query;
 use crate::caller::{Caller, Side};
 use crate::clock::unix_ms;
 use crate::envelope::{Request, Response};
-use crate::error::Problem;
+use crate::error::{LEFT, Problem};
 use crate::ledger::{Id, Ledger, Seen};
 use crate::limits::{
     CALLS_REMEMBERED_MAX, CALLS_WAITING_MAX, ENVELOPE_BYTES_MAX, PAYLOAD_BYTES_MAX,
@@ -43,14 +43,17 @@ type Handler = Box<dyn Fn(Call) -> Result<Value, Problem> + Send + Sync>;
 /// A target that this peer serves.
 pub(crate) struct Served {
     pub(crate) target: String,
+    /// The id of this peer.
+    pub(crate) peer: String,
     handler: Handler,
     ledger: Mutex<Ledger<Query>>,
     pool: Arc<Pool>,
 }
 
 impl Served {
-    pub(crate) fn new(target: String, handler: Handler, pool: Arc<Pool>) -> Self {
-        Self { target, handler, ledger: Mutex::new(Ledger::new()), pool }
+    pub(crate) fn new(target: &str, peer: &str, handler: Handler, pool: Arc<Pool>) -> Self {
+        let (target, peer) = (target.to_owned(), peer.to_owned());
+        Self { target, peer, handler, ledger: Mutex::new(Ledger::new()), pool }
     }
 
     /// Takes what came; never waits, for it is on the transport's thread.
@@ -81,6 +84,11 @@ impl Served {
         }
         let now_ms = unix_ms();
         let request = Request::read(&payload.to_bytes(), now_ms)?;
+        if request.only.is_some_and(|it| it != self.peer) {
+            let detail =
+                "this request may have come to another peer, which served the target before";
+            return Err(Problem::new(410, LEFT, detail));
+        }
         let call = Call {
             command: key.command.to_owned(),
             argument: request.argument,
@@ -140,12 +148,13 @@ impl Served {
 }
 
 /// Answers a machine that asks what it may call of a target.
-pub(crate) fn greet(keys: &Keys, paired: &Paired, query: &Query) {
+pub(crate) fn greet(keys: &Keys, paired: &Paired, peer: &str, query: &Query) {
     let outcome = match keys.read_hello(query.key_expr().as_str()) {
         Some([target, origin]) => Ok(paired.commands(origin, target).into()),
         None => Err(Problem::new(400, "bad_name", "this is no key of a greeting")),
     };
-    send(query, &encode(outcome));
+    let response = Response { by: Some(peer.to_owned()), ..Response::new(outcome) };
+    send(query, &serde_json::to_vec(&response).expect("a response is JSON"));
 }
 
 fn encode(outcome: Result<Value, Problem>) -> Arc<[u8]> {

@@ -44,7 +44,7 @@ pub(crate) struct Open {
     /// Far: who may do what, as the session was opened with it.
     pub(crate) paired: Option<Arc<Paired>>,
     /// Far: what targets said that this machine may call.
-    welcomes: Mutex<HashMap<String, Vec<String>>>,
+    welcomes: Mutex<HashMap<String, Welcome>>,
 }
 
 /// What is declared for a target; undeclared when it is dropped.
@@ -52,6 +52,13 @@ pub(crate) struct Declarations {
     pub(crate) _calls: Queryable<()>,
     pub(crate) _live: LivelinessToken,
     pub(crate) _hello: Option<Queryable<()>>,
+}
+
+/// What a target said.
+struct Welcome {
+    commands: Vec<String>,
+    /// The peer that serves it, if that says which one it is.
+    by: Option<String>,
 }
 
 /// What came of asking on one link.
@@ -158,22 +165,29 @@ impl Open {
     ) -> Result<Option<bool>> {
         let is_one = |it: &String| it == command || it == "*";
         // What was not allowed may be by now.
-        if self.welcomes.lock().get(target).is_some_and(|it| it.iter().any(is_one)) {
+        if self.welcomes.lock().get(target).is_some_and(|it| it.commands.iter().any(is_one)) {
             return Ok(Some(true));
         }
         let hello = keys.hello(target, &self.origin);
         match self.ask(&hello, &keys.live_target(target, "*", "*"), Vec::new(), until)? {
-            Asked::Answered(Response { outcome: Outcome::Result(commands), .. }) => {
+            Asked::Answered(Response { outcome: Outcome::Result(commands), by, .. }) => {
                 let commands: Vec<String> = serde_json::from_value(commands).unwrap_or_default();
                 let is_allowed = commands.iter().any(is_one);
-                self.welcomes.lock().insert(target.to_owned(), commands);
+                self.welcomes.lock().insert(target.to_owned(), Welcome { commands, by });
                 Ok(Some(is_allowed))
             }
             Asked::Absent => Ok(None),
             // It is there, and does not even say that; or it left meanwhile.
             Asked::Answered(_) => Ok(Some(false)),
-            Asked::Silent | Asked::Ended => Ok(self.is_served(&hello)?.then_some(false)),
+            // The way dropped: that says nothing about what is allowed.
+            Asked::Ended => Ok(None),
+            Asked::Silent => Ok(self.is_served(&hello)?.then_some(false)),
         }
+    }
+
+    /// The peer that serves a target, as it said itself.
+    pub(crate) fn server_of(&self, target: &str) -> Option<String> {
+        self.welcomes.lock().get(target).and_then(|it| it.by.clone())
     }
 
     /// Whether a target would say what this machine may call, which one that was revoked may still

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
+mod continuous;
 mod events;
 mod far;
 mod folder;
