@@ -38,7 +38,7 @@ pub(super) struct Before {
 /// So long the page is waited for.
 fn before_answer(by: Deadline) -> Deadline {
     let left = by.left();
-    Deadline::after(left - ANSWER_TIME.min(left / 4))
+    Deadline::after(left.saturating_sub(ANSWER_TIME.min(left / 4)))
 }
 
 impl Chromium {
