@@ -51,6 +51,8 @@ fn a_picture_is_shown_in_halves_of_cells_as_long_as_the_person_wants_it() {
 
     let terminal = Terminal::start(&server.url("/"), &["--no-mesh", "--pictures", "off"], (80, 24));
     terminal.shows("[A flag]");
+    // The greeting comes once the page is there whole, and would take the place of what is said next.
+    terminal.shows("listening on");
     terminal.press(&["m"]);
     let screen = terminal.shows("shows no pictures");
     assert!(!screen.contains('▀'), "{screen}");
