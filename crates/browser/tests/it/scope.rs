@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use waypost_browser::{Holder, Plain, Policy, ProblemKind, Relay, RelaySettings};
 
 use crate::server::{Server, page};

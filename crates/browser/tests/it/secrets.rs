@@ -8,7 +8,7 @@ use crate::world::World;
 
 const SECRET: &str = "zwkq7#Xp";
 
-const PAGE: &str = r#"<style>#password { position: fixed; left: 20px; top: 150px; width: 90px; height: 24px }</style>
+const PAGE: &str = r"<style>#password { position: fixed; left: 20px; top: 150px; width: 90px; height: 24px }</style>
   <h1 id=heading>Log in</h1><input id=password type=password>
   <p id=now></p><p id=steps></p><p id=spelled></p><button id=button>Go</button><a id=link href=/>Home</a>
   <form><input id=copy></form>
@@ -23,7 +23,7 @@ const PAGE: &str = r#"<style>#password { position: fixed; left: 20px; top: 150px
     history.replaceState(null, '', '?p=' + encodeURIComponent(typed));
     console.error('weak: ' + typed);
     fetch('/check?p=' + encodeURIComponent(typed) + '&n=1');
-  });</script>"#;
+  });</script>";
 
 /// Everything that a program is told.
 async fn told(world: &World) -> String {
