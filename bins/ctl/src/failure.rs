@@ -59,7 +59,7 @@ impl Failure {
 
     /// With the status of a failure in place of that of a wrong command line.
     #[must_use]
-    pub(crate) fn as_failed(self) -> Self {
+    pub(crate) fn not_usage(self) -> Self {
         if self.code == exit::USAGE { self.with_code(exit::FAILED) } else { self }
     }
 

@@ -157,19 +157,11 @@ impl Program {
     /// A client with the token of the token file. Without such a file it asks without a token: an unprotected route
     /// still answers, and of the others the service says what is missing.
     pub(crate) fn client(&self) -> Result<Client> {
+        self.check_named_token_file()?;
         let settings = self.settings()?;
         let token = match self.environment_token() {
             Some(token) => Some(token),
-            None => {
-                let token = self.file_token(settings)?;
-                if token.is_none() && self.flags.iter().any(|it| it.key == "token_file") {
-                    let file = settings.token_file.display();
-                    return Err(Failure::new(format!("there is no token file {file}"))
-                        .with_code(exit::NOT_ALLOWED)
-                        .with_hint("name a file that is there with --token-file; `ctl token create` makes a token"));
-                }
-                token
-            }
+            None => self.file_token(settings)?,
         };
         match own_socket(settings) {
             Some(socket) => self.connect(&socket, token.as_deref()),
@@ -207,6 +199,17 @@ impl Program {
         }
         waypost_project::check_file(&path, self.project.owners()?)?;
         read_token(&path)
+    }
+
+    /// A token file that the command line names must be there.
+    fn check_named_token_file(&self) -> Result<()> {
+        let file = &self.settings()?.token_file;
+        if file.exists() || !self.flags.iter().any(|it| it.key == "token_file") {
+            return Ok(());
+        }
+        let hint = "name a file that is there with --token-file; `ctl token create` makes a token";
+        let failure = Failure::new(format!("there is no token file {}", file.display()));
+        Err(failure.with_code(exit::NOT_ALLOWED).with_hint(hint))
     }
 
     /// The token that a flow's run is given; a token file that is named goes before it.

@@ -38,7 +38,8 @@ pub fn is_part(path: &str) -> bool {
             && !part.bytes().all(|it| it == b'.')
             && part.bytes().all(|it| it.is_ascii_alphanumeric() || b"._-".contains(&it))
     };
-    let is_scrap = path.ends_with(".new") || path.ends_with(".damaged") || path.ends_with("/lock");
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_scrap = name == "lock" || matches!(name.rsplit_once('.'), Some((_, "new" | "damaged")));
     path.len() <= 255
         && path.split('/').all(is_plain)
         && !is_scrap

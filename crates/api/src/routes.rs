@@ -222,7 +222,6 @@ pub const ROUTES: &[Route] = &[
         body: Payload::Export,
         answers: &[answer(200, "What was brought in", Payload::Json("ImportResult"))],
         problems: &[409],
-        ..BASE
     },
     Route {
         path: "/api/memory/{id}",

@@ -1,7 +1,7 @@
 //! `backup`, `restore`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -83,12 +83,10 @@ fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
 
 /// Has the service write the backup; where none runs, the stores are read while they are locked.
 fn fill(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
-    let answer = program.client().and_then(|client| {
-        Ok(client.backup(out, &mut |done, total| {
-            bar.set_length(total.max(done));
-            bar.set_position(done);
-        }))
-    })?;
+    let answer = program.client()?.backup(out, &mut |done, total| {
+        bar.set_length(total.max(done));
+        bar.set_position(done);
+    });
     match answer {
         Ok(_) => Ok(()),
         Err(error @ client::Error::NotReachable { .. }) if program.names_address() => {
@@ -123,13 +121,13 @@ fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<(
     }
     bar.set_length(taken.files().iter().map(waypost_log::SnapshotFile::bytes).sum());
     let time = span::now();
-    let mut written =
-        Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION")).map_err(failed)?;
+    let mut written = Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION"))
+        .map_err(|it| failed(&it))?;
     for file in taken.files() {
         let mut content = bar.wrap_read(file.reader());
-        written.file(file.name(), file.bytes(), &mut content).map_err(failed)?;
+        written.file(file.name(), file.bytes(), &mut content).map_err(|it| failed(&it))?;
     }
-    written.finish().map(drop).map_err(failed)
+    written.finish().map(drop).map_err(|it| failed(&it))
 }
 
 /// Keeps services away while the stores are read.
@@ -155,8 +153,8 @@ fn check_log(folder: &Path) -> Result<()> {
     }
 }
 
-fn failed(error: backup::Error) -> Failure {
-    let hint = match &error {
+fn failed(error: &backup::Error) -> Failure {
+    let hint = match error {
         backup::Error::Export => Some("`ctl import FILE` reads it"),
         backup::Error::Foreign => Some("name a file that `ctl backup` wrote"),
         backup::Error::Newer { .. } => {
@@ -167,7 +165,7 @@ fn failed(error: backup::Error) -> Failure {
         }
         _ => None,
     };
-    let failure = Failure::of(&error);
+    let failure = Failure::of(error);
     hint.into_iter().fold(failure, Failure::with_hint)
 }
 
@@ -175,9 +173,10 @@ fn failed(error: backup::Error) -> Failure {
 fn read_back(file: &Path, bar: &ProgressBar) -> Result<Summary> {
     let input = File::open(file).map_err(|error| cannot("read", file, &error))?;
     let input = bar.wrap_read(input);
-    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(failed)?;
+    let mut reader =
+        Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(|it| failed(&it))?;
     loop {
-        match reader.next_file(&mut |_, _| Ok(io::sink())).map_err(failed)? {
+        match reader.next_file(&mut |_, _| Ok(io::sink())).map_err(|it| failed(&it))? {
             Next::File(_) => {}
             Next::End(summary) => return Ok(summary),
         }
@@ -323,7 +322,7 @@ fn remove_leftovers(data: &Path) {
 
 /// Writes the files of a backup into a new folder, and syncs all of it.
 fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
-    let mut reader = Reader::new(input).map_err(failed)?;
+    let mut reader = Reader::new(input).map_err(|it| failed(&it))?;
     folder(to).map_err(|error| cannot("created", to, &error))?;
     let mut has_format = false;
     loop {
@@ -331,7 +330,7 @@ fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
             has_format |= path == "format";
             create(to, path)
         });
-        match next.map_err(failed)? {
+        match next.map_err(|it| failed(&it))? {
             Next::File(file) => {
                 let synced = file.into_inner().map_err(io::IntoInnerError::into_error);
                 synced

@@ -52,6 +52,7 @@ fn near_miss(word: &str) -> Option<&'static str> {
         let head = common(&word, &name);
         let (a, b) = (&word[head..], &name[head..]);
         match (a, b) {
+            ([], []) => true,
             ([_, rest @ ..], _) if rest == b => true,
             (_, [_, rest @ ..]) if a == rest => true,
             ([x, y, a @ ..], [v, w, b @ ..]) if a == b => (x, y) == (w, v) || y == w,

@@ -192,7 +192,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     let imported = client.import(&mut input, &asked);
     bar.finish_and_clear();
     // What is wrong is in the file, not on the command line.
-    let imported = imported.map_err(|it| Failure::from(it).as_failed())?;
+    let imported = imported.map_err(|it| Failure::from(it).not_usage())?;
     for problem in imported.problems.iter().take(PROBLEMS_SHOWN as usize) {
         output.warn(&format!("line {}: {}", problem.line, problem.message));
     }

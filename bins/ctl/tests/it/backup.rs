@@ -160,7 +160,7 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
     let file = back_up(&service, to.path());
     let whole = fs::read(&file).expect("a file");
     let place = project();
-    let mut check = |bytes: &[u8], what: &str| {
+    let check = |bytes: &[u8], what: &str| {
         let bad = to.path().join("bad");
         fs::write(&bad, bytes).expect("a file");
         let refused = restore(place.path(), &bad);

@@ -48,9 +48,9 @@ fn what_cannot_be_emitted_is_said() {
         (vec!["emit", "a:b", "--data", "=v"], 2, "has no key"),
         (vec!["emit", "a:b", "--data", "k=1,k=2"], 2, "given twice"),
         (vec!["emit", "a:b", "--set", "k"], 2, "write key=value"),
-        (vec!["emit", "eval"], 1, "namespace"),
-        (vec!["emit", "flow:dead"], 1, "the service's own"),
-        (vec!["events", "list", "--pattern", "*b"], 1, "pattern"),
+        (vec!["emit", "eval"], 2, "namespace"),
+        (vec!["emit", "flow:dead"], 2, "the service's own"),
+        (vec!["events", "list", "--pattern", "*b"], 2, "pattern"),
     ] {
         let ran = service.ctl(&arguments);
         assert_eq!(ran.code, code, "{arguments:?}: {}", ran.err);

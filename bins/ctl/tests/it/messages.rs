@@ -165,8 +165,9 @@ fn an_import_says_how_ids_that_are_taken_are_mapped() {
 #[test]
 fn a_reader_of_much_output_may_go_away() {
     let service = Service::start();
-    let lines: String = (0..3000).map(|it| format!("{{\"content\":\"memory {it}\"}}\n")).collect();
-    service.ctl_with_input(&["batch", "-"], lines.as_bytes()).done();
+    let lines = (0..3000).map(|it| format!("{{\"content\":\"memory {it}\"}}\n"));
+    let lines: Vec<String> = lines.collect();
+    service.ctl_with_input(&["batch", "-"], lines.concat().as_bytes()).done();
     for arguments in [&["export"][..], &["--json", "list", "--all"], &["list", "--all"]] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
