@@ -24,6 +24,7 @@ const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("GET", "/api/memory/export", "", "memory:read"),
     ("POST", "/api/memory/import", EMPTY_EXPORT, "memory:write"),
     ("POST", "/api/memory/compact", "", "admin"),
+    ("GET", "/api/backup", "", "admin"),
     ("POST", "/api/context", r#"{"query":"x"}"#, "context:read"),
     ("GET", "/api/context/status", "", "context:read"),
     ("POST", "/api/context/rescan", "", "context:read"),
