@@ -229,8 +229,8 @@ impl<'a> Reading<'a> {
         let places: Vec<Place> = places
             .map(|(span, class)| tree::place(root, span, *class))
             .collect::<Result<_, _>>()?;
-        let is_text = |it: usize| self.classes[it] == Class::Text && places[it] != Place::Comment;
-        let has_text = (0..places.len()).any(is_text);
+        // Also one in a comment: what stands beside it is judged in the same way.
+        let has_text = self.classes.contains(&Class::Text);
         if has_text {
             tree::check_known(root, 0)?;
             let seen = quotes::places(&self.marked, &self.spans)?;

@@ -246,6 +246,7 @@ const REFUSED: &[&str] = &[
     "echo {{data.x}}; sh -e",
     "echo {{data.x}}; bash -o errexit",
     "echo {{data.x}}; python3",
+    "sh # {{data.x}}",
     "echo {{data.x}}; env sh",
     "echo {{data.x}}; timeout 5 bash",
     "echo {{data.x}}; busybox sh",
