@@ -377,7 +377,8 @@ pub struct FlowWhy {
     /// What each comparison of the condition comes to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FlowFinding>,
-    /// Why the chain of runs that led to the event may not go on with this flow.
+    /// Why the event starts no run, whatever the condition says: its data does not have the declared
+    /// types, or the chain of runs that led to it may not go on with this flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// The run for this event, if there is one.

@@ -22,8 +22,9 @@
 //! # Ok::<(), waypost_flows::InvalidFile>(())
 //! ```
 //!
-//! A value of an event never becomes code: in a [`Command`] each `{{data.key}}` is a reference to a
-//! variable of the environment, and where no such reference is safe the file is refused.
+//! A value of an event is one argument that no shell parses: in a [`Command`] each `{{data.key}}` is
+//! a reference to a variable of the environment. Where a value may stand follows from its type
+//! ([`DataTypes`]); where that cannot be guaranteed the file is refused.
 //!
 //! # Running flows
 //!

@@ -18,6 +18,31 @@ fn every_file_of_the_cookbook_is_one() {
     }
 }
 
+/// The flows of the example, and the forms that other tests and pages use, as they were written
+/// before there were types.
+#[test]
+fn what_worked_without_types_still_does() {
+    let text = include_str!("../../../../examples/self-driving/self-driving.yaml");
+    let file = FlowFile::new("self-driving.yaml", text).unwrap_or_else(|it| panic!("{it}"));
+    assert_eq!(file.flows().count(), 9);
+    for command in [
+        "gh pr merge {{data.pr_number}}",
+        "gh pr merge {{data.pr_number}} --squash",
+        "ctl emit b:c --set \"who={{data.who}}\"; echo passed on {{data.who}}; test {{data.who}} != nobody",
+        "echo {{data.n}} >> numbers",
+        "printf '%s\n' {{data.agent}} >> agents",
+        "echo said {{data.n}}; echo complained >&2; test -e well",
+        "gh pr list --state merged > summary.txt",
+        "gh workflow run experiment.yml -f metric={{data.metric}}",
+        "gh workflow run fix.yml -f service={{data.service}}",
+        "gh issue create --title \"Friction on {{data.page}}\" --body \"{{data.message | default(\"\")}}\"",
+        "gh pr review {{data.pr_number}} --request-changes --body \"{{data.blockers}} blockers\"",
+        "gh issue create --title {{data.title}} --body \"from {{data.peer}}\"",
+    ] {
+        command.parse::<waypost_flows::Command>().unwrap_or_else(|it| panic!("{command}: {it}"));
+    }
+}
+
 #[test]
 fn the_page_names_every_limit_as_it_is() {
     let page = include_str!("../../../../docs/flows.md");
