@@ -16,6 +16,7 @@ static EVENT: LazyLock<Event> = LazyLock::new(|| Event {
     time_ms: 1,
     source: "fuzz".to_owned(),
     lineage: Lineage::default(),
+    space: None,
 });
 
 fuzz_target!(|input: &[u8]| {

@@ -52,6 +52,10 @@ pub struct Event {
     /// What published it on behalf of another event, such as a flow's run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+    /// The space of the memory or of the token that it came of; absent if it belongs to none and is
+    /// for tokens of all spaces only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
 }
 
 /// Answer of `POST /api/events`.

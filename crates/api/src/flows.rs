@@ -193,9 +193,9 @@ pub enum RunState {
     Running,
     /// Every action that had to succeed did.
     Succeeded,
-    /// An action failed.
+    /// An action failed for good, with or without more tries.
     Failed,
-    /// It was given up.
+    /// What earlier releases called a failed run whose tries were used up.
     Dead,
     /// It was never begun.
     Skipped,

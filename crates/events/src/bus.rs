@@ -145,7 +145,7 @@ impl Bus {
                     None => None,
                     Some(key) => {
                         let event = stored.event(id).map_err(malformed)?;
-                        Some(Keyed::new(&key, &event.kind, &event.data))
+                        Some(Keyed::new(&key, stored.space, &event.kind, &event.data))
                     }
                 };
                 writer.push(id, stored.time_ms, keyed);

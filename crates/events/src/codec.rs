@@ -3,16 +3,19 @@
 //! Whatever the bytes are, reading them gives an event or [`Malformed`], and writing what was read
 //! gives the same bytes. `docs/formats.md` describes them for readers.
 
-use crate::event::{LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, SOURCE_BYTES_MAX};
+use crate::event::{LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, SOURCE_BYTES_MAX, SPACE_BYTES_MAX};
 use crate::{Data, Event, EventType, IdempotencyKey, Lineage, Number, Value};
 
 /// The log's kind of an event.
 pub(crate) const EVENT_KIND: u8 = 1;
-/// The version of its payload that this release writes, and the newest that it reads.
-pub(crate) const EVENT_VERSION: u8 = 1;
+/// The newest version of its payload that this release reads and writes. An event without a space
+/// is written as version 1, which has none.
+pub(crate) const EVENT_VERSION: u8 = 2;
 
 const HAS_KEY: u8 = 1;
 const HAS_LINEAGE: u8 = 2;
+/// From version 2 on.
+const HAS_SPACE: u8 = 4;
 
 const TEXT: u8 = 0;
 const WHOLE: u8 = 1;
@@ -50,21 +53,26 @@ pub(crate) struct Stored<'a> {
     pub(crate) time_ms: u64,
     pub(crate) kind: &'a str,
     pub(crate) key: Option<&'a str>,
+    pub(crate) space: Option<&'a str>,
     has_lineage: bool,
     rest: &'a [u8],
 }
 
 /// Encodes an event, its id aside, which is its place in the log.
 pub(crate) fn encode(event: &Event, key: Option<&IdempotencyKey>) -> Vec<u8> {
-    let Event { kind, data, time_ms, source, lineage, .. } = event;
+    let Event { kind, data, time_ms, source, lineage, space, .. } = event;
     let has_lineage = *lineage != Lineage::default();
     let mut out = Vec::with_capacity(64 + kind.as_str().len() + source.len() + data.bytes());
     let flag = |it: bool, flag: u8| if it { flag } else { 0 };
-    out.push(flag(key.is_some(), HAS_KEY) | flag(has_lineage, HAS_LINEAGE));
+    let flags = flag(key.is_some(), HAS_KEY) | flag(has_lineage, HAS_LINEAGE);
+    out.push(flags | flag(space.is_some(), HAS_SPACE));
     put_number(&mut out, *time_ms);
     put_text(&mut out, kind.as_str());
     if let Some(key) = key {
         put_text(&mut out, key.as_str());
+    }
+    if let Some(space) = space {
+        put_text(&mut out, space);
     }
     put_text(&mut out, source);
     if has_lineage {
@@ -84,6 +92,11 @@ pub(crate) fn encode(event: &Event, key: Option<&IdempotencyKey>) -> Vec<u8> {
         put_pair(&mut out, key, value);
     }
     out
+}
+
+/// The version of what [`encode`] writes.
+pub(crate) fn version_of(event: &Event) -> u8 {
+    if event.space.is_some() { EVENT_VERSION } else { 1 }
 }
 
 /// What two drafts with one idempotency key must have in common: type and data, in whatever order
@@ -141,7 +154,8 @@ impl<'a> Stored<'a> {
         }
         let mut input = Input(payload);
         let flags = input.byte()?;
-        if flags & !(HAS_KEY | HAS_LINEAGE) != 0 {
+        let known = HAS_KEY | HAS_LINEAGE | if version == 1 { 0 } else { HAS_SPACE };
+        if flags & !known != 0 {
             return Err(Malformed(NEWER_FLAG));
         }
         let time_ms = input.number()?;
@@ -151,7 +165,12 @@ impl<'a> Stored<'a> {
         } else {
             None
         };
-        Ok(Self { time_ms, kind, key, has_lineage: flags & HAS_LINEAGE != 0, rest: input.0 })
+        let space = if flags & HAS_SPACE != 0 { Some(input.text(SPACE_BYTES_MAX)?) } else { None };
+        if space == Some("") {
+            return Err(Malformed("a space has no name"));
+        }
+        let has_lineage = flags & HAS_LINEAGE != 0;
+        Ok(Self { time_ms, kind, key, space, has_lineage, rest: input.0 })
     }
 
     /// The whole event.
@@ -164,7 +183,8 @@ impl<'a> Stored<'a> {
         if !input.0.is_empty() {
             return Err(Malformed("there are bytes after the end"));
         }
-        Ok(Event { id, kind, data, time_ms: self.time_ms, source, lineage })
+        let space = self.space.map(str::to_owned);
+        Ok(Event { id, kind, data, time_ms: self.time_ms, source, lineage, space })
     }
 
     /// The idempotency key that it was published with.

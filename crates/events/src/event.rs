@@ -10,6 +10,8 @@ pub const SOURCE_BYTES_MAX: usize = 256;
 pub const LINEAGE_NAME_BYTES_MAX: usize = 256;
 /// The most flows that a lineage names.
 pub const LINEAGE_FLOWS_MAX: usize = 64;
+/// The longest name of a space, in bytes: 128 characters.
+pub const SPACE_BYTES_MAX: usize = 512;
 /// The longest idempotency key, in characters.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 
@@ -28,6 +30,8 @@ pub struct Event {
     pub source: String,
     /// What it came of.
     pub lineage: Lineage,
+    /// The space that it belongs to. An event without one is for readers of all spaces only.
+    pub space: Option<String>,
 }
 
 /// What an event came of.
@@ -54,6 +58,8 @@ pub struct Draft {
     pub source: String,
     /// What it came of.
     pub lineage: Lineage,
+    /// The space that it belongs to: at most [`SPACE_BYTES_MAX`] bytes without control characters.
+    pub space: Option<String>,
     /// Makes it safe to publish the same draft again when an answer was lost.
     pub key: Option<IdempotencyKey>,
 }
@@ -68,9 +74,10 @@ pub struct Published {
 }
 
 impl Draft {
-    /// A draft from outside, without a key.
+    /// A draft from outside, without a space and without a key.
     pub fn new(kind: EventType, data: Data, source: impl Into<String>) -> Self {
-        Self { kind, data, source: source.into(), lineage: Lineage::default(), key: None }
+        let (source, lineage) = (source.into(), Lineage::default());
+        Self { kind, data, source, lineage, space: None, key: None }
     }
 
     pub(crate) fn check(&self) -> Result<(), Refused> {
@@ -80,6 +87,11 @@ impl Draft {
             let reason =
                 format!("must have at most {SOURCE_BYTES_MAX} bytes and no control character");
             return invalid("source", reason);
+        }
+        let is_space = |it: &&str| !it.is_empty() && is_name(it, SPACE_BYTES_MAX);
+        if self.space.as_deref().is_some_and(|it| !is_space(&it)) {
+            let reason = format!("must have 1 to {SPACE_BYTES_MAX} bytes and no control character");
+            return invalid("space", reason);
         }
         let names = self.lineage.cause.iter().chain(&self.lineage.flows);
         if names.into_iter().any(|it| !is_name(it, LINEAGE_NAME_BYTES_MAX)) {

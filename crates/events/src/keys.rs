@@ -31,8 +31,20 @@ pub(crate) struct Use {
 }
 
 impl Keyed {
-    pub(crate) fn new(key: &IdempotencyKey, kind: &EventType, data: &Data) -> Self {
-        let key = Sha256::digest(key.as_str().as_bytes());
+    /// The same key in two spaces is two keys: who uses one learns nothing of the other.
+    pub(crate) fn new(
+        key: &IdempotencyKey,
+        space: Option<&str>,
+        kind: &EventType,
+        data: &Data,
+    ) -> Self {
+        let mut hasher = Sha256::new_with_prefix(key.as_str().as_bytes());
+        if let Some(space) = space {
+            // No key has a byte 0.
+            hasher.update([0]);
+            hasher.update(space.as_bytes());
+        }
+        let key = hasher.finalize();
         let body = Sha256::digest(canonical(kind, data));
         Self {
             key: u128::from_le_bytes(*key.first_chunk().expect("a digest has 32 bytes")),
@@ -129,14 +141,16 @@ mod tests {
         let kind: EventType = "a:b".parse().unwrap();
         let data = |json: &str| serde_json::from_str::<Data>(json).unwrap();
         let key: IdempotencyKey = "k".parse().unwrap();
-        let one = Keyed::new(&key, &kind, &data(r#"{"a":1,"b":"x"}"#));
-        assert_eq!(one, Keyed::new(&key, &kind, &data(r#"{"b":"x","a":1}"#)));
+        let one = Keyed::new(&key, None, &kind, &data(r#"{"a":1,"b":"x"}"#));
+        assert_eq!(one, Keyed::new(&key, None, &kind, &data(r#"{"b":"x","a":1}"#)));
+        let space = Keyed::new(&key, Some("s"), &kind, &data("{}"));
+        assert_ne!(one.key, space.key, "a space has keys of its own");
         for other in [r#"{"a":1,"b":"y"}"#, r#"{"a":1}"#, r#"{"a":"1","b":"x"}"#] {
-            assert_ne!(one.body, Keyed::new(&key, &kind, &data(other)).body, "{other}");
+            assert_ne!(one.body, Keyed::new(&key, None, &kind, &data(other)).body, "{other}");
         }
         assert_ne!(
             one.body,
-            Keyed::new(&key, &"a:c".parse().unwrap(), &data(r#"{"a":1,"b":"x"}"#)).body
+            Keyed::new(&key, None, &"a:c".parse().unwrap(), &data(r#"{"a":1,"b":"x"}"#)).body
         );
     }
 }

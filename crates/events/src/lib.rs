@@ -64,13 +64,15 @@ mod upkeep;
 mod wire;
 
 pub use bus::Bus;
+pub use waypost_log::{SyncStep, observe_syncs};
+
 pub use codec::{Malformed, check_record};
 pub use data::{Data, InvalidData, Value};
 pub use doctor::{Checked, Repaired, repair, verify};
 pub use error::{Error, ErrorKind, Refused, Result};
 pub use event::{
     Draft, Event, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, InvalidKey, LINEAGE_FLOWS_MAX,
-    LINEAGE_NAME_BYTES_MAX, Lineage, Published, SOURCE_BYTES_MAX,
+    LINEAGE_NAME_BYTES_MAX, Lineage, Published, SOURCE_BYTES_MAX, SPACE_BYTES_MAX,
 };
 pub use keys::{KEY_WINDOW_EVENTS, KEY_WINDOW_MS};
 pub use kind::{EventType, InvalidType};

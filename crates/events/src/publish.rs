@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use waypost_log::Record;
 
 use crate::bus::{Bus, Writer};
-use crate::codec::{EVENT_KIND, EVENT_VERSION, encode};
+use crate::codec::{EVENT_KIND, encode, version_of};
 use crate::keys::Keyed;
 use crate::queue::{Ready, Reply, Request, lost};
 use crate::{Draft, Error, Event, Published, Refused, Result};
@@ -181,7 +181,7 @@ impl Bus {
             .iter()
             .map(|(ready, _)| Record {
                 kind: EVENT_KIND,
-                version: EVENT_VERSION,
+                version: version_of(&ready.event),
                 payload: &ready.payload,
             })
             .collect();
@@ -247,9 +247,9 @@ fn refusals(
 /// Checks a draft and does what can be done before its place is known.
 fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
     draft.check()?;
-    let Draft { kind, data, source, lineage, key } = draft;
-    let keyed = key.as_ref().map(|key| Keyed::new(key, &kind, &data));
-    let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage };
+    let Draft { kind, data, source, lineage, space, key } = draft;
+    let keyed = key.as_ref().map(|key| Keyed::new(key, space.as_deref(), &kind, &data));
+    let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage, space };
     let payload = encode(&event, key.as_ref());
     Ok(Ready { event, payload, keyed })
 }

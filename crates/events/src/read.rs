@@ -19,6 +19,8 @@ pub struct Query {
     pub before: Option<u64>,
     /// Only those from this time on, in milliseconds since 1970.
     pub since_ms: Option<u64>,
+    /// Only those of this space. Events without a space are in none.
+    pub space: Option<String>,
     /// At most so many, 1 to [`LIMIT_MAX`].
     pub limit: usize,
     /// How the page is ordered. It does not change which events are on it.
@@ -33,6 +35,7 @@ impl Default for Query {
             after: None,
             before: None,
             since_ms: None,
+            space: None,
             limit: 100,
             order: Order::Ascending,
         }
@@ -68,10 +71,18 @@ pub struct Page {
 struct Search<'a> {
     pattern: Option<&'a Pattern>,
     since_ms: Option<u64>,
+    space: Option<&'a str>,
     from: u64,
     to: u64,
     limit: usize,
     newest: bool,
+}
+
+impl Search<'_> {
+    /// Whether events of a space are looked for.
+    fn shows(&self, space: Option<&str>) -> bool {
+        self.space.is_none() || self.space == space
+    }
 }
 
 /// What a page has so far.
@@ -94,7 +105,8 @@ impl Found {
 
 impl Bus {
     /// Reads events. What it costs grows with what it returns, and with the number of blocks of
-    /// 65,536 events whose filter does not rule the pattern out; not with the events between.
+    /// 65,536 events whose filter does not rule the pattern out; not with the events between. With
+    /// a space it grows with the events of other spaces between, too: no index has spaces.
     ///
     /// # Errors
     /// [`Error::Gone`] if events after the cursor have been dropped. [`Error::Invalid`] for a limit
@@ -117,6 +129,7 @@ impl Bus {
         let search = Search {
             pattern: query.pattern.as_ref().filter(|it| **it != Pattern::all()),
             since_ms: query.since_ms,
+            space: query.space.as_deref(),
             from: query.after.map_or(first, |it| it.saturating_add(1)),
             to: query.before.map_or(last, |it| it.saturating_sub(1).min(last)),
             limit: query.limit,
@@ -228,7 +241,7 @@ impl Bus {
                 }
             }
         }
-        taken.retain(|it| it.time_ms >= since);
+        taken.retain(|it| it.time_ms >= since && search.shows(it.space.as_deref()));
         if search.newest {
             taken.reverse();
         }
@@ -249,7 +262,7 @@ impl Bus {
         const RUN_MIN: u64 = 256;
         let since = search.since_ms.unwrap_or(0);
         let missing = (search.limit - found.events.len()) as u64;
-        let is_filtered = since > 0 || search.pattern.is_some();
+        let is_filtered = since > 0 || search.pattern.is_some() || search.space.is_some();
         let len = if is_filtered { missing.max(RUN_MIN) } else { missing };
         let (low, high) = if search.newest {
             (low.max((high + 1).saturating_sub(len)), high)
@@ -273,7 +286,7 @@ impl Bus {
             let stored =
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
             let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
-            if is_wanted && stored.time_ms >= since {
+            if is_wanted && stored.time_ms >= since && search.shows(stored.space) {
                 let event = stored.event(id).map_err(malformed)?;
                 if search.newest {
                     run.push(event);

@@ -17,6 +17,7 @@ const BATCH_BYTES: usize = 64 << 10;
 pub struct Tail {
     bus: Arc<Bus>,
     pattern: Option<Pattern>,
+    space: Option<String>,
     cursor: u64,
 }
 
@@ -32,7 +33,13 @@ pub struct Tailed {
 impl Tail {
     /// Follows `bus` from the event after `after` on: 0 for all, [`Bus::last`] for new ones only.
     pub fn new(bus: Arc<Bus>, pattern: Option<Pattern>, after: u64) -> Self {
-        Self { bus, pattern, cursor: after }
+        Self { bus, pattern, space: None, cursor: after }
+    }
+
+    /// Follows the events of one space only; of all with `None`.
+    #[must_use]
+    pub fn in_space(self, space: Option<String>) -> Self {
+        Self { space, ..self }
     }
 
     /// The last event that was examined.
@@ -55,6 +62,7 @@ impl Tail {
             after: Some(self.cursor),
             before: None,
             since_ms: None,
+            space: self.space.clone(),
             limit: count.min(LIMIT_MAX),
             order: Order::Ascending,
         };

@@ -18,6 +18,8 @@ pub(crate) struct Line<'a> {
     cause: Option<&'a str>,
     depth: u8,
     flows: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    space: Option<&'a str>,
 }
 
 pub(crate) fn line(event: &Event) -> Line<'_> {
@@ -31,5 +33,6 @@ pub(crate) fn line(event: &Event) -> Line<'_> {
         cause: event.lineage.cause.as_deref(),
         depth: event.lineage.depth,
         flows: &event.lineage.flows,
+        space: event.space.as_deref(),
     }
 }

@@ -78,7 +78,8 @@ fn event(idx: usize, flows: usize) -> Result<Event, Box<dyn Error>> {
     data.insert("agent", "scout")?;
     let kind = format!("space{}:name{}", idx % 200, idx % flows).parse()?;
     let lineage = Lineage::default();
-    Ok(Event { id: 0, kind, data, time_ms: 0, source: "example".to_owned(), lineage })
+    let source = "example".to_owned();
+    Ok(Event { id: 0, kind, data, time_ms: 0, source, lineage, space: None })
 }
 
 /// Lets everything that was begun succeed, and returns how many runs that were.

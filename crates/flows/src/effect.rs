@@ -62,6 +62,7 @@ impl Attempt {
             data,
             source: format!("flow {}", self.id.run.flow),
             lineage: self.lineage.clone(),
+            space: None,
             key: self.idempotency_key.parse().ok(),
         }
     }
@@ -81,8 +82,8 @@ pub struct Orphan {
 /// An event that the service publishes about flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// `flow:succeeded`, `flow:failed`, `flow:dead`, `flow:throttled`, `flow:invalid` or
-    /// `flow:approval-needed`.
+    /// `flow:succeeded`, `flow:failed`, `flow:throttled`, `flow:invalid` or
+    /// `flow:approval-needed`; `flow:dead` for a run that an earlier release ended.
     pub kind: EventType,
     /// What it says.
     pub data: Data,
@@ -111,6 +112,7 @@ impl Notice {
             data: self.data,
             source: "flows".to_owned(),
             lineage: self.lineage,
+            space: None,
             key: self.idempotency_key.parse().ok(),
         }
     }

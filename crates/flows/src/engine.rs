@@ -23,7 +23,7 @@ use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
 /// others.
 ///
 /// After a crash, [`open`](Self::open) knows every run. What a step's end was recorded of is not
-/// done again; a step that was going on is done again, or its run is dead, as its flow says.
+/// done again; a step that was going on is done again, or its run has failed, as its flow says.
 #[derive(Debug)]
 pub struct Engine {
     machine: Machine,
@@ -88,10 +88,8 @@ pub enum Error {
     /// There is no such flow in force.
     #[error("there is no flow {0}")]
     UnknownFlow(FlowName),
-    /// Only what failed, is dead or was cancelled can be tried again.
-    #[error(
-        "run {0} did not fail; only a run that failed, is dead or was cancelled can be retried"
-    )]
+    /// Only what failed or was cancelled can be tried again.
+    #[error("run {0} did not fail; only a run that failed or was cancelled can be retried")]
     NotFailed(RunId),
 }
 
@@ -243,7 +241,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has a run that failed, is dead or was cancelled go on with the action that it was at, by the
+    /// Has a run that failed or was cancelled go on with the action that it was at, by the
     /// definition that it was created with. What succeeded is not done again.
     ///
     /// # Errors

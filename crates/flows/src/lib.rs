@@ -61,6 +61,7 @@
 //!     time_ms: 0,
 //!     source: "example".to_owned(),
 //!     lineage: Lineage::default(),
+//!     space: None,
 //! };
 //! engine.offer(&event, 0);
 //! let around = Surroundings {
@@ -146,7 +147,7 @@ pub use process::{
     end_orphans, run as run_program,
 };
 pub use receivers::{TextReceiver, text_receivers};
-pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Try};
+pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{

@@ -22,11 +22,11 @@ pub(crate) use self::lost::{Gap, Lost};
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
-use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId};
+use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId, Stage};
 
 /// An event that more runs than this led to starts nothing.
 pub const DEPTH_MAX: u8 = 16;
-/// A run that was cut off so often is dead.
+/// A run that was cut off so often has failed.
 pub const INTERRUPTIONS_MAX: u32 = 3;
 /// A flow whose breaker opened so often within an hour is paused.
 pub const OPENINGS_MAX: usize = 10;
@@ -132,6 +132,10 @@ pub(crate) struct Machine {
     /// Flows whose breaker is open.
     open: BTreeSet<FlowName>,
     pub(crate) runs: BTreeMap<RunId, Run>,
+    /// How many of them are where.
+    pub(crate) stages: BTreeMap<Stage, u64>,
+    /// How many have ended since the journal was replayed.
+    pub(crate) ended_now: BTreeMap<End, u64>,
     groups: BTreeMap<Group, Slots>,
     /// Groups that have a run to begin and room for it, the one with the oldest event first.
     hungry: BTreeSet<(u64, Group)>,
@@ -174,6 +178,8 @@ impl Machine {
             flows: BTreeMap::new(),
             open: BTreeSet::new(),
             runs: BTreeMap::new(),
+            stages: BTreeMap::new(),
+            ended_now: BTreeMap::new(),
             groups: BTreeMap::new(),
             hungry: BTreeSet::new(),
             timers: BTreeSet::new(),
@@ -241,6 +247,7 @@ impl Machine {
         match end {
             End::Succeeded => Some("flow:succeeded"),
             End::Failed => Some("flow:failed"),
+            // Of an earlier release, which may have published it: the same event again.
             End::Dead => Some("flow:dead"),
             End::Skipped | End::Cancelled => None,
         }

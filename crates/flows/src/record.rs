@@ -239,6 +239,8 @@ impl From<StoredEvent> for Event {
             time_ms: it.time_ms,
             source: it.source,
             lineage: Lineage { root: it.root, cause: it.cause, depth: it.depth, flows: it.flows },
+            // A run needs none: flows are for readers of all spaces.
+            space: None,
         }
     }
 }

@@ -168,15 +168,45 @@ pub enum Phase {
     },
 }
 
+/// Where a run is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// It waits for events to be quiet.
+    Quiet,
+    /// It waits before an action is tried again.
+    Retrying,
+    /// It waits for its turn.
+    Queued,
+    /// An action runs.
+    Running,
+    /// It is over.
+    Ended(End),
+}
+
+impl Phase {
+    /// Where a run in this phase is.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Quiet { .. } => Stage::Quiet,
+            Self::Retrying { .. } => Stage::Retrying,
+            Self::Queued => Stage::Queued,
+            Self::Running { .. } => Stage::Running,
+            Self::Ended { end, .. } => Stage::Ended(*end),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
     /// Every action that had to succeed did.
     Succeeded,
-    /// An action failed, and no other try was asked for.
+    /// An action failed for good, with or without more tries, or was cut off and may not be done
+    /// again.
     Failed,
-    /// It was given up: the tries are used up, or it was cut off and may not be done again.
+    /// What earlier releases called a failed run whose tries were used up. No run ends so any more;
+    /// journals have it.
     Dead,
     /// It was never begun.
     Skipped,

@@ -142,12 +142,12 @@ impl Seen {
                 // What was cut off may have been done, and its history says that it was cut off.
                 match run["state"].as_str() {
                     Some("succeeded") => assert!((1..=1 + cut_off).contains(&times), "{run}"),
-                    Some("dead") => assert!(cut_off == 3 && times <= 3, "{run}"),
+                    Some("failed") => assert!(cut_off == 3 && times <= 3, "{run}"),
                     _ => panic!("{run}"),
                 }
                 self.runs += 1;
                 self.repeated += usize::from(times > 1);
-                self.given_up += usize::from(run["state"] == "dead");
+                self.given_up += usize::from(run["state"] == "failed");
             }
         }
     }

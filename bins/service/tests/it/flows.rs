@@ -372,5 +372,5 @@ fn a_program_that_does_not_end_is_killed_when_the_service_stops() {
     let service = service.restart();
     assert!(!process.exists(), "it is there no more when the service has stopped");
     let ended = service.told("flow:*", 0);
-    assert_eq!((ended.kind.as_str(), &data(&ended)["run"]), ("flow:dead", &json!("deaf.1")));
+    assert_eq!((ended.kind.as_str(), &data(&ended)["run"]), ("flow:failed", &json!("deaf.1")));
 }

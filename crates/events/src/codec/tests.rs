@@ -14,15 +14,17 @@ fn event(json: &str) -> Event {
         time_ms: 1_700_000_000_123,
         source: "scout".to_owned(),
         lineage: Lineage::default(),
+        space: None,
     }
 }
 
 fn round(event: &Event, key: Option<&IdempotencyKey>) {
     let bytes = encode(event, key);
-    let stored = Stored::read(EVENT_KIND, EVENT_VERSION, &bytes).unwrap();
+    let version = version_of(event);
+    let stored = Stored::read(EVENT_KIND, version, &bytes).unwrap();
     assert_eq!(stored.event(event.id).as_ref(), Ok(event));
     assert_eq!(stored.idempotency_key().unwrap().as_ref(), key);
-    assert_eq!(check_record(EVENT_KIND, EVENT_VERSION, &bytes), Ok(bytes));
+    assert_eq!(check_record(EVENT_KIND, version, &bytes), Ok(bytes));
 }
 
 #[test]
@@ -41,6 +43,9 @@ fn an_event_comes_back_as_it_was() {
         flows: vec!["auto-merge".to_owned(), String::new()],
     };
     round(&Event { lineage, source: String::new(), ..event("{}") }, Some(&key));
+    let space = Some("f\u{fc}r uns".to_owned());
+    round(&Event { space: space.clone(), ..event(whole) }, Some(&key));
+    round(&Event { space, ..event("{}") }, None);
     let depth_alone = Lineage { depth: 1, ..Lineage::default() };
     round(&Event { lineage: depth_alone, ..event("{}") }, None);
 }
@@ -54,6 +59,19 @@ fn an_event_cut_anywhere_is_refused() {
     }
     let longer = [&bytes[..], b"x"].concat();
     assert!(check_record(EVENT_KIND, EVENT_VERSION, &longer).is_err());
+}
+
+#[test]
+fn a_space_is_in_version_2_only_and_has_a_name() {
+    let with_space = Event { space: Some("s".to_owned()), ..event("{}") };
+    assert_eq!((version_of(&event("{}")), version_of(&with_space)), (1, 2));
+    let bytes = encode(&with_space, None);
+    assert!(check_record(EVENT_KIND, 1, &bytes).is_err());
+    let nameless = encode(&Event { space: Some(String::new()), ..event("{}") }, None);
+    assert!(check_record(EVENT_KIND, 2, &nameless).is_err());
+    let old = encode(&event("{}"), None);
+    let read = Stored::read(EVENT_KIND, 1, &old).unwrap().event(7);
+    assert_eq!(read, Ok(event("{}")), "what version 1 says");
 }
 
 #[test]

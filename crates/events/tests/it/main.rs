@@ -9,4 +9,5 @@ mod model;
 mod publish;
 mod read;
 mod retention;
+mod spaces;
 mod world;

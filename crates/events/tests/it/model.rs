@@ -13,8 +13,11 @@ const PATTERNS: [&str; 9] = ["*", "a*", "a:*", "a:x", "ab:*", "b:rare", "b:*", "
 struct Model {
     events: Vec<Event>,
     first: u64,
-    keys: BTreeMap<String, u64>,
+    keys: BTreeMap<Key, u64>,
 }
+
+/// A key is its space's.
+type Key = (Option<String>, String);
 
 impl Model {
     fn kept(&self) -> impl DoubleEndedIterator<Item = &Event> {
@@ -27,6 +30,7 @@ impl Model {
                 && query.after.is_none_or(|after| it.id > after)
                 && query.before.is_none_or(|before| it.id < before)
                 && query.since_ms.is_none_or(|since| it.time_ms >= since)
+                && (query.space.is_none() || query.space == it.space)
         };
         let mut ids: Vec<u64> = if query.after.is_some() {
             self.kept().filter(matches).take(query.limit).map(|it| it.id).collect()
@@ -50,6 +54,7 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
         after: some(last + 1),
         before: some(last + 3),
         since_ms: some(2_000).map(|it| NOW + it),
+        space: some(2).map(|it| format!("s{it}")),
         limit: 1 + random.below(40),
         order: if random.below(2) == 0 { Order::Ascending } else { Order::Descending },
     }
@@ -69,12 +74,14 @@ fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {
             if random.below(3) == 0 {
                 it.key = Some(format!("k{}", random.below(50)).parse().expect("a good key"));
             }
+            it.space = (random.below(2) == 0).then(|| format!("s{}", random.below(2)));
             it
         })
         .collect();
     let answers = bus.publish_batch(drafts.clone(), now).expect("published");
     for (draft, answer) in drafts.into_iter().zip(answers) {
-        let known = draft.key.as_ref().and_then(|it| model.keys.get(it.as_str())).copied();
+        let key = draft.key.as_ref().map(|it| (draft.space.clone(), it.as_str().to_owned()));
+        let known = key.as_ref().and_then(|it| model.keys.get(it)).copied();
         if let Some(id) = known {
             let event = &model.events[id as usize - 1];
             if event.kind == draft.kind && event.data == draft.data {
@@ -89,8 +96,8 @@ fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {
             let event = answer.expect("published").event;
             assert_eq!((event.id, &event.kind, &event.data), (id, &draft.kind, &draft.data));
             model.events.push(event);
-            if let Some(key) = draft.key {
-                model.keys.insert(key.as_str().to_owned(), id);
+            if let Some(key) = key {
+                model.keys.insert(key, id);
             }
         }
     }

@@ -28,6 +28,7 @@ fn ids_count_from_1_and_an_event_is_what_was_published() {
         time_ms: NOW + 1,
         source: "test".to_owned(),
         lineage,
+        space: None,
     };
     assert_eq!((&published.event, published.duplicate), (&expected, false));
     assert_eq!(bus.get(2).unwrap(), Some(expected));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, Error, decoded};
 use crate::record::{Record, StoredEvent};
-use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId};
+use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId, Stage};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
@@ -67,6 +67,16 @@ impl Engine {
     /// Every run that is known, in the order of their ids.
     pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
         self.machine.runs.values()
+    }
+
+    /// How many of the runs that are known are where. Costs the same however many there are.
+    pub fn stages(&self) -> &BTreeMap<Stage, u64> {
+        &self.machine.stages
+    }
+
+    /// How many runs have ended since the engine was opened, by how.
+    pub fn ends(&self) -> &BTreeMap<End, u64> {
+        &self.machine.ended_now
     }
 
     /// Runs, the newest first.

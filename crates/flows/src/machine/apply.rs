@@ -29,7 +29,8 @@ impl Machine {
             Record::Skipped { run, hash, kind, at_ms, why } => {
                 let phase = Phase::Ended { end: End::Skipped, why: why.clone(), at_ms: *at_ms };
                 let skipped = Run { phase, ..Run::new(run, hash, kind, *at_ms) };
-                self.runs.insert(run.clone(), skipped);
+                self.put_run(skipped);
+                self.count_end(End::Skipped);
             }
             Record::Begun { run, step, attempt, at_ms } => {
                 if let Some(it) = self.runs.get_mut(run) {
@@ -59,6 +60,7 @@ impl Machine {
             Record::Ended { run, at_ms, end, why } => {
                 let phase = Phase::Ended { end: *end, why: why.clone(), at_ms: *at_ms };
                 self.set_phase(run, &phase);
+                self.count_end(*end);
             }
             Record::Retried { run } => self.retried(run),
             Record::Told { run } => {
@@ -68,7 +70,9 @@ impl Machine {
             }
             Record::Forgotten { runs } => {
                 for run in runs {
-                    self.runs.remove(run);
+                    if let Some(run) = self.runs.remove(run) {
+                        self.count(&run.phase, false);
+                    }
                 }
             }
             Record::Lost { replays, .. } => {
@@ -141,6 +145,25 @@ impl Machine {
         }
     }
 
+    fn put_run(&mut self, run: Run) {
+        self.count(&run.phase, true);
+        if let Some(before) = self.runs.insert(run.id.clone(), run) {
+            self.count(&before.phase, false);
+        }
+    }
+
+    /// Counts a run that came into a phase or left it.
+    pub(super) fn count(&mut self, phase: &Phase, came: bool) {
+        let count = self.stages.entry(phase.stage()).or_default();
+        *count = if came { *count + 1 } else { count.saturating_sub(1) };
+    }
+
+    fn count_end(&mut self, end: End) {
+        if self.live {
+            *self.ended_now.entry(end).or_default() += 1;
+        }
+    }
+
     fn flow(&mut self, name: &crate::FlowName) -> &mut super::FlowState {
         self.flows.entry(name.clone()).or_default()
     }
@@ -175,7 +198,7 @@ impl Machine {
             place,
             ..Run::new(&it.run, &it.hash, &kind, at_ms)
         };
-        self.runs.insert(it.run.clone(), run);
+        self.put_run(run);
         let phase = match &it.quiet {
             Some(quiet) => Phase::Quiet { until_ms: quiet.until_ms },
             None => Phase::Queued,

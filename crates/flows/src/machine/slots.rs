@@ -22,6 +22,9 @@ impl Machine {
         let group = (id.flow.clone(), run.key.clone());
         let place = (id.event, id.replay);
         let before = std::mem::replace(&mut run.phase, phase.clone());
+        self.count(&before, false);
+        self.count(phase, true);
+        let Some(run) = self.runs.get_mut(id) else { return };
         let slots = self.groups.entry(group.clone()).or_default();
         match before {
             Phase::Quiet { until_ms } | Phase::Retrying { until_ms } => {

@@ -26,7 +26,7 @@ impl Machine {
         let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else {
             // The journal has both for every run; without them it must not wait for ever.
             let why = "its event or its definition is gone".to_owned();
-            self.end(id, now_ms, End::Dead, why);
+            self.end(id, now_ms, End::Failed, why);
             return;
         };
         let holds = |it: &Action| {
@@ -104,7 +104,7 @@ impl Machine {
             let entry = self.definition(&run.definition.clone(), id);
             let Some(entry) = entry else {
                 let why = "its flow's definition cannot be read any more".to_owned();
-                self.end(id, now_ms, End::Dead, why);
+                self.end(id, now_ms, End::Failed, why);
                 continue;
             };
             self.runs.get_mut(id).expect("it is in the list").entry = Some(entry);
@@ -160,10 +160,10 @@ type Next = (Then, Option<(End, String)>);
 fn interrupted(action: &Action, interruptions: u32) -> Next {
     if action.on_interrupt == OnInterrupt::Fail {
         let why = "interrupted, and on_interrupt is fail".to_owned();
-        return (Then::End, Some((End::Dead, why)));
+        return (Then::End, Some((End::Failed, why)));
     }
     if interruptions >= INTERRUPTIONS_MAX {
-        return (Then::End, Some((End::Dead, format!("interrupted {interruptions} times"))));
+        return (Then::End, Some((End::Failed, format!("interrupted {interruptions} times"))));
     }
     (Then::Again, None)
 }
@@ -185,10 +185,10 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_m
         Some(name) => format!("action {} ({name})", id.step + 1),
         None => format!("action {}", id.step + 1),
     };
-    let why = format!("{name}: {}", report.detail);
+    let mut why = format!("{name}: {}", report.detail);
     if may_retry && action.retry.max > 0 {
         let tries = failures + 1;
-        return (Then::End, Some((End::Dead, format!("{why}, after {tries} tries"))));
+        why = format!("{why}, after {tries} tries");
     }
     (Then::End, Some((End::Failed, why)))
 }

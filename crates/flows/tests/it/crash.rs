@@ -81,7 +81,7 @@ proptest! {
                     let done = run.tries.len() - cut;
                     prop_assert_eq!(done, wanted[&run.id.to_string()], "{:?}", run);
                 }
-                Phase::Ended { end: End::Dead, why, .. } => {
+                Phase::Ended { end: End::Failed, why, .. } => {
                     prop_assert_eq!((cut, why.as_str()), (3, "interrupted 3 times"));
                 }
                 other => prop_assert!(false, "{} is {other:?} after {crashes} crashes", run.id),
@@ -169,9 +169,9 @@ fn what_is_cut_off_three_times_is_dead_and_at_once_where_the_flow_says_so() {
         world.commit();
         assert_eq!(world.running().len(), usize::from(crash < 3));
     }
-    assert_eq!(world.end_of("again.1"), (End::Dead, "interrupted 3 times".to_owned()));
+    assert_eq!(world.end_of("again.1"), (End::Failed, "interrupted 3 times".to_owned()));
     let (end, why) = world.end_of("once.1");
-    assert_eq!((end, why.as_str()), (End::Dead, "interrupted, and on_interrupt is fail"));
+    assert_eq!((end, why.as_str()), (End::Failed, "interrupted, and on_interrupt is fail"));
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn tries_are_counted_and_used_up() {
         world.later(300_000);
     }
     let (end, why) = world.end_of("a.1");
-    assert_eq!((end, why.as_str()), (End::Dead, "action 1 (list): said so, after 3 tries"));
-    assert_eq!(world.notices[0].kind.as_str(), "flow:dead");
+    assert_eq!((end, why.as_str()), (End::Failed, "action 1 (list): said so, after 3 tries"));
+    assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
     // What could not even begin is not tried again.
     world.say("a:x", "{}");
     world.finish(Outcome::Refused);
@@ -209,6 +209,7 @@ fn a_clock_that_is_ten_years_ahead_for_a_while_stops_nothing() {
         world.later(60_000);
     }
     let runs = world.engine().all_runs().count();
+    assert_eq!(runs as u64, world.engine().stages().values().sum::<u64>(), "they are counted");
     let status = world.engine().status();
     let succeeded: usize = status.iter().map(|it| it.ended[&End::Succeeded]).sum();
     assert_eq!((runs, succeeded), (6, 6));

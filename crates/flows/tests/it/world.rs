@@ -41,6 +41,7 @@ pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
         time_ms: id,
         source: "test".to_owned(),
         lineage: Lineage::default(),
+        space: None,
     }
 }
 
