@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::observe::observed;
 use crate::{Error, Result};
 
 /// One change to the folder, by file names within it.
@@ -167,7 +168,7 @@ impl Disk {
                 Op::Create { .. } => Ok(()),
                 Op::Write { offset, bytes, .. } => file.write_all_at(bytes, offset),
                 Op::SetLen { len, .. } => file.set_len(len),
-                Op::Sync { .. } => file.sync_data(),
+                Op::Sync { .. } => observed(|| file.sync_data()),
                 Op::Rename { from, to } => {
                     std::fs::rename(self.path.join(from), self.path.join(to))
                 }

@@ -38,6 +38,7 @@ mod format;
 mod lock;
 mod log;
 mod marker;
+mod observe;
 mod options;
 mod reached;
 mod recovery;
@@ -52,6 +53,7 @@ pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
 pub use lock::FolderLock;
 pub use log::Log;
 pub use marker::{Marked, Marker};
+pub use observe::{SyncStep, observe_syncs};
 pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };

@@ -29,15 +29,15 @@ impl Store {
 
     /// The part of [`Store::add_batch`] that needs no writer: checks and analyses.
     pub fn make_ready(&self, drafts: Vec<Draft>, now: Timestamp) -> Ready {
-        let checked: Vec<Result<Body>> =
-            drafts.into_iter().map(|it| check::draft(it, now)).collect();
+        let checked: Vec<Result<(Body, Option<Vec<u8>>)>> =
+            drafts.into_iter().map(|it| check_noted(it, now)).collect();
         let mut refused = Vec::with_capacity(checked.len());
         let mut commands = Vec::new();
         for body in checked {
             match body {
-                Ok(body) => {
+                Ok((body, note)) => {
                     let document = Box::new(self.document(&body));
-                    commands.push(Command::Add { body, document, at: now });
+                    commands.push(Command::Add { body, document, at: now, note });
                     refused.push(None);
                 }
                 Err(error) => refused.push(Some(error)),
@@ -63,10 +63,10 @@ impl Store {
         now: Timestamp,
         then: impl FnOnce(Result<Added>) + Send + 'static,
     ) {
-        match check::draft(draft, now) {
-            Ok(body) => {
+        match check_noted(draft, now) {
+            Ok((body, note)) => {
                 let document = Box::new(self.document(&body));
-                let command = Command::Add { body, document, at: now };
+                let command = Command::Add { body, document, at: now, note };
                 self.queue(command, Box::new(|store, outcome| then(store.added(outcome))));
             }
             Err(error) => then(Err(error)),
@@ -80,4 +80,10 @@ impl Store {
             _ => Err(lost()),
         }
     }
+}
+
+/// The body that a draft asks for, and its note.
+fn check_noted(mut draft: Draft, now: Timestamp) -> Result<(Body, Option<Vec<u8>>)> {
+    let note = draft.note.take();
+    Ok((check::draft(draft, now)?, note))
 }

@@ -220,6 +220,11 @@ impl<'a> Reader<'a> {
         self.bytes.is_empty()
     }
 
+    /// Everything up to the end.
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.bytes)
+    }
+
     pub(crate) fn end(&self) -> Read<()> {
         if self.is_empty() { Ok(()) } else { Err(Malformed("there are bytes after the end")) }
     }

@@ -9,6 +9,7 @@ use waypost_ranking::Document;
 use crate::check;
 use crate::import::{self, FileIds, ImportDone, ImportUnit};
 use crate::open::{self, Folders, FoundState};
+use crate::outbox::{Notice, Summary};
 use crate::queue::{Queued, Reply};
 use crate::record::{Body, BodyText, Edge, RECORD_VERSION, Record, Unreadable};
 use crate::store::Store;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
         body: Body,
         document: Box<Document>,
         at: Timestamp,
+        note: Option<Vec<u8>>,
     },
     Update {
         id: MemoryId,
@@ -41,6 +43,7 @@ pub(crate) enum Command {
     Link {
         edge: Edge,
         at: Timestamp,
+        note: Option<Vec<u8>>,
     },
     Unlink {
         edge: Edge,
@@ -55,6 +58,10 @@ pub(crate) enum Command {
     },
     Forget {
         below: Vec<(MemoryId, u32)>,
+    },
+    /// Notices up to this sequence have been told.
+    Told {
+        through: u64,
     },
 }
 
@@ -73,6 +80,7 @@ pub(crate) enum Outcome {
     Imported(ImportDone),
     /// Also for what was forgotten.
     Purged,
+    Told,
 }
 
 /// What only the thread that writes may touch.
@@ -98,6 +106,10 @@ pub(crate) struct Batch<'a> {
     bodies: BTreeMap<MemoryId, Body>,
     /// What of them was analysed already.
     documents: BTreeMap<MemoryId, Document>,
+    /// Its notes, for whoever tells of them.
+    notices: Vec<Notice>,
+    /// How far was told and the record that says so, if one does.
+    told: Option<(u64, u64)>,
 }
 
 impl Batch<'_> {
@@ -121,6 +133,12 @@ impl Batch<'_> {
             | Record::Purge { .. }
             | Record::Forget { .. }
             | Record::Taken { .. } => {}
+            Record::Notice { id, note } => {
+                let body = id.and_then(|id| Some((id, self.bodies.get(&id)?)));
+                let added = body.map(|(id, it)| Summary::new(id, &it.space, it.text.as_ref()));
+                self.notices.push(Notice { sequence, note: note.clone(), added });
+            }
+            Record::Told { through } => self.told = Some((*through, sequence)),
         }
         Ok(())
     }
@@ -148,14 +166,14 @@ impl Batch<'_> {
 
     fn decide(&mut self, command: Command) -> Result<Outcome> {
         match command {
-            Command::Add { body, document, at } => self.add(body, *document, at),
+            Command::Add { body, document, at, note } => self.add(body, *document, at, note),
             Command::Update { id, patch, at } => self.update(id, &patch, at),
             Command::Delete { id, at } => {
                 self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
                 self.push(&Record::Delete { id, at })?;
                 Ok(Outcome::Deleted)
             }
-            Command::Link { edge, at } => {
+            Command::Link { edge, at, note } => {
                 for id in [edge.from, edge.to] {
                     self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
                 }
@@ -166,6 +184,7 @@ impl Batch<'_> {
                     return Ok(Outcome::Linked { is_new: false, at });
                 }
                 self.push(&Record::Link { edge, at })?;
+                self.note(None, note)?;
                 Ok(Outcome::Linked { is_new: true, at })
             }
             Command::Unlink { edge, at } => {
@@ -189,10 +208,24 @@ impl Batch<'_> {
                 self.push(&Record::Forget { below })?;
                 Ok(Outcome::Purged)
             }
+            Command::Told { through } => {
+                self.push(&Record::Told { through })?;
+                Ok(Outcome::Told)
+            }
         }
     }
 
-    fn add(&mut self, body: Body, document: Document, at: Timestamp) -> Result<Outcome> {
+    fn note(&mut self, id: Option<MemoryId>, note: Option<Vec<u8>>) -> Result<()> {
+        note.map_or(Ok(()), |note| self.push(&Record::Notice { id, note }))
+    }
+
+    fn add(
+        &mut self,
+        body: Body,
+        document: Document,
+        at: Timestamp,
+        note: Option<Vec<u8>>,
+    ) -> Result<Outcome> {
         if let Some(id) = self.txn.duplicate(&body)? {
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
@@ -202,6 +235,7 @@ impl Batch<'_> {
         let id = MemoryId::new(number)
             .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
         self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
+        self.note(Some(id), note)?;
         self.documents.insert(id, document);
         Ok(Outcome::Added(memory(id, 1, at, body)))
     }
@@ -238,6 +272,8 @@ impl Store {
             bytes: 0,
             bodies: BTreeMap::new(),
             documents: BTreeMap::new(),
+            notices: Vec::new(),
+            told: None,
         };
         let mut answers: Vec<(Reply, Result<Outcome>)> = Vec::new();
         while batch.bytes < BATCH_BYTES_MAX {
@@ -262,7 +298,7 @@ impl Store {
         batch: Batch<'_>,
         writer: &mut WriterState,
     ) -> std::result::Result<(), Box<dyn Fn() -> Error + '_>> {
-        let Batch { txn, records, first_sequence, bodies, documents, .. } = batch;
+        let Batch { txn, records, first_sequence, bodies, documents, notices, told, .. } = batch;
         if records.is_empty() {
             return Ok(());
         }
@@ -284,6 +320,11 @@ impl Store {
         };
         let (chunks, touched) = txn.finish();
         let applied = if range.start == first_sequence {
+            // They are on disk, whatever the state makes of it.
+            self.outbox.noted(notices);
+            if let Some((through, record)) = told {
+                self.note_saved(through, record);
+            }
             chunks.iter().try_for_each(|writes| self.state.write(writes))
         } else {
             Err(Error::Unavailable("the log was written by somebody else".into()))

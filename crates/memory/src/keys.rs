@@ -18,6 +18,8 @@ use crate::{MemoryId, Timestamp};
 pub(crate) const APPLIED: &[u8] = b"mapplied";
 pub(crate) const NEXT_ID: &[u8] = b"mnext";
 pub(crate) const LINKS_DIGEST: &[u8] = b"mlinks";
+/// How far was told, and the record that says so.
+pub(crate) const TOLD: &[u8] = b"mtold";
 pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
 
 pub(crate) const LINKS: &[u8] = b"l";

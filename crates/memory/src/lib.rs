@@ -78,6 +78,7 @@ mod embed;
 mod export;
 mod import;
 mod open;
+mod outbox;
 mod queue;
 mod rebuild;
 mod search;
@@ -97,6 +98,7 @@ pub use memory::{
     Version,
 };
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, StoreOptions};
+pub use outbox::{Notice, Summary};
 pub use params::SearchParams;
 pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};
 pub use status::{

@@ -102,6 +102,9 @@ pub struct Draft {
     pub session: Option<String>,
     /// When it happened; the time of the add if absent.
     pub created_at: Option<Timestamp>,
+    /// A note for whoever tells others of new memories: [`Store::notices`](crate::Store::notices).
+    /// A memory that is there already gets none.
+    pub note: Option<Vec<u8>>,
 }
 
 impl Draft {

@@ -16,6 +16,7 @@ use crate::codec::Reader;
 use crate::graph::Graph;
 use crate::keys;
 use crate::layout::check_format;
+use crate::outbox::Outbox;
 use crate::rebuild::Lacking;
 use crate::record::{Record, can_read};
 use crate::search::Answers;
@@ -135,9 +136,11 @@ impl Store {
             text_upkeep: Mutex::default(),
             changed_in_reindex: Mutex::new(None),
             changes: Changes::default(),
+            outbox: Outbox::default(),
             closed: AtomicBool::new(false),
             _lock: lock,
         };
+        store.load_notices()?;
         let (mut view, lacking) = store.load_view(snapshot, &mut report)?;
         view.graph = load_graph(&store.state)?;
         report.memories = view.len() + lacking.len() as u64;

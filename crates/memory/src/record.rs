@@ -10,6 +10,8 @@
 //! | 6 | purge | count u32, ids u64 |
 //! | 7 | forget | count u32, id u64 and version u32 each: the texts below this version |
 //! | 8 | taken | below u64: every id below it has been given out |
+//! | 9 | notice | id u64 of the memory that was added, or 0; the note to its end |
+//! | 10 | told | sequence u64: notices up to this record have been told |
 //!
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
@@ -23,7 +25,10 @@ use crate::{Error, LinkKind, MemoryId, Metadata, Timestamp};
 
 /// The version of every kind's payload that this release writes, and the newest that it reads.
 pub(crate) const RECORD_VERSION: u8 = 1;
-const KINDS: std::ops::RangeInclusive<u8> = 1..=8;
+/// Notices and what was told of them change no memory.
+pub(crate) const NOTICE_KIND: u8 = 9;
+const TOLD_KIND: u8 = 10;
+const KINDS: std::ops::RangeInclusive<u8> = 1..=10;
 const LINK_KIND_CODE_MAX: u8 = 5;
 
 /// Why a payload is no record that this release can use.
@@ -125,6 +130,16 @@ pub(crate) enum Record<'a> {
     Taken {
         below: u64,
     },
+    /// A note about the record before it.
+    Notice {
+        /// The memory that was added, if it is about one.
+        id: Option<MemoryId>,
+        note: Vec<u8>,
+    },
+    /// Notices up to this sequence have been told.
+    Told {
+        through: u64,
+    },
 }
 
 impl Record<'_> {
@@ -138,6 +153,8 @@ impl Record<'_> {
             Self::Purge { .. } => 6,
             Self::Forget { .. } => 7,
             Self::Taken { .. } => 8,
+            Self::Notice { .. } => NOTICE_KIND,
+            Self::Told { .. } => TOLD_KIND,
         }
     }
 
@@ -179,6 +196,11 @@ impl Record<'_> {
                 }
             }
             Self::Taken { below } => out.u64(*below),
+            Self::Notice { id, note } => {
+                out.u64(id.map_or(0, MemoryId::get));
+                out.raw(note);
+            }
+            Self::Told { through } => out.u64(*through),
         }
         out.into_bytes()
     }
@@ -221,6 +243,14 @@ impl Record<'_> {
                 Self::Forget { below }
             }
             8 => Self::Taken { below: input.u64()? },
+            NOTICE_KIND => {
+                let id = match input.u64()? {
+                    0 => None,
+                    id => Some(MemoryId::new(id).ok_or(Malformed("an id is out of range"))?),
+                };
+                Self::Notice { id, note: input.rest().to_vec() }
+            }
+            TOLD_KIND => Self::Told { through: input.u64()? },
             _ => return Err(Unreadable::Newer),
         };
         input.end()?;
@@ -367,6 +397,9 @@ mod tests {
             prop::collection::vec((id(), any::<u32>()), 0..9)
                 .prop_map(|below| Record::Forget { below }),
             any::<u64>().prop_map(|below| Record::Taken { below }),
+            (prop::option::of(id()), prop::collection::vec(any::<u8>(), 0..9))
+                .prop_map(|(id, note)| Record::Notice { id, note }),
+            any::<u64>().prop_map(|through| Record::Told { through }),
         ]
     }
 
@@ -381,8 +414,12 @@ mod tests {
         fn a_record_that_is_cut_or_has_more_is_refused(record in record(), cut in any::<prop::sample::Index>()) {
             let mut bytes = record.encode();
             let cut = cut.index(bytes.len());
-            prop_assert!(Record::decode(record.kind(), RECORD_VERSION, &bytes[..cut]).is_err());
+            // A note goes to the end, wherever that is.
+            let is_open = matches!(record, Record::Notice { .. });
+            let read = Record::decode(record.kind(), RECORD_VERSION, &bytes[..cut]);
+            prop_assert!(read.is_err() || (is_open && cut >= 8));
             bytes.push(0);
+            prop_assume!(!is_open);
             prop_assert!(Record::decode(record.kind(), RECORD_VERSION, &bytes).is_err());
         }
 

@@ -103,6 +103,8 @@ pub struct Maintained {
     pub synced: bool,
     /// The vectors' files were compacted.
     pub vectors_compacted: bool,
+    /// It was written down how far notes have been told.
+    pub told: bool,
 }
 
 /// Which texts [`Store::compact`](crate::Store::compact) removes for good. By default none.

@@ -16,6 +16,7 @@ use crate::embed::Model;
 use crate::keys::{self, Head, StoredVersion};
 use crate::limits::{LINK_DEPTH_MAX, LIST_LIMIT_MAX};
 use crate::open::live_ids;
+use crate::outbox::Outbox;
 use crate::queue::Queued;
 use crate::rebuild::Lacking;
 use crate::record::{Body, Edge};
@@ -58,6 +59,7 @@ pub struct Store {
     /// What changed since a reindex began.
     pub(crate) changed_in_reindex: Mutex<Option<Touched>>,
     pub(crate) changes: Changes,
+    pub(crate) outbox: Outbox,
     pub(crate) closed: AtomicBool,
     /// Given up last.
     pub(crate) _lock: FolderLock,
@@ -169,8 +171,20 @@ impl Store {
         kind: LinkKind,
         now: Timestamp,
     ) -> Result<Linked> {
+        self.link_noted(from, to, kind, now, None)
+    }
+
+    /// Like [`Store::link`]; a new link has this [note](Store::notices).
+    pub fn link_noted(
+        &self,
+        from: MemoryId,
+        to: MemoryId,
+        kind: LinkKind,
+        now: Timestamp,
+        note: Option<Vec<u8>>,
+    ) -> Result<Linked> {
         let edge = Edge { from, to, kind };
-        match self.submit_one(Command::Link { edge, at: now })? {
+        match self.submit_one(Command::Link { edge, at: now, note })? {
             Outcome::Linked { is_new: true, at } => {
                 Ok(Linked::New(Link { from, to, kind, created_at: at }))
             }
@@ -210,13 +224,23 @@ impl Store {
 
     /// Health and statistics of the whole store.
     pub fn status(&self) -> Result<Status> {
-        self.count(None)
+        self.count(None, true)
+    }
+
+    /// The same without [`Status::storage_bytes`], which takes a walk over folders.
+    pub fn counts(&self) -> Result<Status> {
+        self.count(None, false)
+    }
+
+    /// Bytes on disk, all of the store. Walks over its folders.
+    pub fn storage_bytes(&self) -> u64 {
+        dir_bytes(&self.dir)
     }
 
     /// Health and statistics as a reader of one space may know them: memories, links and the index
     /// are that space's alone; `storage_bytes` and `last_reindex_at` are the whole store's.
     pub fn status_in(&self, space: &str) -> Result<Status> {
-        self.count(Some(space))
+        self.count(Some(space), true)
     }
 
     /// Why no more writes are taken, if so.
@@ -224,7 +248,7 @@ impl Store {
         self.write_fault.lock().clone()
     }
 
-    fn count(&self, only: Option<&str>) -> Result<Status> {
+    fn count(&self, only: Option<&str>, measures: bool) -> Result<Status> {
         let last_reindex_at = match self.state.get(keys::LAST_REINDEX)? {
             Some(bytes) => Some(crate::codec::Reader::new(&bytes).time().map_err(damaged)?),
             None => None,
@@ -235,7 +259,7 @@ impl Store {
         let view = self.view.read();
         let mut status = Status {
             links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
-            storage_bytes: dir_bytes(&self.dir),
+            storage_bytes: if measures { dir_bytes(&self.dir) } else { 0 },
             last_reindex_at,
             write_fault: self.write_fault.lock().clone(),
             ..Status::default()

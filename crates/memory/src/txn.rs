@@ -193,6 +193,13 @@ pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Re
                 txn.set_number(keys::NEXT_ID, *below);
             }
         }
+        Record::Notice { .. } => {}
+        Record::Told { through } => {
+            let mut value = Writer::new();
+            value.u64(*through);
+            value.u64(sequence);
+            txn.put(keys::TOLD.to_vec(), Some(value.into_bytes()));
+        }
     }
     txn.applied(sequence);
     Ok(())

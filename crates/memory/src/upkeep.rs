@@ -11,6 +11,7 @@ use crate::codec::Writer;
 use crate::commit::{Command, Outcome, WriterState};
 use crate::keys;
 use crate::open::{Folders, applied};
+use crate::outbox::Saved;
 use crate::record::{Body, Record};
 use crate::snapshot;
 use crate::store::Store;
@@ -147,8 +148,15 @@ impl Store {
     }
 
     /// Does a bounded piece of upkeep: syncs what is derived, writes a snapshot of the index when
-    /// enough has changed, drops vectors that fit nothing any more. Call it now and then.
+    /// enough has changed, drops vectors that fit nothing any more, writes down how far notes have
+    /// been [told](Store::told). Call it now and then.
     pub fn maintain(&self) -> Result<Maintained> {
+        let told = self.save_told();
+        let done = self.keep_up_derived()?;
+        Ok(Maintained { told: told?, ..done })
+    }
+
+    fn keep_up_derived(&self) -> Result<Maintained> {
         let mut done = Maintained::default();
         if self.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
             self.vectors.sync().map_err(|it| log_error(&it, &self.dir))?;
@@ -252,9 +260,10 @@ impl Store {
         let purged_versions = dropped.versions;
         let mut writer = self.writer.lock();
         self.bring_to_disk(&mut writer)?;
+        let told = self.outbox.saved();
         let mut failed = None;
         let compacted = self.log.compact(&mut |entry| {
-            self.keep(entry, &dropped).unwrap_or_else(|error| {
+            self.keep(entry, &dropped, told).unwrap_or_else(|error| {
                 failed.get_or_insert(error);
                 Keep::Yes
             })
@@ -345,7 +354,7 @@ impl Store {
         Ok(dropped)
     }
 
-    fn keep(&self, entry: &waypost_log::Entry, dropped: &Dropped) -> Result<Keep> {
+    fn keep(&self, entry: &waypost_log::Entry, dropped: &Dropped, told: Saved) -> Result<Keep> {
         let Ok(record) = Record::decode(entry.kind, entry.version, &entry.payload) else {
             return Ok(Keep::Yes);
         };
@@ -372,6 +381,7 @@ impl Store {
             | Record::Purge { .. }
             | Record::Forget { .. }
             | Record::Taken { .. } => Ok(Keep::Yes),
+            Record::Notice { .. } | Record::Told { .. } => Ok(told.keeps(entry)),
         }
     }
 
@@ -384,6 +394,8 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        // What cannot be written down is told again, and recognised.
+        drop(self.save_told());
         let is_whole = self.lacking.lock().is_none();
         let snapshot = if is_whole && self.changes.since_snapshot.load(Ordering::Relaxed) > 0 {
             self.write_snapshot()

@@ -21,7 +21,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn image(of: &Path) -> TempDir {
+pub(crate) fn image(of: &Path) -> TempDir {
     let dir = TempDir::new().expect("a temporary folder");
     copy(of, dir.path());
     dir

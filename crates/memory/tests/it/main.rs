@@ -11,6 +11,7 @@ mod limits;
 mod links;
 mod model;
 mod old;
+mod outbox;
 mod rebuild;
 mod search;
 mod times;
