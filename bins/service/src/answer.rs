@@ -28,6 +28,7 @@ use crate::failure::{Failure, as_problem};
 use crate::guard;
 use crate::routes;
 use crate::server::Peer;
+use crate::sessions;
 use crate::state::App;
 
 /// Where the ids of this run begin.
@@ -74,7 +75,7 @@ pub(crate) async fn answer(
     app.metrics.end(&method, route, status.as_u16(), took);
     let _entered = span.enter();
     let ms = took.as_secs_f64() * 1000.0;
-    tracing::debug!(%method, route, status = status.as_u16(), ms, "answered");
+    tracing::debug!(target: "waypost::request", %method, route, status = status.as_u16(), ms, "answered");
     response
 }
 
@@ -91,16 +92,17 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
         if app.is_stopping() {
             return Err(Failure::stopping());
         }
-        guard::authenticate(&app.tokens, &app.flows.grants, request.headers()).map(Some)
+        guard::authenticate(app, request.headers()).map(|it| Some(it.begin(&app.sessions)))
     });
     match admitted {
         Ok(caller) => {
-            if let Some(caller) = caller {
-                request.extensions_mut().insert(caller);
-            }
-            match router.oneshot(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
+            let Some(caller) = caller else { return routed(router, request).await };
+            let session = Arc::clone(caller.session());
+            request.extensions_mut().insert(caller);
+            // What a call has queued is done; its answer is not for a token that has ended.
+            tokio::select! {
+                response = routed(router, request) => sessions::bound(response, session),
+                () = Arc::clone(&session).ended() => guard::bad_token().into_response(),
             }
         }
         Err(failure) => {
@@ -110,6 +112,13 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
             }
             failure.into_response()
         }
+    }
+}
+
+async fn routed(router: Router, request: Request) -> Response {
+    match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
     }
 }
 

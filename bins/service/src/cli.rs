@@ -4,10 +4,12 @@ use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
+use waypost_memory::Timestamp;
 use waypost_project::{Flag, LogFormat, LogSettings, Project, Settings, Sources};
 use waypost_service::Options;
 
@@ -78,6 +80,15 @@ impl Arguments {
         Ok((options, settings.log))
     }
 
+    /// How the log will be written, as far as flags and variables say.
+    pub(crate) fn log_format(&self) -> LogFormat {
+        let variable = || env::var("WAYPOST_LOG_FORMAT").ok();
+        match self.log_format.clone().or_else(variable).as_deref() {
+            Some("json") => LogFormat::Json,
+            _ => LogFormat::Text,
+        }
+    }
+
     fn flags(&self) -> Vec<Flag> {
         let on = |it: bool, value: &str| it.then(|| value.to_owned());
         [
@@ -91,6 +102,25 @@ impl Arguments {
         .into_iter()
         .filter_map(|(key, flag, value)| Some(Flag::new(key, flag, value?)))
         .collect()
+    }
+}
+
+/// Why the service does not start or ended, as the log would say it.
+pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String {
+    let message = format!("{error:#}");
+    match format {
+        LogFormat::Text => format!("error: {message}"),
+        LogFormat::Json => {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+            let line = serde_json::json!({
+                "timestamp": Timestamp::from_millis(millis).to_string(),
+                "level": "ERROR",
+                "fields": { "message": message },
+                "target": "waypost_service",
+            });
+            line.to_string()
+        }
     }
 }
 

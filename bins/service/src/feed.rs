@@ -33,6 +33,8 @@ const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
 pub(crate) struct Frame {
     pub(crate) id: u64,
     pub(crate) kind: EventType,
+    /// The space that it belongs to.
+    pub(crate) space: Option<Box<str>>,
     /// None if they are too large to be kept.
     pub(crate) bytes: Option<Bytes>,
 }
@@ -40,9 +42,10 @@ pub(crate) struct Frame {
 impl Frame {
     fn new(event: Event) -> Self {
         let (id, kind) = (event.id, event.kind.clone());
+        let space = event.space.as_deref().map(Box::from);
         let bytes = frame(event);
         let is_small = bytes.len() <= FRAME_BYTES_MAX;
-        Self { id, kind, bytes: is_small.then(|| bytes.into()) }
+        Self { id, kind, space, bytes: is_small.then(|| bytes.into()) }
     }
 }
 

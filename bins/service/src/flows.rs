@@ -154,6 +154,9 @@ impl Flows {
     /// Publishes an event about flows, without waiting for it.
     fn announce(&self, app: &App, notice: Notice) {
         let end = notice.end.clone();
+        if let Some(end) = end.as_ref().filter(|_| notice.kind.as_str() != "flow:succeeded") {
+            tracing::info!(run = %end.run, "a run of a flow failed");
+        }
         let inbox = Arc::clone(&self.inbox);
         let published = Box::new(move |done: waypost_events::Result<_>| match (done, end) {
             // One with its key is there: it was said before.

@@ -2,34 +2,83 @@
 //! good token. It is taken from `Authorization` alone, which no web page can send for its reader.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap};
+use parking_lot::Mutex;
 use waypost_api::ProblemKind;
-use waypost_auth::{Rejected, Scope, Scopes, TokenId, TokenStore};
+use waypost_auth::{Rejected, Scope, Scopes, Token};
 use waypost_events::Lineage;
 
 use crate::failure::Failure;
 use crate::flows::{Grant, Grants};
 use crate::server::Peer;
-use crate::state::now_ms;
+use crate::sessions::{Session, Sessions, Who};
+use crate::state::{App, now_ms};
 
 /// Longer tokens are refused unread.
 const TOKEN_BYTES_MAX: usize = 512;
+/// Rejected tokens are logged at most so often, each reason by itself.
+const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// Who calls, once the token was found good.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    who: Who,
+    session: Arc<Session>,
     scopes: Scopes,
     space: Option<Arc<str>>,
 }
 
-#[derive(Debug, Clone)]
-enum Who {
-    Token(TokenId),
-    /// The program of a flow's run.
-    Run(Arc<Grant>),
+/// Why a request was not let in, for the metrics and the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Denied {
+    Missing,
+    Malformed,
+    Unknown,
+    Expired,
+    Revoked,
+    Unavailable,
+}
+
+impl Denied {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Missing,
+        Self::Malformed,
+        Self::Unknown,
+        Self::Expired,
+        Self::Revoked,
+        Self::Unavailable,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Malformed => "malformed",
+            Self::Unknown => "unknown",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// Rejected tokens that are to be logged.
+#[derive(Debug, Default)]
+pub(crate) struct Rejections(Mutex<[(Option<Instant>, u64); Denied::ALL.len()]>);
+
+impl Rejections {
+    /// How many rejections a log line of now stands for; `None` if there is to be none.
+    fn count(&self, why: Denied) -> Option<u64> {
+        let mut logged = self.0.lock();
+        let (last, count) = &mut logged[why as usize];
+        *count += 1;
+        if last.is_some_and(|it| it.elapsed() < LOG_EVERY) {
+            return None;
+        }
+        *last = Some(Instant::now());
+        Some(std::mem::take(count))
+    }
 }
 
 impl Caller {
@@ -44,7 +93,7 @@ impl Caller {
 
     /// Who it is, as the source of an event.
     pub(crate) fn source(&self) -> String {
-        match &self.who {
+        match self.session.who() {
             Who::Token(id) => format!("token:{id}"),
             Who::Run(grant) => grant.source.clone(),
         }
@@ -52,7 +101,7 @@ impl Caller {
 
     /// Where the chain of runs stands with an event of this caller's.
     pub(crate) fn lineage(&self) -> Lineage {
-        match &self.who {
+        match self.session.who() {
             Who::Token(_) => Lineage::default(),
             Who::Run(grant) => grant.lineage.clone(),
         }
@@ -89,9 +138,18 @@ impl Caller {
         }
     }
 
-    /// Whether a memory of that space exists for this caller.
-    pub(crate) fn sees(&self, space: &str) -> bool {
-        self.space().is_none_or(|own| own == space)
+    /// Takes the call in, so that it ends when its token does.
+    pub(crate) fn begin(self, sessions: &Sessions) -> Self {
+        Self { session: sessions.begin(self.session.who().clone()), ..self }
+    }
+
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// 401 once the token has ended, for work that goes on in pieces.
+    pub(crate) fn still_works(&self) -> Result<(), Failure> {
+        if self.session.has_ended() { Err(bad_token()) } else { Ok(()) }
     }
 }
 
@@ -122,7 +180,8 @@ fn no_token() -> Failure {
     Failure::unauthorized("send a token: Authorization: Bearer wp_…", "Bearer realm=\"waypost\"")
 }
 
-fn bad_token() -> Failure {
+/// 401 for a token that does not work, or does not work any more.
+pub(crate) fn bad_token() -> Failure {
     Failure::unauthorized(
         "the token is unknown, expired or revoked",
         "Bearer realm=\"waypost\", error=\"invalid_token\"",
@@ -130,37 +189,65 @@ fn bad_token() -> Failure {
 }
 
 /// Who sends these headers; 401 unless the token is good. Every bad token gets the same answer.
-pub(crate) fn authenticate(
-    tokens: &TokenStore,
-    runs: &Grants,
-    headers: &HeaderMap,
-) -> Result<Caller, Failure> {
+pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
-    let value = values.next().ok_or_else(no_token)?;
+    let missing = || app.denied(Denied::Missing, None, no_token());
+    let value = values.next().ok_or_else(missing)?;
+    let malformed = || app.denied(Denied::Malformed, None, bad_token());
     if values.next().is_some() {
-        return Err(Failure::unauthorized(
+        let failure = Failure::unauthorized(
             "more than one Authorization header; send exactly one",
             "Bearer realm=\"waypost\", error=\"invalid_request\"",
-        ));
+        );
+        return Err(app.denied(Denied::Malformed, None, failure));
     }
-    let text = value.to_str().map_err(|_| bad_token())?;
-    let (scheme, token) = text.split_once(' ').ok_or_else(no_token)?;
+    let text = value.to_str().map_err(|_| malformed())?;
+    let (scheme, token) = text.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(no_token());
+        return Err(missing());
     }
     if token.is_empty() || token.len() > TOKEN_BYTES_MAX || token.contains([' ', '\t']) {
-        return Err(bad_token());
+        return Err(malformed());
     }
     if Grants::is_run(token) {
-        let who = Who::Run(runs.find(token).ok_or_else(bad_token)?);
-        return Ok(Caller { who, scopes: Grant::scopes(), space: None });
+        let unknown = || app.denied(Denied::Unknown, None, bad_token());
+        let session = Session::new(Who::Run(app.flows.grants.find(token).ok_or_else(unknown)?));
+        return Ok(Caller { session, scopes: Grant::scopes(), space: None });
     }
-    match tokens.verify(token, now_ms()) {
-        Ok(it) => Ok(Caller { who: Who::Token(it.id), scopes: it.scopes, space: it.space }),
-        Err(Rejected::Unavailable { reason }) => {
-            tracing::error!(%reason, "tokens cannot be checked");
-            Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "tokens cannot be checked now"))
+    let rejected = match app.tokens.verify(token, now_ms()) {
+        Ok(it) => {
+            let session = Session::new(Who::Token(it.id));
+            return Ok(Caller { session, scopes: it.scopes, space: it.space });
         }
-        Err(_) => Err(bad_token()),
+        Err(rejected) => rejected,
+    };
+    let why = match rejected {
+        Rejected::Unavailable { reason } => {
+            tracing::error!(%reason, "tokens cannot be checked");
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            let failure = Failure::new(status, "tokens cannot be checked now");
+            return Err(app.denied(Denied::Unavailable, None, failure));
+        }
+        Rejected::Expired { .. } => Denied::Expired,
+        Rejected::Revoked { .. } => Denied::Revoked,
+        Rejected::Malformed(_) => Denied::Malformed,
+        _ => Denied::Unknown,
+    };
+    Err(app.denied(why, Some(token), bad_token()))
+}
+
+impl App {
+    /// Counts a request that is not let in, and logs it unless that was done a moment ago. Of the
+    /// token only its public part is logged.
+    fn denied(&self, why: Denied, token: Option<&str>, failure: Failure) -> Failure {
+        self.metrics.denied(why);
+        if matches!(why, Denied::Missing | Denied::Unavailable) {
+            return failure;
+        }
+        if let Some(count) = self.rejections.count(why) {
+            let id = token.and_then(|it| Token::parse(it).ok()).map(|it| it.id().to_string());
+            tracing::info!(reason = why.as_str(), id, count, "rejected a token");
+        }
+        failure
     }
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
+use waypost_project::LogFormat;
 
 /// A request makes and drops some hundred small pieces, often on two threads, which glibc's
 /// allocator is slow at.
@@ -25,14 +26,19 @@ fn give_memory_back() {
 }
 
 fn main() -> ExitCode {
-    let Err(error) = serve(cli::Arguments::parse()) else { return ExitCode::SUCCESS };
+    let arguments = cli::Arguments::parse();
+    // As far as it is known before the settings are.
+    let mut format = arguments.log_format();
+    let Err(error) = serve(arguments, &mut format) else { return ExitCode::SUCCESS };
     // The log may not have begun, and may be filtered: why nothing runs is said in any case.
-    let written = writeln!(std::io::stderr(), "error: {error:#}");
+    let text = cli::startup_error(&error, format);
+    let written = writeln!(std::io::stderr(), "{text}");
     if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-fn serve(arguments: cli::Arguments) -> anyhow::Result<()> {
+fn serve(arguments: cli::Arguments, format: &mut LogFormat) -> anyhow::Result<()> {
     let (mut options, log) = arguments.resolve()?;
+    *format = log.format;
     options.give_memory_back = give_memory_back;
     cli::start_log(&log)?;
     waypost_service::run(&options)

@@ -1,25 +1,32 @@
 //! What the service counts, in Prometheus' text format.
 
-use std::collections::{BTreeMap, HashMap};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use waypost_api::RunState;
+use waypost_events::SyncStep;
 
+use crate::guard::Denied;
+use crate::process::Process;
 use crate::state::App;
 use crate::wire;
 
 /// Upper bounds of the latency buckets, in seconds.
-const BUCKETS: [f64; 12] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+const BUCKETS: [f64; 16] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+    60.0,
+];
 
 /// Counters of requests; gauges are read where they are when they are asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
-    latencies: Mutex<BTreeMap<&'static str, Histogram>>,
+    latencies: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
+    denied: [AtomicU64; Denied::ALL.len()],
     refused: AtomicU64,
     embedded: AtomicU64,
     embed_failed: AtomicU64,
@@ -31,6 +38,29 @@ struct Histogram {
     buckets: [u64; BUCKETS.len()],
     count: u64,
     sum_seconds: f64,
+}
+
+impl Histogram {
+    const NEW: Self = Self { buckets: [0; BUCKETS.len()], count: 0, sum_seconds: 0.0 };
+
+    fn take(&mut self, seconds: f64) {
+        for (bound, bucket) in BUCKETS.iter().zip(&mut self.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+        self.count += 1;
+        self.sum_seconds += seconds;
+    }
+
+    fn write(&self, out: &mut String, name: &str, labels: &str) -> std::fmt::Result {
+        let comma = if labels.is_empty() { "" } else { "," };
+        for (bound, count) in BUCKETS.iter().zip(self.buckets) {
+            writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}")?;
+        }
+        writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {}", self.count)?;
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        writeln!(out, "{name}_sum{labels} {}", self.sum_seconds)?;
+        writeln!(out, "{name}_count{labels} {}", self.count)
+    }
 }
 
 /// Values that others keep, at the moment of asking.
@@ -55,6 +85,9 @@ pub(crate) struct Gauges {
     pub(crate) queued_reads: usize,
     pub(crate) queued_writes: usize,
     pub(crate) uptime_seconds: u64,
+    pub(crate) write_fault: bool,
+    /// Bytes that are free where the data folder is.
+    pub(crate) disk_free_bytes: u64,
     pub(crate) events: EventGauges,
 }
 
@@ -69,17 +102,24 @@ pub(crate) struct EventGauges {
     flows: u64,
     halted: bool,
     runs: Vec<(&'static str, u64)>,
+    ended: Vec<(&'static str, u64)>,
 }
 
 impl EventGauges {
     pub(crate) fn of(app: &App) -> Self {
         let bus = &app.events;
         let last = bus.last();
-        let mut runs: HashMap<RunState, u64> = HashMap::new();
         let engine = app.flows.engine();
-        for run in engine.all_runs() {
-            *runs.entry(wire::flows::state_in(&run.phase)).or_default() += 1;
-        }
+        let stages = engine.stages().iter();
+        let runs: BTreeMap<&str, u64> =
+            stages.map(|(stage, count)| (wire::flows::stage(*stage).as_str(), *count)).collect();
+        let ended = engine.ends().iter();
+        let ended: BTreeMap<&str, u64> =
+            ended.map(|(end, count)| (wire::flows::state(*end).as_str(), *count)).collect();
+        let count = |counts: &BTreeMap<&str, u64>, state: RunState| {
+            (state.as_str(), counts.get(state.as_str()).copied().unwrap_or(0))
+        };
+        let ends = [RunState::Succeeded, RunState::Failed, RunState::Skipped, RunState::Cancelled];
         Self {
             kept: (last + 1).saturating_sub(bus.first()),
             last,
@@ -88,10 +128,8 @@ impl EventGauges {
             decided: engine.cursor(),
             flows: engine.flows().len() as u64,
             halted: app.flows.halt().is_some(),
-            runs: RunState::ALL
-                .iter()
-                .map(|it| (it.as_str(), runs.get(it).copied().unwrap_or(0)))
-                .collect(),
+            runs: RunState::ALL.iter().map(|it| count(&runs, *it)).collect(),
+            ended: ends.iter().map(|it| count(&ended, *it)).collect(),
         }
     }
 }
@@ -120,12 +158,12 @@ impl Metrics {
         *self.requests.lock().entry((method, route, status)).or_default() += 1;
         let seconds = took.as_secs_f64();
         let mut latencies = self.latencies.lock();
-        let histogram = latencies.entry(route).or_default();
-        for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
-            *bucket += u64::from(seconds <= *bound);
-        }
-        histogram.count += 1;
-        histogram.sum_seconds += seconds;
+        latencies.entry((method, route)).or_default().take(seconds);
+    }
+
+    /// A request was not let in.
+    pub(crate) fn denied(&self, why: Denied) {
+        self.denied[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn refused_connection(&self) {
@@ -143,7 +181,9 @@ impl Metrics {
         let lines = self
             .write_requests(&mut out)
             .and_then(|()| self.write_values(&mut out, gauges))
-            .and_then(|()| write_runs(&mut out, &gauges.events.runs));
+            .and_then(|()| self.write_labelled(&mut out, &gauges.events))
+            .and_then(|()| write_process(&mut out, &Process::now()))
+            .and_then(|()| write_syncs(&mut out));
         debug_assert!(lines.is_ok(), "a string takes everything");
         out
     }
@@ -159,21 +199,27 @@ impl Metrics {
         }
         let name = "waypost_http_request_duration_seconds";
         writeln!(out, "# HELP {name} Time to answer.\n# TYPE {name} histogram")?;
-        for (route, it) in self.latencies.lock().iter() {
-            for (bound, count) in BUCKETS.iter().zip(it.buckets) {
-                writeln!(out, "{name}_bucket{{route=\"{route}\",le=\"{bound}\"}} {count}")?;
-            }
-            writeln!(out, "{name}_bucket{{route=\"{route}\",le=\"+Inf\"}} {}", it.count)?;
-            writeln!(out, "{name}_sum{{route=\"{route}\"}} {}", it.sum_seconds)?;
-            writeln!(out, "{name}_count{{route=\"{route}\"}} {}", it.count)?;
+        for ((method, route), it) in self.latencies.lock().iter() {
+            it.write(out, name, &format!("method=\"{method}\",route=\"{route}\""))?;
         }
         Ok(())
+    }
+
+    fn write_labelled(&self, out: &mut String, events: &EventGauges) -> std::fmt::Result {
+        let runs = ("flow_runs", "gauge", "Runs in the history by state.");
+        write_counts(out, runs, "state", &events.runs)?;
+        let ended = ("flow_runs_ended_total", "counter", "Runs that ended since the start.");
+        write_counts(out, ended, "state", &events.ended)?;
+        let read = |it: Denied| self.denied[it as usize].load(Ordering::Relaxed);
+        let denied = Denied::ALL.map(|it| (it.as_str(), read(it)));
+        let failures = ("auth_failures_total", "counter", "Requests without a token that works.");
+        write_counts(out, failures, "reason", &denied)
     }
 
     fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
         let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
         let events = &gauges.events;
-        let values: [(&str, &str, &str, u64); 30] = [
+        let values: [(&str, &str, &str, u64); 33] = [
             (
                 "connections_refused_total",
                 "counter",
@@ -242,6 +288,19 @@ impl Metrics {
             ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
             ("queue_writes", "gauge", "Writing calls that wait.", gauges.queued_writes as u64),
             ("uptime_seconds", "gauge", "Seconds since the start.", gauges.uptime_seconds),
+            (
+                "write_fault",
+                "gauge",
+                "1 if the store takes no more writes until the next start.",
+                u64::from(gauges.write_fault),
+            ),
+            (
+                "disk_free_bytes",
+                "gauge",
+                "Bytes that are free where the data folder is.",
+                gauges.disk_free_bytes,
+            ),
+            ("events_published_total", "counter", "Events ever published.", events.last),
             ("events", "gauge", "Events that are kept.", events.kept),
             ("events_last", "gauge", "The id of the last event.", events.last),
             ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
@@ -263,11 +322,52 @@ impl Metrics {
     }
 }
 
-fn write_runs(out: &mut String, runs: &[(&str, u64)]) -> std::fmt::Result {
-    let name = "waypost_flow_runs";
-    writeln!(out, "# HELP {name} Runs in the history by state.\n# TYPE {name} gauge")?;
-    for (state, count) in runs {
-        writeln!(out, "{name}{{state=\"{state}\"}} {count}")?;
+/// Syncs of logs, by all of them together: what every acknowledged write waits for.
+static SYNCS: Mutex<Histogram> = Mutex::new(Histogram::NEW);
+
+thread_local! {
+    static SYNC_BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Has the syncs of logs measured from now on.
+pub(crate) fn measure_syncs() {
+    waypost_events::observe_syncs(|sync| match sync {
+        SyncStep::Begins => SYNC_BEGAN.set(Some(Instant::now())),
+        SyncStep::Ended => {
+            if let Some(began) = SYNC_BEGAN.take() {
+                SYNCS.lock().take(began.elapsed().as_secs_f64());
+            }
+        }
+    });
+}
+
+fn write_syncs(out: &mut String) -> std::fmt::Result {
+    let name = "waypost_sync_duration_seconds";
+    writeln!(out, "# HELP {name} Time of a sync of a log to disk.\n# TYPE {name} histogram")?;
+    SYNCS.lock().write(out, name, "")
+}
+
+fn write_process(out: &mut String, process: &Process) -> std::fmt::Result {
+    let name = "waypost_build_info";
+    writeln!(out, "# HELP {name} The version that runs.\n# TYPE {name} gauge")?;
+    writeln!(out, "{name}{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))?;
+    for (name, kind, help, value) in process.values() {
+        let Some(value) = value else { continue };
+        writeln!(out, "# HELP process_{name} {help}\n# TYPE process_{name} {kind}")?;
+        writeln!(out, "process_{name} {value}")?;
+    }
+    Ok(())
+}
+
+fn write_counts(
+    out: &mut String,
+    (name, kind, help): (&str, &str, &str),
+    label: &str,
+    counts: &[(&str, u64)],
+) -> std::fmt::Result {
+    writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
+    for (value, count) in counts {
+        writeln!(out, "waypost_{name}{{{label}=\"{value}\"}} {count}")?;
     }
     Ok(())
 }

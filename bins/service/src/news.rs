@@ -1,78 +1,191 @@
 //! What happens to memories, published as events.
 //!
-//! Nobody waits for it: an event that cannot be published is logged, and the memory is there.
+//! A new memory and a new link have a note in the store's log, in the same batch as the change. The
+//! publisher reads the notes in order, publishes an event for each, and tells the store how far it
+//! got. So the event of an acknowledged change is published whatever becomes of the request, also
+//! after a crash. It is published once: its idempotency key is made of the note, which keeps its
+//! place, and the store writes down how far was published long before the bus forgets a key.
 
-use waypost_events::{Data, Draft, InvalidData, Lineage, Number, Value};
-use waypost_memory::{Link, Memory, Reindexed};
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+use waypost_events::{Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
+use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Summary};
 
 use crate::failure::chain;
 use crate::state::{App, event_time};
 
 /// Characters of a title that an event has.
 const TITLE_CHARS_MAX: usize = 200;
+/// Notes whose events are published as one batch.
+const NOTES_AT_ONCE: usize = 500;
+
+/// More than 128 random bits.
+const RUN_CHARS: usize = 22;
+
+/// Random bits that no other run of a service has, so that nobody can use a note's key for another
+/// event before it, and a store that was restored from a backup has other keys than before.
+static RUN: LazyLock<String> = LazyLock::new(|| {
+    // Without randomness a key may have been used; then the event counts as published.
+    waypost_auth::random_text(RUN_CHARS).unwrap_or_else(|_| "without-a-name".to_owned())
+});
+
+/// What a note is about.
+#[derive(Debug)]
+pub(crate) enum About {
+    /// The memory that comes with it.
+    Memory,
+    Link {
+        from: MemoryId,
+        to: MemoryId,
+        kind: LinkKind,
+        space: Option<String>,
+    },
+}
+
+/// A note as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Stored {
+    /// The run of the service that wrote it.
+    run: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    root: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<String>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    depth: u8,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    flows: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<StoredLink>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredLink {
+    from: u64,
+    to: u64,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    space: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+/// The note that has an event published about a change.
+pub(crate) fn note(lineage: &Lineage, about: About) -> Vec<u8> {
+    let link = match about {
+        About::Memory => None,
+        About::Link { from, to, kind, space } => {
+            Some(StoredLink { from: from.get(), to: to.get(), kind: kind.to_string(), space })
+        }
+    };
+    let Lineage { root, cause, depth, flows } = lineage.clone();
+    let stored = Stored { run: RUN.clone(), root, cause, depth, flows, link };
+    serde_json::to_vec(&stored).expect("texts and numbers are JSON")
+}
+
+/// Publishes what was noted; `false` if that has to be tried again later.
+pub(crate) fn publish_noted(app: &App) -> bool {
+    loop {
+        let notices = app.store.notices(NOTES_AT_ONCE);
+        let Some(last) = notices.last().map(|it| it.sequence) else { return true };
+        let drafts: Vec<Draft> = notices.into_iter().filter_map(told).collect();
+        match app.events.publish_batch(drafts, event_time()) {
+            Ok(answers) => {
+                for refused in answers.into_iter().filter_map(Result::err) {
+                    // One that a purge has changed since was published before the crash.
+                    if !matches!(refused, Refused::KeyReused { .. }) {
+                        let error = Error::from(refused);
+                        tracing::error!(error = chain(&error), "an event about a memory is none");
+                    }
+                }
+                app.store.told(last);
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "events about memories have to wait");
+                return false;
+            }
+        }
+    }
+}
+
+/// The event that a note asks for.
+fn told(notice: Notice) -> Option<Draft> {
+    let drafted = match serde_json::from_slice::<Stored>(&notice.note) {
+        Ok(stored) => drafted(stored, notice.sequence, notice.added),
+        Err(error) => {
+            tracing::error!(%error, sequence = notice.sequence, "a note about a memory cannot be read");
+            return None;
+        }
+    };
+    drafted
+        .inspect_err(|error| tracing::error!(%error, "an event about a memory is none"))
+        .ok()
+        .flatten()
+}
+
+fn drafted(
+    stored: Stored,
+    sequence: u64,
+    added: Option<Summary>,
+) -> Result<Option<Draft>, InvalidData> {
+    let Stored { run, root, cause, depth, flows, link } = stored;
+    let (kind, values, space) = match (added, link) {
+        (Some(Summary { id, kind, title, space }), _) => {
+            let title = title.chars().filter(|it| *it != '\0').take(TITLE_CHARS_MAX).collect();
+            let values = vec![
+                ("id", number(id.get())),
+                ("type", Value::Text(kind)),
+                ("title", Value::Text(title)),
+                ("space", Value::Text(space.clone())),
+            ];
+            ("memory:added", values, Some(space))
+        }
+        (None, Some(StoredLink { from, to, kind, space })) => {
+            let values =
+                vec![("from", number(from)), ("to", number(to)), ("type", Value::Text(kind))];
+            ("memory:linked", values, space)
+        }
+        (None, None) => return Ok(None),
+    };
+    let key = format!("memory:{run}:{sequence}").parse().ok();
+    let lineage = Lineage { root, cause, depth, flows };
+    Ok(Some(Draft { lineage, space, key, ..draft(kind, values)? }))
+}
 
 impl App {
-    /// A memory is new.
-    pub(crate) fn tell_added(&self, memory: &Memory, lineage: Lineage) {
-        self.tell("memory:added", lineage, || {
-            let title = memory.title.chars().filter(|it| *it != '\0');
-            let title = title.take(TITLE_CHARS_MAX).collect();
-            vec![
-                ("id", number(memory.id.get())),
-                ("type", Value::Text(memory.kind.clone())),
-                ("title", Value::Text(title)),
-                ("space", Value::Text(memory.space.clone())),
-            ]
-        });
-    }
-
-    /// A link is new.
-    pub(crate) fn tell_linked(&self, link: &Link, lineage: Lineage) {
-        self.tell("memory:linked", lineage, || {
-            vec![
-                ("from", number(link.from.get())),
-                ("to", number(link.to.get())),
-                ("type", Value::Text(link.kind.to_string())),
-            ]
-        });
-    }
-
-    /// The index was built anew.
+    /// The index was built anew. Nothing waits for it: an event that cannot be published is logged.
     pub(crate) fn tell_reindexed(&self, done: &Reindexed, lineage: Lineage) {
-        self.tell("memory:reindexed", lineage, || {
-            vec![
-                ("indexed", number(done.indexed)),
-                ("embedded", number(done.embedded)),
-                ("failed", number(done.failed)),
-                ("skipped", number(done.skipped)),
-            ]
-        });
-    }
-
-    fn tell(
-        &self,
-        kind: &str,
-        lineage: Lineage,
-        values: impl FnOnce() -> Vec<(&'static str, Value)>,
-    ) {
         if !self.tells_of_memory {
             return;
         }
-        match draft(kind, values(), lineage) {
-            Ok(draft) => {
-                let failed = |error: &waypost_events::Error| {
-                    tracing::warn!(error = chain(error), "an event about a memory is missing");
-                };
-                let then = Box::new(move |done: waypost_events::Result<_>| {
-                    done.map_or_else(|error| failed(&error), drop);
-                });
-                if let Err(error) = self.events.queue(draft, event_time(), then) {
-                    failed(&error);
-                }
-                self.wake.publishing_soon();
+        let values = vec![
+            ("indexed", number(done.indexed)),
+            ("embedded", number(done.embedded)),
+            ("failed", number(done.failed)),
+            ("skipped", number(done.skipped)),
+        ];
+        let draft = match draft("memory:reindexed", values) {
+            Ok(draft) => Draft { lineage, ..draft },
+            Err(error) => {
+                tracing::error!(%error, "an event about the index is none");
+                return;
             }
-            Err(error) => tracing::error!(%error, kind, "an event about a memory is none"),
+        };
+        let failed = |error: &Error| {
+            tracing::warn!(error = chain(error), "an event about the index is missing");
+        };
+        let then = Box::new(move |done: waypost_events::Result<_>| {
+            done.map_or_else(|error| failed(&error), drop);
+        });
+        if let Err(error) = self.events.queue(draft, event_time(), then) {
+            failed(&error);
         }
+        self.wake.publishing_soon();
     }
 }
 
@@ -80,15 +193,11 @@ fn number(number: u64) -> Value {
     Value::Number(Number::from(number))
 }
 
-fn draft(
-    kind: &str,
-    values: Vec<(&'static str, Value)>,
-    lineage: Lineage,
-) -> Result<Draft, InvalidData> {
+fn draft(kind: &str, values: Vec<(&'static str, Value)>) -> Result<Draft, InvalidData> {
     let mut data = Data::default();
     for (name, value) in values {
         data.insert(name, value)?;
     }
     let kind = kind.parse().expect("memory: and a name are a type");
-    Ok(Draft { lineage, ..Draft::new(kind, data, "memory") })
+    Ok(Draft::new(kind, data, "memory"))
 }

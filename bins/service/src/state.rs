@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Semaphore;
@@ -15,11 +15,13 @@ use waypost_project::LimitSettings;
 use crate::body::Bodies;
 use crate::context::ProjectContext;
 use crate::feed::Feed;
-use crate::flows::Flows;
+use crate::flows::{Flows, Halt};
+use crate::guard::Rejections;
 use crate::mesh::Board;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
 use crate::pool::Pool;
+use crate::sessions::Sessions;
 
 /// The opened parts of the service.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct App {
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
     pub(crate) tokens: TokenStore,
+    pub(crate) sessions: Sessions,
+    pub(crate) rejections: Rejections,
     pub(crate) events: Arc<Bus>,
     pub(crate) feed: Feed,
     pub(crate) listeners: Arc<Semaphore>,
@@ -35,6 +39,8 @@ pub(crate) struct App {
     pub(crate) context: ProjectContext,
     /// What happens to memories is published.
     pub(crate) tells_of_memory: bool,
+    /// Notes of the store could not be published, and wait.
+    pub(crate) noted_waits: AtomicBool,
     pub(crate) mesh: Board,
     pub(crate) gate: Gate,
     /// Where it is reached over the network.
@@ -47,6 +53,8 @@ pub(crate) struct App {
     pub(crate) model: Arc<ModelBoard>,
     pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) give_memory_back: fn(),
+    pub(crate) data_dir: PathBuf,
+    pub(crate) storage_bytes: AtomicU64,
     pub(crate) started: Instant,
     pub(crate) stopping: AtomicBool,
 }
@@ -59,10 +67,62 @@ impl App {
         }
     }
 
+    /// Makes the vector of a query; it tells nothing of what is stored.
+    pub(crate) fn embedder(&self) -> impl Fn(&str) -> QueryVector + Send + use<> {
+        let store = Arc::clone(&self.store);
+        move |text| store.embed_query(text)
+    }
+
+    /// Why requests cannot be served as they should until the next start, if so. A full disk is no
+    /// reason: all goes on when there is room.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        if self.store.write_fault().is_some() {
+            Some("the store takes no more writes")
+        } else if self.events.fault().is_some() {
+            Some("nothing can be published")
+        } else {
+            self.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
+        }
+    }
+
+    /// What there is in the store, for the metrics; its bytes on disk are counted by the upkeep.
+    pub(crate) fn counted(&self) -> waypost_memory::Result<waypost_memory::Status> {
+        self.store.counts()
+    }
+
+    /// Bytes on disk, as of the last time that somebody looked.
+    pub(crate) fn storage_bytes(&self) -> u64 {
+        self.storage_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Looks how many bytes are on disk.
+    pub(crate) fn measure_storage(&self) {
+        self.storage_bytes.store(self.store.storage_bytes(), Ordering::Relaxed);
+    }
+
+    /// Bytes that are free where the data folder is; 0 if the system does not say.
+    pub(crate) fn disk_free_bytes(&self) -> u64 {
+        let stat = rustix::fs::statvfs(&self.data_dir);
+        stat.map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize))
+    }
+
+    /// Whether nothing can be published until the next start.
+    pub(crate) fn has_event_fault(&self) -> bool {
+        self.events.fault().is_some()
+    }
+
+    /// Whether an index is being built, and searches do not find everything yet.
+    pub(crate) fn is_indexing(&self) -> bool {
+        self.store.index_progress().is_some()
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 }
+
+/// The vector of a query, if there is a model.
+pub(crate) type QueryVector = waypost_memory::Result<Option<Arc<Vec<f32>>>>;
 
 /// The time of day, for the store.
 pub(crate) fn now() -> Timestamp {

@@ -37,6 +37,7 @@ pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
         space: it.space,
         session: it.session,
         created_at: it.created_at.map(timestamp),
+        note: None,
     }
 }
 
@@ -402,5 +403,6 @@ pub(crate) fn event(it: events::Event) -> api::Event {
         source: it.source,
         root: it.lineage.root,
         cause: it.lineage.cause,
+        space: it.space,
     }
 }

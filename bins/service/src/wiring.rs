@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,17 @@ use crate::body::Bodies;
 use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::{self, Flows};
+use crate::guard::Rejections;
 use crate::loader;
 use crate::mesh;
-use crate::metrics::Metrics;
+use crate::metrics::{self, Metrics};
 use crate::model::ModelBoard;
 use crate::pool::Pool;
 use crate::predecessor;
 use crate::presence::Presence;
 use crate::routes;
 use crate::server::{self, Doors};
+use crate::sessions::Sessions;
 use crate::settings::{Approval, Options};
 use crate::state::{App, now_ms};
 use crate::tls;
@@ -125,6 +127,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
     check_address(options)?;
     prepare(options)?;
+    metrics::measure_syncs();
     let (store, report) = open_store(&options.data_dir)?;
     tell(&report);
     let events = Arc::new(open_events(options)?);
@@ -155,11 +158,14 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         data_dir: options.data_dir.clone(),
         store: Arc::new(store),
         tokens,
+        sessions: Sessions::default(),
+        rejections: Rejections::default(),
         feed: Feed::new(&events),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows: project_flows,
         context,
         tells_of_memory: options.events.memory,
+        noted_waits: AtomicBool::new(false),
         events,
         mesh: mesh::Board::new(options.mesh.is_some()),
         gate: gate(address, options),
@@ -171,11 +177,14 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         streams: pool(limits.streams_max),
         model: Arc::new(ModelBoard::new(&options.model.name(), state)),
         wake,
+        data_dir: options.data_dir.clone(),
+        storage_bytes: AtomicU64::new(0),
         give_memory_back: options.give_memory_back,
         started,
         stopping: AtomicBool::new(false),
         limits,
     });
+    app.measure_storage();
     flows::start_files(&app).context("no threads for the service")?;
     let priority = Arc::new(Priority::new().context("no threads for the model")?);
     let workers = Workers::start(&app, Arc::clone(&priority), options.model.batch)
@@ -186,8 +195,16 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     }
     let mesh = options.mesh.as_ref().map(|it| mesh::start(&app, it)).transpose();
     let mesh = mesh.context("no threads for the mesh")?;
+    let noting = Arc::clone(&app.wake);
+    app.store.when_noted(Box::new(move || noting.publishing_soon()));
     let fed = Arc::clone(&app);
-    runtime.spawn(async move { fed.feed.run(&fed.events).await });
+    runtime.spawn(async move {
+        // Sessions are looked after as long as events are handed out.
+        tokio::select! {
+            () = fed.feed.run(&fed.events) => {}
+            () = fed.sessions.keep(&fed.tokens) => {}
+        }
+    });
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(Arc::clone(&app));
     let serving = runtime.spawn(server::serve(doors, Arc::clone(&app), router, stopped));

@@ -3,6 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use crate::context;
 use crate::failure::chain;
 use crate::flows;
+use crate::news;
 use crate::state::{App, event_time};
 use crate::wake::{Bell, Wake};
 
@@ -34,6 +36,8 @@ const BACKGROUND_NICE: i32 = 10;
 #[cfg(target_os = "linux")]
 const INDEXING_NICE: i32 = 5;
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// How often the bytes on disk are counted for the metrics, which walks over folders.
+const MEASURE_EVERY: Duration = Duration::from_secs(60);
 
 /// Lets searches go before background embedding: both use the same model and the same cores.
 #[derive(Debug)]
@@ -131,7 +135,12 @@ impl Workers {
         let publisher = std::thread::Builder::new().name("publisher".to_owned());
         threads.push(publisher.spawn(move || {
             let wake = &shared.wake;
-            serve(wake, &wake.publisher, "publishing", || shared.events.write_queued());
+            serve(wake, &wake.publisher, "publishing", || {
+                // What cannot be published now is tried again by the upkeep.
+                let is_done = news::publish_noted(&shared);
+                shared.noted_waits.store(!is_done, Ordering::Relaxed);
+                shared.events.write_queued();
+            });
         })?);
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
@@ -142,8 +151,13 @@ impl Workers {
         let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
+            let mut measured = Instant::now();
             while shared.wake.rest(UPKEEP_EVERY) {
                 keep_up(&shared);
+                if measured.elapsed() >= MEASURE_EVERY {
+                    shared.measure_storage();
+                    measured = Instant::now();
+                }
             }
         })?);
         if let Some(progress) = app.store.index_progress() {
@@ -276,13 +290,22 @@ fn embed_context(app: &App, priority: &Priority, batch: usize) {
 }
 
 fn keep_up(app: &Arc<App>) {
-    match app.store.maintain() {
-        Ok(done) => tracing::trace!(?done, "upkeep"),
-        Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
+    if app.noted_waits.load(Ordering::Relaxed) {
+        app.wake.publishing();
     }
-    match app.events.retain(event_time()) {
-        Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
-        Err(error) => tracing::warn!(error = chain(&error), "old events could not be dropped"),
+    match app.store.maintain() {
+        Ok(done) => {
+            tracing::trace!(?done, "upkeep");
+            // Only after the store has written down which of its notes were published: then the
+            // bus forgets no key that a note would be recognised by.
+            match app.events.retain(event_time()) {
+                Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "old events could not be dropped");
+                }
+            }
+        }
+        Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
     }
     if let Err(error) = app.flows.maintain(app) {
         tracing::warn!(error = chain(&error), "upkeep of flows failed");

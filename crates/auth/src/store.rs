@@ -176,6 +176,16 @@ impl TokenStore {
         })
     }
 
+    /// Whether a token that was [verified](Self::verify) before works still, for calls that last.
+    /// Costs one `stat`, like a check. Where the file cannot be read, no token works.
+    pub fn works(&self, id: TokenId, now: i64) -> bool {
+        let snapshot = self.current();
+        let Ok(entries) = &snapshot.entries else { return false };
+        entries.get(&id).is_some_and(|it| {
+            it.record.revoked.is_none() && it.record.expires.is_none_or(|expires| now < expires)
+        })
+    }
+
     /// Makes a token; durable when it returns. The secret is nowhere kept: show it now or never.
     pub fn create(&self, new: NewToken, now: i64) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;

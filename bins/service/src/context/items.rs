@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use waypost_api as api;
 use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, TaskType, Why};
-use waypost_memory::Store;
 
 use super::memories;
 use crate::failure::Failure;
+use crate::scoped::Scoped;
 
 /// Bytes of a token, about: what the index counts with, too.
 const TOKEN_BYTES: usize = 4;
@@ -17,8 +17,6 @@ pub(crate) struct Asked<'a> {
     pub(crate) request: &'a api::ContextRequest,
     /// The query's vector, if there is a model.
     pub(crate) vector: Option<Vec<f32>>,
-    /// The only space whose memories the caller may see.
-    pub(crate) space: Option<&'a str>,
     /// In seconds since 1970.
     pub(crate) now: i64,
 }
@@ -26,10 +24,10 @@ pub(crate) struct Asked<'a> {
 /// Finds what is asked for.
 pub(crate) fn find(
     context: Option<&Context>,
-    store: &Store,
+    scoped: &Scoped,
     asked: Asked<'_>,
 ) -> Result<api::ContextAnswer, Failure> {
-    let Asked { request, vector, space, now } = asked;
+    let Asked { request, vector, now } = asked;
     let query = query(request, vector);
     let mut answer = match context {
         Some(context) if asks_the_project(request) => answered(context.query(&query, now)?),
@@ -38,8 +36,8 @@ pub(crate) fn find(
     let with_memories = request.sources.contains(&api::ContextSource::Memory);
     if with_memories && !query.text.trim().is_empty() {
         let best = answer.items.first().map_or(1.0, |it| it.score);
-        let wanted = memories::Wanted { limit: query.max_items, types: &request.types, space };
-        answer.items.extend(memories::find(store, &query.text, &wanted, best)?);
+        let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
+        answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
         // Stable: of equal scores, what is of the project comes first.
         answer.items.sort_by(|a, b| b.score.total_cmp(&a.score));
         answer.items.truncate(query.max_items);

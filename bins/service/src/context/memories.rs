@@ -1,9 +1,10 @@
 //! Memories as items of an answer: what the store finds for the same query.
 
 use waypost_api as api;
-use waypost_memory::{Filter, Hit, SearchOptions, Store};
+use waypost_memory::{Filter, Hit, SearchOptions};
 
 use crate::failure::Failure;
+use crate::scoped::Scoped;
 use crate::wire;
 
 /// Bytes of a memory's content that an item shows; the rest is at its path.
@@ -12,21 +13,17 @@ const CONTENT_BYTES_MAX: usize = 2000;
 /// The memories that fit, best first, their scores on the scale of the project's items: the best
 /// memory counts as much as the best of these.
 pub(super) fn find(
-    store: &Store,
+    scoped: &Scoped,
     query: &str,
     wanted: &Wanted<'_>,
     best: f32,
 ) -> Result<Vec<api::ContextItem>, Failure> {
     let options = SearchOptions {
         limit: wanted.limit,
-        filter: Filter {
-            kinds: wanted.types.to_vec(),
-            space: wanted.space.map(str::to_owned),
-            ..Filter::default()
-        },
+        filter: Filter { kinds: wanted.types.to_vec(), ..Filter::default() },
         ..SearchOptions::default()
     };
-    let found = store.search(query, &options)?;
+    let found = scoped.search(query, options)?;
     let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
     Ok(found.hits.into_iter().map(|it| item(it, f64::from(best) / top)).collect())
 }
@@ -35,8 +32,6 @@ pub(super) fn find(
 pub(super) struct Wanted<'a> {
     pub(super) limit: usize,
     pub(super) types: &'a [String],
-    /// The only space that the caller may see.
-    pub(super) space: Option<&'a str>,
 }
 
 fn item(hit: Hit, scale: f64) -> api::ContextItem {

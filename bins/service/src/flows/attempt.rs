@@ -9,12 +9,12 @@ use waypost_flows::{
     Attempt, Captured, GRACE, Kind, NewMemory, Orphan, Outcome, Problem, Program, Report, Stop,
     Task, end_orphans, run_program,
 };
-use waypost_memory::Added;
 
 use super::desk::file_name;
 use super::inbox::{Inbox, Message};
 use super::post::post;
 use crate::failure::chain;
+use crate::news::{About, note};
 use crate::state::{App, event_time, now};
 
 /// Begins an action. What comes of it is told to the runner.
@@ -76,16 +76,15 @@ fn act(app: &App, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
                         Err(error) => failed(chain(&error)),
                     }
                 }
-                Ok(Task::AddMemory(memory)) => match app.store.add(draft(memory), now()) {
-                    Ok(added) => {
-                        if let Added::New(memory) = &added {
-                            app.tell_added(memory, attempt.lineage.clone());
+                Ok(Task::AddMemory(memory)) => {
+                    match app.store.add(draft(app, attempt, memory), now()) {
+                        Ok(added) => {
+                            app.added();
+                            done(format!("memory {}", added.memory().id))
                         }
-                        app.added();
-                        done(format!("memory {}", added.memory().id))
+                        Err(error) => failed(chain(&error)),
                     }
-                    Err(error) => failed(chain(&error)),
-                },
+                }
                 Ok(Task::Post(it)) => post(&it, event_time() / 1000),
                 Ok(other) => {
                     Report::new(Outcome::Refused, format!("the service cannot do {other:?}"))
@@ -131,13 +130,14 @@ fn run(app: &App, attempt: &Attempt, program: &Program, stop: &Stop, output: &Pa
     finished.report
 }
 
-fn draft(it: NewMemory) -> waypost_memory::Draft {
+fn draft(app: &App, attempt: &Attempt, it: NewMemory) -> waypost_memory::Draft {
     waypost_memory::Draft {
         content: it.content,
         title: it.title,
         kind: it.kind,
         tags: it.tags,
         space: it.space,
+        note: app.tells_of_memory.then(|| note(&attempt.lineage, About::Memory)),
         ..waypost_memory::Draft::default()
     }
 }

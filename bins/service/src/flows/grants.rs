@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
@@ -29,11 +30,17 @@ pub(crate) struct Grant {
     pub(crate) lineage: Lineage,
     /// Who publishes it.
     pub(crate) source: String,
+    ended: AtomicBool,
 }
 
 impl Grant {
     pub(crate) fn scopes() -> Scopes {
         SCOPES.into_iter().collect()
+    }
+
+    /// Whether the action that it was made for has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 }
 
@@ -47,7 +54,8 @@ impl Grants {
         let token = format!("{PREFIX}{}", waypost_auth::random_text(SECRET_CHARS)?);
         let hash = hash(&token);
         let source = format!("flow {}", attempt.id.run.flow);
-        let grant = Grant { lineage: attempt.lineage.clone(), source };
+        let ended = AtomicBool::new(false);
+        let grant = Grant { lineage: attempt.lineage.clone(), source, ended };
         self.0.lock().insert(hash, Arc::new(grant));
         Ok(Given { grants: self, hash, token })
     }
@@ -73,7 +81,9 @@ pub(super) struct Given<'a> {
 
 impl Drop for Given<'_> {
     fn drop(&mut self) {
-        self.grants.0.lock().remove(&self.hash);
+        if let Some(grant) = self.grants.0.lock().remove(&self.hash) {
+            grant.ended.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use http::header::CONTENT_TYPE;
 use tokio::task::JoinHandle;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_events::Lineage;
 use waypost_memory::{Added, Ready, Store};
 
 use super::parse;
@@ -20,6 +19,7 @@ use crate::answer::{drain_and, encode};
 use crate::body::{next_piece, too_large};
 use crate::failure::Failure;
 use crate::guard::Caller;
+use crate::scoped::Scoped;
 use crate::state::{App, now};
 use crate::stream::{Ahead, NotSent};
 use crate::wire;
@@ -151,14 +151,14 @@ impl Lines {
             return Ok(());
         }
         let numbers: Vec<u64> = group.iter().map(|(number, _)| *number).collect();
-        let (store, caller) = (Arc::clone(&self.app.store), self.caller.clone());
-        let ready = self.app.writes.run(move || ready_lines(&store, &caller, group)).await;
+        let (scoped, caller) = (self.app.scoped(&self.caller), self.caller.clone());
+        let storing = Arc::clone(scoped.adding());
+        let ready = self.app.writes.run(move || ready_lines(&scoped, &caller, group)).await;
         self.say_written().await?;
-        let (app, lineage) = (Arc::clone(&self.app), self.caller.lineage());
+        let app = Arc::clone(&self.app);
         let outcome = tokio::spawn(async move {
             let ready = ready?;
-            let shared = Arc::clone(&app);
-            app.writes.run(move || store_lines(&shared, ready, &lineage)).await
+            app.writes.run(move || store_lines(&storing, ready)).await
         });
         self.writing = Some(Writing { numbers, outcome });
         Ok(())
@@ -207,33 +207,31 @@ struct ReadyLines {
     checked: Vec<Result<(), Failure>>,
 }
 
-fn ready_lines(store: &Store, caller: &Caller, group: Vec<(u64, Bytes)>) -> ReadyLines {
+fn ready_lines(scoped: &Scoped, caller: &Caller, group: Vec<(u64, Bytes)>) -> ReadyLines {
     let mut drafts = Vec::new();
     let checked = group
         .into_iter()
         .map(|(_, line)| {
+            caller.still_works()?;
             let mut asked: api::AddRequest = parse(&line)?;
             caller.narrow(&mut asked.space)?;
-            drafts.push(wire::draft(asked));
+            drafts.push(scoped.draft(wire::draft(asked)));
             Ok(())
         })
         .collect();
-    ReadyLines { ready: store.make_ready(drafts, now()), checked }
+    ReadyLines { ready: scoped.adding().make_ready(drafts, now()), checked }
 }
 
 /// Stores what is right among the lines; each has its own result.
-fn store_lines(app: &App, lines: ReadyLines, lineage: &Lineage) -> Vec<Stored> {
-    let mut added = app.store.add_ready(lines.ready).into_iter();
+fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
+    let mut added = store.add_ready(lines.ready).into_iter();
     lines
         .checked
         .into_iter()
         .map(|it| {
             it?;
             match added.next() {
-                Some(Ok(Added::New(memory))) => {
-                    app.tell_added(&memory, lineage.clone());
-                    Ok((201, memory.id.get()))
-                }
+                Some(Ok(Added::New(memory))) => Ok((201, memory.id.get())),
                 Some(Ok(Added::Existing(memory))) => Ok((200, memory.id.get())),
                 Some(Err(error)) => Err(error.into()),
                 None => Err(Failure::internal()),

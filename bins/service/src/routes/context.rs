@@ -49,11 +49,11 @@ pub(super) async fn query(
         (Some(_), _) => Some(SearchMode::Hybrid),
         (None, _) => Some(SearchMode::Lexical),
     };
-    let shared = Arc::clone(&app);
+    let (shared, scoped) = (Arc::clone(&app), app.scoped(&caller));
     let find = move || {
         let now = now_ms() / 1000;
-        let asked = Asked { request: &asked, vector, space: caller.space(), now };
-        let mut answer = find(shared.context.index(), &shared.store, asked)?;
+        let asked = Asked { request: &asked, vector, now };
+        let mut answer = find(shared.context.index(), &scoped, asked)?;
         answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok::<_, Failure>(json(StatusCode::OK, &answer))
     };
@@ -70,8 +70,8 @@ async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     if !app.model.is_ready() {
         return None;
     }
-    let store = Arc::clone(&app.store);
-    let embedding = app.reads.run(move || store.embed_query(&text));
+    let embedder = app.embedder();
+    let embedding = app.reads.run(move || embedder(&text));
     let vector = tokio::time::timeout(VECTOR_TIME_MAX, embedding).await.ok()?.ok()?;
     match vector {
         Ok(vector) => vector.map(|it| it.to_vec()),

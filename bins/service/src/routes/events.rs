@@ -8,7 +8,7 @@ use http::header::{HeaderMap, LINK};
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
-use waypost_events::{Error, IdempotencyKey, Pattern, Query};
+use waypost_events::{Draft, Error, IdempotencyKey, Pattern, Query};
 
 use super::{parse, whole};
 use crate::answer::json;
@@ -28,14 +28,13 @@ pub(super) async fn publish(
     let key = idempotency_key(&headers)?;
     let body = whole(&app, request).await?;
     let asked: api::PublishRequest = parse(&body.bytes)?;
-    let mut draft = wire::event_draft(asked, caller.source())?;
-    draft.key = key;
-    draft.lineage = caller.lineage();
+    let scoped = app.scoped(&caller);
+    let draft = Draft { key, ..scoped.publishing(wire::event_draft(asked, String::new())?) };
     let now = event_time();
     let mut refused = None;
     let begin = |promise: Promise<_>| {
         // Who is refused at once is answered by this, and nobody keeps the promise.
-        refused = app.events.queue(draft, now, Box::new(|it| promise.keep(it))).err();
+        refused = scoped.publish(draft, now, Box::new(|it| promise.keep(it))).err();
         app.wake.publishing();
     };
     let answered = app.writes.begin(begin).await;
@@ -76,8 +75,8 @@ pub(super) async fn list(
         limit: usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX),
         ..Query::default()
     };
-    let bus = Arc::clone(&app.events);
-    let page = app.reads.run(move || bus.read(&wanted)).await?.map_err(of_query)?;
+    let scoped = app.scoped(&caller);
+    let page = app.reads.run(move || scoped.events(wanted)).await?.map_err(of_query)?;
     let next = (page.next_after < page.last && asked.before.is_none())
         .then(|| next_page(&query, page.next_after));
     let events: Vec<api::Event> = page.events.into_iter().map(wire::event).collect();
@@ -97,10 +96,8 @@ pub(super) async fn get(
 ) -> Result<Response, Failure> {
     caller.require(Scope::EventsRead)?;
     let id = api::parse_id(&id)?;
-    let bus = Arc::clone(&app.events);
-    let found = app.reads.run(move || bus.get(id)).await??;
-    let event = found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
-    Ok(json(StatusCode::OK, &wire::event(event)))
+    let scoped = app.scoped(&caller);
+    app.reads.run(move || Ok(json(StatusCode::OK, &wire::event(scoped.event(id)?)))).await?
 }
 
 /// What is wrong with a query is wrong with a parameter.

@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::StatusCode;
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
-use waypost_events::{Event, Query};
+use waypost_events::{Bus, Event, Query};
 use waypost_flows::{Engine, Error, FlowName, RunId, Why};
 
 use super::{parse, whole};
@@ -15,6 +15,7 @@ use crate::answer::json;
 use crate::failure::Failure;
 use crate::flows::Flows;
 use crate::guard::Caller;
+use crate::scoped::Whole;
 use crate::state::{App, event_time};
 use crate::wire;
 
@@ -28,7 +29,7 @@ const DRY_EVENTS_MAX: u64 = 10_000;
 const DRY_EVENTS_SHOWN: usize = 100;
 
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRead)?;
+    see(&app, &caller, Scope::FlowsRead)?;
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
@@ -48,7 +49,7 @@ pub(super) async fn runs(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRead)?;
+    see(&app, &caller, Scope::FlowsRead)?;
     let asked: api::RunsRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
     let flow = asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
@@ -72,7 +73,7 @@ pub(super) async fn run(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRead)?;
+    see(&app, &caller, Scope::FlowsRead)?;
     let id = run_id(&id)?;
     let shared = Arc::clone(&app);
     app.reads
@@ -95,7 +96,7 @@ pub(super) async fn retry(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    see(&app, &caller, Scope::FlowsRun)?;
     change_run(app, &id, |engine, id, now_ms| engine.retry(id, now_ms).map(|()| true)).await
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    see(&app, &caller, Scope::FlowsRun)?;
     change_run(app, &id, |engine, id, now_ms| engine.cancel(id, CANCELLED, now_ms)).await
 }
 
@@ -137,13 +138,13 @@ pub(super) async fn why(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRead)?;
+    let bus = see(&app, &caller, Scope::FlowsRead)?.bus;
     let asked: api::WhyRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
             let id = asked.event;
-            let found = shared.events.get(id)?;
+            let found = bus.get(id)?;
             let event =
                 found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
             let engine = shared.flows.engine();
@@ -165,7 +166,7 @@ pub(super) async fn test(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    let bus = see(&app, &caller, Scope::FlowsRun)?.bus;
     let name = flow_name(&name)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
@@ -174,12 +175,13 @@ pub(super) async fn test(
             let asked: api::FlowTestRequest = parse(&body.bytes)?;
             let event = Event {
                 // As if it were the next one.
-                id: shared.events.last() + 1,
+                id: bus.last() + 1,
                 kind: wire::event_type(&asked.kind)?,
                 data: wire::data(asked.data)?,
                 time_ms: event_time(),
                 source: caller.source(),
                 lineage: caller.lineage(),
+                space: None,
             };
             let plan = shared.flows.plan(&name, &event)?;
             Ok(json(StatusCode::OK, &wire::flows::plan(plan)))
@@ -193,17 +195,17 @@ pub(super) async fn replay(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    let bus = see(&app, &caller, Scope::FlowsRun)?.bus;
     let name = flow_name(&name)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
             let asked: api::ReplayRequest = parse(&body.bytes)?;
-            let kept_after = shared.events.first().saturating_sub(1);
+            let kept_after = bus.first().saturating_sub(1);
             let after = asked.after.unwrap_or(0).max(kept_after);
-            let until = asked.until.unwrap_or(u64::MAX).min(shared.events.last());
-            let (wanted, events) = wanted(&shared, &name, after, until)?;
+            let until = asked.until.unwrap_or(u64::MAX).min(bus.last());
+            let (wanted, events) = wanted(&shared, &bus, (&name, after, until))?;
             let mut replay = None;
             if !asked.dry_run && after < until {
                 let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
@@ -217,14 +219,18 @@ pub(super) async fn replay(
 }
 
 /// The events in a range that a flow wants: how many, and the first of them.
-fn wanted(app: &App, name: &FlowName, after: u64, until: u64) -> Result<(u64, Vec<u64>), Failure> {
+fn wanted(
+    app: &App,
+    bus: &Bus,
+    (name, after, until): (&FlowName, u64, u64),
+) -> Result<(u64, Vec<u64>), Failure> {
     let engine = app.flows.engine();
     let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
     let flow = Arc::clone(&entry.flow);
     drop(engine);
     let (mut count, mut shown, mut examined, mut cursor) = (0, Vec::new(), 0, after);
     while cursor < until && examined < DRY_EVENTS_MAX {
-        let page = app.events.read(&Query {
+        let page = bus.read(&Query {
             pattern: Some(flow.trigger.pattern.clone()),
             after: Some(cursor),
             before: until.checked_add(1),
@@ -249,7 +255,7 @@ pub(super) async fn pause(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    see(&app, &caller, Scope::FlowsRun)?;
     let body = whole(&app, request).await?;
     let asked: api::PauseRequest = api::parse_optional_body(&body.bytes)?;
     let why = asked.why.unwrap_or_else(|| PAUSED.to_owned());
@@ -261,7 +267,7 @@ pub(super) async fn resume(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRun)?;
+    see(&app, &caller, Scope::FlowsRun)?;
     change_flow(app, &name, |engine, name, now_ms| engine.resume(name, now_ms)).await
 }
 
@@ -291,7 +297,7 @@ pub(super) async fn file(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::FlowsRead)?;
+    see(&app, &caller, Scope::FlowsRead)?;
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
@@ -307,7 +313,7 @@ pub(super) async fn allow(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::Admin)?;
+    see(&app, &caller, Scope::Admin)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
     app.writes
@@ -317,6 +323,12 @@ pub(super) async fn allow(
             Ok(json(StatusCode::OK, &wire::flows::file(&status)))
         })
         .await?
+}
+
+/// Flows act on all spaces: a caller that is bound to one sees none of them.
+fn see(app: &App, caller: &Caller, scope: Scope) -> Result<Whole, Failure> {
+    caller.require(scope)?;
+    app.whole(caller)
 }
 
 fn flow_name(text: &str) -> Result<FlowName, Failure> {

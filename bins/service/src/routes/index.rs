@@ -15,7 +15,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_memory::{Compaction, Reindex, ReindexProgress};
+use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
 
 use super::whole;
 use crate::answer::{encode, json};
@@ -41,14 +41,14 @@ pub(super) async fn index(
     request: Request,
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryWrite)?;
-    caller.require_all_spaces()?;
+    let whole_store = app.whole(&caller)?.store;
     let body = whole(&app, request).await?;
     let asked: api::IndexRequest = api::parse_optional_body(&body.bytes)?;
     let backfill = asked.backfill.unwrap_or(false);
     let slot = app.streams.slot().await?;
     let (sender, mut news) = mpsc::channel(16);
     tokio::task::spawn_blocking(move || {
-        let done = News::Done(reindex(&app, &caller, backfill, &sender));
+        let done = News::Done(reindex(&app, &whole_store, (&caller, backfill), &sender));
         drop(app);
         drop(slot);
         if sender.blocking_send(done).is_err() {
@@ -88,13 +88,13 @@ fn wants_stream(headers: &HeaderMap) -> bool {
 
 fn reindex(
     app: &App,
-    caller: &Caller,
-    backfill: bool,
+    store: &Store,
+    (caller, backfill): (&Caller, bool),
     news: &mpsc::Sender<News>,
 ) -> Result<api::IndexResult, Failure> {
     let started = Instant::now();
     let mut told: Option<Instant> = None;
-    let done = app.store.reindex(Reindex { backfill }, now(), &mut |progress| {
+    let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
         let due = told.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
         // One place is kept for the end; a client that does not read misses progress, no more.
         if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
@@ -126,7 +126,7 @@ pub(super) async fn compact(
     let asked: api::CompactRequest = api::parse_optional_body(&body.bytes)?;
     let what = Compaction { purge: true, versions: asked.versions.and_then(NonZeroU32::new) };
     let slot = app.streams.slot().await?;
-    let store = Arc::clone(&app.store);
+    let store = app.whole(&caller)?.store;
     let compacting = tokio::task::spawn_blocking(move || {
         let done = store.compact(what);
         drop(slot);

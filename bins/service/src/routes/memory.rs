@@ -8,7 +8,7 @@ use http::header::LINK;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
-use waypost_memory::{Added, Linked, Memory, MemoryId, Store};
+use waypost_memory::{Added, Linked, MemoryId};
 
 use super::{parse, whole};
 use crate::answer::json;
@@ -30,29 +30,27 @@ pub(super) async fn add(
     caller.require(Scope::MemoryWrite)?;
     let body = whole(&app, request).await?;
     let is_small = body.bytes.len() <= BODY_AT_ONCE_MAX;
-    let store = Arc::clone(&app.store);
-    let lineage = caller.lineage();
+    let scoped = app.scoped(&caller);
+    let drafting = scoped.clone();
     let draft = move || {
         let mut asked: api::AddRequest = parse(&body.bytes)?;
         caller.narrow(&mut asked.space)?;
-        Ok::<_, Failure>(wire::draft(asked))
+        Ok::<_, Failure>(drafting.draft(wire::draft(asked)))
     };
     let added = if is_small {
         let draft = draft()?;
         let begin = |promise: Promise<_>| {
-            store.add_later(draft, now(), |added| promise.keep(added));
+            scoped.adding().add_later(draft, now(), |added| promise.keep(added));
             app.wake.writing();
         };
         app.writes.begin(begin).await?
     } else {
+        let store = Arc::clone(scoped.adding());
         app.writes.run(move || Ok::<_, Failure>(store.add(draft()?, now()))).await??
     };
     let (status, memory) = match added? {
-        Added::New(memory) => {
-            app.tell_added(&memory, lineage);
-            (StatusCode::CREATED, memory)
-        }
-        Added::Existing(memory) => (StatusCode::OK, memory),
+        Added::New(memory) => (StatusCode::CREATED, memory),
+        Added::Existing(memory) => (StatusCode::OK, scoped.added(memory)),
     };
     app.added();
     Ok(json(status, &wire::memory(memory)))
@@ -65,10 +63,8 @@ pub(super) async fn get(
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryRead)?;
     let id = wire::id(api::parse_id(&id)?)?;
-    let store = Arc::clone(&app.store);
-    app.reads
-        .run(move || Ok(json(StatusCode::OK, &wire::memory(visible(&store, &caller, id)?))))
-        .await?
+    let scoped = app.scoped(&caller);
+    app.reads.run(move || Ok(json(StatusCode::OK, &wire::memory(scoped.get(id)?)))).await?
 }
 
 pub(super) async fn update(
@@ -80,11 +76,10 @@ pub(super) async fn update(
     caller.require(Scope::MemoryWrite)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let body = whole(&app, request).await?;
-    let store = Arc::clone(&app.store);
+    let scoped = app.scoped(&caller);
     let work = move || {
         let asked: api::PatchRequest = parse(&body.bytes)?;
-        visible(&store, &caller, id)?;
-        let changed = store.update(id, wire::patch(asked), now())?;
+        let changed = scoped.update(id, wire::patch(asked))?;
         Ok(json(StatusCode::OK, &wire::memory(changed)))
     };
     let answered = app.writes.run(work).await?;
@@ -99,11 +94,10 @@ pub(super) async fn delete(
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryWrite)?;
     let id = wire::id(api::parse_id(&id)?)?;
-    let store = Arc::clone(&app.store);
+    let scoped = app.scoped(&caller);
     app.writes
         .run(move || {
-            visible(&store, &caller, id)?;
-            store.delete(id, now())?;
+            scoped.delete(id)?;
             Ok(StatusCode::NO_CONTENT.into_response())
         })
         .await?
@@ -116,16 +110,8 @@ pub(super) async fn history(
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryRead)?;
     let id = wire::id(api::parse_id(&id)?)?;
-    let store = Arc::clone(&app.store);
-    app.reads
-        .run(move || {
-            let versions = store.history(id)?;
-            if !versions.iter().all(|it| caller.sees(&it.space)) {
-                return Err(waypost_memory::Error::NotFound(id).into());
-            }
-            Ok(json(StatusCode::OK, &wire::history(id, versions)))
-        })
-        .await?
+    let scoped = app.scoped(&caller);
+    app.reads.run(move || Ok(json(StatusCode::OK, &wire::history(id, scoped.history(id)?)))).await?
 }
 
 pub(super) async fn list(
@@ -139,14 +125,14 @@ pub(super) async fn list(
     caller.narrow(&mut asked.space)?;
     let limit = usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
     let after = asked.after.and_then(MemoryId::new);
-    let store = Arc::clone(&app.store);
+    let scoped = app.scoped(&caller);
     app.reads
         .run(move || {
             let filter = wire::list_filter(asked);
-            let page = store.list(&filter, after, limit)?;
+            let page = scoped.list(filter.clone(), after, limit)?;
             let last = page.last().map(|it| it.id).filter(|_| page.len() == limit);
             let next = match last {
-                Some(last) if !store.list(&filter, Some(last), 1)?.is_empty() => {
+                Some(last) if !scoped.list(filter, Some(last), 1)?.is_empty() => {
                     Some(next_page(&query, last))
                 }
                 _ => None,
@@ -175,19 +161,13 @@ pub(super) async fn link(
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryWrite)?;
     let body = whole(&app, request).await?;
-    let store = Arc::clone(&app.store);
-    let telling = Arc::clone(&app);
+    let scoped = app.scoped(&caller);
     app.writes
         .run(move || {
             let asked: api::LinkRequest = parse(&body.bytes)?;
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-            visible(&store, &caller, from)?;
-            visible(&store, &caller, to)?;
-            let (status, link) = match store.link(from, to, wire::link_kind(asked.kind), now())? {
-                Linked::New(link) => {
-                    telling.tell_linked(&link, caller.lineage());
-                    (StatusCode::CREATED, link)
-                }
+            let (status, link) = match scoped.link(from, to, wire::link_kind(asked.kind))? {
+                Linked::New(link) => (StatusCode::CREATED, link),
                 Linked::Existing(link) => (StatusCode::OK, link),
             };
             Ok(json(status, &wire::link(link)))
@@ -203,15 +183,13 @@ pub(super) async fn unlink(
     caller.require(Scope::MemoryWrite)?;
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = whole(&app, request).await?;
-    let store = Arc::clone(&app.store);
+    let scoped = app.scoped(&caller);
     app.writes
         .run(move || {
             let asked: api::LinkRequest =
                 if query.is_empty() { parse(&body.bytes)? } else { api::parse_query(&query)? };
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
-            visible(&store, &caller, from)?;
-            visible(&store, &caller, to)?;
-            if !store.unlink(from, to, wire::link_kind(asked.kind), now())? {
+            if !scoped.unlink(from, to, wire::link_kind(asked.kind))? {
                 let kind = asked.kind.as_str();
                 return Err(Failure::not_found(format!(
                     "there is no link {kind} from {from} to {to}"
@@ -232,27 +210,8 @@ pub(super) async fn links(
     let id = wire::id(api::parse_id(&id)?)?;
     let asked: api::LinksRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let depth = u32::try_from(asked.depth.unwrap_or(1)).unwrap_or(u32::MAX);
-    let store = Arc::clone(&app.store);
+    let scoped = app.scoped(&caller);
     app.reads
-        .run(move || {
-            visible(&store, &caller, id)?;
-            let mut links = store.links(id, depth)?;
-            links.retain(|it| exists(&store, &caller, it.from) && exists(&store, &caller, it.to));
-            Ok(json(StatusCode::OK, &wire::walk(id, links)))
-        })
+        .run(move || Ok(json(StatusCode::OK, &wire::walk(id, scoped.links(id, depth)?))))
         .await?
-}
-
-/// The memory, if this caller may know of it.
-pub(super) fn visible(store: &Store, caller: &Caller, id: MemoryId) -> Result<Memory, Failure> {
-    let memory = store.get(id)?;
-    if !caller.sees(&memory.space) {
-        return Err(waypost_memory::Error::NotFound(id).into());
-    }
-    Ok(memory)
-}
-
-/// Whether this caller may know of the memory; free for a token that is bound to no space.
-pub(super) fn exists(store: &Store, caller: &Caller, id: MemoryId) -> bool {
-    caller.space().is_none() || visible(store, caller, id).is_ok()
 }

@@ -11,7 +11,6 @@ use waypost_auth::Scope;
 
 use crate::answer::json;
 use crate::failure::Failure;
-use crate::flows::Halt;
 use crate::guard::Caller;
 use crate::metrics::{EventGauges, Gauges};
 use crate::state::App;
@@ -25,11 +24,7 @@ pub(super) async fn status(
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            // A token that is bound to a space learns nothing of the others.
-            let of_store = match caller.space() {
-                Some(space) => shared.store.status_in(space)?,
-                None => shared.store.status()?,
-            };
+            let of_store = shared.scoped(&caller).status()?;
             Ok(json(StatusCode::OK, &describe(&shared, of_store, &caller)))
         })
         .await?
@@ -40,7 +35,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
     let remedy = if of_store.write_fault.is_some() {
         let what = "the store takes no more writes after a fault of the disk: look into the service's log, then start it again";
         Some(what.to_owned())
-    } else if app.events.fault().is_some() {
+    } else if app.has_event_fault() {
         let what = "nothing can be published after a fault of the disk: look into the service's log, then start it again";
         Some(what.to_owned())
     } else if let Some(halt) = app.flows.halt() {
@@ -91,18 +86,10 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     if app.is_stopping() {
         return Err(Failure::stopping());
     }
-    // A disk that is full is no reason to be started again: all goes on when there is room.
-    let fault = if app.store.write_fault().is_some() {
-        Some("the store takes no more writes")
-    } else if app.events.fault().is_some() {
-        Some("nothing can be published")
-    } else {
-        app.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
-    };
-    if let Some(fault) = fault {
+    if let Some(fault) = app.fault() {
         return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, fault));
     }
-    let status = if app.store.index_progress().is_some() { "indexing" } else { "ready" };
+    let status = if app.is_indexing() { "indexing" } else { "ready" };
     Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned() }))
 }
 
@@ -118,7 +105,7 @@ pub(super) async fn metrics(
     let shared = Arc::clone(&app);
     let looked = app
         .reads
-        .run(move || (shared.store.status(), EventGauges::of(&shared), shared.context.status()));
+        .run(move || (shared.counted(), EventGauges::of(&shared), shared.context.status()));
     let (of_store, events, context) = looked.await?;
     let of_store = of_store?;
     let gauges = Gauges {
@@ -127,7 +114,9 @@ pub(super) async fn metrics(
         links: of_store.links,
         embedded: of_store.embedded,
         pending: of_store.pending_embeddings,
-        storage_bytes: of_store.storage_bytes,
+        storage_bytes: app.storage_bytes(),
+        write_fault: of_store.write_fault.is_some(),
+        disk_free_bytes: app.disk_free_bytes(),
         index_documents: of_store.index.documents,
         index_terms: of_store.index.terms,
         index_bytes: of_store.index.bytes,

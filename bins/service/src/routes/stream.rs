@@ -22,6 +22,7 @@ use super::events::pattern;
 use crate::failure::{Failure, chain};
 use crate::feed::{Frame, frame};
 use crate::guard::Caller;
+use crate::scoped::Scoped;
 use crate::state::App;
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -43,7 +44,8 @@ pub(super) async fn stream(
     caller.require(Scope::EventsRead)?;
     let asked: api::StreamRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let pattern = asked.pattern.as_deref().map(pattern).transpose()?;
-    let last = app.events.last();
+    let scoped = app.scoped(&caller);
+    let last = scoped.last_event();
     let after = match last_event_id(&headers)? {
         Some(it) if it > last => {
             let why = format!("Last-Event-ID: {it} is beyond the last event, which is {last}");
@@ -65,7 +67,8 @@ pub(super) async fn stream(
         frames: app.feed.listen(),
         readers: app.feed.readers(),
         stopped: app.feed.stopped(),
-        tail: Tail::new(Arc::clone(&app.events), pattern.clone(), after),
+        tail: scoped.tail(pattern.clone(), after),
+        scoped,
         pattern,
         pieces,
         gathered: BytesMut::new(),
@@ -103,6 +106,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
 
 /// One who listens.
 struct Listener {
+    scoped: Scoped,
     tail: Tail,
     pattern: Option<Pattern>,
     frames: broadcast::Receiver<Arc<Frame>>,
@@ -228,7 +232,8 @@ impl Listener {
                     return self.flush().await;
                 }
                 if frame.id == cursor + 1 {
-                    if self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind)) {
+                    let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
+                    if is_wanted && self.scoped.hears(&frame) {
                         // What is too large for the frame is in the log.
                         let Some(bytes) = &frame.bytes else { return self.flush().await };
                         self.gather(bytes).await?;

@@ -27,6 +27,8 @@ pub(super) async fn create(
         .run(move || {
             let asked: api::NewTokenRequest = parse(&body.bytes)?;
             let (secret, info) = shared.tokens.create(wire::new_token(asked), now_ms())?;
+            let scopes = info.scopes.to_string();
+            tracing::info!(id = %info.id, scopes, by = caller.source(), "created a token");
             let created =
                 api::TokenCreated { token: secret.expose().to_owned(), info: wire::token(info) };
             Ok(json(StatusCode::CREATED, &created))
@@ -51,6 +53,8 @@ pub(super) async fn revoke(
     app.writes
         .run(move || {
             shared.tokens.revoke(id, now_ms())?;
+            tracing::info!(%id, by = caller.source(), "revoked a token");
+            shared.sessions.look();
             Ok(StatusCode::NO_CONTENT.into_response())
         })
         .await?

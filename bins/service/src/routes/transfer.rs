@@ -24,10 +24,9 @@ pub(super) async fn export(
     caller: Caller,
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryRead)?;
-    caller.require_all_spaces()?;
+    let store = app.whole(&caller)?.store;
     let slot = app.streams.slot().await?;
     let (mut writer, body) = Writer::new(app.limits.unread_time_max);
-    let store = Arc::clone(&app.store);
     tokio::task::spawn_blocking(move || {
         let written = store.export(&mut writer);
         if let Err(error) = written {
@@ -79,7 +78,7 @@ pub(super) async fn import(
     request: Request,
 ) -> Result<Response, Failure> {
     caller.require(Scope::MemoryWrite)?;
-    caller.require_all_spaces()?;
+    let store = app.whole(&caller)?.store;
     let asked: api::ImportRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let options = wire::import_options(&asked);
     let mut body = request.into_body();
@@ -88,7 +87,7 @@ pub(super) async fn import(
     }
     let slot = app.streams.slot().await?;
     let (pieces, reader) = Reader::new();
-    let (store, wake) = (Arc::clone(&app.store), Arc::clone(&app.wake));
+    let wake = Arc::clone(&app.wake);
     let importing = tokio::task::spawn_blocking(move || {
         let mut reader = BufReader::with_capacity(64 * 1024, reader);
         let imported = store.import_beside(&mut reader, &options, now(), &|| wake.writing());

@@ -136,16 +136,21 @@ fn tried(it: &flows::Try) -> api::RunTry {
 }
 
 pub(crate) fn state_in(phase: &flows::Phase) -> api::RunState {
-    match phase {
-        flows::Phase::Quiet { .. } => api::RunState::Quiet,
-        flows::Phase::Retrying { .. } => api::RunState::Retrying,
-        flows::Phase::Queued => api::RunState::Queued,
-        flows::Phase::Running { .. } => api::RunState::Running,
-        flows::Phase::Ended { end, .. } => state(*end),
+    stage(phase.stage())
+}
+
+/// Where runs are, as the metrics name it.
+pub(crate) fn stage(stage: flows::Stage) -> api::RunState {
+    match stage {
+        flows::Stage::Quiet => api::RunState::Quiet,
+        flows::Stage::Retrying => api::RunState::Retrying,
+        flows::Stage::Queued => api::RunState::Queued,
+        flows::Stage::Running => api::RunState::Running,
+        flows::Stage::Ended(end) => state(end),
     }
 }
 
-fn state(end: flows::End) -> api::RunState {
+pub(crate) fn state(end: flows::End) -> api::RunState {
     match end {
         flows::End::Succeeded => api::RunState::Succeeded,
         flows::End::Failed => api::RunState::Failed,

@@ -1,9 +1,12 @@
 //! A token that is bound to a space knows of no other.
 
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::service::Service;
+use crate::client::{Answer, connect};
+use crate::service::{Service, request};
 
 struct Spaces {
     service: Service,
@@ -94,4 +97,310 @@ fn links_across_spaces_do_not_show_the_other_end() {
     let hits = it.send("POST", "/api/memory/search", &body).json();
     assert_eq!(hits[0]["links"], json!([]));
     assert!(hits[0].get("contradicts").is_none() && hits[0].get("supersededBy").is_none());
+}
+
+/// What a token of a space that has every scope gets, other than by its scopes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sees {
+    /// What is of its space, and nothing that says a word of another.
+    Own,
+    /// What belongs to the project, which all spaces share.
+    Shared,
+    /// 403: it is about all spaces.
+    Refused,
+    /// 404: it is another space's, as if it were not there.
+    Hidden,
+    /// It needs no token.
+    Open,
+}
+
+/// Every route, with a body that is right for it, and what a token of a space gets. `{theirs}` is
+/// another space's memory, `{event}` its event, `{mine}` a memory of the own space.
+const ROUTES: &[(&str, &str, &str, Sees)] = &[
+    ("POST", "/api/memory/search", r#"{"query":"secret","explain":true,"limit":100}"#, Sees::Own),
+    ("POST", "/api/memory/add", r#"{"content":"a secret of mine"}"#, Sees::Own),
+    ("POST", "/api/memory/batch", r#"{"content":"a line of mine"}"#, Sees::Own),
+    ("GET", "/api/memory/{theirs}", "", Sees::Hidden),
+    ("GET", "/api/memory/{mine}", "", Sees::Own),
+    ("PATCH", "/api/memory/{theirs}", r#"{"title":"y"}"#, Sees::Hidden),
+    ("DELETE", "/api/memory/{theirs}", "", Sees::Hidden),
+    ("GET", "/api/memory/{theirs}/history", "", Sees::Hidden),
+    ("GET", "/api/memory/{gone}/history", "", Sees::Hidden),
+    ("GET", "/api/memory/{mine}/history", "", Sees::Own),
+    ("GET", "/api/memory/{theirs}/links", "", Sees::Hidden),
+    ("GET", "/api/memory/{mine}/links?depth=5", "", Sees::Own),
+    ("GET", "/api/memory?limit=1000", "", Sees::Own),
+    ("GET", "/api/memory/status", "", Sees::Own),
+    ("POST", "/api/memory/index", "{}", Sees::Refused),
+    ("POST", "/api/memory/compact", "", Sees::Refused),
+    ("POST", "/api/memory/link", r#"{"from":{mine},"to":{theirs},"type":"updates"}"#, Sees::Hidden),
+    ("DELETE", "/api/memory/link?from={theirs}&to={mine}&type=updates", "", Sees::Hidden),
+    ("GET", "/api/memory/export", "", Sees::Refused),
+    ("POST", "/api/memory/import", "", Sees::Refused),
+    (
+        "POST",
+        "/api/context",
+        r#"{"query":"secret","sources":["memory"],"maxItems":200}"#,
+        Sees::Own,
+    ),
+    ("GET", "/api/context/status", "", Sees::Shared),
+    ("POST", "/api/context/rescan", "", Sees::Shared),
+    ("POST", "/api/events", r#"{"type":"a:mine","data":{"of":"mine"}}"#, Sees::Own),
+    ("GET", "/api/events?limit=1000", "", Sees::Own),
+    ("GET", "/api/events?after=0&pattern=memory:*", "", Sees::Own),
+    ("GET", "/api/events/{event}", "", Sees::Hidden),
+    ("GET", "/api/events/stream?after=0", "", Sees::Own),
+    ("GET", "/api/flows", "", Sees::Refused),
+    ("GET", "/api/flows/runs", "", Sees::Refused),
+    ("GET", "/api/flows/runs/a.1", "", Sees::Refused),
+    ("GET", "/api/flows/why?event={event}", "", Sees::Refused),
+    ("GET", "/api/flows/files/a.yaml", "", Sees::Refused),
+    ("POST", "/api/flows/runs/a.1/retry", "", Sees::Refused),
+    ("POST", "/api/flows/runs/a.1/cancel", "", Sees::Refused),
+    ("POST", "/api/flows/a/test", r#"{"type":"a:b"}"#, Sees::Refused),
+    ("POST", "/api/flows/a/replay", "{}", Sees::Refused),
+    ("POST", "/api/flows/a/pause", "", Sees::Refused),
+    ("POST", "/api/flows/a/resume", "", Sees::Refused),
+    ("POST", "/api/flows/files/a.yaml/allow", r#"{"hash":"x"}"#, Sees::Refused),
+    ("GET", "/api/tokens", "", Sees::Refused),
+    ("POST", "/api/tokens", r#"{"scopes":["admin"]}"#, Sees::Refused),
+    ("DELETE", "/api/tokens/aaaaaaaaaa", "", Sees::Refused),
+    ("GET", "/api/backup", "", Sees::Refused),
+    ("GET", "/healthz", "", Sees::Open),
+    ("GET", "/readyz", "", Sees::Open),
+    ("GET", "/metrics", "", Sees::Open),
+    ("GET", "/openapi.json", "", Sees::Open),
+];
+
+/// Every scope that a token of a space can have.
+const SCOPES: [&str; 7] = [
+    "memory:read",
+    "memory:write",
+    "context:read",
+    "events:read",
+    "events:publish",
+    "flows:read",
+    "flows:run",
+];
+
+/// The path of a row as the description of the API has it.
+fn described(path: &str) -> String {
+    let path = path.split('?').next().expect("a path");
+    let is_id =
+        |it: &str| it.starts_with('{') || ["a.1", "a", "a.yaml", "aaaaaaaaaa"].contains(&it);
+    let parts = path.split('/').enumerate().map(|(at, it)| match it {
+        it if !is_id(it) => it.to_owned(),
+        "a.yaml" => "{name}".to_owned(),
+        "a" if at == 3 => "{name}".to_owned(),
+        _ => "{id}".to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_route_has_a_row_that_says_what_a_token_of_a_space_gets() {
+    let rows: BTreeSet<(String, String)> =
+        ROUTES.iter().map(|(method, path, ..)| ((*method).to_owned(), described(path))).collect();
+    let routes: BTreeSet<(String, String)> = waypost_api::routes::ROUTES
+        .iter()
+        .map(|it| (it.method.to_owned(), it.path.to_owned()))
+        .collect();
+    let lacking: Vec<_> = routes.difference(&rows).collect();
+    assert!(lacking.is_empty(), "a new route needs a row: {lacking:?}");
+    let unknown: Vec<_> = rows.difference(&routes).collect();
+    assert!(unknown.is_empty(), "no route is like it: {unknown:?}");
+}
+
+/// A service with memories, links, events and a deleted memory in two spaces.
+struct Two {
+    spaces: Spaces,
+    gone: u64,
+    event: u64,
+}
+
+impl Two {
+    fn new() -> Self {
+        let spaces = Spaces::new();
+        let service = &spaces.service;
+        let theirs = service.new_token(&["memory:write", "events:publish"], Some("theirs"));
+        let add = |token: &str, content: &str| {
+            let body = json!({"content": content}).to_string();
+            let added = service.send("POST", "/api/memory/add", token, body.as_bytes());
+            added.json()["id"].as_u64().expect("an id")
+        };
+        let bridge = add(&theirs, "a bridge of theirs");
+        let gone = add(&theirs, "a deleted secret of theirs");
+        let far = add(&spaces.bound, "a far one of mine");
+        assert_eq!(service.delete(&format!("/api/memory/{gone}")).status, 204);
+        for (from, to, kind) in [
+            (spaces.theirs, spaces.mine, "updates"),
+            (spaces.theirs, spaces.mine, "contradicts"),
+            (spaces.mine, bridge, "related_to"),
+            (bridge, far, "related_to"),
+            (spaces.theirs, bridge, "part_of"),
+        ] {
+            let link = json!({"from": from, "to": to, "type": kind});
+            assert_eq!(service.post("/api/memory/link", &link).status, 201);
+        }
+        let published = json!({"type": "a:theirs", "data": {"of": "theirs"}}).to_string();
+        let event = service.send("POST", "/api/events", &theirs, published.as_bytes()).json();
+        assert_eq!(event["space"], "theirs");
+        let event = event["id"].as_u64().expect("an id");
+        service.post("/api/events", &json!({"type": "a:of-nobody", "data": {"of": "theirs"}}));
+        // Every event about the memories is there before anything is asked.
+        let wanted = 5 + 5 + 2;
+        while service.get("/api/events?limit=1000").json().as_array().expect("events").len()
+            < wanted
+        {
+            std::thread::yield_now();
+        }
+        Self { spaces, gone, event }
+    }
+
+    fn filled(&self, text: &str) -> String {
+        let it = &self.spaces;
+        text.replace("{theirs}", &it.theirs.to_string())
+            .replace("{mine}", &it.mine.to_string())
+            .replace("{gone}", &self.gone.to_string())
+            .replace("{event}", &self.event.to_string())
+    }
+
+    fn ask(&self, token: &str, (method, path, body): (&str, &str, &str)) -> Answer {
+        let (path, body) = (self.filled(path), self.filled(body));
+        if !path.contains("/stream") {
+            return self.spaces.service.send(method, &path, token, body.as_bytes());
+        }
+        // It does not end: what comes within a moment of its last event.
+        let address = self.spaces.service.address;
+        let mut stream = connect(address);
+        stream.write_all(&request(address, method, &path, token, &[], b"")).expect("sent");
+        let published = json!({"type": "a:last"}).to_string();
+        let bound = &self.spaces.bound_all(&["events:publish"]);
+        let sent = self.spaces.service.send("POST", "/api/events", bound, published.as_bytes());
+        assert_eq!(sent.status, 201, "{}", sent.text());
+        let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&read).contains("a:last") {
+            let count = stream.read(&mut buffer).expect("it is sent");
+            read.extend_from_slice(&buffer[..count]);
+            if count == 0 || read.starts_with(b"HTTP/1.1 4") {
+                break;
+            }
+        }
+        let status = std::str::from_utf8(&read[9..12]).expect("a status").parse().expect("one");
+        Answer { status, headers: Vec::new(), body: read }
+    }
+}
+
+impl Spaces {
+    fn bound_all(&self, scopes: &[&str]) -> String {
+        self.service.new_token(scopes, Some("mine"))
+    }
+}
+
+#[test]
+fn no_route_tells_a_token_of_a_space_a_word_of_another() {
+    let two = Two::new();
+    let all = two.spaces.bound_all(&SCOPES);
+    let storage = two.spaces.service.get("/api/memory/status").json()["storageBytes"].to_string();
+    for (method, path, body, sees) in ROUTES {
+        // A reindex and a rescan are about as loud as it gets; nothing depends on their order.
+        let answer = two.ask(&all, (method, path, body));
+        let text = answer.text();
+        let row = format!("{method} {path}: {} {text}", answer.status);
+        match sees {
+            Sees::Own => {
+                assert!(answer.status < 300, "{row}");
+                for word in ["theirs", "bridge", "of-nobody", "deleted", &*storage] {
+                    assert!(!text.contains(word), "{word}: {row}");
+                }
+                for hidden in [two.spaces.theirs, two.spaces.theirs + 1] {
+                    for key in ["id", "from", "to", "supersededBy"] {
+                        let said = format!("\"{key}\":{hidden},");
+                        let last = format!("\"{key}\":{hidden}}}");
+                        let is_event = path.starts_with("/api/events") && key == "id";
+                        assert!(
+                            is_event || !(text.contains(&said) || text.contains(&last)),
+                            "{said} {row}"
+                        );
+                    }
+                }
+            }
+            Sees::Shared => assert!(answer.status < 300 || answer.status == 409, "{row}"),
+            Sees::Refused => assert_eq!(answer.status, 403, "{row}"),
+            Sees::Hidden => assert_eq!(answer.status, 404, "{row}"),
+            Sees::Open => assert_eq!(answer.status, 200, "{row}"),
+        }
+    }
+}
+
+#[test]
+fn each_scope_of_a_token_of_a_space_opens_no_more_than_the_same_scope_of_all_spaces() {
+    let two = Two::new();
+    for scope in SCOPES {
+        let bound = two.spaces.bound_all(&[scope]);
+        let free = two.spaces.service.new_token(&[scope], None);
+        for (method, path, body, sees) in ROUTES {
+            if path.contains("/stream") || *method == "DELETE" || path.ends_with("rescan") {
+                continue;
+            }
+            let answers = [&bound, &free].map(|it| two.ask(it, (method, path, body)).status);
+            let row = format!("{scope}: {method} {path} {answers:?}");
+            if answers[1] == 403 || *sees == Sees::Refused {
+                assert_eq!(answers[0], 403, "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_link_over_a_hidden_memory_is_no_way_to_the_other_end() {
+    let two = Two::new();
+    let path = format!("/api/memory/{}/links?depth=5", two.spaces.mine);
+    assert_eq!(two.spaces.send("GET", &path, &Value::Null).json(), json!([]));
+    let memory = two.spaces.send("GET", &format!("/api/memory/{}", two.spaces.mine), &Value::Null);
+    assert!(memory.json().get("supersededBy").is_none());
+    let listed = two.spaces.send("GET", "/api/memory", &Value::Null).json();
+    assert!(listed.as_array().expect("a list").iter().all(|it| it.get("supersededBy").is_none()));
+}
+
+#[test]
+fn an_idempotency_key_of_another_space_is_free() {
+    let two = Two::new();
+    let service = &two.spaces.service;
+    let theirs = service.new_token(&["events:publish"], Some("theirs"));
+    let mine = two.spaces.bound_all(&["events:publish", "events:read"]);
+    let publish = |token: &str, of: &str| {
+        let body = json!({"type": "a:keyed", "data": {"of": of}}).to_string();
+        let headers = [("idempotency-key", "same")];
+        crate::service::send(
+            service.address,
+            "POST",
+            "/api/events",
+            token,
+            &headers,
+            body.as_bytes(),
+        )
+    };
+    assert_eq!(publish(&theirs, "one").status, 201);
+    let own = publish(&mine, "one");
+    assert_eq!((own.status, &own.json()["space"]), (201, &json!("mine")));
+    assert_eq!(publish(&theirs, "two").status, 409);
+    assert_eq!(publish(&mine, "two").status, 409);
+    assert_eq!(publish(&service.token, "three").status, 201);
+}
+
+#[test]
+fn no_route_goes_past_the_scoped_reader() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/routes");
+    for entry in std::fs::read_dir(folder).expect("the routes") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("a text");
+        for way in ["app.store", "app.events", "shared.store", "shared.events"] {
+            assert!(
+                !text.contains(way),
+                "{} uses {way}: take app.scoped or app.whole",
+                path.display()
+            );
+        }
+    }
 }

@@ -76,7 +76,7 @@ fn health_readiness_and_the_description_need_no_token() {
         "waypost_http_requests_total{method=\"GET\",route=\"/api/memory/{id}\",status=\"200\"} 1",
         "waypost_http_requests_total{method=\"GET\",route=\"/api/memory/{id}\",status=\"404\"} 1",
         "waypost_http_requests_total{method=\"GET\",route=\"unmatched\",status=\"404\"} 1",
-        "waypost_http_request_duration_seconds_count{route=\"/api/memory/add\"} 1",
+        "waypost_http_request_duration_seconds_count{method=\"POST\",route=\"/api/memory/add\"} 1",
         "waypost_memories 1",
         "waypost_queue_writes 0",
         "waypost_model_ready 0",

@@ -194,3 +194,18 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
     store.create(reader(), NOW + 31 * DAY).unwrap();
     assert!(!listed().contains(&expiring.id) && listed().contains(&endless.id));
 }
+
+#[test]
+fn a_token_that_was_verified_works_until_it_is_revoked_or_expires_also_by_another_process() {
+    let place = Place::new();
+    let (store, other) = (place.open(), place.open());
+    let expiring = NewToken { expires: Some(NOW + 10), ..reader() };
+    let (_, expiring) = store.create(expiring, NOW).unwrap();
+    let (_, kept) = store.create(reader(), NOW).unwrap();
+    assert!(store.works(expiring.id, NOW + 9) && store.works(kept.id, NOW + 9));
+    assert!(!store.works(expiring.id, NOW + 10), "its time is over");
+    other.revoke(kept.id, NOW).unwrap();
+    assert!(!store.works(kept.id, NOW));
+    std::fs::write(store.path(), b"no tokens").unwrap();
+    assert!(!store.works(expiring.id, NOW), "a file that cannot be read lets nobody in");
+}

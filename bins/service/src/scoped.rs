@@ -1,0 +1,269 @@
+//! What one caller may see and change of the store and the bus.
+//!
+//! [`Scoped`] is made from a verified caller and is the only way for a route to a memory, a link,
+//! a count or an event; [`Whole`] is the way to all of them at once, for callers that no space
+//! binds. Whether something is visible is decided here and nowhere else. A test of the routes sees
+//! to it that none goes past this module.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
+use waypost_memory::{
+    Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
+    SearchResult, Status, Store, Version,
+};
+
+use crate::failure::Failure;
+use crate::feed::Frame;
+use crate::guard::Caller;
+use crate::news::{About, note};
+use crate::state::{App, now};
+
+/// The store and the bus as one caller may know them.
+#[derive(Debug, Clone)]
+pub(crate) struct Scoped {
+    store: Arc<Store>,
+    bus: Arc<Bus>,
+    caller: Caller,
+    tells_of_memory: bool,
+}
+
+/// All of the store and the bus.
+#[derive(Debug, Clone)]
+pub(crate) struct Whole {
+    pub(crate) store: Arc<Store>,
+    pub(crate) bus: Arc<Bus>,
+}
+
+impl App {
+    /// What this caller may see and change.
+    pub(crate) fn scoped(&self, caller: &Caller) -> Scoped {
+        Scoped {
+            store: Arc::clone(&self.store),
+            bus: Arc::clone(&self.events),
+            caller: caller.clone(),
+            tells_of_memory: self.tells_of_memory,
+        }
+    }
+
+    /// Everything there is; 403 for a caller that is bound to a space.
+    pub(crate) fn whole(&self, caller: &Caller) -> Result<Whole, Failure> {
+        caller.require_all_spaces()?;
+        Ok(Whole { store: Arc::clone(&self.store), bus: Arc::clone(&self.events) })
+    }
+}
+
+impl Scoped {
+    fn space(&self) -> Option<&str> {
+        self.caller.space()
+    }
+
+    /// Whether what belongs to that space exists for the caller. What belongs to none is for
+    /// callers of all spaces.
+    fn sees(&self, space: Option<&str>) -> bool {
+        self.space().is_none_or(|own| space == Some(own))
+    }
+
+    /// Whether the caller may know of a memory; free for a caller that is bound to no space.
+    fn exists(&self, id: MemoryId) -> bool {
+        self.space().is_none() || self.visible(id).is_ok()
+    }
+
+    fn visible(&self, id: MemoryId) -> Result<Memory, Error> {
+        let memory = self.store.get(id)?;
+        if self.sees(Some(&memory.space)) { Ok(memory) } else { Err(Error::NotFound(id)) }
+    }
+
+    /// A memory without what it says of others that the caller may not know of.
+    fn shown(&self, mut memory: Memory) -> Memory {
+        memory.superseded_by = memory.superseded_by.filter(|it| self.exists(*it));
+        memory
+    }
+
+    /// The filter within the caller's space.
+    fn within(&self, filter: &mut Filter) {
+        if let Some(own) = self.space() {
+            filter.space = Some(own.to_owned());
+        }
+    }
+
+    /// What is to be added, in the caller's space, with the note that has others told of it.
+    pub(crate) fn draft(&self, mut draft: Draft) -> Draft {
+        if let Some(own) = self.space() {
+            draft.space = Some(own.to_owned());
+        }
+        draft.note = self.tells_of_memory.then(|| note(&self.caller.lineage(), About::Memory));
+        draft
+    }
+
+    /// The store, to add drafts to that were made by [`Self::draft`].
+    pub(crate) fn adding(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    pub(crate) fn get(&self, id: MemoryId) -> Result<Memory, Failure> {
+        Ok(self.shown(self.visible(id)?))
+    }
+
+    /// What an add found in place of its draft.
+    pub(crate) fn added(&self, memory: Memory) -> Memory {
+        self.shown(memory)
+    }
+
+    pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
+        self.visible(id)?;
+        Ok(self.shown(self.store.update(id, patch, now())?))
+    }
+
+    pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {
+        self.visible(id)?;
+        Ok(self.store.delete(id, now())?)
+    }
+
+    /// The versions of a memory, also of one that was deleted.
+    pub(crate) fn history(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
+        let versions = self.store.history(id)?;
+        if !versions.iter().all(|it| self.sees(Some(&it.space))) {
+            return Err(Error::NotFound(id).into());
+        }
+        // Of one that was deleted in an import nothing tells whose it was.
+        if versions.is_empty() && self.space().is_some() {
+            return Err(Error::NotFound(id).into());
+        }
+        Ok(versions)
+    }
+
+    pub(crate) fn list(
+        &self,
+        mut filter: Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Memory>, Failure> {
+        self.within(&mut filter);
+        let page = self.store.list(&filter, after, limit)?;
+        Ok(page.into_iter().map(|it| self.shown(it)).collect())
+    }
+
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        mut options: SearchOptions,
+    ) -> Result<SearchResult, Failure> {
+        self.within(&mut options.filter);
+        let mut found = self.store.search(query, &options)?;
+        if self.space().is_none() {
+            return Ok(found);
+        }
+        for hit in &mut found.hits {
+            hit.contradicts.retain(|id| self.exists(*id));
+            if let Some(explanation) = &mut hit.explanation {
+                explanation.links.retain(|it| self.shows(it));
+            }
+            hit.memory.superseded_by = hit.memory.superseded_by.filter(|it| self.exists(*it));
+        }
+        Ok(found)
+    }
+
+    fn shows(&self, link: &Link) -> bool {
+        self.exists(link.from) && self.exists(link.to)
+    }
+
+    pub(crate) fn link(
+        &self,
+        from: MemoryId,
+        to: MemoryId,
+        kind: LinkKind,
+    ) -> Result<Linked, Failure> {
+        let (one, other) = (self.visible(from)?, self.visible(to)?);
+        // A link between two spaces is in neither.
+        let space = (one.space == other.space).then_some(one.space);
+        let about = About::Link { from, to, kind, space };
+        let note = self.tells_of_memory.then(|| note(&self.caller.lineage(), about));
+        Ok(self.store.link_noted(from, to, kind, now(), note)?)
+    }
+
+    /// Removes a link; `false` if it was not there.
+    pub(crate) fn unlink(
+        &self,
+        from: MemoryId,
+        to: MemoryId,
+        kind: LinkKind,
+    ) -> Result<bool, Failure> {
+        self.visible(from)?;
+        self.visible(to)?;
+        Ok(self.store.unlink(from, to, kind, now())?)
+    }
+
+    /// The links around a memory, over memories that the caller may know of, and no others.
+    pub(crate) fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>, Failure> {
+        self.visible(id)?;
+        let mut links = self.store.links(id, depth)?;
+        if self.space().is_none() {
+            return Ok(links);
+        }
+        links.retain(|it| self.shows(it));
+        // What was reached over a hidden memory only is as far away as if it were not linked.
+        let (mut reached, mut border) = (BTreeSet::from([id]), BTreeSet::from([id]));
+        let mut walked = Vec::with_capacity(links.len());
+        for _ in 0..depth {
+            let is_next = |it: &mut Link| border.contains(&it.from) || border.contains(&it.to);
+            let next: Vec<Link> = links.extract_if(.., is_next).collect();
+            let ends: BTreeSet<MemoryId> = next.iter().flat_map(|it| [it.from, it.to]).collect();
+            border = ends.difference(&reached).copied().collect();
+            reached.extend(&border);
+            walked.extend(next);
+        }
+        Ok(walked)
+    }
+
+    pub(crate) fn status(&self) -> Result<Status, Failure> {
+        let Some(own) = self.space() else { return Ok(self.store.status()?) };
+        let mut status = self.store.status_in(own)?;
+        // It would tell how much there is in other spaces.
+        status.storage_bytes = 0;
+        Ok(status)
+    }
+
+    /// Queues what [`Self::publishing`] made.
+    pub(crate) fn publish(
+        &self,
+        draft: waypost_events::Draft,
+        now_ms: u64,
+        then: Box<dyn FnOnce(waypost_events::Result<Published>) + Send>,
+    ) -> waypost_events::Result<()> {
+        self.bus.queue(draft, now_ms, then)
+    }
+
+    /// What the caller publishes: from it, and in its space.
+    pub(crate) fn publishing(&self, draft: waypost_events::Draft) -> waypost_events::Draft {
+        let (source, lineage) = (self.caller.source(), self.caller.lineage());
+        let space = self.space().map(str::to_owned);
+        waypost_events::Draft { source, lineage, space, ..draft }
+    }
+
+    pub(crate) fn event(&self, id: u64) -> Result<Event, Failure> {
+        let found = self.bus.get(id)?.filter(|it| self.sees(it.space.as_deref()));
+        found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))
+    }
+
+    pub(crate) fn events(&self, query: Query) -> waypost_events::Result<Page> {
+        let space = self.space().map(str::to_owned);
+        self.bus.read(&Query { space, ..query })
+    }
+
+    /// The last event of all: where a cursor may be.
+    pub(crate) fn last_event(&self) -> u64 {
+        self.bus.last()
+    }
+
+    pub(crate) fn tail(&self, pattern: Option<Pattern>, after: u64) -> Tail {
+        let space = self.space().map(str::to_owned);
+        Tail::new(Arc::clone(&self.bus), pattern, after).in_space(space)
+    }
+
+    /// Whether a new event is for the caller.
+    pub(crate) fn hears(&self, frame: &Frame) -> bool {
+        self.sees(frame.space.as_deref())
+    }
+}

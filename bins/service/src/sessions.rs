@@ -1,0 +1,193 @@
+//! Calls in progress, and their end when their token ends.
+//!
+//! A token is checked when a call begins. One that lasts, such as a stream of events, has to end as
+//! soon as its token is revoked or expires, also when another process (`ctl token revoke`) did it:
+//! while there are calls, the file of tokens is looked at several times a second.
+
+use std::collections::HashMap;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http_body::{Body as _, Frame, SizeHint};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use waypost_api::EVENT_STREAM;
+use waypost_auth::{TokenId, TokenStore};
+
+use crate::flows::Grant;
+use crate::state::now_ms;
+
+/// How often tokens of calls in progress are looked at: one `stat` each, for an answer within a
+/// moment.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub(crate) enum Who {
+    Token(TokenId),
+    /// The program of a flow's run.
+    Run(Arc<Grant>),
+}
+
+/// What tells one caller from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Token(TokenId),
+    /// Where the grant is, which the session keeps there.
+    Run(usize),
+}
+
+/// The calls of one token.
+#[derive(Debug)]
+pub(crate) struct Session {
+    who: Who,
+    ended: watch::Sender<bool>,
+}
+
+/// The tokens with calls in progress.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<Key, Weak<Session>>>,
+    look: Notify,
+}
+
+impl Session {
+    /// A session that nobody looks after.
+    pub(crate) fn new(who: Who) -> Arc<Self> {
+        Arc::new(Self { who, ended: watch::Sender::new(false) })
+    }
+
+    pub(crate) fn who(&self) -> &Who {
+        &self.who
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    /// Waits until the token has ended.
+    pub(crate) async fn ended(self: Arc<Self>) {
+        let mut ended = self.ended.subscribe();
+        // The sender is in `self`, which is here.
+        drop(ended.wait_for(|it| *it).await);
+    }
+
+    fn works(&self, tokens: &TokenStore) -> bool {
+        match &self.who {
+            Who::Token(id) => tokens.works(*id, now_ms()),
+            Who::Run(grant) => !grant.has_ended(),
+        }
+    }
+}
+
+impl Sessions {
+    /// Takes a call in whose token was just found good.
+    pub(crate) fn begin(&self, who: Who) -> Arc<Session> {
+        let key = match &who {
+            Who::Token(id) => Key::Token(*id),
+            Who::Run(grant) => Key::Run(Arc::as_ptr(grant) as usize),
+        };
+        let mut open = self.open.lock();
+        let known = open.get(&key).and_then(Weak::upgrade).filter(|it| !it.has_ended());
+        if let Some(known) = known {
+            return known;
+        }
+        let session = Session::new(who);
+        let is_first = open.is_empty();
+        open.insert(key, Arc::downgrade(&session));
+        drop(open);
+        if is_first {
+            self.look();
+        }
+        session
+    }
+
+    /// Has the tokens looked at now.
+    pub(crate) fn look(&self) {
+        self.look.notify_one();
+    }
+
+    /// Looks after sessions, until the future is dropped.
+    pub(crate) async fn keep(&self, tokens: &TokenStore) {
+        loop {
+            if self.open.lock().is_empty() {
+                self.look.notified().await;
+            } else {
+                // Whichever comes first.
+                drop(tokio::time::timeout(LOOK_EVERY, self.look.notified()).await);
+            }
+            let mut open = self.open.lock();
+            open.retain(|_, session| {
+                let Some(session) = session.upgrade() else { return false };
+                let works = session.works(tokens);
+                if !works {
+                    session.ended.send_replace(true);
+                }
+                works
+            });
+        }
+    }
+}
+
+/// The answer, which breaks off when the session ends. A complete one is sent as it is.
+pub(crate) fn bound(response: Response, session: Arc<Session>) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let of_events = response.headers().get(CONTENT_TYPE).is_some_and(|it| it == EVENT_STREAM);
+    response.map(|body| {
+        Body::new(Bound { body: Some(body), of_events, ended: Box::pin(session.ended()) })
+    })
+}
+
+/// A body that ends with its session: a stream of events with a last one that says so, anything
+/// else with an error, so that its reader sees that it is not whole.
+struct Bound {
+    body: Option<Body>,
+    of_events: bool,
+    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl http_body::Body for Bound {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = &mut *self;
+        let Some(body) = &mut this.body else { return Poll::Ready(None) };
+        if this.ended.as_mut().poll(context).is_ready() {
+            // What makes the body sees that nobody takes it, and ends.
+            this.body = None;
+            let detail = "the token was revoked or has expired";
+            return Poll::Ready(Some(if this.of_events {
+                let data = serde_json::json!({ "detail": detail });
+                Ok(Frame::data(format!("event: end\ndata: {data}\n\n").into()))
+            } else {
+                Err(axum::Error::new(io::Error::new(io::ErrorKind::PermissionDenied, detail)))
+            }));
+        }
+        let frame = ready!(Pin::new(body).poll_frame(context));
+        if frame.is_none() {
+            this.body = None;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(http_body::Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map(http_body::Body::size_hint).unwrap_or_default()
+    }
+}
