@@ -218,8 +218,7 @@ impl Metrics {
 
     fn write_values(&self, out: &mut String, gauges: &Gauges) -> std::fmt::Result {
         let read = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let events = &gauges.events;
-        let values: [(&str, &str, &str, u64); 33] = [
+        let values: [Value; 23] = [
             (
                 "connections_refused_total",
                 "counter",
@@ -288,38 +287,47 @@ impl Metrics {
             ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
             ("queue_writes", "gauge", "Writing calls that wait.", gauges.queued_writes as u64),
             ("uptime_seconds", "gauge", "Seconds since the start.", gauges.uptime_seconds),
-            (
-                "write_fault",
-                "gauge",
-                "1 if the store takes no more writes until the next start.",
-                u64::from(gauges.write_fault),
-            ),
-            (
-                "disk_free_bytes",
-                "gauge",
-                "Bytes that are free where the data folder is.",
-                gauges.disk_free_bytes,
-            ),
-            ("events_published_total", "counter", "Events ever published.", events.last),
-            ("events", "gauge", "Events that are kept.", events.kept),
-            ("events_last", "gauge", "The id of the last event.", events.last),
-            ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
-            (
-                "events_fault",
-                "gauge",
-                "1 if nothing can be published until the next start.",
-                u64::from(events.fault),
-            ),
-            ("flows", "gauge", "Flows in force.", events.flows),
-            ("flows_halted", "gauge", "1 if flows stand still.", u64::from(events.halted)),
-            ("flows_decided", "gauge", "The last event that flows have seen.", events.decided),
         ];
-        for (name, kind, help, value) in values {
+        for (name, kind, help, value) in values.into_iter().chain(fault_and_event_values(gauges)) {
             writeln!(out, "# HELP waypost_{name} {help}\n# TYPE waypost_{name} {kind}")?;
             writeln!(out, "waypost_{name} {value}")?;
         }
         Ok(())
     }
+}
+
+/// Name, kind, help, value.
+type Value = (&'static str, &'static str, &'static str, u64);
+
+fn fault_and_event_values(gauges: &Gauges) -> [Value; 10] {
+    let events = &gauges.events;
+    [
+        (
+            "write_fault",
+            "gauge",
+            "1 if the store takes no more writes until the next start.",
+            u64::from(gauges.write_fault),
+        ),
+        (
+            "disk_free_bytes",
+            "gauge",
+            "Bytes that are free where the data folder is.",
+            gauges.disk_free_bytes,
+        ),
+        ("events_published_total", "counter", "Events ever published.", events.last),
+        ("events", "gauge", "Events that are kept.", events.kept),
+        ("events_last", "gauge", "The id of the last event.", events.last),
+        ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
+        (
+            "events_fault",
+            "gauge",
+            "1 if nothing can be published until the next start.",
+            u64::from(events.fault),
+        ),
+        ("flows", "gauge", "Flows in force.", events.flows),
+        ("flows_halted", "gauge", "1 if flows stand still.", u64::from(events.halted)),
+        ("flows_decided", "gauge", "The last event that flows have seen.", events.decided),
+    ]
 }
 
 /// Syncs of logs, by all of them together: what every acknowledged write waits for.

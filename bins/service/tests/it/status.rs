@@ -83,6 +83,7 @@ fn health_readiness_and_the_description_need_no_token() {
     ] {
         assert!(metrics.lines().any(|it| it == line), "{line} is not in\n{metrics}");
     }
+    assert_follows_conventions(&metrics);
     assert!(!metrics.contains("/a/path/of/a/client"));
 }
 
@@ -143,5 +144,37 @@ fn no_answer_tells_a_path_or_a_token_of_the_server() {
     answers.push(service.post("/api/tokens", &json!({"scopes": ["admin"]})).text());
     for answer in answers {
         assert!(!answer.contains(&folder) && !answer.contains(&service.token), "{answer}");
+    }
+}
+
+/// Each metric has a help and a type, counters end in `_total`, and what operators ask for is there.
+#[track_caller]
+fn assert_follows_conventions(metrics: &str) {
+    let value = |name: &str| -> f64 {
+        let line = metrics.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{metrics}")).parse().expect("a number")
+    };
+    assert!(value("process_cpu_seconds_total") >= 0.0);
+    assert!(value("process_resident_memory_bytes") > 1_000_000.0);
+    assert!(value("process_open_fds") > 3.0);
+    assert!(value("process_start_time_seconds") > 1_700_000_000.0);
+    assert!(value("waypost_disk_free_bytes") > 0.0 && value("waypost_storage_bytes") > 0.0);
+    assert!(value("waypost_sync_duration_seconds_count") >= 1.0);
+    assert_eq!(value("waypost_write_fault"), 0.0);
+    let version = format!("waypost_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(value(&version), 1.0);
+    for reason in ["missing", "malformed", "unknown", "expired", "revoked", "unavailable"] {
+        assert!(value(&format!("waypost_auth_failures_total{{reason=\"{reason}\"}}")) >= 0.0);
+    }
+    for state in ["succeeded", "failed", "skipped", "cancelled"] {
+        let name = format!("waypost_flow_runs_ended_total{{state=\"{state}\"}}");
+        assert_eq!(value(&name), 0.0);
+    }
+    assert!(metrics.contains("le=\"60\""));
+    for line in metrics.lines().filter_map(|it| it.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("a name and a type");
+        assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+        assert!(name.starts_with("waypost_") || name.starts_with("process_"), "{line}");
+        assert!(metrics.contains(&format!("# HELP {name} ")), "{name}");
     }
 }

@@ -195,6 +195,64 @@ fn the_log_has_a_line_a_request_and_no_contents_queries_or_tokens() {
 }
 
 #[test]
+fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut command = command(folder.path());
+    command.args(["--log-format", "json", "--log-level", "info,waypost::request=debug"]);
+    let program = Program::start_as(command, folder.path());
+    let made = program.send("POST", "/api/tokens", br#"{"scopes":["memory:read"]}"#).json();
+    let (id, token) = (made["info"]["id"].as_str(), made["token"].as_str().expect("a token"));
+    let id = id.expect("an id").to_owned();
+    assert_eq!(program.send("DELETE", &format!("/api/tokens/{id}"), b"").status, 204);
+    for _ in 0..20 {
+        let path = "/api/memory/status";
+        crate::service::send(program.address, "GET", path, token, &[], b"").problem(401);
+    }
+    program.signal("TERM");
+    let (_, log) = program.wait();
+    let lines: Vec<serde_json::Value> =
+        log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
+    let with = |message: &str| -> Vec<&serde_json::Value> {
+        lines.iter().filter(|it| it["fields"]["message"] == message).collect()
+    };
+    for (message, level) in [("created a token", "INFO"), ("revoked a token", "INFO")] {
+        let found = with(message);
+        assert_eq!(found.len(), 1, "{log}");
+        assert_eq!(
+            (&found[0]["fields"]["id"], &found[0]["level"]),
+            (&id.clone().into(), &level.into())
+        );
+    }
+    let rejected = with("rejected a token");
+    assert!((1..=3).contains(&rejected.len()), "{} lines for 20 requests", rejected.len());
+    assert_eq!(rejected[0]["fields"]["reason"], "revoked");
+    assert_eq!(rejected[0]["fields"]["id"], id);
+    assert_eq!(with("answered").len(), 22);
+    let debug = lines.iter().filter(|it| it["level"] == "DEBUG");
+    assert!(debug.clone().all(|it| it["target"] == "waypost::request"), "{log}");
+}
+
+#[test]
+fn a_start_that_fails_says_why_in_the_log_s_format() {
+    let folder = TempDir::new().expect("a temporary folder");
+    for (args, is_json) in [(&["--log-format", "json"][..], true), (&[], false)] {
+        let mut command = command(folder.path());
+        command.args(args).args(["--log-level", "off"]).env("WAYPOST_LIMITS_READS_MAX", "none");
+        let output = command.stderr(Stdio::piped()).output().expect("it can be run");
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stderr).expect("text");
+        let line: Option<serde_json::Value> = serde_json::from_str(&said).ok();
+        assert_eq!(line.is_some(), is_json, "{said}");
+        if let Some(line) = line {
+            assert_eq!(line["level"], "ERROR");
+            let message = line["fields"]["message"].as_str().expect("a text");
+            assert!(message.contains("reads_max"), "{message}");
+            assert!(line["timestamp"].as_str().is_some_and(|it| it.ends_with('Z')), "{line}");
+        }
+    }
+}
+
+#[test]
 fn what_a_killed_service_was_beginning_may_hold_its_locks_for_a_moment() {
     let folder = TempDir::new().expect("a temporary folder");
     Program::start(folder.path()).kill();
