@@ -7,6 +7,7 @@
 //! place, and the store writes down how far was published long before the bus forgets a key.
 
 use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 use waypost_events::{Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
@@ -106,7 +107,10 @@ pub(crate) fn publish_noted(app: &App) -> bool {
                 app.store.told(last);
             }
             Err(error) => {
-                tracing::warn!(error = chain(&error), "events about memories have to wait");
+                // Said once, until it works again.
+                if !app.noted_waits.load(Ordering::Relaxed) {
+                    tracing::warn!(error = chain(&error), "events about memories have to wait");
+                }
                 return false;
             }
         }

@@ -53,7 +53,6 @@ pub(crate) struct App {
     pub(crate) model: Arc<ModelBoard>,
     pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) give_memory_back: fn(),
-    pub(crate) data_dir: PathBuf,
     pub(crate) storage_bytes: AtomicU64,
     pub(crate) started: Instant,
     pub(crate) stopping: AtomicBool,

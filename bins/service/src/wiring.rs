@@ -177,7 +177,6 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         streams: pool(limits.streams_max),
         model: Arc::new(ModelBoard::new(&options.model.name(), state)),
         wake,
-        data_dir: options.data_dir.clone(),
         storage_bytes: AtomicU64::new(0),
         give_memory_back: options.give_memory_back,
         started,

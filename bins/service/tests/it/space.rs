@@ -168,7 +168,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/api/backup", "", Sees::Refused),
     ("GET", "/healthz", "", Sees::Open),
     ("GET", "/readyz", "", Sees::Open),
-    ("GET", "/metrics", "", Sees::Open),
+    ("GET", "/metrics", "", Sees::Refused),
     ("GET", "/openapi.json", "", Sees::Open),
 ];
 

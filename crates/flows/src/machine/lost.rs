@@ -33,7 +33,7 @@ impl Machine {
     /// Records what follows from gaps, after the rest of the journal was replayed. Returns the runs
     /// that were ended.
     ///
-    /// - A run that was created before the end of the last gap and has not ended is dead: whether
+    /// - A run that was created before the end of the last gap and has not ended has failed: whether
     ///   its actions were done is not known. A person can retry it.
     /// - Ends before that are not announced again.
     /// - Unless a later record says how far events were decided, every event that there is counts as
@@ -51,7 +51,7 @@ impl Machine {
                 let why =
                     "records of it in the journal were damaged: what it has done is not known";
                 let why = why.to_owned();
-                self.record(Record::Ended { run: run.clone(), at_ms, end: End::Dead, why });
+                self.record(Record::Ended { run: run.clone(), at_ms, end: End::Failed, why });
                 dead.push(run);
             } else if !known.told {
                 self.record(Record::Told { run });

@@ -162,9 +162,9 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     world.commit();
     assert!(world.started.is_empty() && world.orphans.is_empty());
     let (end, why) = world.end_of("two.1");
-    assert_eq!(end, End::Dead);
+    assert_eq!(end, End::Failed);
     assert!(why.contains("what it has done is not known"), "{why}");
-    assert_eq!(world.notices[0].kind.as_str(), "flow:dead");
+    assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
     let now_ms = world.now_ms;
     world.engine().retry(&crate::world::id("two.1"), now_ms).unwrap();
     world.commit();
