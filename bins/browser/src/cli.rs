@@ -22,6 +22,7 @@ use crate::{address, http, terminal};
     version,
     after_help = "Programs give commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     /// Where to begin
     url: String,

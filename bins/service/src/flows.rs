@@ -17,7 +17,6 @@ mod runner;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
 use waypost_flows::{Effect, Engine, Error, Loader, Notice, Surroundings};

@@ -143,14 +143,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replies<S> {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let mut full = buffers.iter().filter(|it| !it.is_empty());
-        match (full.next(), full.next()) {
+        if let (Some(only), None) = (full.next(), full.next()) {
             // A head alone; hyper's own answer has no body.
-            (Some(only), None) => self.poll_write(context, only),
-            _ => {
-                ready!(self.poll_instead(context))?;
-                Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
-            }
+            return self.poll_write(context, only);
         }
+        ready!(self.poll_instead(context))?;
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
     }
 
     fn is_write_vectored(&self) -> bool {

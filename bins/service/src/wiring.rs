@@ -16,6 +16,7 @@ use waypost_api::{Gate, ModelState};
 use waypost_auth::{AdminToken, TokenStore};
 use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
+use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
 use crate::context::ProjectContext;
@@ -137,12 +138,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         .context("the admin token could not be made")?;
     tell_token(&made, &options.token_file);
     let limits = options.limits.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_name("http")
-        .max_blocking_threads(limits.reads_max + limits.writes_max + limits.streams_max + 8)
-        .build()
-        .context("no threads for the service")?;
+    let runtime = runtime(&limits).context("no threads for the service")?;
     let network = runtime.block_on(bind(options))?;
     let address = network.local_addr().context("the listener has no address")?;
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
@@ -214,6 +210,14 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let running = Running { address, stop, parts: Some(parts) };
     described.context("service.json could not be written")?;
     Ok(running)
+}
+
+fn runtime(limits: &LimitSettings) -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("http")
+        .max_blocking_threads(limits.reads_max + limits.writes_max + limits.streams_max + 8)
+        .build()
 }
 
 /// Makes the store's folder, or makes sure that nobody else brought it.

@@ -96,6 +96,7 @@ pub struct Reindexed {
 
 /// What [`Store::maintain`](crate::Store::maintain) did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one thing was done")]
 pub struct Maintained {
     /// An index snapshot was written.
     pub snapshot: bool,

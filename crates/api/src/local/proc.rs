@@ -34,14 +34,11 @@ fn read(line: &str, near: SocketAddr, far: Option<SocketAddr>) -> Option<Found> 
     let mut fields = line.split_ascii_whitespace().skip(1);
     let [here, there, state] = [fields.next()?, fields.next()?, fields.next()?];
     let here = address(here)?;
-    let fits = match far {
-        Some(far) => here == near && address(there)? == far,
-        None => {
-            let ip = here.ip();
-            state == LISTENING
-                && here.port() == near.port()
-                && (ip == near.ip() || ip.is_unspecified())
-        }
+    let fits = if let Some(far) = far {
+        here == near && address(there)? == far
+    } else {
+        let ip = here.ip();
+        state == LISTENING && here.port() == near.port() && (ip == near.ip() || ip.is_unspecified())
     };
     if !fits {
         return None;

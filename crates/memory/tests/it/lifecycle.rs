@@ -27,6 +27,7 @@ fn a_memory_comes_back_as_it_was_given() {
         space: Some("work".to_owned()),
         session: Some("s1".to_owned()),
         created_at: Some(at(1_000)),
+        note: None,
     };
     let added = world.add_draft(draft);
     assert_eq!(added.id.get(), 1);
