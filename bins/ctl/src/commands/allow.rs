@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use waypost_flows::{Approvable, DiffLine, Loader, diff};
+use waypost_flows::{Approvable, DiffLine, Flow, FlowFile, Loader, diff, text_receivers};
 use waypost_project::{Adopted, Approvals, Project, sha256};
 
 use super::show;
@@ -232,7 +232,23 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
         return Ok(());
     };
     let before = before.and_then(|it| std::str::from_utf8(it).ok());
-    show_difference(&diff(before.unwrap_or_default(), text), output)
+    show_difference(&diff(before.unwrap_or_default(), text), output)?;
+    for line in receivers(&part.file, text) {
+        output.styled(&[(Look::Warn, "  text of events reaches "), (Look::Plain, &line)])?;
+    }
+    Ok(())
+}
+
+/// The programs of a flow file that receive texts of events: each is worth a look.
+fn receivers(file: &str, text: &str) -> Vec<String> {
+    let Ok(flows) = FlowFile::new(file, text) else { return Vec::new() };
+    let of_flow = |flow: &Flow| {
+        let name = flow.name.clone();
+        text_receivers(flow).into_iter().map(move |it| {
+            format!("{} ({name}, action {}, data.{})", it.program, it.action + 1, it.key)
+        })
+    };
+    flows.flows().flat_map(of_flow).collect()
 }
 
 /// Shows what has changed, with some lines around it; what a terminal would obey is made visible.

@@ -222,6 +222,8 @@ fn nothing_that_a_hostile_clone_brings_acts() {
     for wanted in [
         "builds.yaml  new flow file",
         "+   - name: builds",
+        "text of events reaches",
+        "data.who)",
         "tools/build.sh  new program of builds",
         "+ echo \"built by $1\"",
     ] {
