@@ -225,7 +225,7 @@ fn claim_data(options: &Options) -> anyhow::Result<()> {
     let dir = &options.data_dir;
     let claimed = match &options.approval {
         Approval::Off => {
-            tracing::warn!("the project is trusted: none of its files waits for approval");
+            tracing::info!("the project is trusted: none of its files waits for approval");
             waypost_project::create_data_dir(dir)
         }
         Approval::In(state) => {

@@ -54,7 +54,7 @@ fn a_picture_is_shown_in_halves_of_cells_as_long_as_the_person_wants_it() {
     // The greeting comes once the page is there whole, and would take the place of what is said next.
     terminal.shows("listening on");
     terminal.press(&["m"]);
-    let screen = terminal.shows("shows no pictures");
+    let screen = terminal.shows("no pictures here");
     assert!(!screen.contains('▀'), "{screen}");
 }
 

@@ -93,7 +93,8 @@ fn a_store_that_cannot_be_written_is_told_at_the_start() {
     let mut child = Command::new("unshare");
     child.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]).arg(&data);
     child.arg(PROGRAM).args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]);
-    let output = child.arg(folder.path()).stdin(Stdio::null()).output().expect("it runs");
+    child.arg(folder.path()).env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
+    let output = child.output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("Read-only") && said.contains("data"), "{said}");

@@ -166,7 +166,7 @@ fn two_projects_run_beside_each_other_without_a_word_about_ports() {
         let folder = TempDir::new().expect("a folder");
         let mut command = std::process::Command::new(PROGRAM);
         command.args(["--model", "none", "--project"]).arg(folder.path());
-        command.env_clear().env("WAYPOST_MESH_ENABLED", "false");
+        command.env_clear().env("WAYPOST_MESH_ENABLED", "false").env("WAYPOST_TRUST_PROJECT", "1");
         let program = Program::start_as(command, folder.path());
         (folder, program)
     };

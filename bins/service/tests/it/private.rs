@@ -14,7 +14,7 @@ fn under(umask: &str, project: &Path) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(format!("umask {umask} && exec \"$@\"")).args(["sh", PROGRAM]);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(project);
-    command.env_clear().env("WAYPOST_FLOWS_APPROVAL", "false");
+    command.env_clear().env("WAYPOST_TRUST_PROJECT", "1");
     command.env("PATH", "/usr/bin:/bin");
     command
 }

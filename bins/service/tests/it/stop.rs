@@ -123,7 +123,10 @@ fn a_newer_store_is_refused_by_name() {
     let output = command(folder.path()).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("format") && said.contains('9') && !said.contains("panicked"), "{said}");
+    assert!(
+        said.contains("newer release") && said.contains('9') && !said.contains("panicked"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Ways of writing a command: each is refused when it is read, or run for real by dash and bash
 //! with values that would do harm if anything read them as code.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
@@ -665,7 +666,10 @@ fn run(program: &Program, shell: &[&str]) {
     };
     let mut process = Process::new(path);
     process.args(arguments).args(&program.arguments).current_dir(&program.folder).env_clear();
-    process.envs(program.variables.iter().map(|(name, value)| (name, value)));
+    // Without the key that tells a step's processes: another test, of steps that are ended by it, has
+    // the same one.
+    let variables = program.variables.iter().filter(|(name, _)| name != "WAYPOST_IDEMPOTENCY_KEY");
+    process.envs(variables.map(|(name, value)| (name, value))).process_group(0);
     process.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::piped());
     let mut child = process.spawn().unwrap();
     // What does not read its input closes it.

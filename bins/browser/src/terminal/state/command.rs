@@ -95,7 +95,7 @@ impl State {
 
     fn switch_pictures(&mut self) -> Vec<Effect> {
         if self.way == Way::Off {
-            let said = "this terminal shows no pictures, or was told not to (--pictures)";
+            let said = "no pictures here (--pictures)";
             self.message = Some(said.to_owned());
             return Vec::new();
         }
