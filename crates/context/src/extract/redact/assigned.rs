@@ -166,11 +166,22 @@ fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
             (prefix + 1, length, true)
         }
         None => {
-            (0, run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|&".contains(&it)), false)
+            let length = run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|".contains(&it));
+            (0, before_next_parameter(&rest[..length]), false)
         }
     };
     let range = at + start..at + start + length;
     (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&length).then_some((range, is_quoted))
+}
+
+/// The length of a value before the next parameter of a query: `sig=…&se=…`.
+fn before_next_parameter(value: &str) -> usize {
+    let is_parameter = |at: &usize| {
+        let after = &value[at + 1..];
+        let name = run(after, |it| it.is_ascii_alphanumeric() || b"_.-".contains(&it));
+        name > 0 && after[name..].starts_with('=')
+    };
+    value.match_indices('&').map(|(at, _)| at).find(is_parameter).unwrap_or(value.len())
 }
 
 fn is_secret(value: &str, proof: Proof) -> bool {
