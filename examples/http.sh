@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Talks to a running service with nothing but curl: adds, finds, links, reads the history.
-# WAYPOST_URL and WAYPOST_TOKEN_FILE say which service; by default the one of this folder.
+# WAYPOST_URL and WAYPOST_TOKEN_FILE say which service; by default it is this folder's, at its socket:
+# a port may be another program's, which would get the token.
 set -euo pipefail
 
-url=${WAYPOST_URL:-http://127.0.0.1:4747}
+socket=()
+[ -n "${WAYPOST_URL:-}" ] || socket=(--unix-socket .waypost/data/service.sock)
+url=${WAYPOST_URL:-http://localhost}
 token=$(cat "${WAYPOST_TOKEN_FILE:-.waypost/token}")
 
 call() {
     local path=$1
     shift
-    curl --silent --show-error --fail-with-body --header "Authorization: Bearer $token" \
-        "$url$path" "$@"
+    curl --silent --show-error --fail-with-body ${socket[@]+"${socket[@]}"} \
+        --header "Authorization: Bearer $token" "$url$path" "$@"
     echo
 }
 id() { sed -n 's/^{"id":\([0-9]*\),.*/\1/p'; }

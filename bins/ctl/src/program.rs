@@ -197,7 +197,7 @@ impl Program {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(_) | Ok(_) => {}
         }
-        waypost_project::check_file(&path, self.project.owners()?)?;
+        waypost_project::check_file(&path, self.project.owners())?;
         read_token(&path)
     }
 

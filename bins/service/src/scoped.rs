@@ -5,9 +5,10 @@
 //! binds. Whether something is visible is decided here and nowhere else. A test of the routes sees
 //! to it that none goes past this module.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Page, Pattern, Published, Query, Tail};
 use waypost_memory::{
     Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
@@ -108,12 +109,36 @@ impl Scoped {
 
     /// What an add found in place of its draft.
     pub(crate) fn added(&self, memory: Memory) -> Memory {
-        self.shown(memory)
+        let mut memory = self.shown(memory);
+        // The rest is what the caller sent.
+        if !self.may_read() {
+            memory.tags.clear();
+            memory.metadata.clear();
+        }
+        memory
     }
 
     pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
         self.visible(id)?;
-        Ok(self.shown(self.store.update(id, patch, now())?))
+        let memory = self.shown(self.store.update(id, patch, now())?);
+        if self.may_read() {
+            return Ok(memory);
+        }
+        // A change is no way to read what stays as it was.
+        Ok(Memory {
+            title: String::new(),
+            content: String::new(),
+            kind: String::new(),
+            tags: Vec::new(),
+            metadata: BTreeMap::new(),
+            session: None,
+            superseded_by: None,
+            ..memory
+        })
+    }
+
+    fn may_read(&self) -> bool {
+        self.caller.require(Scope::MemoryRead).is_ok()
     }
 
     pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {

@@ -304,7 +304,7 @@ fn check_address(options: &Options) -> anyhow::Result<()> {
 fn prepare(options: &Options) -> anyhow::Result<()> {
     let project = &options.project;
     project.prepare().context("the project cannot be prepared")?;
-    let owners = project.owners()?;
+    let owners = project.owners();
     // It may have been made just now, by whoever was faster.
     owners.check_folder(&project.dir())?;
     claim_data(options)?;

@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// The file of tokens cannot be read as one. No token works until it is repaired or removed.
     #[error(
-        "{} is damaged ({reason}); restore it from a backup, or move it away and start the service again: a new admin token is then made, and the others have to be made again",
+        "{} is damaged ({reason}); a repair moves it away, the next start makes a new admin token, and the others have to be made again",
         path.display()
     )]
     Corrupt {

@@ -1,7 +1,8 @@
 //! Small files and folders that must be there after a power cut.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::{Error, Result};
@@ -9,7 +10,8 @@ use crate::{Error, Result};
 /// Writes a small file and syncs it. A crash may leave it empty or half written.
 pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let write = || {
-        let mut file = File::create(path)?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     };

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,7 +82,8 @@ impl Disk {
         self.ask(&Op::Create { file: name })
             .and_then(|()| {
                 let mut options = OpenOptions::new();
-                options.read(true).write(true).create(true).truncate(true).open(&path)
+                options.read(true).write(true).create(true).truncate(true).mode(0o600);
+                options.open(&path)
             })
             .map(|file| DiskFile { name: name.to_owned(), file })
             .map_err(|it| Error::io("create", &path, it))

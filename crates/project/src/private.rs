@@ -56,6 +56,18 @@ impl Owners {
         Ok(Self { own, project })
     }
 
+    /// This user and root, whoever owns the project.
+    pub(crate) fn own_only() -> Self {
+        let own = rustix::process::geteuid().as_raw();
+        Self { own, project: own }
+    }
+
+    /// Whether what is at a path, or the link there, belongs to one of them.
+    pub(crate) fn owns(self, path: &Path) -> bool {
+        let owner = path.symlink_metadata().map(|it| it.uid());
+        owner.is_ok_and(|it| [self.own, 0, self.project].contains(&it))
+    }
+
     /// Refuses a folder that belongs to somebody else or that others can write to. A group with the
     /// user's own number is the user's alone, and in a sticky folder such as `/tmp` others cannot
     /// replace what is not theirs.

@@ -18,6 +18,7 @@ const GITIGNORE: &str = "# The store and the admin token are this machine's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
+    owners: Owners,
 }
 
 /// What [`Project::prepare`] did.
@@ -39,14 +40,20 @@ impl Project {
     /// this one and root, or others can write to it.
     pub fn find(start: &Path) -> Result<Self> {
         let start = folder(start)?;
+        let own = Owners::own_only();
+        let is_repository = |it: &Path| it.join(".git").exists();
         let above = |is_root: &dyn Fn(&Path) -> bool| {
             start.ancestors().find(|it| is_root(it)).map(Path::to_owned)
         };
         let root = above(&|it| it.join(FOLDER).is_dir())
-            // A file in work trees and submodules.
-            .or_else(|| above(&|it| it.join(".git").exists()))
-            .unwrap_or(start);
-        Self { root }.checked()
+            // A file in work trees and submodules. One that somebody else put there decides nothing.
+            .or_else(|| {
+                above(&|it| is_repository(it) && (it == start || own.owns(&it.join(".git"))))
+            })
+            .unwrap_or_else(|| start.clone());
+        // Root works in the folder of another user only where it was sent to that folder itself.
+        let owners = if root == start { Owners::of(&root)? } else { own };
+        Self { root, owners }.checked()
     }
 
     /// The project of exactly that folder, as a `--project` flag means it.
@@ -55,12 +62,17 @@ impl Project {
     /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder, and [`Error::Exposed`] as
     /// [`find`](Self::find) has it.
     pub fn at(root: &Path) -> Result<Self> {
-        Self { root: folder(root)? }.checked()
+        let root = folder(root)?;
+        let owners = Owners::of(&root)?;
+        Self { root, owners }.checked()
     }
 
     /// Refuses a project that another user could have put there, such as `/tmp/.waypost`: its settings
     /// would be that user's.
     fn checked(self) -> Result<Self> {
+        let owners = self.owners;
+        // Also before there is a `.waypost/`: who can write to the folder can replace it at any time.
+        owners.check_folder(&self.root)?;
         let dir = self.dir();
         match dir.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self),
@@ -69,15 +81,13 @@ impl Project {
             Ok(found) if !found.is_dir() && !found.is_symlink() => return Ok(self),
             Ok(_) => {}
         }
-        let owners = self.owners()?;
-        owners.check_folder(&self.root)?;
         owners.check_folder(&dir)?;
         Ok(self)
     }
 
     /// Who may own what is in the project.
-    pub fn owners(&self) -> Result<Owners> {
-        Owners::of(&self.root)
+    pub fn owners(&self) -> Owners {
+        self.owners
     }
 
     /// The project's folder, absolute and without links.

@@ -149,6 +149,10 @@ fn export_to(client: &Client, file: &Path) -> Result<u64> {
     let cannot = |what: &str, error: &io::Error| {
         Failure::of(error).while_doing(format!("{} cannot be {what}", file.display()))
     };
+    if file.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        let why = format!("{} is no regular file, and is not replaced", file.display());
+        return Err(Failure::new(why).with_hint("name another file, or `-` for standard output"));
+    }
     let mut name =
         file.file_name().ok_or_else(|| Failure::usage("the export needs a file name"))?.to_owned();
     name.push(format!(".{}.part", std::process::id()));

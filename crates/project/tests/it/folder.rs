@@ -204,3 +204,18 @@ fn a_project_that_others_can_change_is_none() {
     let error = Project::find(root.path()).unwrap_err().to_string();
     assert!(error.contains(".waypost is a symbolic link"), "{error}");
 }
+
+#[test]
+fn a_folder_that_others_can_write_to_is_no_project_before_it_has_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = folder.path().join("open");
+    let inner = open.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    fs::create_dir(open.join(".git")).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    for found in [Project::find(&inner), Project::find(&open), Project::at(&open)] {
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("can be written by others"), "{error}");
+    }
+    assert!(Project::at(&inner).is_ok());
+}

@@ -73,14 +73,14 @@ fn repair_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)
         findings.push(Finding::warning(
             MEMORY,
             format!("set aside: {aside}"),
-            "a backup may still have it: `ctl import` adds what is missing",
+            "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there",
         ));
     }
     for id in repaired.lost {
         findings.push(Finding::warning(
             MEMORY,
             format!("memory {id} lost its newest text"),
-            "a backup may still have it: `ctl import` adds what is missing",
+            "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there",
         ));
     }
     for id in repaired.lost_history {

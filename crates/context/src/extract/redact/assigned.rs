@@ -158,17 +158,14 @@ fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
     let prefix = run(rest, |it| b"brfu@".contains(&it.to_ascii_lowercase())).min(2);
     let prefix = prefix + usize::from(rest[prefix..].starts_with("\"\""));
     let quote = rest[prefix..].chars().next().filter(|it| ['"', '\'', '`'].contains(it));
-    let (start, length, is_quoted) = match quote {
-        Some(quote) => {
-            let inside = &rest[prefix + 1..];
-            let length = run(inside, |it| it != quote as u8 && it != b'\n');
-            inside[length..].starts_with(quote).then_some(())?;
-            (prefix + 1, length, true)
-        }
-        None => {
-            let length = run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|".contains(&it));
-            (0, before_next_parameter(&rest[..length]), false)
-        }
+    let (start, length, is_quoted) = if let Some(quote) = quote {
+        let inside = &rest[prefix + 1..];
+        let length = run(inside, |it| it != quote as u8 && it != b'\n');
+        inside[length..].starts_with(quote).then_some(())?;
+        (prefix + 1, length, true)
+    } else {
+        let length = run(rest, |it| it.is_ascii_graphic() && !b"\"'`,;<>(){}|".contains(&it));
+        (0, before_next_parameter(&rest[..length]), false)
     };
     let range = at + start..at + start + length;
     (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&length).then_some((range, is_quoted))
