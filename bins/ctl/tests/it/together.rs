@@ -301,3 +301,18 @@ fn the_client_reads_what_every_route_answers() {
     let problem = refused.problem().unwrap();
     assert_eq!((problem.status, problem.instance.as_deref()), (404, Some("/api/memory/12345")));
 }
+
+#[test]
+fn an_export_replaces_files_alone() {
+    let service = Service::start();
+    service.ctl(&["add", "one"]).done();
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    for place in [folder.path(), link.as_path()] {
+        let ran = service.ctl(&["export", place.to_str().expect("a path")]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        assert!(ran.err.contains("is no regular file"), "{ran:?}");
+    }
+    assert!(link.is_symlink());
+}

@@ -235,3 +235,23 @@ fn a_refused_request_may_be_as_large_as_it_likes() {
     let bytes = request(service.address, "POST", "/api/memory/add", "wp_no", &[], &body);
     raw(service.address, &bytes).problem(401);
 }
+
+#[test]
+fn a_token_that_may_only_write_reads_nothing_by_writing() {
+    let service = Service::start();
+    let sent = json!({"content": "the secret is out", "title": "Secret", "tags": ["hidden"]});
+    let id = service.post("/api/memory/add", &sent).json()["id"].clone();
+    let write = service.new_token(&["memory:write"], None);
+    let path = format!("/api/memory/{id}");
+    for body in [r#"{"session":null}"#, r#"{"metadata":{}}"#, r#"{"type":"fact"}"#] {
+        let answer = service.send("PATCH", &path, &write, body.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.json()["id"], id);
+        assert!(!answer.text().contains("ecret") && !answer.text().contains("hidden"), "{body}");
+    }
+    // Whoever sends it again learns nothing but that it is there.
+    let again = json!({"content": "the secret is out", "title": "Secret", "type": "fact"});
+    let answer = service.send("POST", "/api/memory/add", &write, again.to_string().as_bytes());
+    assert_eq!((answer.status, &answer.json()["id"]), (200, &id));
+    assert!(!answer.text().contains("hidden"), "{}", answer.text());
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use waypost_log::{Keep, Log, OnDamage, Options, Snapshot};
+use waypost_log::{Error, Keep, Log, OnDamage, Options, Snapshot};
 
 use crate::{entries, fill, folder, open, record, small};
 
@@ -88,7 +88,7 @@ fn a_segment_that_is_damaged_is_not_copied() {
     let options = Options { verify: waypost_log::Verify::Unsealed, ..small() };
     let options = Options { on_damage: OnDamage::Refuse, ..options };
     let (log, _) = Log::open(from.path(), &options).expect("it only glances");
-    assert!(matches!(log.snapshot(), Err(waypost_log::Error::Damaged(_))));
+    assert!(matches!(log.snapshot(), Err(Error::Damaged(_))));
 }
 
 #[test]
@@ -130,4 +130,17 @@ fn a_folder_is_taken_without_symbolic_links() {
     assert_eq!(names, ["a/b/c", "z"]);
     let gone = Snapshot::default().and_folder(&from.path().join("gone"), &wanted).expect("taken");
     assert!(gone.files().is_empty());
+}
+
+#[test]
+fn what_decays_while_the_log_is_open_is_not_copied() {
+    let dir = folder();
+    let log = open(dir.path());
+    fill(&log, 20);
+    log.sync().expect("it can be synced");
+    let segment = dir.path().join("00000000000000000001.log");
+    let mut bytes = fs::read(&segment).expect("readable");
+    bytes[200] ^= 1;
+    fs::write(&segment, bytes).expect("writable");
+    assert!(matches!(log.snapshot(), Err(Error::Damaged(_))));
 }
