@@ -61,7 +61,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             done
         })
-        .and_then(|()| output.finish().map_err(Failure::from));
+        .and_then(|()| {
+            let cannot = |it| Failure::from(it).while_doing("standard output cannot be written");
+            output.finish().map_err(cannot)
+        });
     match outcome {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(failure) => {

@@ -204,7 +204,9 @@ impl Output {
 
     /// Says why the command failed, and what to do.
     pub(crate) fn fail(&mut self, failure: &Failure) {
-        if self.finish().is_err() || failure.code() == crate::exit::DONE {
+        // Who went away wants to hear no more; of anything else that stops the output, the failure tells.
+        let is_gone = self.finish().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        if is_gone || failure.code() == crate::exit::DONE {
             return;
         }
         if self.json {

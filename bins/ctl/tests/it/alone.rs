@@ -226,3 +226,13 @@ fn doctor_asks_the_stores_own_lock_whether_it_is_open() {
     let closed = run(folder.path(), &["--url", &url, "doctor"]).done();
     assert!(closed.contains("all good"), "{closed}");
 }
+
+#[test]
+fn an_output_that_cannot_be_written_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = fs::File::options().write(true).open("/dev/full").expect("of every Linux");
+    let mut command = crate::ctl::command(folder.path(), &["config", "show"]);
+    let ran = crate::ctl::ran(command.stdout(full).output().expect("it starts"));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains("No space left on device"), "{ran:?}");
+}
