@@ -5,7 +5,7 @@
 //! into the variable. Where a value may stand is decided on the command's syntax tree, by what
 //! the flow declares about the value ([`DataTypes`]). What the check does not recognise is refused.
 
-mod programs;
+pub(crate) mod programs;
 mod quotes;
 pub(crate) mod rules;
 mod tree;
@@ -453,8 +453,7 @@ impl Beside {
 
     fn check(mut self) -> Result<(), Refused> {
         for words in self.commands.iter().filter(|it| rules::changes_files(it)) {
-            let names = words[1..].iter().filter_map(Word::literal);
-            self.files.extend(names.filter_map(|it| it.rsplit('/').next().map(str::to_owned)));
+            self.files.extend(rules::named_files(words));
             self.is_written = true;
         }
         for words in self.commands.iter().filter(|_| self.is_written) {

@@ -89,6 +89,14 @@ impl DataType {
         }
     }
 
+    /// The values of `one of`.
+    pub(crate) fn choices(&self) -> Option<&[String]> {
+        match &self.kind {
+            Kind::OneOf { choices, .. } => Some(choices),
+            _ => None,
+        }
+    }
+
     pub(crate) fn class(&self) -> Class {
         match &self.kind {
             Kind::Integer | Kind::Number | Kind::Boolean => Class::Number,

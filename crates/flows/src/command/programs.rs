@@ -41,6 +41,18 @@ pub(super) fn role(program: &str) -> Role {
     }
 }
 
+/// Whether a program of this name runs files that are named to it.
+pub(crate) fn runs_files(word: &str) -> bool {
+    if [".", "source"].contains(&word) {
+        return true;
+    }
+    match role(word) {
+        Role::Interpreter => true,
+        Role::Runner => !DATA_READERS.contains(&base(word)),
+        Role::Find | Role::Git | Role::Forge | Role::Jq | Role::Tar | Role::Other => false,
+    }
+}
+
 /// Whether a word after an unknown program says that the rest is code.
 pub(super) fn names_interpreter(word: &str) -> bool {
     let base = base(word);
@@ -56,11 +68,60 @@ pub(super) fn is_code_option(program: &str, option: &str) -> bool {
         // The strategy of a merge is a program.
         return true;
     }
-    if name.len() == 1 {
-        return matches!(name, "c" | "e") && !PLAIN_SHORT.contains(&base(program));
+    if name.is_empty() {
+        return false;
     }
-    name.split(['-', '_']).any(|it| CODE_WORDS.contains(&it.to_ascii_lowercase().as_str()))
+    if name.len() == 1 && matches!(name, "c" | "e") {
+        return !PLAIN_SHORT.contains(&base(program));
+    }
+    let known = CODE_OPTIONS.iter().filter(|(it, ..)| it.contains(&base(program)));
+    for (_, letters, longs) in known {
+        if !option.starts_with("--") {
+            // Several letters may stand in one word.
+            if name.contains(|it| letters.contains(it)) {
+                return true;
+            }
+        } else if longs.iter().any(|it| it.starts_with(name) || name.starts_with(it)) {
+            return true;
+        }
+    }
+    name.split(['-', '_']).any(|it| {
+        let part = it.to_ascii_lowercase();
+        // Programs take an option that is cut short for the whole one.
+        let is = |word: &&str| {
+            (part.len() >= 3 && word.starts_with(&part))
+                || (word.len() >= 5 && part.starts_with(*word))
+                || part == **word
+        };
+        CODE_WORDS.iter().any(is)
+    })
 }
+
+/// Programs, the letters of their options that run something or read settings, and the beginnings of
+/// the long ones.
+const CODE_OPTIONS: &[(&[&str], &str, &[&str])] = &[
+    (
+        &["tar", "gtar", "bsdtar"],
+        "IF",
+        &[
+            "checkpoint-action",
+            "info-script",
+            "new-volume-script",
+            "rmt-command",
+            "rsh-command",
+            "to-command",
+            "use-compress-program",
+        ],
+    ),
+    (&["sort"], "", &["compress-program"]),
+    (&["split"], "", &["filter"]),
+    (&["git"], "", &["exec", "receive-pack", "strategy", "upload-pack"]),
+    (&["pandoc"], "FLdft", &["defaults", "filter", "from", "lua-filter", "pdf-engine", "to"]),
+    (&["curl"], "K", &["config"]),
+    (&["wget"], "e", &["config", "execute", "use-askpass"]),
+    (&["ip"], "b", &["batch"]),
+    (&["aria2c"], "", &["conf-path", "on-"]),
+];
 
 /// Words in the names of options whose argument is code or a program.
 const CODE_WORDS: &[&str] = &[
@@ -93,6 +154,32 @@ const CODE_WORDS: &[&str] = &[
     "wrapper",
     "browser",
     "ssh",
+];
+
+/// Runners that take the files which are named to them for data.
+const DATA_READERS: &[&str] = &[
+    "7z",
+    "info",
+    "less",
+    "mail",
+    "mailx",
+    "man",
+    "more",
+    "most",
+    "mutt",
+    "nc",
+    "ncat",
+    "neomutt",
+    "netcat",
+    "open",
+    "rar",
+    "rsync",
+    "scp",
+    "sftp",
+    "systemctl",
+    "w3m",
+    "xdg-open",
+    "zip",
 ];
 
 /// Programs whose `-c` and `-e` are harmless.

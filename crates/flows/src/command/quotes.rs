@@ -82,6 +82,9 @@ impl Reader<'_> {
             _ if is_quoted => {}
             '\'' => return self.single(at, spans),
             _ if self.open.last() == Some(&Open::Brace) => {}
+            '{' if !rest[1..].starts_with(|it: char| it.is_whitespace() || it == '}') => {
+                return cannot("a brace expansion; write each word");
+            }
             '(' => self.open.push(Open::Paren),
             // A pattern of `case` ends in a parenthesis of its own.
             ')' => drop(self.open.pop()),

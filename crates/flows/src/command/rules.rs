@@ -83,6 +83,12 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
     if role(&program) == Role::Interpreter {
         return Ok(());
     }
+    if base(&program) == "ctl" {
+        check_ctl(words, idx)?;
+    }
+    if role(&program) == Role::Tar && before.first().is_some_and(|it| has_letter(it, "IF")) {
+        return refused(at, "cannot follow I or F in the first word of tar, which runs a program");
+    }
     if let Some(name) = before.iter().filter_map(Word::literal).find(|it| names_interpreter(it)) {
         return refused(at, &format!("cannot follow {name:?}, which could read it as code"));
     }
@@ -94,6 +100,34 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
         return refused(at, &format!("cannot be what {option} is given, which could run it"));
     }
     Ok(())
+}
+
+/// A text may neither approve anything nor add keys to an event.
+fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
+    let (at, before) = (words[idx].at, &words[1..idx]);
+    let literals: Vec<String> = before.iter().filter_map(Word::literal).collect();
+    let is_before = |wanted: &str| literals.iter().any(|it| it == wanted);
+    if operands(before) == 0 || literals.last().is_some_and(|it| it == "flows") {
+        return refused(at, "cannot choose what ctl does");
+    }
+    if is_before("allow") {
+        return refused(at, "cannot be given to ctl allow, which approves what may run");
+    }
+    let names_data = |it: &str| {
+        let name = it.split_once('=').map_or(it, |(name, _)| name);
+        name.len() > 2 && "--data".starts_with(name)
+    };
+    let is_data = names_data(&words[idx].prefix())
+        || before.last().and_then(Word::literal).is_some_and(|it| names_data(&it));
+    if is_before("emit") && is_data {
+        return refused(at, "in --data could say more than its key; write --set key={{data.key}}");
+    }
+    Ok(())
+}
+
+/// Whether a word without dashes, or with one, has one of these letters.
+fn has_letter(word: &Word, letters: &str) -> bool {
+    !word.prefix().starts_with("--") && word.prefix().contains(|it| letters.contains(it))
 }
 
 /// Whether a literal script file comes first: what follows is the script's.
@@ -290,7 +324,9 @@ pub(crate) fn check_piped(words: &[Word]) -> Result<(), Refused> {
                 .contains(&it.as_str())
         }),
         Role::Other | Role::Forge | Role::Jq => {
-            FILTERS.contains(&base(&program)) || is_of_project(&program)
+            let approves = base(&program) == "ctl"
+                && words[1..].iter().filter_map(Word::literal).any(|it| it == "allow");
+            !approves && (FILTERS.contains(&base(&program)) || is_of_project(&program))
         }
         Role::Runner | Role::Find | Role::Tar => false,
     };
@@ -398,9 +434,36 @@ pub(crate) fn runs_code(words: &[Word]) -> bool {
 
 /// Whether a command is known to write or to make executable the files that it names.
 pub(crate) fn changes_files(words: &[Word]) -> bool {
-    const CHANGING: [&str; 8] = ["chmod", "cp", "dd", "install", "ln", "mv", "sponge", "tee"];
-    let program = words.first().and_then(Word::literal);
-    program.is_some_and(|it| CHANGING.contains(&base(&it)))
+    const CHANGING: [&str; 9] =
+        ["chmod", "cp", "dd", "install", "ln", "mv", "sponge", "tee", "xxd"];
+    let Some(program) = words.first().and_then(Word::literal) else { return false };
+    let mut options = words[1..].iter().map(Word::prefix);
+    match base(&program) {
+        "uniq" => options.filter(|it| it == "-" || !it.starts_with('-')).count() > 1,
+        "sort" => options.any(|it| {
+            it.starts_with("--o")
+                || (it.starts_with('-') && !it.starts_with("--") && it.contains('o'))
+        }),
+        "curl" | "wget" | "zstd" | "iconv" | "gpg" | "openssl" => options
+            .any(|it| ["-o", "-O", "--o", "-out"].iter().any(|option| it.starts_with(option))),
+        it => CHANGING.contains(&it),
+    }
+}
+
+/// The names of the files that a command could write: of all that it names.
+pub(crate) fn named_files(words: &[Word]) -> Vec<String> {
+    let mut names = Vec::new();
+    for word in words.iter().skip(1).filter_map(Word::literal) {
+        let value = word.split_once('=').map(|(_, it)| it);
+        let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        // Letters of options and a name may be one word: -uow.sh.
+        let short =
+            short.into_iter().flat_map(|it| it.match_indices('o').map(|(at, _)| &it[at + 1..]));
+        let all = std::iter::once(word.as_str()).chain(value).chain(short);
+        let all = all.filter(|it| !it.is_empty());
+        names.extend(all.filter_map(|it| it.rsplit('/').next().map(str::to_owned)));
+    }
+    names
 }
 
 /// The arguments whose beginning values decide, so that it could be `-`: each by its place and the
@@ -415,24 +478,66 @@ pub(crate) fn leads(words: &[Word]) -> Vec<(usize, Vec<usize>)> {
         "printf" => 2 + usize::from(words.len() > 1 && is(1, "--")),
         // What follows its -- are tests all the same.
         "find" => words.len(),
-        _ => (1..words.len()).find(|it| is(*it, "--")).unwrap_or(words.len()),
+        // After an option it may be the option's argument.
+        _ => (1..words.len())
+            .find(|it| is(*it, "--") && (*it == 1 || is_no_option(&words[*it - 1])))
+            .unwrap_or(words.len()),
     };
     let is_free_from_start = matches!(base(&program), "[" | "test");
     let checked = if is_free_from_start { 1..1 } else { 1..first_free.min(words.len()) };
     checked.map(|it| (it, words[it].lead())).filter(|(_, lead)| !lead.is_empty()).collect()
 }
 
+/// Whether a word certainly does not begin with `-`.
+fn is_no_option(word: &Word) -> bool {
+    let prefix = word.prefix();
+    !prefix.starts_with('-') && (!prefix.is_empty() || word.literal().is_some())
+}
+
 /// A name that a publisher chooses (a slug, say) is one word of harmless letters. It may not
 /// choose the program, though, nor a variable.
 fn check_names(words: &[Word]) -> Result<(), Refused> {
-    let Some(idx) = words.iter().position(|it| it.has(|it| it == Class::Name)) else {
-        return Ok(());
-    };
     let Some(program) = words[0].literal() else { return Ok(()) };
+    let is_value = |it: Class| matches!(it, Class::Name | Class::Number);
+    for idx in (1..words.len()).filter(|it| words[*it].has(is_value)) {
+        let is_name = words[idx].has(|it| it == Class::Name);
+        if is_script(words, idx) || (is_name && chooses(&program, words, idx)) {
+            let what = format!(
+                "after {program}, the event's value would choose what runs; declare it as one of [a, b] in trigger.data"
+            );
+            return Err((words[idx].at, what));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the value at `idx` is a part of the path of an interpreter's script.
+fn is_script(words: &[Word], idx: usize) -> bool {
+    // The interpreter itself, or one that something else runs.
+    let names = |it: &Word| it.literal().is_some_and(|it| role(&it) == Role::Interpreter);
+    let Some(at) = words[..idx].iter().rposition(names) else { return false };
+    let (program, before) = (words[at].literal().unwrap_or_default(), &words[at + 1..idx]);
+    if SCRIPT_BY_OPTION.contains(&base(&program)) {
+        let is_file = |it: String| it == "-f" || it == "--file";
+        return words[idx].prefix().starts_with("-f")
+            || before.last().and_then(Word::literal).is_some_and(is_file);
+    }
+    operands(before) == 0
+        && !words[idx].prefix().starts_with('-')
+        && !follows_script(&program, before)
+        && !has_inline_code(&program, before)
+}
+
+/// Whether a name at `idx` decides what runs.
+fn chooses(program: &str, words: &[Word], idx: usize) -> bool {
     let (before, word) = (&words[1..idx], &words[idx]);
-    let chooses = match role(&program) {
-        _ if NAMING_BUILTINS.contains(&program.as_str()) => true,
+    match role(program) {
+        _ if NAMING_BUILTINS.contains(&program) => true,
         _ if program == "printf" => before.first().is_some_and(|it| it.prefix().starts_with("-v")),
+        _ if base(program) == "ctl" => {
+            operands(before) == 0
+                || before.last().and_then(Word::literal).is_some_and(|it| it == "flows")
+        }
         Role::Interpreter => word.lead_is_name() && operands(before) == 0,
         Role::Runner => operands(before) < 2,
         Role::Git => git_subcommand(before).is_none(),
@@ -441,14 +546,7 @@ fn check_names(words: &[Word]) -> Result<(), Refused> {
             .last()
             .and_then(Word::literal)
             .is_some_and(|it| ["-exec", "-execdir", "-ok", "-okdir"].contains(&it.as_str())),
-    };
-    if !chooses {
-        return Ok(());
     }
-    let what = format!(
-        "after {program}, the event's value would choose what runs; declare it as one of [a, b] in trigger.data"
-    );
-    Err((word.at, what))
 }
 
 impl Word {

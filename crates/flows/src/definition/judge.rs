@@ -97,6 +97,12 @@ fn check_url(url: &Template, types: &DataTypes) -> Result<(), String> {
             }
         }
     }
+    let after = before.split_once("://").map_or("", |(_, after)| after);
+    let authority = after.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    if url.parts().any(|it| it.is_err()) && (host.is_empty() || host.starts_with(':')) {
+        return Err("the URL has no host, so the event's value would become it".to_owned());
+    }
     Ok(())
 }
 

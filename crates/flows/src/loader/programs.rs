@@ -1,6 +1,6 @@
 //! The project's own files that a flow names as its program or script.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -11,23 +11,42 @@ use rustix::fs::OFlags;
 
 use super::Problem;
 use super::trust::{self, Distrust};
-use crate::{Action, ContentHash, Flow, Folder, Kind};
+use crate::command::programs::runs_files;
+use crate::template::placeholders;
+use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
 
 /// The most bytes of a program that are read.
 const BYTES_MAX: u64 = 64 << 20;
 /// How deep texts in words are taken apart, as in `sh -c "sh -c '…'"`.
 const DEPTH_MAX: u32 = 4;
+/// How many pairs of a folder and a word are looked at.
+const PAIRS_MAX: usize = 20_000;
+/// How many words a word with values of `one of` can stand for.
+const CHOICES_MAX: usize = 1000;
+/// How many files of a folder are compared with a word that has a value in it.
+const ENTRIES_MAX: usize = 4096;
+/// Stands for a value that is not one of a list.
+const ANY: char = '\u{f8ff}';
+/// The first of those that stand for the values of `one of`.
+const CHOICE: u32 = 0xe000;
 /// Endings of files that are run although they have no executable bit.
 const ENDINGS: &[&str] = &[
     "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",
     "sed", "sh", "tcl", "ts", "zsh",
 ];
-/// Programs that run a file which is named to them, without the digits and dots at their ends.
-const INTERPRETERS: &[&str] = &[
-    ".", "ash", "awk", "bash", "bun", "busybox", "dash", "deno", "dotnet", "env", "exec", "expect",
-    "fish", "gawk", "go", "java", "julia", "just", "ksh", "lua", "luajit", "make", "mawk", "mksh",
-    "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "Rscript", "ruby", "sed", "sh",
-    "source", "tclsh", "ts-node", "tsx", "uv", "xargs", "yash", "zsh",
+/// What interpreters add to a name that they are given: `node tools/run`, `python3 -m tool`.
+const COMPLETIONS: &[&str] = &[
+    ".cjs",
+    ".js",
+    ".mjs",
+    ".py",
+    ".ts",
+    "/__init__.py",
+    "/__main__.py",
+    "/index.cjs",
+    "/index.js",
+    "/index.mjs",
+    "/package.json",
 ];
 
 /// A file of the project that a flow names as its program or script.
@@ -114,15 +133,26 @@ fn paths<'a>(
     let Ok(project) = project.canonicalize() else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for action in actions {
-        let words = words(action);
+        let words = words(action, &flow.trigger.data)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
-        let runs_files = words.iter().any(|it| is_interpreter(it));
-        for base in bases(&project.join(folder), &words) {
+        let Ok(folder) = project.join(folder).canonicalize() else { continue };
+        let runs = words.iter().any(|it| runs_files(it));
+        let mut add = |path: PathBuf| {
+            let name = path.strip_prefix(&project).unwrap_or(&path);
+            found.insert(name.to_string_lossy().into_owned(), path);
+        };
+        for base in bases(folder, &words)? {
             for word in &words {
-                let Some(path) = within(&project, &base, word)? else { continue };
-                if runs_files || is_program(&path) {
-                    let name = path.strip_prefix(&project).unwrap_or(&path);
-                    found.insert(name.to_string_lossy().into_owned(), path);
+                if word.contains(ANY) {
+                    let all = matching(&project, &base, word)?;
+                    all.into_iter().filter(|it| is_program(it)).for_each(&mut add);
+                }
+                let path = within(&project, &base, word)?;
+                path.into_iter().filter(|it| runs || is_program(it)).for_each(&mut add);
+                if runs {
+                    for name in completed(word) {
+                        within(&project, &base, &name)?.into_iter().for_each(&mut add);
+                    }
                 }
             }
         }
@@ -130,40 +160,69 @@ fn paths<'a>(
     Ok(found)
 }
 
-/// The folders that an action may run in: its own, and those that it goes to.
-fn bases(folder: &Path, words: &[String]) -> Vec<PathBuf> {
-    let mut bases = vec![folder.to_owned()];
-    for pair in words.windows(2) {
-        if matches!(pair[0].as_str(), "cd" | "pushd") {
-            let last = bases.last().map_or(folder, PathBuf::as_path);
-            let next = [last.join(&pair[1]), folder.join(&pair[1])];
-            bases.extend(next.into_iter().filter(|it| it.is_dir()));
+/// The folders that an action may run in: its own, and every one that a word names from one of them,
+/// with those on the way. A shell's `cd` takes `..` back as it is written, the kernel by the folder
+/// that a link leads to: both are there.
+fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
+    let mut bases = vec![folder];
+    let mut at = 0;
+    while let Some(base) = bases.get(at).cloned() {
+        at += 1;
+        for word in words {
+            let mut passed = Vec::new();
+            let is_folder = resolve(&base, word, |_, it, _| passed.push(it.to_owned()))
+                .is_some_and(|it| it.is_dir());
+            for it in passed.into_iter().filter(|_| is_folder) {
+                if !bases.contains(&it) {
+                    bases.push(it);
+                }
+            }
+        }
+        if bases.len().saturating_mul(words.len()) > PAIRS_MAX {
+            let why = "an action names too many words and folders to find its programs; put the command into a script of the project";
+            return Err(Problem::Untrusted(why.to_owned()));
         }
     }
-    bases.truncate(16);
-    bases
+    Ok(bases)
+}
+
+/// Where a path leads, part by part as the kernel follows it: `..` leads up from where a link led
+/// to. Each step is told: from where, and to where.
+fn resolve(
+    base: &Path,
+    word: &str,
+    mut step: impl FnMut(&Path, &Path, Component<'_>),
+) -> Option<PathBuf> {
+    if word.is_empty() || word.len() > 4096 || word.contains('\0') {
+        return None;
+    }
+    let mut at = base.to_owned();
+    for part in Path::new(word).components() {
+        let next = match part {
+            Component::Prefix(_) | Component::RootDir => PathBuf::from("/"),
+            Component::CurDir => continue,
+            Component::ParentDir => at.parent().unwrap_or(&at).to_owned(),
+            Component::Normal(name) => at.join(name).canonicalize().ok()?,
+        };
+        step(&at, &next, part);
+        at = next;
+    }
+    Some(at)
 }
 
 /// The regular file of the project that a word names, without links.
 fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Problem> {
-    let word =
-        ["$PWD/", "${PWD}/", "$(pwd)/"].iter().find_map(|it| word.strip_prefix(it)).unwrap_or(word);
-    if word.is_empty()
-        || word.len() > 4096
-        || word.contains(['$', '\0', '`'])
-        || word.contains("{{")
-    {
-        return Ok(None);
-    }
-    let named = plain(&base.join(word));
-    let Ok(path) = named.canonicalize() else { return Ok(None) };
-    if !path.is_file() {
-        return Ok(None);
-    }
+    let mut leads_out = false;
+    let path = resolve(base, word, |from, to, part| {
+        leads_out |= matches!(part, Component::Normal(_))
+            && from.starts_with(project)
+            && !to.starts_with(project);
+    });
+    let Some(path) = path.filter(|it| it.is_file()) else { return Ok(None) };
     if path.starts_with(project) {
         return Ok(Some(path));
     }
-    if !named.starts_with(project) {
+    if !leads_out {
         // The machine's, not the project's.
         return Ok(None);
     }
@@ -173,19 +232,45 @@ fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Pr
     Err(Problem::Untrusted(why))
 }
 
-/// The path without `.` and `..`, as it is written.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                plain.pop();
-            }
-            other => plain.push(other),
+/// What an interpreter could take a name for.
+fn completed(word: &str) -> Vec<String> {
+    if word.starts_with('-') {
+        return Vec::new();
+    }
+    let plain = word.trim_end_matches('/');
+    let mut names: Vec<String> = COMPLETIONS.iter().map(|it| format!("{plain}{it}")).collect();
+    let is_module = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
+    if word.chars().all(is_module) && word.contains('.') {
+        // A module runs what its packages begin with, too.
+        let path = word.replace('.', "/");
+        names.extend(COMPLETIONS.iter().map(|it| format!("{path}{it}")));
+        names.extend(path.match_indices('/').map(|(at, _)| format!("{}/__init__.py", &path[..at])));
+    }
+    names
+}
+
+/// The files that a word with a value in the last part of its path can name.
+fn matching(project: &Path, base: &Path, word: &str) -> Result<Vec<PathBuf>, Problem> {
+    let Some((folder, name)) = word.rsplit_once('/') else { return Ok(Vec::new()) };
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let (Some((before, _)), Some((_, after))) = (name.split_once(ANY), name.rsplit_once(ANY))
+    else {
+        return Ok(Vec::new());
+    };
+    let at = resolve(base, folder, |_, _, _| {}).filter(|it| it.starts_with(project));
+    let Some(entries) = at.and_then(|it| fs::read_dir(it).ok()) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (number, entry) in entries.flatten().enumerate() {
+        if number >= ENTRIES_MAX {
+            let why = format!("{folder} has too many files to find those that a value can name");
+            return Err(Problem::Untrusted(why));
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(before) && name.ends_with(after) {
+            found.extend(within(project, base, &format!("{folder}/{name}"))?);
         }
     }
-    plain
+    Ok(found)
 }
 
 /// Whether a file is run when it is named: by its mode, its first bytes, or its ending.
@@ -199,55 +284,126 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }
 
-fn is_interpreter(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let plain = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain)
-}
-
-/// Every word of an action that may name a file.
-fn words(action: &Action) -> Vec<String> {
-    let mut words = Vec::new();
+/// Every word of an action that may name a file, with each value of `one of` in its place.
+fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
+    let mut words = BTreeSet::new();
+    let mut add = |text: &str, is_shell: bool| {
+        let (marked, choices) = marked(text, types);
+        let mut found = vec![marked.clone()];
+        if is_shell {
+            split(&marked, DEPTH_MAX, &mut found);
+        }
+        let found: BTreeSet<String> = found.iter().flat_map(|it| parts(it)).collect();
+        for word in found {
+            words.extend(chosen(word, &choices)?);
+        }
+        Ok(())
+    };
     match &action.kind {
-        Kind::Command(command) => split(command.as_str(), DEPTH_MAX, &mut words),
+        Kind::Command(command) => add(command.as_str(), true)?,
         Kind::Exec { program, arguments, .. } => {
-            words.push(program.clone());
-            for argument in arguments {
-                words.push(argument.as_str().to_owned());
-                split(argument.as_str(), DEPTH_MAX, &mut words);
-            }
+            add(program, false)?;
+            arguments.iter().try_for_each(|it| add(it.as_str(), true))?;
         }
         _ => {}
     }
-    words
+    Ok(words.into_iter().collect())
+}
+
+/// The text with a character in place of each value, and the values that may stand for each.
+fn marked<'a>(text: &str, types: &'a DataTypes) -> (String, Vec<&'a [String]>) {
+    let (mut marked, mut choices) = (String::new(), Vec::new());
+    let mut at = 0;
+    for it in placeholders(text).unwrap_or_default() {
+        marked.push_str(&text[at..it.span.start]);
+        at = it.span.end;
+        let listed = types.get(&it.reference.key).and_then(DataType::choices);
+        let mark = listed.and_then(|list| {
+            let mark = char::from_u32(CHOICE + u32::try_from(choices.len()).ok()?)?;
+            choices.push(list);
+            Some(mark)
+        });
+        marked.push(mark.unwrap_or(ANY));
+    }
+    marked.push_str(&text[at..]);
+    (marked, choices)
+}
+
+/// A word with each of the values that may stand in it.
+fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
+    let mut words = vec![word];
+    for (number, list) in choices.iter().enumerate() {
+        let mark = u32::try_from(number).ok().and_then(|it| char::from_u32(CHOICE + it));
+        let Some(mark) = mark.filter(|it| words[0].contains(*it)) else { continue };
+        let all = words.iter().flat_map(|word| list.iter().map(move |it| (word, it)));
+        words = all.map(|(word, it)| word.replace(mark, it)).take(CHOICES_MAX + 1).collect();
+        if words.is_empty() || words.len() > CHOICES_MAX {
+            let why = format!(
+                "a word of an action stands for more than {CHOICES_MAX} names; use fewer values in it"
+            );
+            return Err(Problem::Untrusted(why));
+        }
+    }
+    Ok(words)
+}
+
+/// The word, and what in it may be a path of its own: after `=`, after a short option's letter, and
+/// after the shell's name for the folder that it is in.
+fn parts(word: &str) -> Vec<String> {
+    let mut parts = vec![word];
+    parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]));
+    let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
+    parts.extend(short.and_then(|it| it.get(1..)));
+    parts.extend(word.strip_prefix('@'));
+    let mut all: Vec<String> = parts.iter().map(|it| (*it).to_owned()).collect();
+    all.extend(parts.iter().filter_map(|it| it.strip_prefix("$PWD")).map(|it| format!(".{it}")));
+    all.retain(|it| !it.is_empty());
+    all
 }
 
 /// Takes a text apart as a shell would, quotes removed, and texts in its words, too. It finds more
-/// words than a shell would, never fewer literal ones.
+/// words than a shell would, never fewer literal ones, but for those that are only written to.
 fn split(text: &str, depth: u32, words: &mut Vec<String>) {
+    let text = text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD");
     let mut word = String::new();
     let mut quote = None;
+    let mut is_target = false;
+    let mut last = ' ';
     let mut chars = text.chars().peekable();
     let begun = words.len();
     while let Some(c) = chars.next() {
         match (quote, c) {
             (Some(it), c) if c == it => quote = None,
-            (None, '\'' | '"') => quote = Some(c),
+            (None, '\'' | '"') => {
+                if last == '$' {
+                    // $'…' and $"…".
+                    word.pop();
+                }
+                quote = Some(c);
+            }
             (Some('"') | None, '\\') => match chars.next() {
                 Some('\n') | None => {}
                 Some(next) => word.push(next),
             },
             (None, c) if c.is_whitespace() || ";|&()<>`".contains(c) => {
-                words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
+                if !word.is_empty() {
+                    let found = std::mem::take(&mut word);
+                    words.extend((!std::mem::take(&mut is_target)).then_some(found));
+                }
+                match c {
+                    '>' => is_target = last != '<',
+                    '|' | '&' if last == '>' => {}
+                    ' ' | '\t' => {}
+                    _ => is_target = false,
+                }
             }
             (_, c) => word.push(c),
         }
+        last = c;
     }
-    words.extend((!word.is_empty()).then_some(word));
+    words.extend((!word.is_empty() && !is_target).then_some(word));
     let found: Vec<String> = words[begun..].to_vec();
     for word in found {
-        // An assignment, or an option with its value.
-        words.extend(word.split_once('=').map(|(_, it)| it.to_owned()));
         if depth > 0 && word.contains(|it: char| it.is_whitespace() || ";|&()<>`'\"".contains(it)) {
             split(&word, depth - 1, words);
         }
@@ -300,14 +456,14 @@ fn unreadable(file: &str, error: &std::io::Error) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_interpreter, split};
+    use super::{parts, runs_files, split};
 
     #[test]
     fn words_are_found_as_a_shell_finds_them() {
         let words = |text: &str| {
             let mut words = Vec::new();
             split(text, 4, &mut words);
-            words
+            words.iter().flat_map(|it| parts(it)).collect::<Vec<_>>()
         };
         for text in [
             "sh tools/a.sh",
@@ -320,19 +476,27 @@ mod tests {
             "sh<tools/a.sh",
             "A=tools/a.sh sh -c '$A'",
             "x --run=tools/a.sh",
+            "x -ftools/a.sh",
+            "x $'tools/a.sh'",
+            "sh <> tools/a.sh",
+            "tee >(tools/a.sh)",
+            "echo > b tools/a.sh",
         ] {
             assert!(words(text).iter().any(|it| it == "tools/a.sh"), "{text}: {:?}", words(text));
         }
         assert_eq!(words("a 'b c'"), ["a", "b c", "b", "c"]);
+        assert_eq!(words("a >> b 2>c >| d >&2; e"), ["a", "2", "e"]);
     }
 
     #[test]
     fn interpreters_are_known_by_their_names() {
-        for name in ["sh", "/bin/sh", "python3", "python3.12", "/usr/bin/env", ".", "lua5.4"] {
-            assert!(is_interpreter(name), "{name}");
+        for name in
+            ["sh", "/bin/sh", "python3", "python3.12", "/usr/bin/env", ".", "lua5.4", "rbash"]
+        {
+            assert!(runs_files(name), "{name}");
         }
         for name in ["cat", "git", "ctl", "gh"] {
-            assert!(!is_interpreter(name), "{name}");
+            assert!(!runs_files(name), "{name}");
         }
     }
 }

@@ -228,6 +228,86 @@ fn programs_are_found_however_a_flow_names_them() {
     assert_eq!(needs("/bin/true && gh pr list"), Vec::<String>::new());
 }
 
+/// The programs of a flow with one action, given as JSON, and types of its values.
+fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Vec<String> {
+    let text = format!(
+        "flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\", data: {types} }}, actions: [{action}] }}\n"
+    );
+    project.write("a.yaml", &text);
+    let parts = project.loader().compare("a.yaml").unwrap_or_else(|it| panic!("{text}: {it}"));
+    parts.into_iter().skip(1).map(|(_, it)| it.file).collect()
+}
+
+#[test]
+fn a_program_is_named_however_far_the_way_to_it_is() {
+    let project = Project::new();
+    let write = |name: &str, text: &str| {
+        let path = project.folder().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    for name in ["sub/y", "tools/$x", "tools/a", "tools/c", "tools/d"] {
+        write(name, "#!/bin/sh\n");
+    }
+    for name in ["naked", "tool.py", "pack/__main__.py", "run.js", "lib/index.js", "s/a.sh"] {
+        write(name, "echo\n");
+    }
+    let command = |text: &str| serde_json::json!({ "type": "command", "command": text });
+    let exec = |words: &[&str]| serde_json::json!({ "type": "exec", "exec": words });
+    let many = format!("{} cd sub && ./y", "cd .; cd sub; cd ..;".repeat(20));
+    for (action, types, wanted) in [
+        (command("cd -- sub && ./y"), "{}", &["sub/y"][..]),
+        (command("cd \"$PWD/sub\" && ./y"), "{}", &["sub/y"]),
+        (command("cd \"$(pwd)\"/sub && ./y"), "{}", &["sub/y"]),
+        (command(&many), "{}", &["sub/y"]),
+        (exec(&["env", "-C", "sub", "./y"]), "{}", &["sub/y"]),
+        (exec(&["env", "--chdir=sub", "./y"]), "{}", &["sub/y"]),
+        (command("python3 -m tool"), "{}", &["tool.py"]),
+        (command("python3 -m pack"), "{}", &["pack/__main__.py"]),
+        (exec(&["node", "run"]), "{}", &["run.js"]),
+        (command("sh -c 'node ./lib'"), "{}", &["lib/index.js"]),
+        (exec(&["rbash", "naked"]), "{}", &["naked"]),
+        (command("awk -fnaked"), "{}", &["naked"]),
+        (command("sh <naked"), "{}", &["naked"]),
+        (command("sh -c true >> naked"), "{}", &[]),
+        (exec(&["./tools/$x"]), "{}", &["tools/$x"]),
+        (command("./tools/{{data.w}}"), "{ w: 'one of [a, c]' }", &["tools/a", "tools/c"]),
+        (command("sh -c 'sh ./s/{{data.s}}.sh'"), "{ s: slug }", &["s/a.sh"]),
+    ] {
+        assert_eq!(programs_of(&project, &action, types), wanted, "{action}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_elsewhere_in_the_project_shows_other_programs() {
+    let run = |command: &str| serde_json::json!({ "type": "command", "command": command });
+    for action in [
+        run("cd build && ../run.sh"),
+        run("./build/../run.sh"),
+        run("sh build/../run.sh"),
+        serde_json::json!({ "type": "command", "command": "../run.sh", "cwd": "build" }),
+    ] {
+        let project = Project::new();
+        let folder = project.folder();
+        for name in ["build", "evil/y"] {
+            fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("run.sh"), "echo good\n").unwrap();
+        fs::write(folder.join("evil/run.sh"), "echo evil\n").unwrap();
+        assert_eq!(programs_of(&project, &action, "{}"), ["run.sh"], "{action}");
+        project.allow_all();
+        let mut loader = project.loader();
+        let set = loader.load().flows.unwrap();
+        let entry = set.get(&"acts".parse().unwrap()).unwrap();
+        loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap();
+        fs::remove_dir(folder.join("build")).unwrap();
+        symlink("evil/y", folder.join("build")).unwrap();
+        let refused = loader.check_programs(&entry.flow, &entry.flow.actions[0]).unwrap_err();
+        assert!(refused.to_string().contains("evil/run.sh"), "{action}: {refused}");
+        assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new(), "{action}");
+    }
+}
+
 #[test]
 fn a_broken_file_leaves_the_last_good_one_in_force() {
     let project = Project::new();

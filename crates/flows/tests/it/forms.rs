@@ -257,6 +257,52 @@ const REFUSED: &[&str] = &[
     "echo {{data.x}} | tee -a .git/config",
     "git merge -s {{data.x}} a",
     "git merge --strategy={{data.x}} a",
+    "git merge --strat={{data.x}} a",
+    // Options that run what they are given, cut short or in one word.
+    "tar cf a b -I {{data.x}}",
+    "tar cf a b -I{{data.x}}",
+    "tar cIf a b {{data.x}}",
+    "tar cf a b -vI {{data.x}}",
+    "tar cf a b --use-compress-program={{data.x}}",
+    "tar cf a b --use-compress-prog={{data.x}}",
+    "tar cf a b --use {{data.x}}",
+    "tar cf a b --info={{data.x}}",
+    "split --filt={{data.x}} a",
+    "split --fi {{data.x}} a",
+    "sort --compress-prog={{data.x}} a",
+    "sort --com {{data.x}} a",
+    "pandoc -F {{data.x}} a",
+    "pandoc --lua-filter={{data.x}} a",
+    "curl -K {{data.x}}",
+    "curl -sK {{data.x}}",
+    "curl --conf={{data.x}}",
+    "ip -b {{data.x}}",
+    "ip -batch {{data.x}}",
+    "aria2c --on-download-complete={{data.x}} a",
+    // What approves flows, or says more of an event than one key.
+    "ctl {{data.x}}",
+    "ctl flows {{data.x}}",
+    "ctl allow {{data.x}}",
+    "ctl allow --sha256 {{data.x}}",
+    "ctl flows allow {{data.x}}",
+    "echo {{data.x}} | ctl allow",
+    "ctl emit a:b --data k={{data.x}}",
+    "ctl emit a:b --data {{data.x}}",
+    "ctl emit a:b --data=k={{data.x}}",
+    "ctl emit a:b --dat=k={{data.x}}",
+    // Programs that write a file that something runs then.
+    "echo {{data.x}} | sort -o w.sh; sh w.sh",
+    "echo {{data.x}} | sort -uow.sh; sh w.sh",
+    "echo {{data.x}} | sort --output=w.sh; sh ./w.sh",
+    "echo {{data.x}} | uniq - w.sh; sh w.sh",
+    "echo {{data.x}} | uniq -c - w.sh; ./w.sh",
+    "echo {{data.x}} | cat | dd of=w.sh; sh w.sh",
+    "echo {{data.x}} | tee -a w.sh; sh w.sh",
+    "echo {{data.x}} | xxd - w.sh; sh w.sh",
+    // Brace expansions.
+    "./show {a,{{data.x}}}",
+    "./show {{{data.x}},b}",
+    "./show {a,b} {{data.x}}",
     // Interpreters.
     "python3 -c {{data.x}}",
     "python3 -c\"{{data.x}}\"",
@@ -440,6 +486,10 @@ const REFUSED_EXEC: &[&[&str]] = &[
     &["printf", "{{data.x}}"],
     &["unknown", "sh", "-c", "{{data.x}}"],
     &["unknown", "--exec", "{{data.x}}"],
+    &["tar", "cf", "a", "b", "-I", "{{data.x}}"],
+    &["split", "--filt={{data.x}}", "a"],
+    &["ctl", "allow", "{{data.x}}"],
+    &["ctl", "emit", "a:b", "--data", "k={{data.x}}"],
 ];
 
 /// Accepted. `./show` writes its arguments to `args`; `V` in what is wanted is the value.
@@ -538,6 +588,9 @@ const ACCEPTED: &[(&str, &[&str])] = &[
     ("logger {{data.x}}", &[]),
     ("unknown-program {{data.x}} --label \"{{data.x}}\"", &[]),
     ("awk -f prog.awk {{data.x}}", &[]),
+    ("ctl emit a:b --set k={{data.x}}", &[]),
+    ("printf '%s' {{data.x}} | sort -o w.txt; ./show {{data.x}}", &["V"]),
+    ("git commit --allow-empty -m -- {{data.x}}", &[]),
 ];
 
 /// Accepted for values of closed types, whatever the shell makes of them.
@@ -571,6 +624,8 @@ const CLOSED: &[&str] = &[
     "xargs -n {{data.n}} echo a {{data.s}}",
     "find . -name {{data.s}} -exec echo {} +",
     "git -C . log --oneline {{data.m}}",
+    "sh ./show {{data.s}}/{{data.n}}",
+    "python3 show.py dir/{{data.s}}",
     "./show a[{{data.s}}] {{data.s}}~ {a,{{data.s}}}",
     "diff <(echo {{data.s}}) <(echo {{data.n}})",
 ];
@@ -753,6 +808,55 @@ fn where_a_text_would_be_code_the_command_is_refused() {
     assert!(accepted.is_empty(), "{accepted:#?}");
     let accepted: Vec<_> = REFUSED_EXEC.iter().filter(|it| exec(it).is_ok()).collect();
     assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+#[test]
+fn a_name_that_a_publisher_chooses_is_no_part_of_a_script_s_path() {
+    for form in [
+        "sh ./tools/{{data.s}}.sh",
+        "sh -e tools/{{data.n}}.sh",
+        "python3 -u tools/{{data.m}}",
+        "awk -f tools/{{data.s}}.awk in",
+        "timeout 5 env A=1 sh tools/{{data.s}}",
+        "ctl {{data.s}}",
+        "ctl flows {{data.s}} a.yaml --yes",
+    ] {
+        let error = command(form).unwrap_err();
+        assert!(error.contains("one of [a, b]"), "{form}: {error}");
+    }
+    command("sh ./tools/{{data.c}}.sh").unwrap();
+}
+
+#[test]
+fn two_dashes_that_may_be_an_option_s_argument_end_no_options() {
+    let project = project();
+    let data = serde_json::json!({ "x": "-rf" });
+    for (form, is_run) in
+        [("git commit -m -- {{data.x}}", false), ("git log a -- {{data.x}}", true)]
+    {
+        assert_eq!(task(&command(form).unwrap(), &data, project.path()).is_ok(), is_run, "{form}");
+    }
+}
+
+#[test]
+fn a_url_with_a_value_names_a_host() {
+    let post = |url: &str| flow(&serde_json::json!({ "type": "http", "url": url }));
+    for url in [
+        "http:///{{data.x}}",
+        "https://?{{data.x}}",
+        "http://a@/{{data.x}}",
+        "http://:1/{{data.x}}",
+        "http:///{{data.c}}",
+    ] {
+        assert!(post(url).is_err(), "{url}");
+    }
+    for url in [
+        "http://localhost/{{data.x}}",
+        "https://{{data.c}}/{{data.x}}",
+        "http://[::1]:1/{{data.x}}",
+    ] {
+        post(url).unwrap_or_else(|it| panic!("{url}: {it}"));
+    }
 }
 
 #[test]
