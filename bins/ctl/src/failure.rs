@@ -201,6 +201,7 @@ impl From<waypost_project::Error> for Failure {
         match &error {
             Error::Pending(_)
             | Error::Unregistered { .. }
+            | Error::Tracked { .. }
             | Error::NoState
             | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {

@@ -86,12 +86,34 @@ impl Program {
         self.settings.get().map_or(&[], Settings::warnings)
     }
 
+    /// Refuses a store and tokens that a repository has: `git pull` overwrites files that are ignored.
+    pub(crate) fn refuse_tracked(&self) -> Result<()> {
+        let settings = self.preview()?;
+        if settings.trust_project {
+            return Ok(());
+        }
+        let paths = self.project.private_paths(&settings.data_dir, &settings.token_file);
+        let tracked =
+            waypost_context::tracked_below(self.project.root(), &paths).map_err(|error| {
+                Failure::of(&error)
+                    .while_doing("whether git tracks files of the store is not known")
+                    .with_code(exit::NOT_ALLOWED)
+            })?;
+        match tracked {
+            Some(files) if !files.is_empty() => {
+                Err(waypost_project::Error::Tracked { files }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Makes sure that the data folder, if it is there, did not come with the project's files.
     pub(crate) fn check_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if settings.trust_project {
             return Ok(());
         }
+        self.refuse_tracked()?;
         let state = Self::state_dir()?;
         Ok(waypost_project::check_data(&self.project, &settings.data_dir, &state)?)
     }
@@ -102,6 +124,7 @@ impl Program {
         if settings.trust_project {
             return Ok(waypost_project::create_data_dir(&settings.data_dir)?);
         }
+        self.refuse_tracked()?;
         let state = Self::state_dir()?;
         self.project.prepare()?;
         waypost_project::claim_data(&self.project, &settings.data_dir, &state)?;

@@ -220,6 +220,27 @@ fn runtime(limits: &LimitSettings) -> std::io::Result<Runtime> {
         .build()
 }
 
+/// Refuses a store and tokens that a repository has: `git pull` overwrites files that are ignored.
+fn refuse_tracked(options: &Options) -> anyhow::Result<()> {
+    let project = &options.project;
+    if matches!(options.approval, Approval::Off) {
+        return Ok(());
+    }
+    let paths = project.private_paths(&options.data_dir, &options.token_file);
+    let tracked = waypost_context::tracked_below(project.root(), &paths)
+        .context("whether git tracks files of the store is not known")?;
+    match tracked {
+        Some(files) if files.is_empty() => Ok(()),
+        Some(files) => Err(waypost_project::Error::Tracked { files }.into()),
+        None => {
+            tracing::warn!(
+                "whether git tracks files of the store is not known: its index is of a form that is not read here"
+            );
+            Ok(())
+        }
+    }
+}
+
 /// Makes the store's folder, or makes sure that nobody else brought it.
 fn claim_data(options: &Options) -> anyhow::Result<()> {
     let dir = &options.data_dir;
@@ -303,6 +324,7 @@ fn check_address(options: &Options) -> anyhow::Result<()> {
 /// opened.
 fn prepare(options: &Options) -> anyhow::Result<()> {
     let project = &options.project;
+    refuse_tracked(options)?;
     project.prepare().context("the project cannot be prepared")?;
     let owners = project.owners();
     // It may have been made just now, by whoever was faster.

@@ -25,7 +25,7 @@ use place::Place;
 use record::{File, Record};
 
 pub use head::{Head, head, main_worktree};
-pub use status::{Change, Present, changed};
+pub use status::{Change, Present, changed, tracked_below};
 
 /// Takes the secrets out of a text before it is kept.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Cow<'_, str>;

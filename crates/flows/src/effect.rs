@@ -5,7 +5,7 @@ use std::sync::Arc;
 use waypost_events::{Data, Draft, EventType};
 
 use crate::set::FlowEntry;
-use crate::{Action, AttemptId, Event, Flow, FlowName, Leader, Lineage, RunId};
+use crate::{Action, AttemptId, ContentHash, Event, Flow, FlowName, Leader, Lineage, RunId};
 
 /// Something that the engine wants done, after what led to it is on disk.
 #[derive(Debug, Clone)]
@@ -47,6 +47,16 @@ impl Attempt {
     /// The flow, as it was when the run was created.
     pub fn flow(&self) -> &Flow {
         &self.entry.flow
+    }
+
+    /// The name of the flow file that the flow was read from.
+    pub fn file(&self) -> &str {
+        &self.entry.file
+    }
+
+    /// Of the text that the flow was read from: of the file, or of what the run's journal has of it.
+    pub fn hash(&self) -> &ContentHash {
+        &self.entry.hash
     }
 
     /// The action.

@@ -235,6 +235,17 @@ impl Loader {
         programs::stamps(&self.project, files.iter().map(String::as_str)) != *stamps
     }
 
+    /// Makes sure that a flow file with this content is approved by now: to be asked before an action
+    /// is done, because a run keeps to a text from its journal, which is in the project's folder.
+    /// Approved contents stay approved until they are revoked, also where the file has changed.
+    ///
+    /// # Errors
+    /// If it is not, or if that cannot be known.
+    pub fn check_definition(&self, name: &str, hash: &ContentHash) -> Result<(), Problem> {
+        let Some(approvals) = &self.approvals else { return Ok(()) };
+        approved(approvals.as_ref(), std::iter::once((&self.named(name), hash)))
+    }
+
     /// Makes sure that the programs that an action of a flow names are approved as they are now: to be
     /// asked right before it is run.
     ///

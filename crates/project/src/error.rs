@@ -51,6 +51,15 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// Git tracks files that are this machine's own.
+    #[error(
+        "git tracks {}: files of the store and tokens came with the repository or would be given away with it, so none of them is used; take them out of it (`git rm -r --cached`), remove what came with the repository, then register what is yours with `ctl allow --data`",
+        listed(files)
+    )]
+    Tracked {
+        /// Which, relative to the project's folder.
+        files: Vec<String>,
+    },
     /// There is no folder for what was approved.
     #[error(
         "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME, or start with --trust-project (WAYPOST_TRUST_PROJECT=1) where nobody can be asked, as in containers"
@@ -94,6 +103,18 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+}
+
+/// The first of some names, which may be anything, and how many more there are.
+fn listed(files: &[String]) -> String {
+    const NAMED_MAX: usize = 5;
+
+    let named: Vec<_> =
+        files.iter().take(NAMED_MAX).map(|it| it.escape_debug().to_string()).collect();
+    match files.len().saturating_sub(NAMED_MAX) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 /// A setting of the project's file that waits for approval.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::project::{Project, create_data_dir, io_error};
-use crate::{state, trusted};
+use crate::{private, state, trusted};
 
 /// The file in a data folder that names its project.
 const FILE: &str = "project-id";
@@ -66,9 +66,10 @@ pub fn project_id(project: &Project, state: &Path) -> Result<Option<String>> {
 /// is registered for this project.
 ///
 /// # Errors
-/// [`Error::Unregistered`] if it came from elsewhere.
+/// [`Error::Unregistered`] if it came from elsewhere, [`Error::Exposed`] if it is a link.
 pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<String> {
     let own = own_data(project);
+    refuse_links([&own, data_dir])?;
     let lock = state::lock(state)?;
     let mut registry = Registry::read(state)?;
     let id = if is_fresh(&own)? {
@@ -97,9 +98,10 @@ pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<St
 /// Makes sure that a data folder that is there is registered for this project. Changes nothing.
 ///
 /// # Errors
-/// [`Error::Unregistered`] if it came from elsewhere.
+/// [`Error::Unregistered`] if it came from elsewhere, [`Error::Exposed`] if it is a link.
 pub fn check_data(project: &Project, data_dir: &Path, state: &Path) -> Result<()> {
     let own = own_data(project);
+    refuse_links([&own, data_dir])?;
     let known = project_id(project, state)?;
     for folder in [own.as_path(), data_dir] {
         if !is_fresh(folder)? && (known.is_none() || read_id(folder)? != known) {
@@ -115,6 +117,7 @@ pub fn check_data(project: &Project, data_dir: &Path, state: &Path) -> Result<()
 /// If the state folder or the data folder cannot be trusted or written.
 pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Adopted> {
     let own = own_data(project);
+    refuse_links([&own, data_dir])?;
     let lock = state::lock(state)?;
     let mut registry = Registry::read(state)?;
     let found = read_id(&own)?;
@@ -148,6 +151,25 @@ pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Ad
 
 fn own_data(project: &Project) -> PathBuf {
     project.dir().join("data")
+}
+
+/// A checkout can bring a link, and nothing is written to where one leads.
+fn refuse_links(folders: [&Path; 2]) -> Result<()> {
+    for folder in folders {
+        match folder.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => return Err(private::linked(folder)),
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Err(io_error("look at", folder, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether nothing is in the folder yet. Git keeps no empty folders, so none came with a clone.

@@ -136,10 +136,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
     let mut done = Tightened::default();
     let metadata = look_at(dir)?;
     if metadata.is_symlink() {
-        return Err(exposed(
-            dir,
-            "is a symbolic link; put the folder itself there, or name its target as data_dir",
-        ));
+        return Err(linked(dir));
     }
     if !metadata.is_dir() {
         return Err(Error::NotAFolder { path: dir.to_owned() });
@@ -181,6 +178,11 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
         }
     }
     Ok(done)
+}
+
+/// A data folder that is a link.
+pub(crate) fn linked(dir: &Path) -> Error {
+    exposed(dir, "is a symbolic link; put the folder itself there, or name its target as data_dir")
 }
 
 fn may_have_sockets(dir: &Path, folder: &Path) -> bool {

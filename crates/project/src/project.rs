@@ -1,10 +1,12 @@
 //! The project folder and the places in it.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::private::{self, Owners};
@@ -118,8 +120,24 @@ impl Project {
         self.dir().join("journal")
     }
 
+    /// What of the project is this machine's own, and never a file of a repository: the data folder,
+    /// the token and the pairing, relative to the project's folder.
+    pub fn private_paths(&self, data_dir: &Path, token_file: &Path) -> Vec<String> {
+        let mut paths: Vec<String> =
+            ["data", "token", "pairing"].iter().map(|it| format!("{FOLDER}/{it}")).collect();
+        for path in [data_dir, token_file] {
+            let within = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+            let is_new = |it: &&str| !it.is_empty() && !paths.iter().any(|known| known == it);
+            let within = within.filter(is_new).map(str::to_owned);
+            paths.extend(within);
+        }
+        paths
+    }
+
     /// Makes `.waypost/` and a `.gitignore` in it that keeps the store and the token out of
-    /// version control. What is there already stays; many processes may do this at once.
+    /// version control. One that is there stays, and gets these rules at its end if they do not
+    /// hold; a link in its place is replaced, which git does not follow either. Many processes may
+    /// do this at once.
     pub fn prepare(&self) -> Result<Prepared> {
         let dir = self.dir();
         let prepared = match private::create_dir(&dir, 0o755) {
@@ -133,26 +151,68 @@ impl Project {
             Err(error) => return Err(io_error("create", &dir, error)),
         };
         let ignore = dir.join(".gitignore");
-        // An empty one is what a crash can leave; anything else is the user's.
-        if fs::metadata(&ignore).map_or(0, |it| it.len()) == 0 {
-            self.write_gitignore(&ignore).map_err(|error| io_error("write", &ignore, error))?;
+        let mut rules = read_gitignore(&ignore)?;
+        if !keeps_out(&rules) {
+            if !rules.is_empty() && !rules.ends_with(b"\n") {
+                rules.push(b'\n');
+            }
+            rules.extend_from_slice(GITIGNORE.as_bytes());
+            self.write_gitignore(&ignore, &rules)
+                .map_err(|error| io_error("write", &ignore, error))?;
         }
         Ok(prepared)
     }
 
     /// By a temporary file of this call's own and a rename, so that nobody ever sees half of it.
-    fn write_gitignore(&self, ignore: &Path) -> io::Result<()> {
+    fn write_gitignore(&self, ignore: &Path, rules: &[u8]) -> io::Result<()> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
         let temporary = self.dir().join(format!(".gitignore.{process}-{call}.tmp"));
         let mut file = File::create_new(&temporary)?;
-        file.write_all(GITIGNORE.as_bytes())?;
+        file.write_all(rules)?;
         file.sync_all()?;
         fs::rename(&temporary, ignore)?;
         #[cfg(unix)]
         File::open(self.dir())?.sync_all()?;
         Ok(())
     }
+}
+
+/// What is in a `.gitignore`: nothing if it is a link, or not there.
+fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
+    const BYTES_MAX: u64 = 1 << 20;
+
+    let failed = |error| io_error("read", path, error);
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if metadata.is_symlink() => return Ok(Vec::new()),
+        Ok(_) => {}
+    }
+    // A pipe has nobody at its other end, and would be waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = file.map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        let reason = "is not a file; put a plain one there, or remove it".to_owned();
+        return Err(Error::Exposed { path: path.to_owned(), reason });
+    }
+    if metadata.len() > BYTES_MAX {
+        return Err(Error::TooLarge { path: path.to_owned(), bytes_max: BYTES_MAX });
+    }
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Whether these rules of git leave out the store and the token: nothing after ours takes one back.
+fn keeps_out(rules: &[u8]) -> bool {
+    let lines: Vec<&[u8]> = rules.split(|it| *it == b'\n').collect();
+    let last = |wanted: &[u8]| lines.iter().rposition(|it| *it == wanted);
+    let (Some(data), Some(token)) = (last(b"/data/"), last(b"/token")) else { return false };
+    !lines[data.min(token)..].iter().any(|it| it.starts_with(b"!"))
 }
 
 /// Makes the store's folder, whatever the umask is readable by its owner alone, and its parents. One

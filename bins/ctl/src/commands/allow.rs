@@ -312,6 +312,7 @@ pub(super) fn is_wanted(question: &str, output: &mut Output) -> Result<bool> {
 
 fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
     let data_dir = program.preview()?.data_dir.clone();
+    program.refuse_tracked()?;
     program.project().prepare()?;
     let adopted = waypost_project::adopt_data(program.project(), &data_dir, state)?;
     let said = match adopted {

@@ -98,6 +98,7 @@ fn fill(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
 }
 
 fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
+    program.refuse_tracked()?;
     let data = &program.settings()?.data_dir;
     if !data.join("format").exists() {
         return Err(Failure::not_found(format!(
@@ -230,6 +231,7 @@ impl Drop for Part {
 }
 
 pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
+    program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
     refuse_what_is_there(&data)?;
     let input = File::open(&args.file).map_err(|error| {

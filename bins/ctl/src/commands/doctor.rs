@@ -115,6 +115,9 @@ fn approval(program: &Program, settings: &Settings) -> Vec<Finding> {
         Ok(state) => state,
         Err(failure) => return vec![Finding::fault(PART, &failure)],
     };
+    if let Err(failure) = program.refuse_tracked() {
+        findings.push(Finding::fault(PART, &failure));
+    }
     let checked = waypost_project::check_data(program.project(), &settings.data_dir, &state);
     if let Err(error) = checked {
         findings.push(Finding::fault(PART, &Failure::from(error)));

@@ -96,12 +96,22 @@ fn act(app: &App, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
     report
 }
 
-/// A program may have changed since its flow was put in force, or since its run was created.
+/// The journal of runs is in the project's folder: what it has of a flow may have come with the files,
+/// or its approval may have been revoked. A program may have changed since its flow was put in force,
+/// or since its run was created.
 fn approved(app: &App, attempt: &Attempt) -> Result<(), String> {
+    let mut loader = app.flows.loader();
+    let (file, hash) = (attempt.file(), attempt.hash());
+    loader.check_definition(file, hash).map_err(|it| match it {
+        Problem::Unapproved(_) => format!(
+            "the flow file {} with SHA-256 {hash} is not approved; look at it, approve it with `ctl allow`, and run it again",
+            file.escape_debug()
+        ),
+        it => it.to_string(),
+    })?;
     if !matches!(attempt.action().kind, Kind::Command(_) | Kind::Exec { .. }) {
         return Ok(());
     }
-    let mut loader = app.flows.loader();
     loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
         it @ Problem::Unapproved(_) => format!("a program of the flow {it}"),
         it => it.to_string(),

@@ -31,6 +31,9 @@ const INDEX_BYTES_MAX: u64 = 512 << 20;
 const READ_BYTES_MAX: u64 = 64 << 20;
 /// More than these are not working state but a whole project that nobody has added yet.
 const CHANGES_MAX: usize = 5_000;
+/// Tracked files that are named.
+const TRACKED_MAX: usize = 100;
+const SPLIT: &str = "split in two (core.splitIndex), which is not read here";
 
 /// How a file of the working tree differs from the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,27 +102,13 @@ struct Index {
 
 impl Index {
     fn read(place: &Place, cancel: &dyn Fn() -> bool) -> Result<Self> {
-        let file = place.git_dir.join("index");
-        let mut state = State::new(Kind::Sha1);
-        let mut written = (0, 0);
-        if let Some(bytes) = read_small(&file, INDEX_BYTES_MAX)? {
-            let since = fs::symlink_metadata(&file).and_then(|it| it.modified()).ok();
-            let since = since.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-            written = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos()));
-            let options = Options {
-                thread_limit: Some(1),
-                alloc_limit_bytes: Some(INDEX_BYTES_MAX as usize),
-                ..Options::default()
-            };
-            let Ok((read, _)) = State::from_bytes(&bytes, state.timestamp(), Kind::Sha1, options)
-            else {
-                return refused(&file, "damaged; `git status` says more");
-            };
-            state = read;
-        }
+        let state = staged(place)?;
         if state.link().is_some() {
-            return refused(&file, "split in two (core.splitIndex), which is not read here");
+            return refused(&place.git_dir.join("index"), SPLIT);
         }
+        let since = fs::symlink_metadata(place.git_dir.join("index")).and_then(|it| it.modified());
+        let since = since.ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        let written = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos()));
         let committed = vec![false; state.entries().len()];
         let mut index = Self { prefix: place.prefix.clone(), state, written, committed };
         if let Some(head) = refs::head(place)?.id {
@@ -217,6 +206,55 @@ impl Index {
         let id = gix_object::compute_hash(Kind::Sha1, gix_object::Kind::Blob, &content);
         !id.is_ok_and(|it| it == entry.id)
     }
+}
+
+/// The index as git wrote it; an empty one if there is none.
+fn staged(place: &Place) -> Result<State> {
+    let file = place.git_dir.join("index");
+    let state = State::new(Kind::Sha1);
+    let Some(bytes) = read_small(&file, INDEX_BYTES_MAX)? else { return Ok(state) };
+    let options = Options {
+        thread_limit: Some(1),
+        alloc_limit_bytes: Some(INDEX_BYTES_MAX as usize),
+        ..Options::default()
+    };
+    match State::from_bytes(&bytes, state.timestamp(), Kind::Sha1, options) {
+        Ok((read, _)) => Ok(read),
+        Err(_) => refused(&file, "damaged; `git status` says more"),
+    }
+}
+
+/// Which files of the index are at one of `paths`, below it, or in the place of a folder above it
+/// (a link or a submodule there brings what is below). Paths are relative to `root`, and so are
+/// the files, of which at most 100 are given. Upper and lower case are the same, as they are on
+/// some file systems. Nothing if the repository is of a form that is not read here.
+///
+/// # Errors
+///
+/// An index that is damaged or too large.
+pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Option<Vec<String>>> {
+    let Ok(place) = Place::find(root) else { return Ok(None) };
+    let Some(place) = place.filter(|it| !it.is_bare()) else { return Ok(Some(Vec::new())) };
+    let state = guarded(&place, || staged(&place))?;
+    if state.link().is_some() {
+        return Ok(None);
+    }
+    let wanted: Vec<String> = paths.iter().map(|it| format!("{}{it}/", place.prefix)).collect();
+    let begins = |path: &[u8], with: &[u8]| {
+        path.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with))
+    };
+    // A folder has a `/` at its end only where a sparse checkout leaves it out.
+    let is_above =
+        |file: &[u8], path: &[u8]| begins(path, file) && path.get(file.len()) == Some(&b'/');
+    let entries = state.entries().iter().map(|it| it.path(&state));
+    let tracked = entries.filter(|path| {
+        wanted.iter().any(|it| begins(path, it.as_bytes()) || is_above(path, it.as_bytes()))
+    });
+    let named = tracked.map(|it| {
+        let path = it.to_string();
+        path.strip_prefix(&place.prefix).unwrap_or(&path).to_owned()
+    });
+    Ok(Some(named.take(TRACKED_MAX).collect()))
 }
 
 fn child<'a>(node: &'a extension::Tree, name: &[u8]) -> Option<&'a extension::Tree> {

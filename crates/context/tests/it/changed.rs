@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use waypost_context::{Change, Present, changed};
+use waypost_context::{Change, Present, changed, tracked_below};
 
 use crate::repository::{BEGIN, Repository, git};
 
@@ -162,4 +162,45 @@ fn it_stops_with_what_it_has() {
     let names: Vec<String> = (0..5_100).map(|it| format!("{it}")).collect();
     let files = names.iter().map(|path| Present { path, bytes: 1, modified_ns: 0 });
     assert_eq!(changed(&repository.top, files, &|_| None, &|| false).unwrap().len(), 5_000);
+}
+
+#[test]
+fn what_git_tracks_below_a_path_is_found_in_every_form_of_a_repository() {
+    let tracked = |root: &Path| {
+        let paths = [".waypost/data", ".waypost/token"].map(str::to_owned);
+        tracked_below(root, &paths).unwrap()
+    };
+    let mut repository = Repository::new();
+    let nowhere = tempfile::tempdir().unwrap();
+    assert_eq!(tracked(nowhere.path()), Some(Vec::new()), "no repository");
+    assert_eq!(tracked(&repository.top), Some(Vec::new()), "no index");
+    let harmless = [".waypost/tokens", ".waypost/data.md", ".waypost/flows/a.yaml", "data/x"];
+    repository.commit("harmless", &harmless);
+    assert_eq!(tracked(&repository.top), Some(Vec::new()));
+
+    let hostile = [".waypost/data/flows/log", ".waypost/token", "sub/.waypost/DATA/x"];
+    repository.commit("hostile", &hostile);
+    let top = Some(vec![hostile[0].to_owned(), hostile[1].to_owned()]);
+    assert_eq!(tracked(&repository.top), top);
+    let sub = Some(vec![".waypost/DATA/x".to_owned()]);
+    assert_eq!(tracked(&repository.top.join("sub")), sub, "below the top, of another case");
+    for version in ["4", "2"] {
+        repository.git(&["update-index", "--index-version", version]);
+        assert_eq!(tracked(&repository.top), top, "version {version}");
+    }
+    let linked = repository.beside("linked");
+    repository.git(&["worktree", "add", "--quiet", linked.to_str().unwrap()]);
+    assert_eq!(tracked(&linked), top, "a linked working tree");
+    git(&linked, &["rm", "-r", "--quiet", "--cached", ".waypost/data", ".waypost/token"]);
+    assert_eq!(tracked(&linked), Some(Vec::new()), "of its own index");
+
+    // A link, or a submodule, in the place of a folder.
+    repository.git(&["rm", "-r", "--quiet", ".waypost"]);
+    std::os::unix::fs::symlink("elsewhere", repository.top.join(".waypost")).unwrap();
+    repository.git(&["add", ".waypost"]);
+    assert_eq!(tracked(&repository.top), Some(vec![".waypost".to_owned()]));
+    repository.git(&["update-index", "--split-index"]);
+    assert_eq!(tracked(&repository.top), None, "of a form that is not read");
+    fs::write(repository.top.join(".git/index"), "DIRC and no more").unwrap();
+    assert!(tracked_below(&repository.top, &[]).is_err(), "damaged");
 }

@@ -72,9 +72,34 @@ fn preparing_keeps_the_store_and_the_token_out_of_version_control() {
     assert_eq!(project.prepare().unwrap(), Prepared::Existing);
     assert_eq!(fs::read_to_string(&ignore).unwrap(), written);
 
-    fs::write(&ignore, "mine\n").unwrap();
+    // What somebody else wrote is kept, and ours has the last word.
+    let ends_with_ours = |before: &str| {
+        fs::write(&ignore, before).unwrap();
+        project.prepare().unwrap();
+        let break_ = if before.ends_with('\n') { "" } else { "\n" };
+        assert_eq!(fs::read_to_string(&ignore).unwrap(), format!("{before}{break_}{written}"));
+        project.prepare().unwrap();
+        assert_eq!(fs::read_to_string(&ignore).unwrap(), format!("{before}{break_}{written}"));
+    };
+    ends_with_ours("mine\n");
+    ends_with_ours("!data\n!token");
+    ends_with_ours(&format!("{written}!/token\n"));
+    ends_with_ours("/data/\r\n/token\r\n");
+    ends_with_ours("/data/\n!/data/\n/token\n");
+    for fine in [format!("{written}/drafts/\n"), "!mine\n/token\n/data/\n".to_owned()] {
+        fs::write(&ignore, &fine).unwrap();
+        project.prepare().unwrap();
+        assert_eq!(fs::read_to_string(&ignore).unwrap(), fine);
+    }
+    // Git does not follow a link, and neither is it written through.
+    let target = root.path().join("target");
+    fs::write(&target, "!data\n").unwrap();
+    fs::remove_file(&ignore).unwrap();
+    symlink(&target, &ignore).unwrap();
     project.prepare().unwrap();
-    assert_eq!(fs::read_to_string(&ignore).unwrap(), "mine\n");
+    assert!(!fs::symlink_metadata(&ignore).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(&ignore).unwrap(), written);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "!data\n");
 
     // What a crash between creating and writing would leave.
     fs::write(&ignore, "").unwrap();

@@ -271,6 +271,34 @@ fn a_data_folder_outside_the_project_belongs_to_one_project() {
 }
 
 #[test]
+fn nothing_is_written_through_a_link_in_place_of_the_data_folder() {
+    let case = Case::untrusted("");
+    let (project, state) = (case.project(), case.state());
+    let outside = tempfile::tempdir().unwrap();
+    let data = project.dir().join("data");
+    for target in [outside.path().to_owned(), outside.path().join("none")] {
+        symlink(&target, &data).unwrap();
+        for refused in [
+            claim_data(&project, &data, &state).map(drop),
+            adopt_data(&project, &data, &state).map(drop),
+            check_data(&project, &data, &state),
+            Approvals::new(&project, &state).allow(&[("a", b"b")]),
+        ] {
+            let refused = refused.unwrap_err();
+            assert!(matches!(refused, Error::Exposed { .. }), "{refused:?}");
+            assert!(refused.to_string().contains("is a symbolic link"), "{refused}");
+        }
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+        fs::remove_file(&data).unwrap();
+    }
+    // So is one that a setting names.
+    let named = outside.path().join("named");
+    symlink(outside.path(), &named).unwrap();
+    assert!(claim_data(&project, &named, &state).is_err());
+    assert!(!data.exists() && !outside.path().join("project-id").exists());
+}
+
+#[test]
 fn a_misspelt_variable_is_warned_about() {
     let case = Case::untrusted("")
         .variable("WAYPOST_LISTN", "127.0.0.1:1")
