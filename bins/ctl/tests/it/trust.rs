@@ -382,3 +382,121 @@ fn what_is_shown_commands_no_terminal() {
     assert!(!shown.out.contains(['\u{1b}', '\r', '\u{202e}']), "{shown:?}");
     assert!(shown.out.contains("\\u{1b}[2Kx\\u{d}\\u{202e}gnihton"), "{shown:?}");
 }
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").args(arguments);
+    let output = command.output().expect("git starts");
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+}
+
+#[test]
+fn an_interrupted_run_goes_on_only_while_its_definition_is_approved() {
+    const WAITING: &str = r#"
+flows:
+  - name: notes
+    trigger: { pattern: "a:b" }
+    actions: [{ type: command, command: "echo begun >> begun; while [ -e wait ]; do sleep 0.1; done" }]
+"#;
+    let clone = Clone::new();
+    fs::remove_file(clone.path(".waypost/flows/builds.yaml")).expect("it is there");
+    clone.write(".waypost/flows/notes.yaml", WAITING);
+    clone.write("wait", "");
+    clone.ctl(&["allow", "--yes"]).done();
+    let begun = || fs::read_to_string(clone.path("begun")).map_or(0, |it| it.lines().count());
+    let wait_for = |wanted: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        while !wanted() {
+            assert!(Instant::now() < deadline, "{} begun", begun());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let service = clone.start(&[]);
+    service.wait_for_flows(&clone, &["notes"]);
+    service.ctl(&clone, &["emit", "a:b"]).done();
+    wait_for(&|| begun() == 1);
+    drop(service);
+
+    // Another content waits for approval, and the run keeps to the one that was approved.
+    clone.write(".waypost/flows/notes.yaml", OTHER_FLOWS);
+    let service = clone.start(&[]);
+    wait_for(&|| begun() == 2);
+    drop(service);
+
+    // What the journal has, and nobody approves, is not done.
+    clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
+    let service = clone.start(&[]);
+    let runs = || service.ctl(&clone, &["--json", "flows", "runs"]).json();
+    wait_for(&|| runs()[0]["state"] == "failed");
+    let id = runs()[0]["id"].as_str().expect("an id").to_owned();
+    let told = service.ctl(&clone, &["--json", "flows", "run", &id]).done();
+    let hash = waypost_project::sha256(WAITING.as_bytes());
+    for wanted in ["the flow file notes.yaml with SHA-256", &hash, "is not approved", "`ctl allow`"]
+    {
+        assert!(told.contains(wanted), "{wanted}: {told}");
+    }
+    assert_eq!(begun(), 2);
+}
+
+#[test]
+fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
+    let upstream = Clone::new();
+    git(upstream.folder.path(), &["init", "--quiet", "--initial-branch", "main"]);
+    git(upstream.folder.path(), &["add", "--all"]);
+    git(upstream.folder.path(), &["commit", "--quiet", "--message", "first"]);
+    let clone =
+        Clone { folder: TempDir::new().expect("a folder"), home: TempDir::new().expect("") };
+    let from = upstream.folder.path().to_str().expect("text").to_owned();
+    git(clone.folder.path(), &["clone", "--quiet", &from, "."]);
+    clone.ctl(&["allow", "--yes"]).done();
+    drop(clone.start(&[]));
+
+    // Git overwrites what is ignored, and what is merely new it adds.
+    upstream.write(".waypost/data/flows/log/evil", "evil");
+    upstream.write(".waypost/data/tokens.json", "{}");
+    upstream.write(".waypost/token", "evil");
+    git(upstream.folder.path(), &["add", "--all", "--force"]);
+    git(upstream.folder.path(), &["commit", "--quiet", "--message", "second"]);
+    git(clone.folder.path(), &["pull", "--quiet", "--ff-only"]);
+    assert_eq!(fs::read_to_string(clone.path(".waypost/token")).expect("a file"), "evil");
+
+    let said = clone.refused(&[]);
+    for wanted in [
+        "git tracks .waypost/data/flows/log/evil, .waypost/data/tokens.json, .waypost/token",
+        "`git rm -r --cached`",
+        "`ctl allow --data`",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    for command in [&["token", "list"][..], &["allow", "--data"], &["backup", "b"]] {
+        let ran = clone.ctl(command);
+        assert_eq!(ran.code, 4, "{command:?}: {ran:?}");
+        assert!(ran.err.contains("git tracks .waypost/data/flows/log/evil"), "{ran:?}");
+    }
+    assert_ne!(clone.ctl(&["doctor"]).code, 0);
+
+    // The remedy, as it was told.
+    git(
+        clone.folder.path(),
+        &["rm", "-r", "--quiet", "--cached", ".waypost/data", ".waypost/token"],
+    );
+    fs::remove_dir_all(clone.path(".waypost/data")).expect("it is there");
+    fs::remove_file(clone.path(".waypost/token")).expect("it is there");
+    clone.ctl(&["allow", "--data"]).done();
+    drop(clone.start(&[]));
+}
+
+#[test]
+fn a_gitignore_of_the_repository_does_not_have_the_store_committed() {
+    let clone = Clone::new();
+    git(clone.folder.path(), &["init", "--quiet", "--initial-branch", "main"]);
+    clone.write(".waypost/.gitignore", "!data\n!token\n");
+    clone.ctl(&["allow", "--yes"]).done();
+    drop(clone.start(&[]));
+    git(clone.folder.path(), &["add", "--all"]);
+    let mut listed = Command::new("git");
+    listed.current_dir(clone.folder.path()).args(["ls-files", ".waypost/data", ".waypost/token"]);
+    assert!(listed.output().expect("git starts").stdout.is_empty());
+    assert!(clone.is_there(".waypost/token"));
+}
