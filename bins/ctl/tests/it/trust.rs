@@ -430,7 +430,7 @@ flows:
     let runs = || service.ctl(&clone, &["--json", "flows", "runs"]).json();
     wait_for(&|| runs()[0]["state"] == "failed");
     let id = runs()[0]["id"].as_str().expect("an id").to_owned();
-    let told = service.ctl(&clone, &["--json", "flows", "run", &id]).done();
+    let told = service.ctl(&clone, &["--json", "flows", "show", &id]).done();
     let hash = waypost_project::sha256(WAITING.as_bytes());
     for wanted in ["the flow file notes.yaml with SHA-256", &hash, "is not approved", "`ctl allow`"]
     {
@@ -469,11 +469,13 @@ fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
-    for command in [&["token", "list"][..], &["allow", "--data"], &["backup", "b"]] {
-        let ran = clone.ctl(command);
-        assert_eq!(ran.code, 4, "{command:?}: {ran:?}");
-        assert!(ran.err.contains("git tracks .waypost/data/flows/log/evil"), "{ran:?}");
+    // A token that is none is refused even before that.
+    for command in [&["token", "list"][..], &["backup", "b"]] {
+        assert_eq!(clone.ctl(command).code, 4, "{command:?}");
     }
+    let ran = clone.ctl(&["allow", "--data"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    assert!(ran.err.contains("git tracks .waypost/data/flows/log/evil"), "{ran:?}");
     assert_ne!(clone.ctl(&["doctor"]).code, 0);
 
     // The remedy, as it was told.

@@ -65,7 +65,7 @@ fn the_error_says_what_to_do() {
     let error = TokenStore::open(&place.file()).unwrap_err().to_string();
     assert!(error.contains("tokens.json is damaged"), "{error}");
     assert!(error.contains("missing field `checksum`"), "{error}");
-    assert!(error.contains("move it away"), "{error}");
+    assert!(error.contains("moves it away"), "{error}");
 }
 
 #[test]
