@@ -84,11 +84,16 @@ impl Rejections {
 impl Caller {
     /// 403 that names the scope, unless the token has it.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Failure> {
-        if self.scopes.allows(scope) {
+        if self.may(scope) {
             return Ok(());
         }
         Err(Failure::forbidden(format!("the token lacks the scope {}", scope.as_str()))
             .of(ProblemKind::ScopeMissing))
+    }
+
+    /// Whether the token has the scope.
+    pub(crate) fn may(&self, scope: Scope) -> bool {
+        self.scopes.allows(scope)
     }
 
     /// Who it is, as the source of an event.

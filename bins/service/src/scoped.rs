@@ -111,7 +111,7 @@ impl Scoped {
     pub(crate) fn added(&self, memory: Memory) -> Memory {
         let mut memory = self.shown(memory);
         // The rest is what the caller sent.
-        if !self.may_read() {
+        if !self.caller.may(Scope::MemoryRead) {
             memory.tags.clear();
             memory.metadata.clear();
         }
@@ -121,7 +121,7 @@ impl Scoped {
     pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
         self.visible(id)?;
         let memory = self.shown(self.store.update(id, patch, now())?);
-        if self.may_read() {
+        if self.caller.may(Scope::MemoryRead) {
             return Ok(memory);
         }
         // A change is no way to read what stays as it was.
@@ -135,10 +135,6 @@ impl Scoped {
             superseded_by: None,
             ..memory
         })
-    }
-
-    fn may_read(&self) -> bool {
-        self.caller.require(Scope::MemoryRead).is_ok()
     }
 
     pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {

@@ -469,7 +469,7 @@ impl Resolved {
         Self(resolved.collect())
     }
 
-    /// Everything resolved, and what of the project's file waits for approval.
+    /// Everything resolved, and which values of the project's file wait for approval.
     fn new(
         sources: &Sources<'_>,
         trust_project: bool,

@@ -1,4 +1,4 @@
-//! `allow`: what of the project's files may act. It works on the files themselves, and needs no service.
+//! `allow`: which of the project's files may act. It works on the files themselves, and needs no service.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};

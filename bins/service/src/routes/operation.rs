@@ -66,7 +66,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
         },
         storage_bytes: of_store.storage_bytes,
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
-        pending_approval: if caller.space().is_none() && caller.require(Scope::FlowsRead).is_ok() {
+        pending_approval: if caller.space().is_none() && caller.may(Scope::FlowsRead) {
             app.flows.pending()
         } else {
             Vec::new()

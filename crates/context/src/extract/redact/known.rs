@@ -27,6 +27,16 @@ const fn known(
     Known { start, what, length, letters, mixed: false }
 }
 
+/// One whose beginning is an ordinary word.
+const fn mixed(
+    start: &'static str,
+    what: &'static str,
+    length: RangeInclusive<usize>,
+    letters: fn(u8) -> bool,
+) -> Known {
+    Known { start, what, length, letters, mixed: true }
+}
+
 fn upper(it: u8) -> bool {
     it.is_ascii_uppercase() || it.is_ascii_digit()
 }
@@ -120,12 +130,12 @@ pub(super) static KNOWN: [Known; 100] = [
     known("1//0", "google-token", 30..=255, is_url_base64),
     known("sk-ant-", "anthropic-key", 20..=255, is_url_base64),
     known("sk-proj-", "openai-key", 20..=255, is_url_base64),
-    Known { mixed: true, ..known("sk-", "openai-key", 20..=255, is_url_base64) },
+    mixed("sk-", "openai-key", 20..=255, is_url_base64),
     known("npm_", "npm-token", 36..=36, alphanumeric),
     known("pypi-AgE", "pypi-token", 20..=MANY, is_url_base64),
     known("SG.", "sendgrid-key", 60..=80, dotted),
     known("hf_", "huggingface-token", 30..=64, alphanumeric),
-    Known { mixed: true, ..known("api_org_", "huggingface-token", 30..=64, alphanumeric) },
+    mixed("api_org_", "huggingface-token", 30..=64, alphanumeric),
     known("dop_v1_", "digitalocean-token", 64..=64, alphanumeric),
     known("doo_v1_", "digitalocean-token", 64..=64, alphanumeric),
     known("dor_v1_", "digitalocean-token", 64..=64, alphanumeric),
@@ -138,14 +148,14 @@ pub(super) static KNOWN: [Known; 100] = [
     known("hvs.", "vault-token", 20..=300, is_url_base64),
     known("hvb.", "vault-token", 20..=400, is_url_base64),
     known("hvr.", "vault-token", 20..=300, is_url_base64),
-    Known { mixed: true, ..known("s.", "vault-token", 24..=24, alphanumeric) },
+    mixed("s.", "vault-token", 24..=24, alphanumeric),
     known("dckr_pat_", "docker-token", 20..=64, is_url_base64),
     known("dckr_oat_", "docker-token", 20..=64, is_url_base64),
-    Known { mixed: true, ..known("dapi", "databricks-token", 32..=34, dashed) },
+    mixed("dapi", "databricks-token", 32..=34, dashed),
     known("glc_", "grafana-token", 32..=400, base64),
     known("glsa_", "grafana-token", 32..=64, word),
-    Known { mixed: true, ..known("key-", "mailgun-key", 32..=32, hex) },
-    Known { mixed: true, ..known("pubkey-", "mailgun-key", 32..=32, hex) },
+    mixed("key-", "mailgun-key", 32..=32, hex),
+    mixed("pubkey-", "mailgun-key", 32..=32, hex),
     known("SK", "twilio-key", 32..=32, hex),
     known("AC", "twilio-account", 32..=32, hex),
     known("AGE-SECRET-KEY-", "age-key", 58..=60, upper),
@@ -157,7 +167,7 @@ pub(super) static KNOWN: [Known; 100] = [
     known("NRAK-", "newrelic-key", 27..=27, alphanumeric),
     known("lin_api_", "linear-key", 32..=64, alphanumeric),
     known("ntn_", "notion-token", 40..=64, alphanumeric),
-    Known { mixed: true, ..known("secret_", "notion-token", 43..=43, alphanumeric) },
+    mixed("secret_", "notion-token", 43..=43, alphanumeric),
     known("pul-", "pulumi-token", 40..=40, hex),
     known("EZAK", "easypost-key", 54..=54, alphanumeric),
     known("EZTK", "easypost-key", 54..=54, alphanumeric),
@@ -165,7 +175,7 @@ pub(super) static KNOWN: [Known; 100] = [
     known("LTAI", "alibaba-key", 16..=24, alphanumeric),
     known("fo1_", "flyio-token", 40..=64, is_url_base64),
     known("FlyV1", "flyio-token", 60..=MANY, spaced),
-    Known { mixed: true, ..known("ZXlK", "jwt", 48..=MANY, base64_url) },
+    mixed("ZXlK", "jwt", 48..=MANY, base64_url),
     known("sha256~", "openshift-token", 43..=43, is_url_base64),
     known("sl.B", "dropbox-token", 100..=MANY, is_url_base64),
     known("sntrys_", "sentry-token", 60..=400, base64),
