@@ -22,10 +22,10 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let memory = app.store.snapshot()?;
     let pairing =
         Snapshot::default().and_folder(&dir.join("pairing"), &|_| true).map_err(failed)?;
-    flows
-        .and(events)
-        .and(memory)
-        .and(pairing.under("pairing"))
+    // Here, where no store waits for it: each log was right when it was opened, and may have decayed.
+    let logs = flows.and(events).and(memory);
+    logs.check().map_err(failed)?;
+    logs.and(pairing.under("pairing"))
         .and_file(&dir.join("tokens.json"), "tokens.json")
         .and_then(|it| it.and_file(&dir.join("format"), "format"))
         .map_err(failed)

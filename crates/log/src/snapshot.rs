@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::format::{FRAME_BYTES, HEADER_BYTES, end_frame, floor, slot};
 use crate::reached::{Note, REACHED};
 use crate::recovery::FLOOR;
-use crate::segment::{Segment, file_name};
+use crate::segment::{Cursor, Segment, file_name};
 use crate::writer::Shared;
 use crate::{Error, Result};
 
@@ -49,6 +49,23 @@ impl Snapshot {
     /// The files, in order.
     pub fn files(&self) -> &[SnapshotFile] {
         &self.files
+    }
+
+    /// Reads and checks every entry of the logs in it, also those that were right when the log was
+    /// opened. Takes as long as reading them; hold no lock meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if an entry is damaged: a copy would be damaged, too.
+    pub fn check(&self) -> Result<()> {
+        for file in &self.files {
+            let Body::Segment(segment) = &file.body else { continue };
+            let mut next = segment.place.base;
+            let mut cursor = Cursor::new(Arc::clone(segment), next, CHECK_BYTES)?;
+            while let Some(head) = cursor.find(next)? {
+                next = head.sequence + 1;
+            }
+        }
+        Ok(())
     }
 
     /// The same, in a folder: `folder/` comes before each name.
@@ -146,6 +163,8 @@ fn held(name: String, mut file: File) -> io::Result<SnapshotFile> {
     Ok(SnapshotFile { name, bytes: end.len() as u64, body: Body::None, end })
 }
 
+/// Bytes that are read at once to be checked.
+const CHECK_BYTES: usize = 256 << 10;
 const HELD_BYTES_MAX: u64 = 256 << 10;
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
 
