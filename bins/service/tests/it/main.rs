@@ -26,6 +26,7 @@ mod link;
 mod load;
 mod meaning;
 mod mesh;
+mod mixed_crash;
 mod namespace;
 mod near;
 mod outbox;
