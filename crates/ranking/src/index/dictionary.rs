@@ -1,6 +1,7 @@
 use std::hash::{BuildHasher, RandomState};
 
-use super::TermId;
+/// A term's number inside one index.
+pub(crate) type TermId = u32;
 
 /// Marks an empty bucket.
 const NONE: TermId = TermId::MAX;

@@ -1,4 +1,4 @@
-use super::TermId;
+use super::dictionary::TermId;
 use crate::codec::push;
 
 /// The terms of one document, sorted by number, in few bytes: for each the distance to the number

@@ -1,57 +1,14 @@
 use std::sync::Arc;
 
+use super::dictionary::TermId;
+use super::inverted::TextIndex;
+use super::sealed::{Home, Sealed, Source};
 use super::segment::{Postings, Segment};
-use super::tail::Tail;
-use super::{Home, TermId, TextIndex};
 use crate::Slot;
-
-/// Documents that the open part may have before it is sealed: few enough that scoring it in full costs
-/// little, enough that sealing pays.
-pub(super) const TAIL_DOCUMENTS_MAX: usize = 1024;
 
 /// Segments of about one size that are merged into one. Every document is rewritten once per power of
 /// it, and a search visits fewer than three times that many powers.
 const FAN_IN: usize = 4;
-
-/// A sealed part of an index.
-#[derive(Debug, Clone)]
-pub(super) struct Sealed {
-    pub(super) home: Home,
-    pub(super) postings: Source,
-    /// Its documents that are still in it, and all that it was made of.
-    pub(super) live: usize,
-    pub(super) documents: usize,
-}
-
-#[derive(Debug, Clone)]
-pub(super) enum Source {
-    /// Closed to change, not yet packed. It has the slots beside it.
-    Closed(Arc<Tail>, Arc<Vec<Slot>>),
-    Packed(Arc<Segment>),
-}
-
-impl Source {
-    pub(super) fn list(&self, term: TermId) -> Option<Postings<'_>> {
-        match self {
-            Self::Closed(tail, _) => tail.list(term).map(Postings::Open),
-            Self::Packed(segment) => segment.list(term),
-        }
-    }
-
-    fn slots(&self) -> &[Slot] {
-        match self {
-            Self::Closed(_, slots) => slots,
-            Self::Packed(segment) => &segment.slots,
-        }
-    }
-
-    pub(super) fn memory(&self) -> usize {
-        match self {
-            Self::Closed(tail, slots) => tail.memory() + slots.len() * 4,
-            Self::Packed(segment) => segment.memory(),
-        }
-    }
-}
 
 /// A planned piece of upkeep of a [`TextIndex`]: some of its sealed parts are to become one, without
 /// the documents that have left them.

@@ -11,10 +11,11 @@
 //! bound that is below by one unit is below.
 
 use super::cursor::{Cursor, END};
+use super::dictionary::TermId;
+use super::sealed::Home;
 use super::search::TextSearch;
 use super::segment::Postings;
 use super::window::Window;
-use super::{Home, TermId};
 use crate::Slot;
 use crate::top::Top;
 

@@ -1,6 +1,8 @@
 use super::cursor::Cursor;
+use super::dictionary::TermId;
+use super::inverted::TextIndex;
+use super::sealed::Home;
 use super::segment::Postings;
-use super::{Home, TermId, TextIndex};
 use crate::bm25::{Collection, Scorer};
 use crate::numbers::NumberMap;
 use crate::{Bm25, Filter, Hit, Query, Slot, Slots};

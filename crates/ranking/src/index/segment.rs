@@ -1,4 +1,4 @@
-use super::TermId;
+use super::dictionary::TermId;
 use super::tail::List;
 use crate::Slot;
 

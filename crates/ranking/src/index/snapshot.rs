@@ -1,7 +1,8 @@
-use super::dictionary::Dictionary;
+use super::dictionary::{Dictionary, TermId};
 use super::forward::Forward;
+use super::inverted::TextIndex;
+use super::sealed::NOWHERE;
 use super::segment::Segment;
-use super::{NOWHERE, TermId, TextIndex};
 use crate::codec::{Format, Reader, damaged, push};
 use crate::{Error, Slot};
 

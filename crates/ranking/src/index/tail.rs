@@ -1,4 +1,4 @@
-use super::TermId;
+use super::dictionary::TermId;
 use crate::Slot;
 use crate::numbers::NumberMap;
 
