@@ -1,9 +1,9 @@
 //! Documents keep their promises: links lead somewhere, commands exist, invariants have their test.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::{output_of, root};
+use crate::{read, root, tracked};
 
 #[test]
 fn relative_links_in_markdown_lead_to_files() {
@@ -107,23 +107,6 @@ fn no_file_names_a_package_registry() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
-}
-
-/// The files that git keeps whose names end like this.
-fn tracked(ending: &str) -> Vec<PathBuf> {
-    let listed = output_of("git", &["ls-files", "-z"]);
-    let files: Vec<PathBuf> = listed
-        .split('\0')
-        .filter(|it| !it.is_empty() && it.ends_with(ending))
-        .map(PathBuf::from)
-        .filter(|it| root().join(it).is_file())
-        .collect();
-    assert!(!files.is_empty(), "git keeps files that end in {ending:?}");
-    files
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(root().join(path)).expect("documents and sources can be read")
 }
 
 /// The targets of inline links outside code blocks.

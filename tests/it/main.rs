@@ -1,8 +1,10 @@
-//! Tests over the repository as a whole: its layering and its documents.
+//! Tests over the repository as a whole: its layering, its import cycles and its documents.
 
 mod architecture;
+mod cycles;
 mod documents;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,4 +23,21 @@ fn output_of(program: &str, arguments: &[&str]) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {errors}");
     String::from_utf8(output.stdout).expect("programs print UTF-8")
+}
+
+/// The files that git keeps whose names end like this.
+fn tracked(ending: &str) -> Vec<PathBuf> {
+    let listed = output_of("git", &["ls-files", "-z"]);
+    let files: Vec<PathBuf> = listed
+        .split('\0')
+        .filter(|it| !it.is_empty() && it.ends_with(ending))
+        .map(PathBuf::from)
+        .filter(|it| root().join(it).is_file())
+        .collect();
+    assert!(!files.is_empty(), "git keeps files that end in {ending:?}");
+    files
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(root().join(path)).expect("documents and sources can be read")
 }
