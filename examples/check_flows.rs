@@ -22,10 +22,9 @@ fn main() -> Result<()> {
     let kind: EventType = "eval:scored".parse()?;
     ensure!(flow.trigger.pattern.matches(&kind));
 
-    // From a command line every value is a text; `delta` is compared as the number that it writes.
     let mut data = Data::default();
-    data.insert("improved", "true")?;
-    data.insert("delta", "0.25")?;
+    data.insert("improved", true)?;
+    data.insert("delta", 0.25)?;
     data.insert("pr_number", "7; rm -rf ~")?;
     let facts = Facts { id: 1, kind: &kind, source: "example", depth: 0, data: &data };
     let condition = flow.trigger.condition.context("a condition")?;

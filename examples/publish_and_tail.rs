@@ -28,7 +28,7 @@ fn main() -> Result<()> {
 
     let mut data = Data::default();
     data.insert("agent", "scout")?;
-    data.insert("score", 93_u64.to_string())?;
+    data.insert("score", 93)?;
     for kind in ["eval:started", "kanban:moved", "eval:scored"] {
         // On disk, and visible to everybody, when it returns.
         let published = bus.publish(Draft::new(kind.parse()?, data.clone(), "example"), now()?)?;

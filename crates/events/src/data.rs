@@ -4,7 +4,7 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::kind::is_name_char;
-use crate::{DATA_BYTES_MAX, KEY_BYTES_MAX, KEYS_MAX, Number, VALUE_BYTES_MAX};
+use crate::{DATA_BYTES_MAX, KEY_BYTES_MAX, KEYS_MAX, NotFinite, Number, VALUE_BYTES_MAX};
 
 /// What an event says beyond its type: up to 64 names with a value each, in the order given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,14 +20,33 @@ pub enum Value {
 }
 
 impl Data {
-    /// Adds a value.
+    /// Adds a value: a text, a number or a boolean, which is stored as the text `true` or `false`.
     ///
     /// # Errors
     /// If the name is there already or is no name, if the text is too long or has a NUL character,
-    /// or if the data would have too many names or bytes.
-    pub fn insert(&mut self, key: &str, value: impl Into<Value>) -> Result<(), InvalidData> {
-        let value = value.into();
+    /// if the number is not finite, or if the data would have too many names or bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut data = waypost_events::Data::default();
+    /// data.insert("agent", "scout")?;
+    /// data.insert("attempts", 3)?;
+    /// data.insert("score", 0.25)?;
+    /// data.insert("improved", true)?;
+    /// assert_eq!(data.get("improved"), Some(&"true".into()));
+    /// assert!(data.insert("ratio", f64::NAN).is_err());
+    /// # Ok::<(), waypost_events::InvalidData>(())
+    /// ```
+    pub fn insert(
+        &mut self,
+        key: &str,
+        value: impl TryInto<Value, Error: fmt::Display>,
+    ) -> Result<(), InvalidData> {
         let invalid = |what: String| Err(InvalidData { key: key.to_owned(), what });
+        let value = match value.try_into() {
+            Ok(value) => value,
+            Err(error) => return invalid(error.to_string()),
+        };
         let mut letters = key.chars();
         if !letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
             || !letters.all(is_name_char)
@@ -128,6 +147,45 @@ impl From<Number> for Value {
     }
 }
 
+/// As the text `true` or `false`.
+impl From<bool> for Value {
+    fn from(boolean: bool) -> Self {
+        Self::Text(boolean.to_string())
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Self {
+        i64::from(number).into()
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        u64::from(number).into()
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl TryFrom<f64> for Value {
+    type Error = NotFinite;
+
+    fn try_from(number: f64) -> Result<Self, NotFinite> {
+        Number::from_float(number).map(Self::Number).ok_or(NotFinite)
+    }
+}
+
 /// A name or value that an event's data cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key:?}: {what}")]
@@ -195,21 +253,19 @@ impl<'de> Deserialize<'de> for Value {
             }
 
             fn visit_bool<E>(self, it: bool) -> Result<Value, E> {
-                Ok(Value::Text(it.to_string()))
+                Ok(it.into())
             }
 
             fn visit_i64<E>(self, it: i64) -> Result<Value, E> {
-                Ok(Number::from(it).into())
+                Ok(it.into())
             }
 
             fn visit_u64<E>(self, it: u64) -> Result<Value, E> {
-                Ok(Number::from(it).into())
+                Ok(it.into())
             }
 
             fn visit_f64<E: de::Error>(self, it: f64) -> Result<Value, E> {
-                Number::from_float(it)
-                    .map(Value::Number)
-                    .ok_or_else(|| E::custom("the number is not finite"))
+                it.try_into().map_err(E::custom)
             }
 
             fn visit_str<E>(self, it: &str) -> Result<Value, E> {
@@ -244,6 +300,31 @@ mod tests {
     #[test]
     fn a_boolean_is_a_text() {
         assert_eq!(read(r#"{"improved":true}"#).unwrap().get("improved"), Some(&"true".into()));
+    }
+
+    #[test]
+    fn numbers_and_booleans_are_inserted_as_json_has_them() {
+        let mut data = Data::default();
+        data.insert("literal", -1).unwrap();
+        data.insert("u32", u32::MAX).unwrap();
+        data.insert("i64", i64::MIN).unwrap();
+        data.insert("u64", u64::MAX).unwrap();
+        data.insert("f64", 0.1).unwrap();
+        data.insert("yes", true).unwrap();
+        data.insert("no", false).unwrap();
+        let json = r#"{"literal":-1,"u32":4294967295,"i64":-9223372036854775808,"u64":18446744073709551615,"f64":0.1,"yes":"true","no":"false"}"#;
+        assert_eq!(serde_json::to_string(&data).unwrap(), json);
+        assert_eq!(read(&json.replace("\"true\"", "true")), Ok(data));
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_refused() {
+        let mut data = Data::default();
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let error = data.insert("ratio", number).unwrap_err();
+            assert_eq!(error.to_string(), "\"ratio\": the number is not finite");
+        }
+        assert!(data.is_empty());
     }
 
     #[test]

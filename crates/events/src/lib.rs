@@ -77,7 +77,7 @@ pub use event::{
 pub use keys::{KEY_WINDOW_EVENTS, KEY_WINDOW_MS};
 pub use kind::{EventType, InvalidType};
 pub use live::Subscription;
-pub use number::Number;
+pub use number::{NotFinite, Number};
 pub use options::{Opened, Options, Retention, Status};
 pub use pattern::{InvalidPattern, Pattern};
 pub use publish::{BATCH_BYTES_MAX, BATCH_DRAFTS_MAX};

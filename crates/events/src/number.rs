@@ -6,6 +6,11 @@ use std::hash::{Hash, Hasher};
 #[derive(Debug, Clone, Copy)]
 pub struct Number(Kind);
 
+/// A number that is infinite or not a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the number is not finite")]
+pub struct NotFinite;
+
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     /// What an `i64` or an `u64` holds.

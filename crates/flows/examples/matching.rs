@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use waypost_events::{Data, Event, Lineage, Number};
+use waypost_events::{Data, Event, Lineage};
 use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Options, Outcome, Report};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -73,7 +73,7 @@ fn file(flows: usize) -> Result<String, std::fmt::Error> {
 
 fn event(idx: usize, flows: usize) -> Result<Event, Box<dyn Error>> {
     let mut data = Data::default();
-    data.insert("n", Number::from(idx as u64))?;
+    data.insert("n", idx as u64)?;
     data.insert("text", "some text of a usual length, with a needle in it")?;
     data.insert("agent", "scout")?;
     let kind = format!("space{}:name{}", idx % 200, idx % flows).parse()?;
