@@ -127,7 +127,8 @@ impl From<waypost_memory::Error> for Failure {
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
                     .of(ProblemKind::NoModel);
             }
-            ErrorKind::Locked | ErrorKind::Damaged | ErrorKind::Io => {
+            // Locked, damaged, or a failure of the system.
+            _ => {
                 tracing::error!(error = chain(&error), "the store failed");
                 return Self::internal();
             }

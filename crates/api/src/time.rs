@@ -16,6 +16,7 @@ pub struct Time(
 /// The text is not an RFC 3339 time between the years 0 and 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not an RFC 3339 time such as 2025-01-31T09:30:00.000Z")]
+#[non_exhaustive]
 pub struct TimeError;
 
 const FIRST_MS: i64 = -62_167_219_200_000; // 0000-01-01T00:00:00.000Z

@@ -67,6 +67,7 @@ impl fmt::Display for Scope {
 /// The text names no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{}\" is not a scope; the scopes are {}", name.escape_debug(), Scopes::all())]
+#[non_exhaustive]
 pub struct UnknownScope {
     /// What was given.
     pub name: String,

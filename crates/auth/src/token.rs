@@ -52,6 +52,7 @@ impl fmt::Debug for TokenId {
 
 /// Why a text cannot be a token, whatever the store knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Malformed {
     /// It does not begin with `wp_`.
     #[error("a token begins with wp_")]

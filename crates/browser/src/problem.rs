@@ -82,6 +82,7 @@ impl ProblemKind {
 /// Why a command was not done, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{detail}")]
+#[non_exhaustive]
 pub struct Problem {
     /// What kind of thing it is.
     pub kind: ProblemKind,

@@ -206,6 +206,7 @@ impl FromStr for TaskType {
 /// A name that is none of those that could stand there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no {what}; there are {known}")]
+#[non_exhaustive]
 pub struct Unknown {
     /// What it should have been the name of.
     pub what: &'static str,

@@ -189,6 +189,7 @@ impl TryFrom<f64> for Value {
 /// A name or value that an event's data cannot have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key:?}: {what}")]
+#[non_exhaustive]
 pub struct InvalidData {
     /// The name at fault.
     pub key: String,

@@ -9,6 +9,7 @@ pub struct Number(Kind);
 /// A number that is infinite or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the number is not finite")]
+#[non_exhaustive]
 pub struct NotFinite;
 
 #[derive(Debug, Clone, Copy)]

@@ -110,6 +110,7 @@ impl fmt::Display for Condition {
 /// A text that is no condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (character {column} of the condition)")]
+#[non_exhaustive]
 pub struct InvalidCondition {
     /// Where, in characters from 1.
     pub column: usize,

@@ -43,6 +43,7 @@ pub struct MissingKey {
 /// A text that is no template, or no template that can be made safe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (line {line}, character {column} of the text)")]
+#[non_exhaustive]
 pub struct InvalidTemplate {
     /// From 1.
     pub line: usize,

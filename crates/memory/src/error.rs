@@ -80,6 +80,7 @@ pub enum Error {
 
 /// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// Send something else.
     Invalid,

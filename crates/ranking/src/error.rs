@@ -43,6 +43,7 @@ pub enum Error {
 
 /// What the caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The vector cannot be used; its model is at fault.
     InvalidVector,

@@ -14,6 +14,7 @@ const RESERVED: [&str; 3] = ["files", "runs", "why"];
 /// Why a flow file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
+#[non_exhaustive]
 pub struct InvalidFile {
     /// From 1.
     pub line: usize,
