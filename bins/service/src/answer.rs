@@ -4,8 +4,7 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
@@ -13,40 +12,21 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue,
-};
-use http::{Method, StatusCode};
+use http::Method;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderName, HeaderValue};
 use http_body_util::BodyExt;
-use serde::Serialize;
 use tower::ServiceExt;
 use tracing::Instrument;
 use waypost_api::{PROBLEM_JSON, Problem};
 
+use crate::app::App;
 use crate::body;
 use crate::failure::{Failure, as_problem};
 use crate::guard;
-use crate::routes;
+use crate::request_id::{REQUEST_ID, request_id};
+use crate::route::Route;
 use crate::server::Peer;
 use crate::sessions;
-use crate::state::App;
-
-/// Where the ids of this run begin.
-static FIRST_ID: LazyLock<u64> = LazyLock::new(|| {
-    let mut random = [0_u8; 8];
-    // Without randomness the ids of two runs are alike, which is better than no service.
-    getrandom::fill(&mut random).map_or(0, |()| u64::from_le_bytes(random))
-});
-static GIVEN_IDS: AtomicU64 = AtomicU64::new(0);
-/// The distance of one id from the next: odd, so that none comes twice, and wide, so that
-/// neighbours look unlike.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-
-static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// The pattern of the route that answered, such as `/api/memory/{id}`.
-#[derive(Debug, Clone)]
-pub(crate) struct Route(pub(crate) &'static str);
 
 /// Answers one request; whatever happens, it is an answer.
 pub(crate) async fn answer(
@@ -155,54 +135,4 @@ async fn catch<F: Future<Output = Response>>(work: F) -> Result<Response, Box<dy
         Err(panic) => Poll::Ready(Err(panic)),
     })
     .await
-}
-
-/// The caller's request id if it is harmless, else a new one.
-fn request_id(headers: &HeaderMap) -> HeaderValue {
-    if let Some(given) = headers.get(&REQUEST_ID) {
-        let harmless = |it: &u8| it.is_ascii_alphanumeric() || b"-_.:".contains(it);
-        if (1..=128).contains(&given.len()) && given.as_bytes().iter().all(harmless) {
-            return given.clone();
-        }
-    }
-    HeaderValue::from_str(&new_id()).unwrap_or(HeaderValue::from_static("unknown"))
-}
-
-/// An id that tells requests apart, also those of two runs; it is no secret.
-pub(crate) fn new_id() -> String {
-    let number =
-        FIRST_ID.wrapping_add(GIVEN_IDS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP));
-    format!("{number:016x}")
-}
-
-/// Remembers in the answer which route gave it.
-pub(crate) async fn note_route(
-    matched: Option<axum::extract::MatchedPath>,
-    request: Request,
-    next: axum::middleware::Next,
-) -> Response {
-    let mut response = next.run(request).await;
-    let matched = matched.and_then(|it| routes::PATHS.iter().find(|path| **path == it.as_str()));
-    if let Some(path) = matched {
-        response.extensions_mut().insert(Route(path));
-    }
-    response
-}
-
-/// A JSON answer.
-pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
-    let mut response = (status, encode(value)).into_response();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-/// The value as JSON on one line.
-pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("the wire's types have string keys and finite numbers")
-}
-
-/// The failure, once the rest of the body has been read so that the client gets to see it.
-pub(crate) async fn drain_and(body: Body, failure: Failure) -> Failure {
-    body::drain(body).await;
-    failure
 }

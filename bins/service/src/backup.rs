@@ -6,8 +6,10 @@ use waypost_api as api;
 use waypost_api::backup::{Error, Summary, Writer, is_part};
 use waypost_log::Snapshot;
 
-use crate::failure::{Failure, chain};
-use crate::state::{App, now_ms};
+use crate::app::App;
+use crate::clock::now_ms;
+use crate::error::chain;
+use crate::failure::Failure;
 
 /// The files of all stores, each as of one moment, in the order that leaves nothing dangling: runs
 /// refer to events, and events to memories, so what they refer to is taken after them.

@@ -137,3 +137,9 @@ fn broken() -> Failure {
     )
     .closing()
 }
+
+/// The failure, once the rest of the body has been read so that the client gets to see it.
+pub(crate) async fn drain_and(body: Body, failure: Failure) -> Failure {
+    drain(body).await;
+    failure
+}

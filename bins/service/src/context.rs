@@ -17,7 +17,8 @@ use waypost_api as api;
 use waypost_context::{Context, Discovery, Error, How, Limits, Mode, Watch};
 use waypost_project::{ContextSettings, WatchMode};
 
-use crate::failure::{Failure, chain};
+use crate::error::chain;
+use crate::failure::Failure;
 
 pub(crate) use self::items::{Asked, asks_the_project, find};
 pub(crate) use self::keeper::keep;

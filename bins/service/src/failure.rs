@@ -6,6 +6,8 @@ use http::{StatusCode, header};
 use waypost_api::{PROBLEM_JSON, Problem, ProblemKind};
 use waypost_memory::ErrorKind;
 
+use crate::error::chain;
+
 /// A problem and the headers that go with it.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -234,18 +236,6 @@ fn full() -> Failure {
         "the disk of the service is full: nothing was stored, reads go on; make room and send it again",
     )
     .of(ProblemKind::DiskFull)
-}
-
-/// The error and its causes on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 impl IntoResponse for Failure {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use waypost_events::{Bus, Event, EventType, Subscription, Tail};
 
-use crate::answer::encode;
-use crate::failure::chain;
+use crate::error::chain;
+use crate::reply::encode;
 use crate::wire;
 
 /// Events that a listener may be behind before it reads on from the log.

@@ -24,9 +24,10 @@ use waypost_project::Approvals;
 
 use self::going::Going;
 use self::inbox::{Inbox, Message};
-use crate::failure::chain;
+use crate::app::App;
+use crate::clock::event_time;
+use crate::error::chain;
 use crate::settings::{Approval, Options};
-use crate::state::{App, event_time};
 use crate::umask::Umask;
 use crate::wake::Wake;
 
@@ -90,7 +91,7 @@ impl Flows {
         let dir = options.data_dir.join("flows");
         let engine = Engine::open(&dir, engine_options, event_time()).map_err(|it| {
             let remedy = match &it {
-                Error::Damaged { .. } | Error::EventsLost { .. } => crate::wiring::REPAIR,
+                Error::Damaged { .. } | Error::EventsLost { .. } => crate::error::REPAIR,
                 _ => "",
             };
             anyhow::Error::new(it).context(format!("the runs of flows could not be opened{remedy}"))

@@ -11,11 +11,12 @@ use waypost_api::ProblemKind;
 use waypost_auth::{Rejected, Scope, Scopes, Token};
 use waypost_events::Lineage;
 
+use crate::app::App;
+use crate::clock::now_ms;
 use crate::failure::Failure;
 use crate::flows::{Grant, Grants};
 use crate::server::Peer;
 use crate::sessions::{Session, Sessions, Who};
-use crate::state::{App, now_ms};
 
 /// Longer tokens are refused unread.
 const TOKEN_BYTES_MAX: usize = 512;

@@ -4,9 +4,12 @@
 //! same inside another program or a test.
 
 mod answer;
+mod app;
 mod backup;
 mod body;
+mod clock;
 mod context;
+mod error;
 mod failure;
 mod feed;
 mod flows;
@@ -20,13 +23,16 @@ mod pool;
 mod predecessor;
 mod presence;
 mod process;
+mod raw;
 mod reply;
+mod request;
+mod request_id;
+mod route;
 mod routes;
 mod scoped;
 mod server;
 mod sessions;
 mod settings;
-mod state;
 mod stream;
 mod tls;
 mod umask;

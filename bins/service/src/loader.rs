@@ -11,9 +11,9 @@ use waypost_embedding::{Error, Model};
 use waypost_memory::{Embedder, ModelInfo};
 use waypost_project::Model as Choice;
 
-use crate::failure::chain;
+use crate::app::App;
+use crate::error::chain;
 use crate::model::ModelBoard;
-use crate::state::App;
 use crate::workers::Priority;
 
 /// How often the cache is looked into while there is no model: somebody may have put one there.

@@ -14,8 +14,10 @@ use waypost_events::{Draft, IdempotencyKey};
 use waypost_mesh::{Event, Far, Listener, Mesh, Pattern, Settings};
 use waypost_project::MeshSettings;
 
-use crate::failure::{Failure, chain};
-use crate::state::{App, event_time};
+use crate::app::App;
+use crate::clock::event_time;
+use crate::error::chain;
+use crate::failure::Failure;
 use crate::wire;
 
 /// The type of event that a peer orders something by.

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use waypost_api::RunState;
 use waypost_events::SyncStep;
 
+use crate::app::App;
 use crate::guard::Denied;
 use crate::process::Process;
-use crate::state::App;
 use crate::wire;
 
 /// Upper bounds of the latency buckets, in seconds.

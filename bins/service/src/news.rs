@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use waypost_events::{Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
 use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Summary};
 
-use crate::failure::chain;
-use crate::state::{App, event_time};
+use crate::app::App;
+use crate::clock::event_time;
+use crate::error::chain;
 
 /// Characters of a title that an event has.
 const TITLE_CHARS_MAX: usize = 200;

@@ -1,167 +1,18 @@
-//! Answers that are given below the router: to connections that are refused, and to what is not HTTP.
-//!
-//! hyper answers a request that it cannot read by itself, with a bare status line. [`Replies`] lets
-//! everything pass but that answer, which is replaced by a problem like all others.
+//! JSON replies.
 
-use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use serde::Serialize;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use waypost_api::{PROBLEM_JSON, Problem};
-
-use crate::answer::new_id;
-
-/// A bare answer of hyper's is shorter.
-const BARE_BYTES_MAX: usize = 256;
-/// Every answer of ours has this header, and hyper's own has not.
-const OURS: &[u8] = b"x-request-id:";
-const HEAD_END: &[u8] = b"\r\n\r\n";
-
-/// For more connections than are allowed.
-pub(crate) fn crowded() -> Vec<u8> {
-    let detail = "too many connections are open; try again in a second";
-    whole(503, "Service Unavailable", detail, "retry-after: 1\r\n")
+/// A JSON answer.
+pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
+    let mut response = (status, encode(value)).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
-/// For a peer at the socket that is another user.
-pub(crate) fn another_user() -> Vec<u8> {
-    let detail = "the socket is for the user that the service runs as, and for root";
-    whole(403, "Forbidden", detail, "")
-}
-
-/// A whole answer, after which the connection ends.
-fn whole(status: u16, reason: &str, detail: &str, headers: &str) -> Vec<u8> {
-    let problem = serde_json::to_string(&Problem::new(status, detail).at("/")).unwrap_or_default();
-    format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {}\r\n\
-         x-request-id: {}\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\n\
-         {headers}connection: close\r\n\r\n{problem}",
-        problem.len(),
-        new_id(),
-    )
-    .into_bytes()
-}
-
-/// A stream on which hyper's own answers are replaced.
-pub(crate) struct Replies<S> {
-    stream: S,
-    header_bytes_max: usize,
-    /// What is sent in place of an answer, and how much of it was.
-    instead: Option<(Vec<u8>, usize)>,
-}
-
-impl<S> Replies<S> {
-    pub(crate) fn new(stream: S, header_bytes_max: usize) -> Self {
-        Self { stream, header_bytes_max, instead: None }
-    }
-
-    /// Where in these bytes hyper's own answer begins, which ends them, and what goes in its place.
-    fn own_answer(&self, bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
-        if !bytes.ends_with(HEAD_END) {
-            return None;
-        }
-        let from = bytes.len().saturating_sub(BARE_BYTES_MAX);
-        let tail = &bytes[from..];
-        let at = tail.windows(b"HTTP/1.1 4".len()).rposition(|it| it == b"HTTP/1.1 4")?;
-        let head = &tail[at..];
-        let is_ours = head.windows(OURS.len()).any(|it| it == OURS);
-        // One head, and nothing of a body before its end.
-        let is_whole = head.windows(HEAD_END.len()).position(|it| it == HEAD_END)
-            == Some(head.len() - HEAD_END.len());
-        if is_ours || !is_whole {
-            return None;
-        }
-        let answer = match head.get(9..12)? {
-            b"400" => whole(
-                400,
-                "Bad Request",
-                "this is not a request of HTTP/1.1: its first line, a header or the length of its body is malformed",
-                "",
-            ),
-            b"414" => whole(414, "URI Too Long", "the request's target is too long", ""),
-            b"431" => {
-                let detail = format!(
-                    "the request's headers are more than {} bytes or too many, or the length of its body is no length",
-                    self.header_bytes_max
-                );
-                whole(431, "Request Header Fields Too Large", &detail, "")
-            }
-            _ => return None,
-        };
-        Some((from + at, answer))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> Replies<S> {
-    fn poll_instead(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some((bytes, sent)) = &mut self.instead {
-            let count = ready!(Pin::new(&mut self.stream).poll_write(context, &bytes[*sent..]))?;
-            if count == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            *sent += count;
-            if *sent == bytes.len() {
-                self.instead = None;
-            }
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Replies<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Replies<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_instead(context))?;
-        match self.own_answer(bytes) {
-            Some((0, instead)) => {
-                self.instead = Some((instead, 0));
-                // Sent when hyper flushes, which it does before it ends the connection.
-                Poll::Ready(Ok(bytes.len()))
-            }
-            Some((before, _)) => Pin::new(&mut self.stream).poll_write(context, &bytes[..before]),
-            None => Pin::new(&mut self.stream).poll_write(context, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffers: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let mut full = buffers.iter().filter(|it| !it.is_empty());
-        if let (Some(only), None) = (full.next(), full.next()) {
-            // A head alone; hyper's own answer has no body.
-            return self.poll_write(context, only);
-        }
-        ready!(self.poll_instead(context))?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_instead(context))?;
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_instead(context))?;
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+/// The value as JSON on one line.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("the wire's types have string keys and finite numbers")
 }

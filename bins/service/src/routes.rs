@@ -12,24 +12,13 @@ mod stream;
 mod token;
 mod transfer;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
 use axum::routing::{delete, get, post};
-use bytes::Bytes;
 
-use crate::answer::note_route;
-use crate::body::Held;
-use crate::failure::Failure;
-use crate::state::App;
-
-/// Every path, as the metrics name it.
-pub(crate) static PATHS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let mut paths: Vec<&str> = waypost_api::routes::ROUTES.iter().map(|it| it.path).collect();
-    paths.dedup();
-    paths
-});
+use crate::app::App;
+use crate::route::note_route;
 
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -74,17 +63,4 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/openapi.json", get(operation::openapi))
         .route_layer(axum::middleware::from_fn(note_route))
         .with_state(app)
-}
-
-/// The request's whole body, within the limits.
-async fn whole(app: &App, request: Request) -> Result<Held, Failure> {
-    app.bodies.read(request.into_body(), &app.limits).await
-}
-
-/// A JSON body as the type of the route.
-fn parse<T>(bytes: &Bytes) -> Result<T, Failure>
-where
-    T: serde::de::DeserializeOwned + waypost_api::Check,
-{
-    Ok(waypost_api::parse_body(bytes)?)
 }

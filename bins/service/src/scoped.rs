@@ -15,11 +15,12 @@ use waypost_memory::{
     SearchResult, Status, Store, Version,
 };
 
+use crate::app::App;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::feed::Frame;
 use crate::guard::Caller;
 use crate::news::{About, note};
-use crate::state::{App, now};
 
 /// The store and the bus as one caller may know them.
 #[derive(Debug, Clone)]

@@ -16,8 +16,8 @@ use tracing::{debug, info, warn};
 use waypost_api::local;
 
 use crate::answer;
-use crate::reply::{self, Replies};
-use crate::state::App;
+use crate::app::App;
+use crate::raw::{self, Replies};
 
 /// Where the service listens.
 pub(crate) struct Doors {
@@ -79,7 +79,7 @@ pub(crate) async fn serve(
             (Accepted::Socket(stream), permit) => match (trusted(&stream), permit) {
                 (Err(error), _) => {
                     warn!(%error, "a connection to the socket was refused");
-                    tokio::spawn(refuse(stream, reply::another_user()));
+                    tokio::spawn(refuse(stream, raw::another_user()));
                 }
                 (Ok(()), Some(permit)) => {
                     let house = Arc::clone(&house);
@@ -175,7 +175,7 @@ async fn converse<S>(
 /// Says that there are too many connections, without reading anything.
 fn refuse_crowd(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static) {
     app.metrics.refused_connection();
-    tokio::spawn(refuse(stream, reply::crowded()));
+    tokio::spawn(refuse(stream, raw::crowded()));
 }
 
 async fn refuse(mut stream: impl AsyncWrite + Unpin + Send + 'static, answer: Vec<u8>) {

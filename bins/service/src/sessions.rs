@@ -21,8 +21,8 @@ use tokio::sync::{Notify, watch};
 use waypost_api::EVENT_STREAM;
 use waypost_auth::{TokenId, TokenStore};
 
+use crate::clock::now_ms;
 use crate::flows::Grant;
-use crate::state::now_ms;
 
 /// How often tokens of calls in progress are looked at: one `stat` each, for an answer within a
 /// moment.

@@ -18,8 +18,11 @@ use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 use waypost_project::LimitSettings;
 
+use crate::app::App;
 use crate::body::Bodies;
+use crate::clock::now_ms;
 use crate::context::ProjectContext;
+use crate::error::REPAIR;
 use crate::feed::Feed;
 use crate::flows::{self, Flows};
 use crate::guard::Rejections;
@@ -34,7 +37,6 @@ use crate::routes;
 use crate::server::{self, Doors};
 use crate::sessions::Sessions;
 use crate::settings::{Approval, Options};
-use crate::state::{App, now_ms};
 use crate::tls;
 use crate::umask::Umask;
 use crate::wake::Wake;
@@ -42,10 +44,6 @@ use crate::workers::{Priority, Workers};
 
 /// How long store calls that outlived their requests may take at the end.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
-
-/// What to do about a damaged store.
-pub(crate) const REPAIR: &str =
-    "; `ctl doctor` says what is damaged, and `ctl doctor --repair` keeps the rest";
 
 /// A service that answers. Dropping it stops it.
 #[derive(Debug)]

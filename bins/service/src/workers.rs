@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
+use crate::app::App;
+use crate::clock::event_time;
 use crate::context;
-use crate::failure::chain;
+use crate::error::chain;
 use crate::flows;
 use crate::news;
-use crate::state::{App, event_time};
 use crate::wake::{Bell, Wake};
 
 /// Memories embedded between two looks at whether a search waits, when there are searches.

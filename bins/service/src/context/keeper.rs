@@ -10,8 +10,10 @@ use waypost_api as api;
 use waypost_context::{Changes, Context, Error, ScanReport, Watch};
 
 use super::{Order, ProjectContext};
-use crate::failure::{Failure, chain};
-use crate::state::{App, now_ms};
+use crate::app::App;
+use crate::clock::now_ms;
+use crate::error::chain;
+use crate::failure::Failure;
 use crate::workers::yield_to_requests;
 
 /// How long nothing changes before the index is saved: a save writes all that changed since the

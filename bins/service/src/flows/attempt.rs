@@ -13,9 +13,10 @@ use waypost_flows::{
 use super::desk::file_name;
 use super::inbox::{Inbox, Message};
 use super::post::post;
-use crate::failure::chain;
+use crate::app::App;
+use crate::clock::{event_time, now};
+use crate::error::chain;
 use crate::news::{About, note};
-use crate::state::{App, event_time, now};
 
 /// Begins an action. What comes of it is told to the runner.
 pub(super) fn start(app: &Arc<App>, attempt: Attempt, output: PathBuf) {

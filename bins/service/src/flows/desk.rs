@@ -9,8 +9,9 @@ use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, 
 
 use super::files::load;
 use super::{Flows, Halt};
+use crate::app::App;
+use crate::clock::event_time;
 use crate::failure::Failure;
-use crate::state::{App, event_time};
 
 impl Flows {
     /// Why nothing is decided any more.

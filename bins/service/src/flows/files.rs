@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use waypost_flows::Watch;
 use waypost_project::Approvals;
 
-use crate::state::App;
+use crate::app::App;
 
 /// Puts in force what there is, and begins to look for changes.
 pub(crate) fn start(app: &Arc<App>) -> std::io::Result<()> {

@@ -9,7 +9,8 @@ use waypost_flows::{Backfill, Engine};
 
 use super::Halt;
 use super::inbox::Message;
-use crate::state::{App, event_time};
+use crate::app::App;
+use crate::clock::event_time;
 
 /// Events that are decided at once: they go to disk in one batch.
 const EVENTS_AT_ONCE: usize = 256;

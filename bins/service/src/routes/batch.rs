@@ -14,13 +14,14 @@ use waypost_api as api;
 use waypost_auth::Scope;
 use waypost_memory::{Added, Ready, Store};
 
-use super::parse;
-use crate::answer::{drain_and, encode};
-use crate::body::{next_piece, too_large};
+use crate::app::App;
+use crate::body::{drain_and, next_piece, too_large};
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::guard::Caller;
+use crate::reply::encode;
+use crate::request::parse;
 use crate::scoped::Scoped;
-use crate::state::{App, now};
 use crate::stream::{Ahead, NotSent};
 use crate::wire;
 

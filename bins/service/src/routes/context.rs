@@ -10,12 +10,13 @@ use waypost_api as api;
 use waypost_auth::Scope;
 use waypost_memory::SearchMode;
 
-use super::whole;
-use crate::answer::json;
+use crate::app::App;
+use crate::clock::now_ms;
 use crate::context::{Asked, asks_the_project, find};
 use crate::failure::Failure;
 use crate::guard::Caller;
-use crate::state::{App, now_ms};
+use crate::reply::json;
+use crate::request::whole;
 use crate::wire;
 
 /// How long an answer waits for the query's vector. A model that is busy takes longer; then words

@@ -10,12 +10,13 @@ use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
 use waypost_events::{Draft, Error, IdempotencyKey, Pattern, Query};
 
-use super::{parse, whole};
-use crate::answer::json;
+use crate::app::App;
+use crate::clock::event_time;
 use crate::failure::Failure;
 use crate::guard::Caller;
 use crate::pool::Promise;
-use crate::state::{App, event_time};
+use crate::reply::json;
+use crate::request::{parse, whole};
 use crate::wire;
 
 pub(super) async fn publish(

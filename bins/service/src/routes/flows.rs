@@ -10,13 +10,14 @@ use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Query};
 use waypost_flows::{Engine, Error, FlowName, RunId, Why};
 
-use super::{parse, whole};
-use crate::answer::json;
+use crate::app::App;
+use crate::clock::event_time;
 use crate::failure::Failure;
 use crate::flows::Flows;
 use crate::guard::Caller;
+use crate::reply::json;
+use crate::request::{parse, whole};
 use crate::scoped::Whole;
-use crate::state::{App, event_time};
 use crate::wire;
 
 /// Why a run is cancelled by a request.

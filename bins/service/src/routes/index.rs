@@ -17,11 +17,12 @@ use waypost_api as api;
 use waypost_auth::Scope;
 use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
 
-use super::whole;
-use crate::answer::{encode, json};
+use crate::app::App;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::guard::Caller;
-use crate::state::{App, now};
+use crate::reply::{encode, json};
+use crate::request::whole;
 use crate::wire;
 
 /// Progress is told at most this often.

@@ -10,12 +10,13 @@ use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_auth::Scope;
 use waypost_memory::{Added, Linked, MemoryId};
 
-use super::{parse, whole};
-use crate::answer::json;
+use crate::app::App;
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::guard::Caller;
 use crate::pool::Promise;
-use crate::state::{App, now};
+use crate::reply::json;
+use crate::request::{parse, whole};
 use crate::wire;
 
 /// Bytes of a body that is read and analysed without leaving the connection's thread: about half a

@@ -9,11 +9,11 @@ use http::{HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
 
-use crate::answer::json;
+use crate::app::App;
 use crate::failure::Failure;
 use crate::guard::Caller;
 use crate::metrics::{EventGauges, Gauges};
-use crate::state::App;
+use crate::reply::json;
 use crate::wire;
 
 pub(super) async fn status(

@@ -8,12 +8,12 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
 use waypost_auth::Scope;
 
-use super::{parse, whole};
-use crate::answer::json;
+use crate::app::App;
 use crate::failure::Failure;
 use crate::guard::Caller;
+use crate::reply::json;
+use crate::request::{parse, whole};
 use crate::scoped::Scoped;
-use crate::state::App;
 use crate::wire;
 
 pub(super) async fn search(

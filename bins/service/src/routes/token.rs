@@ -8,11 +8,12 @@ use http::StatusCode;
 use waypost_api as api;
 use waypost_auth::{Scope, TokenId};
 
-use super::{parse, whole};
-use crate::answer::json;
+use crate::app::App;
+use crate::clock::now_ms;
 use crate::failure::Failure;
 use crate::guard::Caller;
-use crate::state::{App, now_ms};
+use crate::reply::json;
+use crate::request::{parse, whole};
 use crate::wire;
 
 pub(super) async fn create(

@@ -10,12 +10,15 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api as api;
 use waypost_auth::Scope;
 
-use crate::answer::{drain_and, json};
+use crate::app::App;
 use crate::backup;
+use crate::body::drain_and;
 use crate::body::{next_piece, too_large};
-use crate::failure::{Failure, chain};
+use crate::clock::now;
+use crate::error::chain;
+use crate::failure::Failure;
 use crate::guard::Caller;
-use crate::state::{App, now};
+use crate::reply::json;
 use crate::stream::{Reader, Writer};
 use crate::wire;
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use tokio::sync::Semaphore;
 use waypost_api::Gate;
 use waypost_auth::TokenStore;
 use waypost_events::Bus;
-use waypost_memory::{Store, Timestamp};
+use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::body::Bodies;
@@ -122,19 +122,3 @@ impl App {
 
 /// The vector of a query, if there is a model.
 pub(crate) type QueryVector = waypost_memory::Result<Option<Arc<Vec<f32>>>>;
-
-/// The time of day, for the store.
-pub(crate) fn now() -> Timestamp {
-    Timestamp::from_millis(now_ms())
-}
-
-/// The time of day in milliseconds since the epoch, for events.
-pub(crate) fn event_time() -> u64 {
-    u64::try_from(now_ms()).unwrap_or(0)
-}
-
-/// The time of day in milliseconds since the epoch, for tokens.
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
