@@ -1,22 +1,22 @@
-//! What is answered.
+//! The answer to a query.
 
 use std::fmt;
 
 use crate::{Kind, Source};
 
-/// Items, best first, and how much they can be relied on.
+/// Items, best first, and how reliable they are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The items. No two are of one text; every one's file was there, unchanged, when it was read
-    /// for this answer.
+    /// The items. No two have the same text. The file of each was present and unchanged when it was
+    /// read for this answer.
     pub items: Vec<Item>,
-    /// When the index last agreed with the whole folder, in seconds since 1970.
+    /// When the index last matched the whole folder, in seconds since 1970.
     pub indexed_at: Option<i64>,
-    /// Files that are known to wait for indexing.
+    /// Files known to be waiting for indexing.
     pub pending: u64,
-    /// Whether items, or parts of them, were left out because they did not fit `max_tokens`.
+    /// Whether items, or parts of them, were omitted because they did not fit in `max_tokens`.
     pub truncated: bool,
-    /// Files that are left out of the index; the status says why.
+    /// Files left out of the index; the status gives the reasons.
     pub skipped: u64,
 }
 
@@ -25,55 +25,55 @@ pub struct Answer {
 pub struct Item {
     /// Where it comes from.
     pub source: Source,
-    /// What it is; `type` on the wire.
+    /// Its kind; `type` on the wire.
     pub kind: Kind,
     /// A document's title and headings (`Doc > Section`), or `path::Scope.name`.
     pub title: String,
     /// The text: a section, an entry, or documentation and signature.
     pub content: String,
-    /// The file, relative to the project, with `/`. For a commit the first file that it changed and
-    /// that is still there, or `.`.
+    /// The file, relative to the project, with `/`. For a commit, the first file that it changed
+    /// and that still exists, or `.`.
     pub path: String,
     /// The first line, from 1.
     pub line: u32,
-    /// The last line; for a definition its end, not its header's.
+    /// The last line; for a definition, the end of the definition, not of its header.
     pub end_line: u32,
-    /// How well it fits, 0 to 1, within this answer.
+    /// How well it matches, 0 to 1, within this answer.
     pub score: f32,
-    /// What its text says of its date, or when it was last changed, in seconds since 1970.
+    /// The date that its text states, or when it was last changed, in seconds since 1970.
     pub updated_at: Option<i64>,
-    /// What title and content take, a token being four bytes.
+    /// Tokens in title and content together, at four bytes a token.
     pub tokens: u32,
     /// Whether the content was cut to fit.
     pub truncated: bool,
-    /// What spoke for it, the strongest first.
+    /// Why it was selected, strongest reason first.
     pub why: Vec<Reason>,
 }
 
-/// What speaks for an item.
+/// Why an item was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// The query names it, or its file.
     Named,
-    /// The file has words of the query.
+    /// The file contains words of the query.
     Words,
-    /// Its headings or signature have words of the query.
+    /// Its headings or signature contain words of the query.
     Header,
-    /// Its path has words of the query.
+    /// Its path contains words of the query.
     Path,
-    /// Changes of its file were described with words of the query.
+    /// Commit subjects of its file contain words of the query.
     Commits,
-    /// Its file changes often, or did lately.
+    /// Its file changes often, or changed recently.
     Active,
-    /// It means something alike.
+    /// Its meaning is similar to the query's.
     Meaning,
     /// It says how to work in this project.
     Instructions,
-    /// It is not committed yet.
+    /// It is not committed.
     Uncommitted,
     /// It is new.
     Recent,
-    /// Others refer to it, or it is where a project is explained.
+    /// Other files refer to it, or it explains the project.
     Central,
 }
 

@@ -1,13 +1,13 @@
-//! Values as bytes: numbers in LEB128, texts with their length before them. A reader allocates no
-//! more than a small multiple of what it is given.
+//! A binary encoding: numbers in LEB128, texts with a length prefix. A reader allocates at most a
+//! small multiple of its input.
 
-/// Why bytes are not what they should be.
+/// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
 type Read<T> = Result<T, Malformed>;
 
-/// Puts values one after the other.
+/// Appends encoded values.
 #[derive(Debug, Default)]
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 
@@ -24,7 +24,7 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// A number that may be below 0: small ones of either sign take few bytes.
+    /// A signed number; small absolute values take few bytes.
     pub(crate) fn signed(&mut self, value: i64) {
         self.number((value.wrapping_shl(1) ^ (value >> 63)) as u64);
     }
@@ -50,7 +50,7 @@ impl Writer {
     }
 }
 
-/// Takes values off a slice.
+/// Reads values from a slice.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of things that take at least one byte each.
+    /// A count of things, each of at least one byte.
     pub(crate) fn count(&mut self) -> Read<usize> {
         let count = usize::try_from(self.number()?).unwrap_or(usize::MAX);
         if count <= self.0.len() { Ok(count) } else { Err(Malformed("a count is too large")) }

@@ -1,4 +1,4 @@
-//! The context of one project: opening, saving and closing it, and how it stands.
+//! The context of one project: opening, saving, closing and status.
 
 mod embed;
 mod history;
@@ -26,17 +26,18 @@ use crate::text::short_hash;
 use crate::texts::{TextAt, Texts};
 use crate::{Error, Options, Result, Root, Rules, SAMPLES_MAX, Skip, Stat, Status};
 
-/// Says whether to stop.
+/// Returns whether to stop.
 pub type Cancel<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// The folder that texts were kept in before they were in a file.
+/// The folder that held the texts before they were in a file.
 const OUTDATED: &str = "state";
-/// What is made of the same bytes changes with this number.
+/// The version of extraction: raised when the same bytes give a different result.
 const EXTRACTION: u32 = 2;
 
 /// A project's journals, documents and code headers.
 ///
-/// Queries go on whatever else is called meanwhile; of scans and updates one runs at a time.
+/// Queries proceed whatever else is called at the same time; only one scan or update runs at a
+/// time.
 #[derive(Debug)]
 pub struct Context {
     root: Root,
@@ -45,36 +46,37 @@ pub struct Context {
     options: Options,
     analyzer: Analyzer,
     index: RwLock<Index>,
-    /// Where in them a text is the index says: they are taken while it is locked.
+    /// The index holds the position of each text in this file, so take it while the index is
+    /// locked.
     texts: RwLock<Arc<Texts>>,
     past: RwLock<Past>,
     survey: RwLock<Survey>,
-    /// Files that could not be taken apart, as they were then: not tried again before they change.
+    /// Files that could not be parsed, with their state then: not retried until they change.
     refused: Mutex<BTreeMap<String, (Stat, Skip)>>,
-    /// Files that an answer found to be other than the index says.
+    /// Files that a query found to differ from the index.
     stale: Mutex<Vec<String>>,
     /// Held by a scan, an update and a save.
     changing: Mutex<()>,
     /// Held while parts of the text indexes are merged.
     merging: Mutex<()>,
-    /// Held while vectors are made.
+    /// Held while vectors are computed.
     model: Mutex<Option<Model>>,
     pending: AtomicU64,
-    /// Chunks that were found to lack a vector.
+    /// Chunks known to lack a vector.
     lacking: AtomicU64,
-    /// Raised with every change of the index.
+    /// Raised by every change of the index.
     version: AtomicU64,
     scanning: AtomicBool,
-    /// What the snapshot lacks: changes of files.
+    /// Changes of files that the snapshot lacks.
     changes: AtomicU64,
-    /// Whether something else is newer than the snapshot, which is not worth writing it.
+    /// Whether anything else is newer than the snapshot; not worth a write on its own.
     noted: AtomicBool,
     rebuilt: Option<String>,
-    /// Held as long as it is open.
+    /// Held while the context is open.
     _lock: File,
 }
 
-/// What the last scan saw of the folder.
+/// The result of the last scan's walk.
 #[derive(Debug, Default)]
 struct Survey {
     skipped: BTreeMap<Skip, u64>,
@@ -85,13 +87,14 @@ struct Survey {
 }
 
 impl Context {
-    /// Opens the project in `root`; what is derived from it is kept in `dir`, which need not be there
-    /// and must be left out of the project if it is inside. Takes what was saved there, and reads no
-    /// file of the project: call [`scan`](Self::scan).
+    /// Opens the project in `root` and stores derived data in `dir`, which need not exist and must
+    /// be excluded from the project if it is inside. Loads what was saved there, and reads no file
+    /// of the project: call [`scan`](Self::scan).
     ///
     /// # Errors
-    /// If `root` is no folder, a glob of the options is none, or another process has `dir` open.
-    /// What is damaged is no error: it is set aside, and [`Status::rebuilt`] says why.
+    /// If `root` is not a folder, a glob of the options is invalid, or another process has `dir`
+    /// open. Damaged data is not an error: it is set aside, and [`Status::rebuilt`] gives the
+    /// reason.
     pub fn open(root: &Path, dir: &Path, options: Options) -> Result<Self> {
         let root = Root::open(root)?;
         let rules = Rules::new(&options.discovery)?;
@@ -107,7 +110,7 @@ impl Context {
             None => (Index::default(), Notes::default(), Texts::create(dir)?),
         };
         texts.remove_others(dir)?;
-        // Where it cannot be removed it takes room, no more.
+        // If it cannot be removed, it only takes space.
         drop(fs::remove_dir_all(dir.join(OUTDATED)));
         let survey = Survey { indexed_at: notes.indexed_at, ..Survey::default() };
         let past = Past::load(&dir.join("history"), options.git);
@@ -142,7 +145,7 @@ impl Context {
         Ok(context)
     }
 
-    /// What was saved, if it is whole and of these settings.
+    /// What was saved, if it is valid and made with these settings.
     fn saved(
         dir: &Path,
         settings: u64,
@@ -160,13 +163,13 @@ impl Context {
         self.root.path()
     }
 
-    /// The folders that belong to the project, relative to it (`""` is the project's own): those to
-    /// watch. None before the first scan.
+    /// The folders that belong to the project, relative to it (`""` is the project's own): the
+    /// folders to watch. Empty before the first scan.
     pub fn watched(&self) -> Vec<String> {
         self.survey.read().dirs.clone()
     }
 
-    /// How things stand.
+    /// The current status.
     pub fn status(&self) -> Status {
         let survey = self.survey.read();
         let index = self.index.read();
@@ -215,8 +218,8 @@ impl Context {
         status
     }
 
-    /// Writes what has changed since it was written last, and waits for the disk; false if there
-    /// was nothing. What is not saved when the process ends is read again from the project.
+    /// Writes what has changed since the last save and syncs; returns false if nothing had changed.
+    /// Unsaved data is read again from the project after the process ends.
     pub fn save(&self) -> Result<bool> {
         let _changing = self.changing.lock();
         if self.changes.swap(0, Ordering::Relaxed) == 0 {
@@ -248,7 +251,7 @@ impl Context {
         texts.remove_others(&self.dir)
     }
 
-    /// Copies the texts that are in use if most are not. Nothing is put in meanwhile.
+    /// Copies the live texts to a new file if most of the file is dead. Nothing is added meanwhile.
     fn give_room_back(&self) -> Result<()> {
         let (mut chunks, texts): (Vec<(TextAt, Slot)>, Arc<Texts>) = {
             let index = self.index.read_recursive();
@@ -269,7 +272,7 @@ impl Context {
         Ok(())
     }
 
-    /// Files that are left out, for which there is a reason worth telling.
+    /// Files that were skipped for a reason worth reporting.
     fn skipped(&self) -> u64 {
         let refused = self.refused.lock().values().filter(|it| it.1.is_counted()).count();
         self.survey.read().skipped.values().sum::<u64>() + refused as u64
@@ -280,16 +283,16 @@ impl Context {
     }
 }
 
-/// What the index depends on beside the files.
+/// Everything besides the files that the index depends on.
 fn settings(options: &Options) -> u64 {
     let discovery = &options.discovery;
     short_hash(format!("{EXTRACTION} {discovery:?}").as_bytes())
 }
 
-/// One process at a time has a folder open.
+/// Ensures that only one process has the folder open.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join("lock");
-    // Not through a link, and without a change before it is ours.
+    // Does not follow a link, and changes nothing before the lock is held.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

@@ -1,8 +1,8 @@
-//! Which files of a project are worth reading: a walk that leaves out what is ignored, vendored,
-//! secret or hidden, and says what kind each of the others is.
+//! Which files of a project to read: a walk that leaves out ignored, vendored, secret and hidden
+//! files, and classifies the others.
 //!
 //! [`walk`] lists a whole project, [`Rules::one`] decides about one path by the same rules. Both
-//! look only at names, ignore files and sizes: no indexed file is opened here.
+//! use only names, ignore files and sizes: they open no indexed file.
 //!
 //! ```no_run
 //! use waypost_context::{Discovery, Root, Rules, walk};
@@ -36,41 +36,41 @@ use std::fmt;
 
 use crate::Kind;
 
-/// A file that should be read.
+/// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Its path below the root: UTF-8, parts separated by `/`, no `.` or `..`.
     pub path: String,
-    /// What the file system says of it.
+    /// The state that the file system reports.
     pub stat: Stat,
-    /// What its path says of it.
+    /// What its path implies.
     pub class: Class,
 }
 
-/// What tells one state of a file from another.
+/// Distinguishes one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Stat {
     /// Its size.
     pub bytes: u64,
     /// When it was last written, in nanoseconds since 1970.
     pub modified_ns: i64,
-    /// Its number on its file system.
+    /// Its inode number.
     pub inode: u64,
 }
 
-/// What a path says of a file.
+/// What a path implies about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// The kind of the file as a whole: [`Kind::Module`] for code. A document's frontmatter may
-    /// say otherwise, see [`Extract::kind`](crate::Extract::kind).
+    /// The kind of the file as a whole: [`Kind::Module`] for code. A document's frontmatter can
+    /// override it, see [`Extract::kind`](crate::Extract::kind).
     pub kind: Kind,
     /// The language of code; `None` for documents.
     pub language: Option<Language>,
-    /// What lowers it.
+    /// What lowers its rank.
     pub prior: Prior,
 }
 
-/// What makes a file less likely to be wanted.
+/// What makes a file less likely to be relevant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub struct Prior {
@@ -78,48 +78,48 @@ pub struct Prior {
     pub test: bool,
     /// Below `archive/`, `deprecated/`, `old/` or the like.
     pub archived: bool,
-    /// Its name says that a program wrote it, such as `api.pb.go`. What its content says is in
+    /// Its name marks it as generated, such as `api.pb.go`. For marks in the content see
     /// [`Extract::generated`](crate::Extract::generated).
     pub generated: bool,
     /// Settings of tools rather than code: builds, checks, packages.
     pub settings: bool,
 }
 
-/// Why a file is not there.
+/// Why a file was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Skip {
     /// It does not belong to the project: ignored, vendored, hidden, or neither a document nor
     /// code. Never counted.
     Ignored,
-    /// It went away after it was listed. Never counted.
+    /// It was removed after it was listed. Never counted.
     Gone,
-    /// Its name says that it holds secrets.
+    /// Its name indicates secrets.
     Secret,
     /// It is binary.
     Binary,
     /// It is larger than [`Limits`] allow.
     TooLarge,
-    /// It is minified, a lock file or data: its lines or its name say so.
+    /// It is minified, a lock file or data, by its lines or its name.
     Generated,
     /// It is not UTF-8, nor UTF-16 with a byte order mark.
     Encoding,
-    /// It is a symbolic link, or a link is on the way to it. A file that a link inside the project
-    /// leads to is found by its own name.
+    /// It is a symbolic link, or its path contains one. A file inside the project that a link
+    /// points to is found by its own name.
     Link,
     /// It is a FIFO, a socket or a device.
     Special,
-    /// It may not be read, or reading failed.
+    /// Permission was denied, or reading failed.
     Unreadable,
     /// Its name is not UTF-8.
     Name,
-    /// Its content could not be taken apart.
+    /// Its content could not be parsed.
     Parser,
     /// The project has more files, text or depth than [`Limits`] allow.
     Limit,
 }
 
 impl Skip {
-    /// All of them, in order.
+    /// All reasons, in order.
     pub const ALL: [Self; 13] = [
         Self::Ignored,
         Self::Gone,
@@ -155,7 +155,7 @@ impl Skip {
         }
     }
 
-    /// Whether a status should tell of it.
+    /// Whether the status reports it.
     pub fn is_counted(self) -> bool {
         !matches!(self, Self::Ignored | Self::Gone)
     }

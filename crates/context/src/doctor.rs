@@ -1,4 +1,4 @@
-//! Checks what is derived of a project, while no process has it open.
+//! Checks a project's derived data while no process has it open.
 
 use std::fs::{OpenOptions, TryLockError};
 use std::path::Path;
@@ -7,9 +7,9 @@ use crate::texts::Texts;
 use crate::vectors::Vectors;
 use crate::{Error, Result, snapshot};
 
-/// Reads what [`Context`](crate::Context) keeps in `dir` and tells in words what is damaged, or of
-/// another version. Opening makes it again from the project, so that nothing is lost by it. A folder
-/// that is not there is sound.
+/// Reads the files that [`Context`](crate::Context) stores in `dir` and describes what is damaged
+/// or of another version. Opening rebuilds it from the project, so nothing is lost. A missing
+/// folder is valid.
 ///
 /// # Errors
 /// [`Error::InUse`] if a process has it open.
@@ -19,7 +19,7 @@ pub fn verify(dir: &Path) -> Result<Vec<String>> {
     }
     let path = dir.join("lock");
     let lock = OpenOptions::new().read(true).open(&path);
-    // Without the file, no process has ever had it open.
+    // Without the file, no process has ever opened the folder.
     if let Ok(lock) = &lock
         && let Err(TryLockError::WouldBlock) = lock.try_lock()
     {

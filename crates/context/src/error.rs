@@ -1,55 +1,55 @@
-//! What can go wrong.
+//! Errors.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::Kind;
 
-/// Why something was not done.
+/// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A repository that is not read: the rest of the project is.
+    /// A repository could not be read; the rest of the project is.
     #[error("{path}: {why}", path = path.display())]
     Repository {
-        /// What of it.
+        /// The path in the repository.
         path: PathBuf,
-        /// What is the matter with it.
+        /// The problem.
         why: String,
     },
-    /// The caller asked to end.
+    /// The caller cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// A glob is none.
+    /// A glob is invalid.
     #[error("{glob:?} is no glob: {why}")]
     Glob {
-        /// Which.
+        /// The glob.
         glob: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A glob of files was given a kind that no file as a whole has.
+    /// A glob of files was assigned a kind that a whole file cannot have.
     #[error("{glob:?} cannot be of type {kind}: no file as a whole is one")]
     Kind {
-        /// Which glob.
+        /// The glob.
         glob: String,
-        /// Which kind.
+        /// The kind.
         kind: Kind,
     },
-    /// A value of a query cannot be.
+    /// A value of a query is invalid.
     #[error("{what}: {reason}")]
     Invalid {
-        /// Which value.
+        /// The name of the value.
         what: &'static str,
-        /// Why, and what would be right.
+        /// Why it is invalid, and what would be valid.
         reason: String,
     },
     /// Another process has the folder of the index open.
@@ -64,11 +64,11 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of a path.
+    /// An error with the path that it concerns.
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,7 +1,7 @@
-//! What a file says: its title, date and standing, and the chunks that an answer may hold.
+//! Extraction of a file: its title, date and standing, and the chunks that an answer may contain.
 //!
-//! [`read`] opens a file safely, an [`Extractor`] takes its bytes apart. Secrets are replaced
-//! before anything else is done, so that nothing that leaves this module has any.
+//! [`read`] opens a file safely, an [`Extractor`] parses its bytes. Secrets are replaced before
+//! anything else, so nothing that leaves this module contains any.
 //!
 //! ```no_run
 //! # use waypost_context::{Discovery, Extractor, Root, Rules, read, walk};
@@ -39,46 +39,45 @@ use std::time::Duration;
 
 use crate::{Found, Kind, Language, Skip, Source};
 
-/// What a file says.
+/// The content of a file, extracted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extract {
-    /// What it is: the kind of its path, unless its frontmatter names another.
+    /// Its kind: the kind of its path, unless its frontmatter names another.
     pub kind: Kind,
-    /// A document's title (frontmatter, else its first heading, else the stem of its name); the
-    /// path of code.
+    /// A document's title (frontmatter, else its first heading, else its file stem); the path of
+    /// code.
     pub title: String,
-    /// The date it bears, in seconds since 1970: of its frontmatter, else of its name. `None` if it
-    /// bears none, or one that lies more than a year ahead of now.
+    /// Its date, in seconds since 1970: from its frontmatter, else from its name. `None` if it has
+    /// no date, or one more than a year in the future.
     pub date: Option<i64>,
-    /// Whether it holds.
+    /// Whether it is in force.
     pub standing: Standing,
-    /// What it replaces, as written there: paths, titles, numbers of decisions.
+    /// What it replaces, as written: paths, titles, decision numbers.
     pub supersedes: Vec<String>,
-    /// Other names of it, by its frontmatter.
+    /// Its aliases, from its frontmatter.
     pub aliases: Vec<String>,
-    /// Its tags, by its frontmatter.
+    /// Its tags, from its frontmatter.
     pub tags: Vec<String>,
-    /// What it links to, as written there: targets of Markdown links to files and of `[[…]]`
-    /// (without heading and alias), and `@file` lines of instructions. Each once, in order.
+    /// What it links to, as written: targets of Markdown links to files and of `[[…]]` (without
+    /// heading and alias), and `@file` lines of instructions. Each once, in order.
     pub links: Vec<String>,
-    /// Whether it says of itself that a program wrote it.
+    /// Whether it states that it is generated.
     pub generated: bool,
-    /// What answers are made of, in order of their lines. Never empty for a file that says
-    /// anything.
+    /// What answers are made of, in line order. Never empty for a file with content.
     pub chunks: Vec<Chunk>,
-    /// The whole text without secrets, for the index of files. Not to be stored or given out.
+    /// The whole text without secrets, for the index of files. Not to be stored or returned.
     pub body: String,
-    /// Of each chunk of code, where its whole definition is in `body`: from its signature to its
-    /// end. Empty for documents, and for what is no definition.
+    /// For each chunk of code, the range of its whole definition in `body`: from its signature to
+    /// its end. Empty for documents, and for chunks that are not definitions.
     pub spans: Vec<Range<u32>>,
-    /// How many secrets were replaced, by what they are.
+    /// The number of secrets replaced, by type.
     pub redactions: BTreeMap<&'static str, u32>,
     /// How its definitions were found.
     pub parser: Parser,
 }
 
 impl Extract {
-    /// What a file says that bears nothing but its parts: no date, no names beside its title.
+    /// The extract of a file that has only its chunks: no date, and no names besides its title.
     fn plain(kind: Kind, title: String, chunks: Vec<Chunk>, body: String, parser: Parser) -> Self {
         Self {
             kind,
@@ -102,7 +101,7 @@ impl Extract {
 /// A part of a file that can be an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// `Document > Section > Subsection`, or `path::Scope.name`.
     pub title: String,
@@ -113,17 +112,17 @@ pub struct Chunk {
     pub line: u32,
     /// Its last line.
     pub end_line: u32,
-    /// The text that is given out: a section, or a doc comment with attributes and signature.
+    /// The text that is returned: a section, or a doc comment with attributes and signature.
     pub content: String,
-    /// Where in `content` the signature is; empty for documents and whole files.
+    /// The range of the signature in `content`; empty for documents and whole files.
     pub signature: Range<u32>,
     /// The date of an entry of a journal or change log, in seconds since 1970.
     pub date: Option<i64>,
 }
 
 impl Chunk {
-    /// The text that stands for it in a vector: its title, then the signature and the first
-    /// paragraph of its docs, or the section.
+    /// The text that is embedded: the title, then the signature and the first paragraph of its
+    /// docs, or the section.
     pub fn embedded(&self) -> String {
         let (start, end) = (self.signature.start as usize, self.signature.end as usize);
         let signature = self.content.get(start..end).unwrap_or_default();
@@ -133,7 +132,7 @@ impl Chunk {
         let mut docs = [&self.content[..start], &self.content[end..]];
         docs.sort_by_key(|it| it.trim().is_empty());
         let docs = docs[0].trim();
-        // A line of nothing but the sign of comments ends the paragraph.
+        // A line of only comment marks ends the paragraph.
         let empty = |line: &&str| line.trim().trim_matches(['/', '*', '#', '!']).is_empty();
         let paragraph: Vec<&str> =
             docs.lines().skip_while(empty).take_while(|line| !empty(line)).collect();
@@ -141,17 +140,17 @@ impl Chunk {
     }
 }
 
-/// Whether a document holds.
+/// Whether a document is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Standing {
-    /// It holds, or says nothing of it.
+    /// In force, or not stated.
     #[default]
     Current,
-    /// It says that it is accepted.
+    /// Stated to be accepted.
     Accepted,
     /// A draft or a proposal.
     Draft,
-    /// Replaced, by what is named, if anything is.
+    /// Replaced, by the named document if one is named.
     Superseded(Option<String>),
     /// No longer to be followed.
     Deprecated,
@@ -170,34 +169,35 @@ pub enum Parser {
     Lines,
 }
 
-/// Takes files apart. It keeps parsers and buffers from file to file: one for each thread.
+/// Parses files. It reuses parsers and buffers between files: use one for each thread.
 #[derive(Debug)]
 pub struct Extractor {
     code: code::Reader,
 }
 
 impl Extractor {
-    /// One that gives a file 250 ms to be parsed. Ordinary files take one or two.
+    /// An extractor with a parsing deadline of 250 ms for each file. Ordinary files take 1–2 ms.
     pub fn new() -> Self {
         Self::with_deadline(Duration::from_millis(250))
     }
 
-    /// One that gives a file this long to be parsed, then goes by its lines.
+    /// An extractor with this parsing deadline for each file; after it, a file is parsed by lines.
     pub fn with_deadline(deadline: Duration) -> Self {
         Self { code: code::Reader::new(deadline) }
     }
 
-    /// What a file says. The same for the same bytes, but for what follows from
-    /// [`Extract::parser`] where the deadline passes. `now` is in seconds since 1970.
+    /// Extracts a file. The same bytes give the same result, except for what depends on
+    /// [`Extract::parser`] when the deadline passes. `now` is in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// [`Skip::Binary`], [`Skip::Encoding`] or [`Skip::Generated`] by what is in it,
-    /// [`Skip::Parser`] if taking it apart failed.
+    /// [`Skip::Binary`], [`Skip::Encoding`] or [`Skip::Generated`], depending on its content, and
+    /// [`Skip::Parser`] if parsing failed.
     pub fn extract(&mut self, found: &Found, bytes: &[u8], now: i64) -> Result<Extract, Skip> {
         let decoded = text::decode(bytes)?;
         text::refuse_data(&decoded, found.class.language.is_some())?;
-        // One odd file must not end a scan. Nothing is half done: parsers begin anew for each file.
+        // One odd file must not end a scan. No state is left half changed: parsers are reset for
+        // each file.
         let done = catch_unwind(AssertUnwindSafe(|| self.take_apart(found, &decoded, now)));
         done.map_err(|_| Skip::Parser)
     }

@@ -1,4 +1,4 @@
-//! Files and folders that must be there after a power cut.
+//! Files and folders that must survive a power cut.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -6,8 +6,7 @@ use std::path::Path;
 
 use crate::{Error, Result};
 
-/// Puts a file in the place of the one before, and waits for the disk: there is the old one or the
-/// new one, whatever happens.
+/// Replaces a file atomically and syncs: either the old or the new file exists, whatever happens.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
@@ -23,12 +22,12 @@ pub(crate) fn replace(
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Waits until what was made or renamed in a folder is on disk.
+/// Syncs a folder, so that files created or renamed in it are on disk.
 pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
 }
 
-/// Bytes of all files in a folder, as far as they can be seen.
+/// The total size of the files in a folder, as far as they are readable.
 pub(crate) fn dir_bytes(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries

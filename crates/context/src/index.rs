@@ -1,4 +1,4 @@
-//! The index in memory: what there is of each file and chunk, and in which words. No texts.
+//! The index in memory: facts and words of each file and chunk. It holds no texts.
 
 mod facts;
 mod names;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::texts::TextAt;
 use waypost_ranking::{Document, Merge, Slot, Slots, TextIndex, VectorIndex};
 
-/// A file that is ready to be put in.
+/// A file ready to be inserted.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) file: FileFact,
@@ -22,11 +22,11 @@ pub(crate) struct Ready {
     pub(crate) path: Document,
     pub(crate) subjects: Document,
     pub(crate) chunk_words: Vec<Document>,
-    /// Of each chunk of code, what its definition has in it.
+    /// For each chunk of code, the words inside its definition.
     pub(crate) inside: Vec<Document>,
 }
 
-/// Which of the text indexes.
+/// Identifies a text index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Words {
     Body,
@@ -41,7 +41,7 @@ impl Words {
         [Self::Body, Self::Path, Self::Subjects, Self::Chunks, Self::Inside];
 }
 
-/// Everything that queries look at.
+/// Everything that queries read.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) files: Slots,
@@ -53,7 +53,7 @@ pub(crate) struct Index {
     next_chunk: u64,
     words: [TextIndex; 5],
     pub(crate) vectors: Option<VectorIndex>,
-    /// How often each name is linked to, and said to be replaced.
+    /// How often each name is linked to, and how often stated to be replaced.
     linked: HashMap<u64, u32>,
     replaced: HashMap<u64, u32>,
 }
@@ -90,7 +90,7 @@ impl Index {
         facts.filter_map(|(slot, fact)| Some((slot as Slot, fact.as_ref()?)))
     }
 
-    /// The paths of the files below a folder, and of the one that has its name.
+    /// The paths of the files below a folder, and of the file with that name.
     pub(crate) fn below(&self, path: &str) -> Vec<String> {
         let folder = format!("{path}/");
         let below = self.by_path.range::<str, _>((Included(folder.as_str()), Unbounded));
@@ -109,8 +109,8 @@ impl Index {
         !self.replaced.is_empty() && file.keys.iter().any(|it| self.replaced.contains_key(it))
     }
 
-    /// Puts a file in the place of what was at its path. Gives its words back: to free them takes
-    /// time, and who has the index locked need not take it.
+    /// Inserts a file in place of the previous one at its path. Returns the old words: freeing them
+    /// takes time, which the holder of the lock need not spend.
     pub(crate) fn insert(&mut self, ready: Ready) -> Vec<Document> {
         let Ready { mut file, chunks, body, path, subjects, chunk_words, inside } = ready;
         let number = self.slot(&file.path).and_then(|slot| self.files.id(slot));
@@ -144,7 +144,7 @@ impl Index {
         words
     }
 
-    /// Takes back what a snapshot had of a file; its words are in the text indexes.
+    /// Restores a file from a snapshot; its words are in the text indexes.
     pub(crate) fn restore(&mut self, slot: Slot, file: FileFact, chunks: Vec<ChunkFact>) {
         for (&chunk, fact) in file.chunks.iter().zip(chunks) {
             set(&mut self.chunk_facts, chunk, ChunkFact { file: slot, ..fact });
@@ -166,14 +166,14 @@ impl Index {
         (self.next_file, self.next_chunk) = (next_file, next_chunk);
     }
 
-    /// The numbers that were given out last.
+    /// The numbers last assigned.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.next_file, self.next_chunk)
     }
 
     pub(crate) fn set_words(&mut self, which: Words, file: Slot, document: &Document) {
         let index = &mut self.words[which as usize];
-        // Most files have no history; a document without words would count in the averages.
+        // Most files have no history; a document without words would distort the averages.
         if document.length() > 0 {
             index.insert(file, document);
         } else {
@@ -181,14 +181,14 @@ impl Index {
         }
     }
 
-    /// Says that a chunk's text is elsewhere.
+    /// Updates the position of a chunk's text.
     pub(crate) fn move_text(&mut self, slot: Slot, text: TextAt) {
         if let Some(Some(fact)) = self.chunk_facts.get_mut(slot as usize) {
             fact.text = text;
         }
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if present.
     pub(crate) fn remove(&mut self, path: &str) {
         let Some(slot) = self.by_path.remove(path) else { return };
         if let Some(number) = self.files.id(slot) {
@@ -236,7 +236,7 @@ impl Index {
         }
     }
 
-    /// A piece of upkeep of a text index; run it without the index, then [`Index::install`] it.
+    /// A pending merge of a text index; run it without the lock, then call [`Index::install`].
     pub(crate) fn plan(&mut self) -> Option<(Words, Merge)> {
         Words::ALL.into_iter().find_map(|it| Some((it, self.words[it as usize].plan()?)))
     }
@@ -245,7 +245,7 @@ impl Index {
         self.words[which as usize].install(merged);
     }
 
-    /// Bytes in memory, about.
+    /// Approximate size in memory, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let words: u64 = self.words.iter().map(|it| it.stats().bytes).sum();
         let files: usize = self.files().map(|(_, it)| 2 * it.path.len() + 320).sum();

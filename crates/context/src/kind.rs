@@ -1,4 +1,4 @@
-//! What an item is, and what it is wanted for.
+//! The kinds of items, and the tasks they are for.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// All of them, in order.
+    /// All sources, in order.
     pub const ALL: [Self; 3] = [Self::Journal, Self::Knowledge, Self::Code];
 
     /// Its name on the wire.
@@ -42,7 +42,7 @@ impl FromStr for Source {
     }
 }
 
-/// What an item is; `type` on the wire.
+/// The kind of an item; `type` on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A dated note.
@@ -61,7 +61,7 @@ pub enum Kind {
     Spec,
     /// Plans, goals, road maps.
     Strategy,
-    /// Texts that are published: posts, articles, drafts.
+    /// Texts for publication: posts, articles, drafts.
     Content,
     /// A `README`.
     Readme,
@@ -82,7 +82,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, in order.
+    /// All kinds, in order.
     pub const ALL: [Self; 17] = [
         Self::Daily,
         Self::Worklog,
@@ -126,7 +126,7 @@ impl Kind {
         }
     }
 
-    /// Where such items come from.
+    /// The source of items of this kind.
     pub fn source(self) -> Source {
         match self {
             Self::Daily | Self::Worklog | Self::Changelog | Self::Commit => Source::Journal,
@@ -157,23 +157,23 @@ impl FromStr for Kind {
     }
 }
 
-/// What the items are wanted for. It shifts weights and shuts nothing out.
+/// What the items are for. It shifts weights and excludes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TaskType {
     /// Writing or changing code.
     Code,
     /// Specifying or designing.
     Spec,
-    /// Writing texts that are published.
+    /// Writing texts for publication.
     Content,
     /// Planning.
     Strategy,
-    /// Nothing in particular.
+    /// No particular task.
     General,
 }
 
 impl TaskType {
-    /// All of them, in order.
+    /// All task types, in order.
     pub const ALL: [Self; 5] =
         [Self::Code, Self::Spec, Self::Content, Self::Strategy, Self::General];
 
@@ -203,16 +203,16 @@ impl FromStr for TaskType {
     }
 }
 
-/// A name that is none of those that could stand there.
+/// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no {what}; there are {known}")]
 #[non_exhaustive]
 pub struct Unknown {
-    /// What it should have been the name of.
+    /// What it should have named.
     pub what: &'static str,
-    /// What was given.
+    /// The given name.
     pub text: String,
-    /// Which names there are.
+    /// The known names.
     pub known: String,
 }
 

@@ -1,8 +1,8 @@
-//! What of a project a task needs: one query over its journals, knowledge documents and code headers.
+//! Project context for a task: one query over its journals, knowledge documents and code headers.
 //!
-//! Journals say what happened, knowledge documents what is decided and how things are done, code
-//! headers (doc comments and signatures) what there is. All three are ranked in one list; a
-//! [`TaskType`] shifts the weights, and shuts nothing out.
+//! Journals record what happened, knowledge documents what is decided and how things are done, code
+//! headers (doc comments and signatures) what exists. All three are ranked in one list; a
+//! [`TaskType`] shifts the weights and excludes nothing.
 //!
 //! ```
 //! use waypost_context::{Context, Options, Query, TaskType};
@@ -27,16 +27,16 @@
 //!
 //! # How the pieces fit
 //!
-//! 1. [`walk`] lists what belongs to the project, [`read`] and [`Extractor`] make chunks of it;
-//!    secrets are out before anything else sees a text.
-//! 2. [`Context::scan`] and [`Context::update`] put words, facts and texts in: words and facts in
-//!    memory, texts on disk, all of a file at once.
-//! 3. [`Context::query`] ranks by the words of bodies, headers, paths and of past commits, by how often
-//!    and lately files change, and by vectors if there is a model; then it looks at the file of
-//!    every item, so that no answer has what is gone, ignored or changed.
+//! 1. [`walk`] lists the files of the project; [`read`] and [`Extractor`] split them into chunks,
+//!    with secrets removed before anything else reads a text.
+//! 2. [`Context::scan`] and [`Context::update`] insert words and facts in memory and texts on disk,
+//!    one whole file at a time.
+//! 3. [`Context::query`] ranks by the words of bodies, headers, paths and past commits, by how
+//!    often and recently files change, and by vectors if there is a model; then it checks the file
+//!    of every item, so no answer contains text that is deleted, ignored or changed.
 //!
-//! The library is called; it starts no threads but those of a scan ([`Options::threads`]) and of a
-//! [`Watch`], reads nothing outside the project, and takes the time as an argument.
+//! The library starts no threads except those of a scan ([`Options::threads`]) and of a [`Watch`],
+//! reads nothing outside the project, and takes the time as an argument.
 
 mod error;
 mod kind;

@@ -1,4 +1,4 @@
-//! What can be set. Everything has a default that serves.
+//! Options. Every one has a usable default.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,21 +9,21 @@ use crate::{Discovery, Weights};
 /// How a project is indexed and ranked.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which files are indexed, and as what.
+    /// Which files are indexed, and as which kind.
     pub discovery: Discovery,
-    /// Whether history and working tree are read from git, where there is one.
+    /// Whether to read history and working tree from git, if there is a repository.
     pub git: bool,
-    /// Threads of a scan, the caller's among them; at least 1.
+    /// Threads of a scan, including the caller's; at least 1.
     pub threads: usize,
     /// How many chunks have a vector in memory; documents and files that change often come first.
-    /// 30,000, which take about 35 MB of 384 dimensions.
+    /// The default of 30,000 takes about 35 MB at 384 dimensions.
     pub vectors_max: usize,
-    /// The folder of another worktree's data of the same project: its vectors are used, too, and
+    /// The data folder of another worktree of the same project: its vectors are used as well, and
     /// never written.
     pub vectors_beside: Option<PathBuf>,
-    /// The model that makes vectors; without one, only words count.
+    /// The model that computes vectors; without one, search is lexical.
     pub embedder: Option<Embedder>,
-    /// What counts how much.
+    /// The weights of the signals.
     pub weights: Weights,
 }
 
@@ -41,17 +41,17 @@ impl Default for Options {
     }
 }
 
-/// Turns texts into vectors, one for each, or says why it cannot.
+/// Computes a vector for each text, or returns an error message.
 pub type EmbedFn = Arc<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, String> + Send + Sync>;
 
 /// A model and the closure that runs it.
 #[derive(Clone)]
 pub struct Embedder {
-    /// Identifies the model's files: vectors of unequal fingerprints are never compared.
+    /// Identifies the model's files: vectors of different fingerprints are never compared.
     pub fingerprint: String,
     /// The length of its vectors.
     pub dimensions: usize,
-    /// The closure. It is called from the thread that makes vectors; no query waits for it.
+    /// The closure. It is called from the thread that computes vectors; no query waits for it.
     pub embed: EmbedFn,
 }
 

@@ -1,4 +1,4 @@
-//! The history of a project, where there is one.
+//! The history of a project, if it has one.
 
 #[cfg(feature = "git")]
 pub(crate) use crate::history::{History, Present, changed};
@@ -6,7 +6,7 @@ pub(crate) use crate::history::{History, Present, changed};
 #[cfg(not(feature = "git"))]
 pub(crate) use self::none::{History, Present, changed};
 
-/// Without git there is no history, and nothing is known to be uncommitted.
+/// Without git there is no history, and no file is known to be uncommitted.
 #[cfg(not(feature = "git"))]
 mod none {
     use std::path::Path;
@@ -16,7 +16,7 @@ mod none {
     #[derive(Debug, Clone)]
     pub(crate) enum History {}
 
-    /// What no change can be of.
+    /// The change of an uncommitted file; no value exists.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub(crate) enum Change {}
 
@@ -28,7 +28,7 @@ mod none {
         pub(crate) modified_ns: i64,
     }
 
-    /// A commit; there is none.
+    /// A commit; none exists.
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct Commit<'a>(&'a History);
 

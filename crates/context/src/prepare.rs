@@ -1,4 +1,4 @@
-//! From what a file says to what is put in the index.
+//! Turns an extract into what the index stores.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::text::{hash, short_hash};
 use crate::texts::{Hash, TextAt};
 use crate::{Chunk, Extract, Found, Parser, Source};
 
-/// A file that has been read.
+/// A file that was read.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) ready: Ready,
@@ -21,7 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// Analyses what a file says. `hash` is of its bytes, `found.stat` of the file they were read from.
+/// Analyses an extract. `hash` is of the file's bytes, `found.stat` the state of the file when they
+/// were read.
 pub(crate) fn prepare(
     analyzer: &Analyzer,
     found: Found,
@@ -63,12 +64,12 @@ pub(crate) fn prepare(
     Prepared { ready, chunks: extract.chunks }
 }
 
-/// The words of a file, and of what each of its definitions has for itself: what stands in a
-/// definition within it is of that one alone. So every word is analysed once.
+/// The words of a file, and the words that belong to each definition alone: words of a nested
+/// definition count only for that one. So every word is analysed once.
 fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, Vec<Document>) {
     let mut texts = vec![String::new(); spans.len()];
     let mut rest = String::new();
-    // By their beginnings, the outer first.
+    // By start, outer spans first.
     let mut order: Vec<usize> = (0..spans.len()).filter(|&it| !spans[it].is_empty()).collect();
     order.sort_by_key(|&it| (spans[it].start, Reverse(spans[it].end)));
     let mut open: Vec<usize> = Vec::new();
@@ -100,8 +101,8 @@ fn inside(analyzer: &Analyzer, text: &str, spans: &[Range<u32>]) -> (Document, V
     (Document::union(inside.iter().chain([&rest])), inside)
 }
 
-/// Takes a file's history into its facts; gives the words of its subjects. They are to be put in
-/// the index only if the facts' `subjects` was another before.
+/// Adds a file's history to its facts and returns the words of its commit subjects. Insert them
+/// into the index only if the facts' `subjects` was different before.
 pub(crate) fn remember(analyzer: &Analyzer, file: &mut FileFact, history: &History) -> Document {
     (file.frecency, file.changed_at) =
         (history.frecency(&file.path), history.last_change(&file.path));
@@ -110,18 +111,18 @@ pub(crate) fn remember(analyzer: &Analyzer, file: &mut FileFact, history: &Histo
     if text.is_empty() { Document::default() } else { analyzer.document("", &text) }
 }
 
-/// The subjects of a file's commits, and what they are known by.
+/// The subjects of a file's commits, and their hash.
 pub(crate) fn subjects(path: &str, history: &History) -> (u64, String) {
     let text = history.subjects(path).collect::<Vec<_>>().join("\n");
     (if text.is_empty() { 0 } else { short_hash(text.as_bytes()) }, text)
 }
 
-/// A chunk's title as far as it is not its path.
+/// The part of a chunk's title that is not its path.
 pub(crate) fn own_title(chunk: &Chunk) -> &str {
     if chunk.kind.source() == Source::Code { &chunk.name } else { &chunk.title }
 }
 
-/// What a chunk's vector is made of: not its path, so that a file that is moved keeps its vectors.
+/// The text of a chunk's vector: without its path, so that a moved file keeps its vectors.
 pub(crate) fn meant(chunk: &Chunk) -> String {
     let text = chunk.embedded();
     match text.strip_prefix(chunk.title.as_str()) {
@@ -130,7 +131,7 @@ pub(crate) fn meant(chunk: &Chunk) -> String {
     }
 }
 
-/// What the last part of a chunk's name is known by.
+/// The key of the last part of a chunk's name.
 pub(crate) fn last_name(name: &str) -> u64 {
     name_key(name.rsplit(['.', ':']).next().unwrap_or_default())
 }
@@ -147,8 +148,8 @@ fn chunk_fact(chunk: &Chunk) -> ChunkFact {
     }
 }
 
-/// Code without the joints of its paths: `a.b.c` and `a::b` are words of their own there, not the
-/// names of things, and would make a dictionary of the size of the code.
+/// Code with paths split at their separators: otherwise `a.b.c` and `a::b` would become terms,
+/// although they are not names, and the dictionary would grow to the size of the code.
 fn words_of(body: String, parser: Parser) -> String {
     if parser == Parser::None {
         return body;

@@ -1,44 +1,44 @@
-//! What is asked.
+//! Queries.
 
 use crate::{Kind, Source, TaskType};
 
-/// The most items that an answer has.
+/// The most items in an answer.
 pub const ITEMS_MAX: usize = 200;
 
-/// What a task needs to know.
+/// A query for the context of a task.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// In words, names of code, paths; empty (or white space) for what matters just now.
+    /// Words, names from code, paths; empty (or white space) for what matters now.
     pub text: String,
-    /// The most items, 1 to 200; 30.
+    /// The most items, 1 to 200; default 30.
     pub max_items: usize,
-    /// What the items are wanted for.
+    /// What the items are for.
     pub task: TaskType,
-    /// The most tokens that titles and contents take together, a token being four bytes.
+    /// The most tokens of titles and contents together, at four bytes a token.
     pub max_tokens: Option<usize>,
-    /// Only these sources; all if there is none.
+    /// Only these sources; all if empty.
     pub sources: Vec<Source>,
-    /// Only these types; all if there is none.
+    /// Only these types; all if empty.
     pub kinds: Vec<Kind>,
-    /// Only files that fit one of these globs, relative to the project; all if there is none.
+    /// Only files that match one of these globs, relative to the project; all if empty.
     pub paths: Vec<String>,
-    /// The vector of `text`, made by the model of the [`Options`](crate::Options).
+    /// The vector of `text`, computed by the model of the [`Options`](crate::Options).
     pub vector: Option<Vec<f32>>,
 }
 
 impl Query {
-    /// A query of a text for no task in particular.
+    /// A query for a text, for no particular task.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The same for a task.
+    /// The same query for a task.
     #[must_use]
     pub fn with_task(self, task: TaskType) -> Self {
         Self { task, ..self }
     }
 
-    /// The same with at most so many items.
+    /// The same query with at most this many items.
     #[must_use]
     pub fn with_max_items(self, max_items: usize) -> Self {
         Self { max_items, ..self }

@@ -1,4 +1,4 @@
-//! From signals to an order: pure functions of an index, a query and a time.
+//! Ranking: pure functions of an index, a query and a time.
 
 mod ask;
 mod candidates;

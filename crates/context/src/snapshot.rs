@@ -1,7 +1,7 @@
 //! The index on disk, so that opening need not read every file.
 //!
 //! One file: magic, version, numbers, text indexes, facts, and a CRC-32C over all of it. A file
-//! that is not whole is no snapshot: the project is read again instead.
+//! that fails the check is not used: the project is read again instead.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,17 +17,17 @@ use crate::{Kind, Stat};
 const MAGIC: &[u8] = b"waypost-context\n";
 const VERSION: u64 = 3;
 
-/// What is kept beside the index.
+/// What is stored besides the index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Notes {
     pub(crate) indexed_at: Option<i64>,
-    /// What extraction and rules were set to: another setting makes another index.
+    /// The settings of extraction and rules: other settings give another index.
     pub(crate) settings: u64,
-    /// The texts that belong to it.
+    /// The text file that belongs to it.
     pub(crate) texts: Mark,
 }
 
-/// Reads a snapshot; `Ok(None)` if there is none, the reason if it is not whole.
+/// Reads a snapshot; `Ok(None)` if there is none, the reason if it is damaged.
 pub(crate) fn load(path: &Path) -> Result<Option<(Index, Notes)>, String> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -37,7 +37,7 @@ pub(crate) fn load(path: &Path) -> Result<Option<(Index, Notes)>, String> {
     decode(&bytes).map(Some).map_err(|it| format!("the index is damaged: {}", it.0))
 }
 
-/// Writes a snapshot, a part at a time: all of it would be as large as the index.
+/// Writes a snapshot in parts: a buffer for all of it would be as large as the index.
 pub(crate) fn encode(index: &Index, notes: &Notes, out: &mut impl Write) -> io::Result<()> {
     let mut out = Summed { out, sum: 0 };
     let mut part = Writer::default();
@@ -77,7 +77,7 @@ pub(crate) fn encode(index: &Index, notes: &Notes, out: &mut impl Write) -> io::
     out.out.write_all(&sum)
 }
 
-/// Adds up what it writes.
+/// Computes the checksum of what it writes.
 struct Summed<'a, W> {
     out: &'a mut W,
     sum: u32,
@@ -208,7 +208,7 @@ fn keys(input: &mut Reader<'_>) -> Result<Box<[u64]>, Malformed> {
     (0..input.count()?).map(|_| input.array().map(u64::from_le_bytes)).collect()
 }
 
-/// `expected` is where its text begins if it comes right after the one before.
+/// `expected` is the start of the chunk's text if it directly follows the previous one.
 fn encode_chunk(out: &mut Writer, chunk: &ChunkFact, expected: &mut u64) {
     let TextAt { offset, bytes } = chunk.text;
     out.signed(offset.wrapping_sub(*expected).cast_signed());

@@ -1,46 +1,46 @@
-//! How things stand.
+//! Status and reports.
 
 use std::collections::BTreeMap;
 
 use crate::Kind;
 
-/// What is in the index, and what is not.
+/// What the index contains, and what it lacks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
-    /// Files that are indexed.
+    /// Indexed files.
     pub files: u64,
-    /// Pieces of them that can be items, by kind.
+    /// Chunks of them that can be items, by kind.
     pub chunks: BTreeMap<Kind, u64>,
-    /// Files that are left out, by reason.
+    /// Files left out, by reason.
     pub skipped: BTreeMap<&'static str, u64>,
-    /// Some of the paths that are left out, by reason.
+    /// Some of the paths left out, by reason.
     pub skipped_samples: BTreeMap<&'static str, Vec<String>>,
-    /// Files that are known to wait for indexing.
+    /// Files known to be waiting for indexing.
     pub pending: u64,
-    /// Whether a scan goes on.
+    /// Whether a scan is running.
     pub scanning: bool,
-    /// Whether a limit kept files out.
+    /// Whether a limit excluded files.
     pub truncated: bool,
-    /// When the index last agreed with the whole folder, in seconds since 1970.
+    /// When the index last matched the whole folder, in seconds since 1970.
     pub indexed_at: Option<i64>,
-    /// What was replaced because it looked like a secret, by kind.
+    /// Secrets that were replaced, by type.
     pub redactions: BTreeMap<String, u64>,
     /// Code files whose headers were found line by line, because parsing took too long or there is
     /// no grammar.
     pub parsed_by_lines: u64,
     /// The commit whose history is in use.
     pub head: Option<String>,
-    /// Commits of the history that are in use.
+    /// Commits of the history in use.
     pub commits: u64,
-    /// Why the history could not be read, if it could not.
+    /// Why the history could not be read, if so.
     pub history_error: Option<String>,
-    /// Chunks that have a vector.
+    /// Chunks with a vector.
     pub vectors: u64,
-    /// Chunks that wait for one.
+    /// Chunks waiting for a vector.
     pub vectors_pending: u64,
-    /// Why the index was built anew when it was opened.
+    /// Why the index was rebuilt when it was opened.
     pub rebuilt: Option<String>,
-    /// Bytes of the index in memory, about.
+    /// Approximate size of the index in memory, in bytes.
     pub memory_bytes: u64,
     /// Bytes on disk.
     pub disk_bytes: u64,
@@ -49,13 +49,13 @@ pub struct Status {
 /// What a scan or an update did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScanReport {
-    /// Files that the folder has and that are wanted.
+    /// Files in the folder that belong in the index.
     pub found: u64,
-    /// Files that were read and indexed: new ones and changed ones.
+    /// Files that were read and indexed: new and changed ones.
     pub indexed: u64,
     /// Files that were removed from the index.
     pub removed: u64,
-    /// Whether it was ended before it was through.
+    /// Whether it was cancelled before it finished.
     pub cancelled: bool,
 }
 
@@ -64,10 +64,10 @@ pub struct ScanReport {
 pub struct EmbedProgress {
     /// Chunks that have a vector now.
     pub embedded: u64,
-    /// Chunks whose text the model refused; they are tried again after the next opening.
+    /// Chunks whose text the model rejected; they are retried after the next opening.
     pub failed: u64,
-    /// Chunks that still wait.
+    /// Chunks still waiting.
     pub pending: u64,
-    /// What the model said of the last text that it refused.
+    /// The model's error for the last text that it rejected.
     pub last_error: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Small things about texts.
+//! Small functions on texts.
 
 use sha2::{Digest, Sha256};
 
-/// The longest start of a text that has at most so many bytes.
+/// The longest prefix of a text with at most this many bytes.
 pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
     let mut end = text.len().min(bytes_max);
     while !text.is_char_boundary(end) {
@@ -11,7 +11,7 @@ pub(crate) fn head(text: &str, bytes_max: usize) -> &str {
     &text[..end]
 }
 
-/// What a content is known by.
+/// The hash that identifies a content.
 pub(crate) fn hash(bytes: &[u8]) -> [u8; 16] {
     Sha256::digest(bytes).first_chunk().copied().unwrap_or_default()
 }
@@ -21,7 +21,7 @@ pub(crate) fn short_hash(bytes: &[u8]) -> u64 {
     hash(bytes).first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
-/// What titles and contents take, a token being four bytes.
+/// Tokens of titles and contents, at four bytes a token.
 pub(crate) fn tokens(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
 }

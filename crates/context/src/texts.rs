@@ -1,9 +1,9 @@
-//! Texts on disk: the chunks of all files, in one file that is only appended to.
+//! Texts on disk: the chunks of all files, in one append-only file.
 //!
-//! What was appended never changes: who has a place reads it without a lock, and gets the text that
-//! the place was given out for, or none. The snapshot of the index names the file and says how far
-//! it counts; what came after the last save is cut off when it is opened. Room of texts that are gone
-//! is given back by copying the others to a new file.
+//! Appended bytes never change: a reader with a position reads without a lock, and gets the text
+//! for which the position was issued, or none. The snapshot of the index names the file and its
+//! valid length; anything appended after the last save is truncated at opening. Space of dead texts
+//! is reclaimed by copying the live ones to a new file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -16,22 +16,22 @@ use crate::files::sync_dir;
 use crate::{Chunk, Error, Kind, Result};
 
 const MAGIC: &[u8; 8] = b"wp-txt1\n";
-/// A file is called this and its generation.
+/// A file name is this and its generation.
 const NAME: &str = "texts-";
-/// Less than this is not worth copying for.
+/// Less waste than this is not worth a copy.
 const WASTE_MIN: u64 = 4 << 20;
 
-/// What a file's content is known by.
+/// The hash that identifies a file's content.
 pub(crate) type Hash = [u8; 16];
 
-/// Where a chunk's text is.
+/// The position of a chunk's text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TextAt {
     pub(crate) offset: u64,
     pub(crate) bytes: u32,
 }
 
-/// Which file of texts, and how far it counts.
+/// Identifies a text file, and its valid length.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) generation: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Opens the file that a snapshot names, or says why it cannot be used.
+    /// Opens the file that a snapshot names, or returns why it cannot be used.
     pub(crate) fn open(dir: &Path, mark: Mark) -> std::result::Result<Self, String> {
         let path = dir.join(format!("{NAME}{}", mark.generation));
         let open = || {
@@ -71,7 +71,7 @@ impl Texts {
         }
     }
 
-    /// Begins anew, beside what may be there.
+    /// Creates a new file; existing ones stay.
     pub(crate) fn create(dir: &Path) -> Result<Self> {
         let newest = generations(dir)?.into_iter().map(|it| it.0).max();
         let generation = newest.map_or(1, |it| it.saturating_add(1));
@@ -87,7 +87,7 @@ impl Texts {
         Ok(Self { path, file, generation, end: AtomicU64::new(MAGIC.len() as u64) })
     }
 
-    /// Removes all others.
+    /// Removes all other text files.
     pub(crate) fn remove_others(&self, dir: &Path) -> Result<()> {
         for (generation, path) in generations(dir)? {
             if generation != self.generation {
@@ -97,12 +97,12 @@ impl Texts {
         Ok(())
     }
 
-    /// What a snapshot is to name.
+    /// The mark for a snapshot.
     pub(crate) fn mark(&self) -> Mark {
         Mark { generation: self.generation, end: self.end.load(Ordering::Acquire) }
     }
 
-    /// Adds the chunks of a file; `hash` is that of its content.
+    /// Appends the chunks of a file; `hash` is the hash of its content.
     pub(crate) fn append(&self, hash: &Hash, chunks: &[Chunk]) -> Result<Vec<TextAt>> {
         let mut out = Writer::default();
         let mut places = Vec::with_capacity(chunks.len());
@@ -122,7 +122,7 @@ impl Texts {
         Ok(places)
     }
 
-    /// The chunk at a place, if it is one of the file with this hash.
+    /// The chunk at a position, if it belongs to the file with this hash.
     pub(crate) fn read(&self, hash: &Hash, at: TextAt) -> Option<Chunk> {
         let bytes = self.bytes(at).ok()?;
         let (sum, content) = bytes.split_first_chunk::<4>()?;
@@ -139,14 +139,14 @@ impl Texts {
         Ok(bytes)
     }
 
-    /// Whether most of the file is of texts that are gone, if those that are not take `live` bytes.
+    /// Whether most of the file is dead, given `live` bytes of live texts.
     pub(crate) fn is_wasteful(&self, live: u64) -> bool {
         let waste = self.mark().end.saturating_sub(live);
         waste > live && waste > WASTE_MIN
     }
 
-    /// Copies what is at some places to a new file; gives their places there. What cannot be read has
-    /// none: it is read from the project when it is asked for.
+    /// Copies the texts at these positions to a new file and returns their new positions. An
+    /// unreadable text gets no position: it is read from the project when requested.
     pub(crate) fn copy(&self, dir: &Path, places: &[TextAt]) -> Result<(Self, Vec<TextAt>)> {
         let copy = Self::create(dir)?;
         let failed = |it| Error::io(&copy.path, it);
@@ -168,13 +168,13 @@ impl Texts {
         Ok((copy, moved))
     }
 
-    /// Waits for the disk.
+    /// Syncs the file.
     pub(crate) fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(|it| Error::io(&self.path, it))
     }
 }
 
-/// A file that is written from an offset on.
+/// Writes to a file from an offset.
 struct AppendTo<'a>(&'a File, u64);
 
 impl Write for AppendTo<'_> {
@@ -189,7 +189,7 @@ impl Write for AppendTo<'_> {
     }
 }
 
-/// The files of texts in a folder.
+/// The text files in a folder.
 fn generations(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
@@ -230,7 +230,7 @@ fn decode(input: &mut Reader<'_>) -> std::result::Result<Chunk, Malformed> {
     })
 }
 
-/// A kind by its number.
+/// Decodes a kind from its number.
 pub(crate) fn kind(input: &mut Reader<'_>) -> std::result::Result<Kind, Malformed> {
     let number = input.small()?;
     Kind::ALL.get(number as usize).copied().ok_or(Malformed("a kind is unknown"))

@@ -1,4 +1,4 @@
-//! Vectors on disk, by what they were made of: a file that only grows, derived, cut where it is
+//! Vectors on disk, by the hash of their text: an append-only, derived file, truncated where it is
 //! damaged.
 //!
 //! A record is the hash of the model's fingerprint, the hash of the text, the dimensions, the
@@ -21,21 +21,21 @@ const MAGIC: &[u8; 8] = b"WPCvec1\n";
 const HEAD_BYTES: usize = 16 + 16 + 4;
 const DIMENSIONS_MAX: usize = 16_384;
 
-/// The vectors that one model made, in one file.
+/// The vectors of one model, in one file.
 #[derive(Debug)]
 pub(crate) struct Vectors {
     path: PathBuf,
     file: File,
     model: Hash,
     dimensions: usize,
-    /// By text: where its components are.
+    /// By text: the position of its components.
     places: HashMap<Hash, u64>,
     end: u64,
     writable: bool,
 }
 
 impl Vectors {
-    /// Opens the file at `path` or makes one. What comes after damage is cut off.
+    /// Opens or creates the file at `path`. Everything after damage is truncated.
     pub(crate) fn open(path: &Path, fingerprint: &str, dimensions: usize) -> Result<Self> {
         let io = |it| Error::io(path, it);
         let mut options = OpenOptions::new();
@@ -50,7 +50,7 @@ impl Vectors {
         Ok(vectors)
     }
 
-    /// Reads the file of another worktree, if there is one.
+    /// Reads the file of another worktree, if it exists.
     pub(crate) fn beside(path: &Path, fingerprint: &str, dimensions: usize) -> Option<Self> {
         let file = File::open(path).ok()?;
         let mut vectors = Self::new(path, file, fingerprint, dimensions, false);
@@ -58,7 +58,7 @@ impl Vectors {
         Some(vectors)
     }
 
-    /// Whether every byte of the file at `path` is of a record that is what was written.
+    /// Whether the file at `path` consists only of valid records.
     pub(crate) fn is_whole(path: &Path) -> io::Result<bool> {
         let mut vectors = Self::new(path, File::open(path)?, "", 0, false);
         vectors.read()?;
@@ -70,7 +70,7 @@ impl Vectors {
         Self { path, file, model, dimensions, places: HashMap::new(), end: 0, writable }
     }
 
-    /// Notes where the vectors of this model are; stops where a record is not whole.
+    /// Records the positions of this model's vectors; stops at the first invalid record.
     fn read(&mut self) -> io::Result<()> {
         let mut input = BufReader::new(&self.file);
         let mut magic = [0; 8];
@@ -106,7 +106,6 @@ impl Vectors {
         }
     }
 
-    /// The vector of a text, if there is one.
     pub(crate) fn get(&self, text: &Hash) -> Option<Vec<f32>> {
         let at = *self.places.get(text)?;
         let mut bytes = vec![0; 2 * self.dimensions];
@@ -115,7 +114,6 @@ impl Vectors {
         Some(halves.map(|it| f16::from_le_bytes(*it).to_f32()).collect())
     }
 
-    /// Adds vectors.
     pub(crate) fn append(&mut self, vectors: &[(Hash, Vec<f32>)]) -> Result<()> {
         if !self.writable {
             return Ok(());
@@ -138,7 +136,7 @@ impl Vectors {
         Ok(())
     }
 
-    /// Waits for the disk.
+    /// Syncs the file.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let done = self.file.flush().and_then(|()| self.file.sync_data());
         done.map_err(|it| Error::io(&self.path, it))

@@ -1,9 +1,9 @@
-//! Noticing what changes in a project.
+//! Watching a project for changes.
 //!
-//! The system's notifications come by a thread of `notify`'s own; waiting is done by the caller's,
-//! and while nothing happens nothing runs. Each folder is watched by itself, because a recursive
-//! watch would follow ignored ones: with 22,000 folders of dependencies beside 3,700 real ones that
-//! took 25,861 watches instead of 3,688.
+//! `notify` delivers the system's notifications on its own thread; the caller's thread waits, and
+//! nothing runs while nothing happens. Each folder is watched individually, because a recursive
+//! watch would include ignored ones: with 22,000 folders of dependencies beside 3,700 real ones
+//! that took 25,861 watches instead of 3,688.
 
 mod debounce;
 mod follow;
@@ -20,41 +20,41 @@ use parking_lot::Mutex;
 use follow::Follower;
 use told::Told;
 
-/// How a project is to be watched.
+/// The requested way to watch a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// By the system's notifications; by looking, where they do not do.
+    /// By the system's notifications; by polling, where they do not work.
     #[default]
     Native,
-    /// By looking now and then.
+    /// By polling.
     Poll,
     /// Not at all.
     Off,
 }
 
-/// How a project is watched.
+/// The way a project is being watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
     /// By the system's notifications.
     Native {
-        /// How many folders.
+        /// The number of folders.
         watches: usize,
     },
-    /// [`Watch::wait`] asks for a rescan now and then.
+    /// [`Watch::wait`] requests a rescan at intervals.
     Poll {
-        /// How often.
+        /// The interval.
         every: Duration,
-        /// Why not by notifications.
+        /// Why notifications are not used.
         why: Why,
     },
     /// Not at all.
     Off,
 }
 
-/// Why a project is looked at now and then instead of being told of changes.
+/// Why a project is polled instead of watched by notifications.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// It was asked for.
+    /// It was requested.
     Asked,
     /// There are more folders than may be watched.
     Limit {
@@ -63,7 +63,7 @@ pub enum Why {
         /// How many may be watched: half of what the system allows this user.
         allowed: usize,
     },
-    /// A file system that does not tell of all changes.
+    /// The file system does not report all changes.
     FileSystem(&'static str),
     /// The system refused, for example because other programs watch too much.
     Refused(String),
@@ -72,26 +72,26 @@ pub enum Why {
 /// What has changed since the last wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Files and folders that were made, changed, renamed (both names) or removed, relative to the
-    /// root, in order. A folder that is there is to be listed, with what is in it, and given to
-    /// [`Watch::add`] with its folders, even if it was watched before: it may be another one. A
-    /// path that is gone may have been either.
+    /// Files and folders that were created, changed, renamed (both names) or removed, relative to
+    /// the root, sorted. If a folder exists, list it with its contents and pass it and its folders
+    /// to [`Watch::add`], even if it was watched before: it may be a different folder. A path that
+    /// no longer exists may have been either.
     pub paths: Vec<String>,
-    /// Something was missed: the whole project is to be looked at, and [`Watch::follow`] to be
-    /// called. `paths` is empty then.
+    /// Changes were missed: walk the whole project and call [`Watch::follow`]. `paths` is then
+    /// empty.
     pub rescan: bool,
-    /// The commit that is checked out, or what is staged, may be another.
+    /// The checked out commit, or the staged changes, may have changed.
     pub git: bool,
 }
 
 impl Changes {
-    /// Whether nothing happened.
+    /// Whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty() && !self.rescan && !self.git
     }
 }
 
-/// Tells what changes in a project. All methods may be called from any thread.
+/// Reports what changes in a project. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct Watch {
     told: Arc<Told>,
@@ -99,12 +99,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches folders (relative to the root; "" is the root itself), each without those in it,
-    /// and single files of the repository, such as the `files` of a `Head`. Whatever is in a
-    /// `.waypost`, where the service writes all the time, is left out.
+    /// Watches folders (relative to the root; "" is the root itself), each without its subfolders,
+    /// and single files of the repository, such as the `files` of a `Head`. Anything in a
+    /// `.waypost` folder, where the service writes all the time, is left out.
     ///
-    /// Never fails: what cannot be watched is looked at now and then, see [`how`](Self::how). A
-    /// few system calls for each folder.
+    /// Never fails: what cannot be watched is polled, see [`how`](Self::how). Costs a few system
+    /// calls for each folder.
     pub fn start(root: &Path, dirs: &[String], git: &[PathBuf], mode: Mode) -> Self {
         Self::start_within(root, dirs, git, mode, system::watches_allowed())
     }
@@ -124,30 +124,30 @@ impl Watch {
         watch
     }
 
-    /// Watches these folders and files, and no others any more. Where there were too many folders
-    /// and now there are fewer, they are watched from now on.
+    /// Watches exactly these folders and files. If there were too many folders before and there are
+    /// now few enough, they are watched by notifications from now on.
     pub fn follow(&self, dirs: &[String], git: &[PathBuf]) {
         self.follower.lock().follow(dirs, git);
     }
 
-    /// Watches these folders as well.
+    /// Also watches these folders.
     pub fn add(&self, dirs: &[String]) {
         self.follower.lock().add(dirs);
     }
 
-    /// Waits for changes that have settled: 100 ms without another, or a second. Ends with empty
-    /// changes after `timeout` (nothing: without end) and after [`wake`](Self::wake). One thread at
-    /// a time.
+    /// Waits for changes that have settled: no further change for 100 ms, or 1 s in all. Returns
+    /// empty changes after `timeout` (`None`: no timeout) and after [`wake`](Self::wake). Only one
+    /// thread may wait at a time.
     pub fn wait(&self, timeout: Option<Duration>) -> Changes {
         self.told.wait(timeout)
     }
 
-    /// Ends a wait, or the next one if none is going on.
+    /// Ends the current wait, or the next one if none is in progress.
     pub fn wake(&self) {
         self.told.wake();
     }
 
-    /// How it is watched at the moment.
+    /// How it is watched now.
     pub fn how(&self) -> How {
         self.follower.lock().how()
     }

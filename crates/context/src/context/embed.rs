@@ -1,4 +1,4 @@
-//! Vectors: taking a model into use, and making what lacks one, a few at a time.
+//! Vectors: switching models, and computing missing vectors in small batches.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
@@ -13,26 +13,26 @@ use crate::texts::Hash;
 use crate::vectors::Vectors;
 use crate::{EmbedProgress, Embedder, Error, Result, Source};
 
-/// So many vectors are put in at once, between which queries go on.
+/// Vectors inserted at once; queries run between these batches.
 const AT_ONCE: usize = 256;
 
-/// The model in use, and what waits for it.
+/// The model in use, and the chunks that wait for it.
 #[derive(Debug)]
 pub(super) struct Model {
     embedder: Embedder,
     vectors: Vectors,
     beside: Option<Vectors>,
-    /// Chunks that lack a vector, those that matter most first.
+    /// Chunks that lack a vector, most important first.
     waiting: VecDeque<(Slot, Hash)>,
-    /// The state of the index that they were listed at.
+    /// The index version at which they were listed.
     listed_at: Option<u64>,
-    /// Texts that the model refused.
+    /// Texts that the model rejected.
     refused: HashSet<Hash>,
 }
 
 impl Context {
-    /// Takes a model into use, or goes without. Vectors that were stored and made by this very model
-    /// are used again; those of another stay on disk, and are never compared with them.
+    /// Switches to a model, or to none. Stored vectors of exactly this model are reused; those of
+    /// another model stay on disk, and are never compared with them.
     pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         let mut model = self.model.lock();
         self.lacking.store(0, Ordering::Relaxed);
@@ -60,12 +60,12 @@ impl Context {
         Ok(())
     }
 
-    /// Makes up to `limit` vectors that are lacking: documents first, then files that change often.
-    /// Does nothing without a model. Vectors of texts that were embedded before are taken from disk
-    /// and cost nothing.
+    /// Computes up to `limit` missing vectors: documents first, then files that change often. Does
+    /// nothing without a model. Vectors of texts that were embedded before are read from disk and
+    /// cost nothing.
     ///
     /// # Errors
-    /// If the model fails for every text, or the disk does.
+    /// If the model fails for every text, or the disk fails.
     pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
         let mut held = self.model.lock();
         let Some(model) = held.as_mut() else { return Ok(EmbedProgress::default()) };
@@ -81,7 +81,7 @@ impl Context {
         let texts: Vec<&str> = batch.iter().map(|it| it.2.as_str()).collect();
         self.lacking.store((batch.len() + model.waiting.len()) as u64, Ordering::Relaxed);
         let vectors = made(&model.embedder, &texts, &mut progress).inspect_err(|_| {
-            // They wait still.
+            // They are still waiting.
             model.listed_at = None;
         })?;
         let mut new = Vec::new();
@@ -108,7 +108,8 @@ impl Context {
         self.model.lock().as_mut().map_or(Ok(()), |it| it.vectors.sync())
     }
 
-    /// Lists what lacks a vector, if the index is another one; what is stored is put in at once.
+    /// Lists the chunks that lack a vector, if the index has changed; inserts stored vectors at
+    /// once.
     fn list(&self, model: &mut Model) {
         let version = self.version.load(Ordering::Acquire);
         if model.listed_at == Some(version) {
@@ -146,7 +147,7 @@ impl Context {
         (model.waiting, model.listed_at) = (waiting, Some(version));
     }
 
-    /// The text that a chunk's vector is made of, if the chunk is still that one.
+    /// The text of a chunk's vector, if the chunk still has this meaning.
     fn text_of(&self, slot: Slot, meaning: &Hash) -> Option<String> {
         let (texts, hash, at) = {
             let index = self.index.read();
@@ -157,7 +158,7 @@ impl Context {
         texts.read(&hash, at).as_ref().map(meant)
     }
 
-    /// Puts vectors in whose chunks are still those; says how many.
+    /// Inserts vectors whose chunks are unchanged; returns how many.
     fn install(&self, vectors: &[(Slot, Hash, Vec<f32>)]) -> u64 {
         let mut index = self.index.write();
         let mut count = 0;
@@ -171,8 +172,8 @@ impl Context {
     }
 }
 
-/// What a model makes of texts. One that it refuses does not stop the others; if it refuses them all
-/// the fault is the model's.
+/// Runs a model on texts. One that it rejects does not stop the others; if it rejects all of them,
+/// the model is at fault.
 fn made(
     embedder: &Embedder,
     texts: &[&str],

@@ -1,4 +1,4 @@
-//! What git tells, as far as it is in use.
+//! The git history in use.
 
 use std::cell::RefCell;
 use std::fs;
@@ -22,16 +22,16 @@ use crate::{Error, Result, Stat, read};
 #[derive(Debug, Default)]
 pub(super) struct Past {
     pub(super) history: Option<Arc<History>>,
-    /// What is not committed, by path.
+    /// Uncommitted files, by path.
     pub(super) changed: Vec<String>,
-    /// Why it could not be read.
+    /// Why the history could not be read.
     pub(super) error: Option<String>,
-    /// The words of the commits, once they were asked for.
+    /// The words of the commits, computed on first use.
     pub(super) commits: Option<Arc<Commits>>,
 }
 
 impl Past {
-    /// Takes the history that was written; one that is damaged is read from git again.
+    /// Loads the saved history; a damaged one is read from git again.
     pub(super) fn load(path: &Path, git: bool) -> Self {
         let bytes = if git { fs::read(path).unwrap_or_default() } else { Vec::new() };
         Self { history: History::decode(&bytes).map(Arc::new), ..Self::default() }
@@ -39,8 +39,8 @@ impl Past {
 }
 
 impl Context {
-    /// Looks at what git tells: the commits that are new, and what is not committed. Call it when the
-    /// commit or the branch may be another; a scan does it, too. Whether the history is another one.
+    /// Reads new commits and the uncommitted files from git. Call it when the commit or the branch
+    /// may have changed; a scan does it as well. Returns whether the history changed.
     pub fn update_history(&self, cancel: Cancel<'_>) -> Result<bool> {
         let _changing = self.changing.lock();
         self.read_history(cancel)
@@ -67,7 +67,7 @@ impl Context {
             self.apply_history(history.as_deref());
             self.write_history(history.as_deref())?;
         }
-        // No query is to wait for them.
+        // Computed now, so that no query waits for them.
         drop(self.commits());
         self.read_changed(cancel);
         Ok(is_new)
@@ -86,7 +86,7 @@ impl Context {
         Ok(None)
     }
 
-    /// What is not committed, of the files that are indexed.
+    /// Reads which of the indexed files are uncommitted.
     pub(super) fn read_changed(&self, cancel: Cancel<'_>) {
         if !self.options.git {
             return;
@@ -114,7 +114,7 @@ impl Context {
         }
     }
 
-    /// Brings what the index knows of each file's history up to date.
+    /// Updates what the index stores of each file's history.
     fn apply_history(&self, history: Option<&History>) {
         let slots: Vec<_> = self.index.read().files().map(|it| it.0).collect();
         for slot in slots {

@@ -1,4 +1,4 @@
-//! Answering.
+//! Queries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,14 +9,15 @@ use crate::rank::{Ask, Candidate, Commits, Now, Selection, candidates, fit, lane
 use crate::{Answer, Query, Result};
 
 impl Context {
-    /// What a task needs to know. `now` is in seconds since 1970.
+    /// Returns the project context for a task. `now` is in seconds since 1970.
     ///
-    /// Every item's file is looked at before it is given out: what is gone is left out, what has
-    /// changed is read again. So an answer never has a text that is not there, whatever the index
-    /// knows. It waits for a scan no longer than one file takes to be put in.
+    /// The file of every item is checked before the item is returned: deleted ones are left out,
+    /// and changed ones are read again. So an answer never contains a text that no longer exists,
+    /// whatever the index says. A query waits for a scan no longer than it takes to insert one
+    /// file.
     ///
     /// # Errors
-    /// If the query asks for too many items, or a glob is none.
+    /// If the query asks for too many items, or a glob is invalid.
     pub fn query(&self, query: &Query, now: i64) -> Result<Answer> {
         let mut ask = Ask::new(query, &self.analyzer)?;
         let candidates = self.find(&mut ask, now);
@@ -53,7 +54,7 @@ impl Context {
         found
     }
 
-    /// The words of the commits; made when they are first needed.
+    /// The words of the commits, computed on first use.
     pub(super) fn commits(&self) -> Option<Arc<Commits>> {
         let (history, known) = {
             let past = self.past.read();

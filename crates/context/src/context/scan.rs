@@ -1,4 +1,4 @@
-//! Bringing the index to what the folder has.
+//! Updating the index from the folder.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,22 +14,22 @@ use crate::prepare::{Prepared, prepare};
 use crate::text::hash;
 use crate::{Extractor, Found, Result, Rules, ScanReport, Skip, Source, Stat, read, walk};
 
-/// A file that was written so shortly before it was read may have been written again without its
-/// times showing it, in seconds.
+/// A file written within this many seconds before it was read may have been written again without a
+/// change of its times.
 const RACY_SECONDS: i64 = 2;
-/// More changed paths than this are a change of the whole folder.
+/// More changed paths than this count as a change of the whole folder.
 const PATHS_MAX: usize = 512;
 
-/// What became of a file.
+/// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Taken {
-    /// Its content is what the index has.
+    /// The index already has its content.
     Same,
     Indexed,
     Refused,
 }
 
-/// What the threads of a scan have done so far.
+/// The progress of a scan's threads.
 #[derive(Debug, Default)]
 struct Tally {
     indexed: AtomicU64,
@@ -39,18 +39,18 @@ struct Tally {
 }
 
 impl FileFact {
-    /// Whether a file that looks like this is the one that was read.
+    /// Whether a file with this state is the one that was read.
     pub(super) fn is_still(&self, stat: &Stat) -> bool {
         self.stat == *stat && stat.modified_ns / 1_000_000_000 < self.seen_at - RACY_SECONDS
     }
 }
 
 impl Context {
-    /// Brings the index to what the folder has: all of it is looked at, what has changed is read.
-    /// Journals and documents come first. `now` is in seconds since 1970.
+    /// Updates the index from the folder: every file is checked, changed ones are read. Journals
+    /// and documents come first. `now` is in seconds since 1970.
     ///
-    /// It uses [`Options::threads`](crate::Options::threads) threads, this one among them, and ends
-    /// early when `cancel` says so: what was indexed till then stays.
+    /// It uses [`Options::threads`](crate::Options::threads) threads, including this one, and ends
+    /// early when `cancel` returns true: what was indexed until then stays.
     pub fn scan(&self, now: i64, cancel: Cancel<'_>) -> Result<ScanReport> {
         let _changing = self.changing.lock();
         self.scanning.store(true, Ordering::Relaxed);
@@ -97,8 +97,8 @@ impl Context {
         Ok(report)
     }
 
-    /// Looks at some paths again, relative to the project: files that were changed, made or removed,
-    /// and folders. What changes which files belong to the project leads to a scan.
+    /// Checks some paths again, relative to the project: files that were changed, created or
+    /// removed, and folders. A change of which files belong to the project leads to a scan.
     pub fn update(&self, paths: &[String], now: i64) -> Result<ScanReport> {
         let is_folder =
             |it: &String| self.rules.folder(&self.root, it) && self.root.path().join(it).is_dir();
@@ -151,13 +151,13 @@ impl Context {
         Ok(ScanReport { found, indexed, removed, cancelled: tally.cancelled.into_inner() })
     }
 
-    /// Whether a file is other than when it was read, or was never read.
+    /// Whether a file has changed since it was read, or was never read.
     fn is_news(&self, found: &Found) -> bool {
         let index = self.index.read();
         let known = index.slot(&found.path).and_then(|slot| index.file(slot));
         match known {
             Some(file) => !file.is_still(&found.stat),
-            // That a file may be read again, its state does not tell.
+            // The state does not show whether the file is now readable.
             None => self
                 .refused
                 .lock()
@@ -166,7 +166,7 @@ impl Context {
         }
     }
 
-    /// Removes what the folder no longer has.
+    /// Removes files that the folder no longer has.
     fn forget_others(&self, found: &[Found], tally: &Tally) {
         let found: BTreeSet<&str> = found.iter().map(|it| it.path.as_str()).collect();
         let gone: Vec<String> = {
@@ -186,7 +186,7 @@ impl Context {
         self.index.write().remove(path);
     }
 
-    /// Reads files and puts them in, with all threads.
+    /// Reads and inserts files, with all threads.
     fn take_all(&self, files: &[Found], now: i64, cancel: Cancel<'_>, tally: &Tally) {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -252,7 +252,7 @@ impl Context {
         }
     }
 
-    /// Takes a file apart. One that makes a parser fail badly is left out.
+    /// Extracts a file. One that makes a parser panic is left out.
     pub(super) fn prepare(
         &self,
         found: &Found,
@@ -273,11 +273,11 @@ impl Context {
         })
     }
 
-    /// Puts a file in: its texts first, then what finds them.
+    /// Inserts a file: its texts first, then the entries that find them.
     fn put(&self, prepared: Prepared) -> Result<Taken> {
         let Prepared { mut ready, chunks } = prepared;
         self.refused.lock().remove(&*ready.file.path);
-        // It is another one only after a save, and there is none now.
+        // Only a save replaces it, and none is running now.
         let texts = Arc::clone(&self.texts.read());
         let places = texts.append(&ready.file.hash, &chunks)?;
         for (fact, at) in ready.chunks.iter_mut().zip(places) {
@@ -297,7 +297,7 @@ impl Context {
         Taken::Refused
     }
 
-    /// Merges parts of the text indexes, unless another thread does.
+    /// Merges parts of the text indexes, unless another thread is doing so.
     pub(super) fn keep_up(&self) {
         let Some(_merging) = self.merging.try_lock() else { return };
         loop {

@@ -1,4 +1,4 @@
-//! From candidates to items: each file is looked at, and its text is read.
+//! From candidates to items: checks each file, and reads the text.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,40 +13,41 @@ use crate::text::{hash, short_hash, tokens};
 use crate::texts::{Hash, Texts};
 use crate::{Chunk, Extractor, Item, Kind, Stat, read};
 
-/// For each item that is asked for, so many candidates are looked up at once.
+/// Candidates looked up at once, for each requested item.
 const AT_ONCE: usize = 2;
-/// So many files are taken apart anew for one answer; more that have changed are left out.
+/// The most files parsed again for one answer; further changed files are left out.
 const ANEW_MAX: usize = 40;
 
-/// Makes the items of one answer.
+/// Creates the items of one answer.
 pub(super) struct Server<'a> {
     context: &'a Context,
     now: i64,
     extractor: Extractor,
     anew: usize,
-    /// What the index knows of those that come first: asked all at once, since each time may have to
-    /// wait for a file to be put in.
+    /// What the index knows of the first candidates: looked up all at once, since each lookup may
+    /// have to wait for a file to be inserted.
     known: HashMap<What, Known>,
-    /// By path: how it is.
+    /// The state of each file, by path.
     states: HashMap<Arc<str>, State>,
     places: Places,
     history: Option<Arc<History>>,
-    /// Contents that are in the answer.
+    /// Contents already in the answer.
     given: HashSet<u64>,
 }
 
-/// How a file is, compared with the index.
+/// The state of a file, compared with the index.
 #[derive(Debug, Clone)]
 enum State {
-    /// As the index has it: its texts are stored.
+    /// Unchanged: its texts are stored.
     Same,
-    /// Other: what it has now.
+    /// Changed: its current chunks.
     Anew(Vec<Chunk>),
-    /// Not there, or not to be given out.
+    /// Deleted, or not to be returned.
     Gone,
 }
 
-/// What the index knows of a candidate; taken at once, so that it is of one version of the file.
+/// What the index knows of a candidate; read at once, so that it belongs to one version of the
+/// file.
 struct Known {
     path: Arc<str>,
     texts: Arc<Texts>,
@@ -72,7 +73,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// The items that a selection ends with.
+    /// The final items of a selection.
     pub(super) fn serve(mut self, mut selection: Selection<'_>) -> Vec<Item> {
         self.look_up(&selection);
         let mut read: HashMap<usize, Item> = HashMap::new();
@@ -104,7 +105,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Whether nothing in the answer has this text: the same file under two names, say.
+    /// Whether no item of the answer has this text yet: the same file can have two names.
     fn is_first(&mut self, item: &Item) -> bool {
         let title = if item.kind == Kind::Module { "" } else { &item.title };
         let name = title.rsplit("::").next().unwrap_or_default();
@@ -142,7 +143,7 @@ impl<'a> Server<'a> {
         }
         let chunk = match self.states.get(&known.path)? {
             State::Same => known.texts.read(&known.hash, known.chunk.text).or_else(|| {
-                // The texts are damaged or gone: the file has the truth.
+                // The texts are damaged or gone: read the file, which is the source.
                 let state = self.take_apart(&known.path);
                 self.states.insert(known.path.clone(), state);
                 self.anew(&known)
@@ -169,7 +170,7 @@ impl<'a> Server<'a> {
         })
     }
 
-    /// How a file is now.
+    /// The current state of a file.
     fn look(&mut self, known: &Known) -> State {
         match self.context.rules.one_of(&self.context.root, &known.path, &mut self.places) {
             Err(_) => {
@@ -188,7 +189,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// What a file says now.
+    /// The current chunks of a file.
     fn take_apart(&mut self, path: &str) -> State {
         self.anew += 1;
         if self.anew > ANEW_MAX {
@@ -201,8 +202,8 @@ impl<'a> Server<'a> {
         extract.map_or(State::Gone, |it| State::Anew(it.chunks))
     }
 
-    /// The chunk of a file that was taken apart anew that is the one that was found: of its kind and
-    /// name, the nearest to where it was. Each is given once.
+    /// The chunk of a newly parsed file that corresponds to the candidate: of the same kind and
+    /// name, nearest to its old position. Each is returned once.
     fn anew(&mut self, known: &Known) -> Option<Chunk> {
         let State::Anew(chunks) = self.states.get_mut(&known.path)? else { return None };
         let wanted = &known.chunk;
@@ -215,11 +216,11 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What an index knows of a chunk. The texts are those of when it was locked.
+/// What an index knows of a chunk. The texts are those from when it was locked.
 fn known(index: &Index, texts: &Arc<Texts>, candidate: &Candidate) -> Option<Known> {
     let What::Chunk(file, slot) = candidate.what else { return None };
     let (fact, chunk) = (index.file(file)?, index.chunk(slot)?);
-    // A slot may have been given to another since it was found.
+    // The slot may have been reused since the candidate was found.
     if fact.path != candidate.path || chunk.file != file {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What a path says of a file.
+//! Classifies files by path.
 
 use super::prior::{is_packages, prior};
 use super::{Class, Language, Skip, secret};
@@ -22,7 +22,7 @@ const INSTRUCTIONS: &[&str] = &[
     "skill.md",
 ];
 
-/// Written by package managers, and text by extension all the same.
+/// Written by package managers, but with the extension of a text.
 const LOCKS: &[&str] = &[
     "package-lock.json",
     "pnpm-lock.yaml",
@@ -34,8 +34,8 @@ const LOCKS: &[&str] = &[
     ".terraform.lock.hcl",
 ];
 
-/// What the path of a file says; [`Skip::Ignored`] if it is neither a document nor code.
-/// `own` is the kind that the settings give it.
+/// Classifies a file by its path; [`Skip::Ignored`] if it is neither a document nor code. `own` is
+/// the kind that the settings assign to it.
 pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
     let lower = path.to_lowercase();
     let (parents, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -67,7 +67,7 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
         return code(language);
     }
     let is_document = DOCUMENTS.contains(&extension);
-    // `README`, `NEWS` and their like have no extension, or one that is none: `README.in`.
+    // `README`, `NEWS` and the like have no extension, or one without a meaning: `README.in`.
     let named = by_name(stem, extension);
     if !is_document {
         return match named {
@@ -87,7 +87,7 @@ pub(super) fn classify(path: &str, own: Option<Kind>) -> Result<Class, Skip> {
     document(kind)
 }
 
-/// What the name of a document says.
+/// The kind that the name of a document implies.
 fn by_name(stem: &str, extension: &str) -> Option<Kind> {
     let plain: String = stem
         .chars()
@@ -129,7 +129,7 @@ fn by_name(stem: &str, extension: &str) -> Option<Kind> {
     None
 }
 
-/// Whether a stem is a word, its plural, or begins with it as a word of its own.
+/// Whether a stem is a word, its plural, or starts with it as a separate word.
 pub(super) fn begins(stem: &str, word: &str) -> bool {
     stem.strip_prefix(word).is_some_and(|rest| {
         let rest = rest.strip_prefix('s').unwrap_or(rest);
@@ -137,7 +137,7 @@ pub(super) fn begins(stem: &str, word: &str) -> bool {
     })
 }
 
-/// What the nearest folder that says anything says of a document.
+/// The kind that the nearest meaningful folder implies for a document.
 fn by_folder(parents: &str, stem: &str, extension: &str) -> Option<Kind> {
     let mut direct = true;
     for part in parents.rsplit('/') {
@@ -171,7 +171,7 @@ fn by_folder(parents: &str, stem: &str, extension: &str) -> Option<Kind> {
     None
 }
 
-/// Whether a stem is a date, perhaps with something after it.
+/// Whether a stem is a date, optionally with a suffix.
 pub(crate) fn is_dated(stem: &str) -> bool {
     let mut shape = String::new();
     for c in stem.chars().take(11) {
@@ -194,7 +194,7 @@ fn is_interface(stem: &str) -> bool {
     begins(stem, "openapi") || begins(stem, "swagger")
 }
 
-/// What follows the last dot of a stem, such as `spec` in `login.spec`.
+/// The part after the last dot of a stem, such as `spec` in `login.spec`.
 pub(super) fn last_part(stem: &str) -> &str {
     stem.rsplit_once('.').map_or("", |(_, it)| it)
 }

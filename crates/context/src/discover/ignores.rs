@@ -1,4 +1,4 @@
-//! Ignore files: `.gitignore`, `.ignore`, the project's own, and those of git itself.
+//! Ignore files: `.gitignore`, `.ignore`, the project's own, and git's own files.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -15,22 +15,22 @@ use super::root::stat_at;
 use super::{Root, Stat};
 use crate::extract::read_at_most;
 
-/// A project's own ignore file, beside `.gitignore` and before it.
+/// A project's own ignore file, next to `.gitignore` and stronger than it.
 pub(super) const OWN_IGNORE: &str = ".waypostignore";
 
-/// The names of ignore files, the strongest first.
+/// The names of ignore files, strongest first.
 pub(super) const NAMES: [&str; 3] = [OWN_IGNORE, ".ignore", ".gitignore"];
 
-/// Where git keeps what is ignored in this clone alone.
+/// Git's ignore rules of this clone alone.
 pub(super) const EXCLUDE: &str = ".git/info/exclude";
 
-/// What of an ignore file is read. Real ones have a few hundred lines.
+/// The most bytes read of an ignore file. Real ones have a few hundred lines.
 const FILE_BYTES_MAX: u64 = 256 << 10;
 
-/// Folders with ignore files that are remembered.
+/// The most folders with ignore files in the cache.
 const CACHE_MAX: usize = 4096;
 
-/// The ignore files of one folder and, by `above`, of those around it.
+/// The ignore files of one folder and, through `above`, of its parents.
 #[derive(Debug)]
 pub(super) struct Level {
     above: Option<Arc<Level>>,
@@ -40,14 +40,14 @@ pub(super) struct Level {
 /// A compiled ignore file, with the state of the file.
 type Known = (Stat, Arc<Gitignore>);
 
-/// Compiled ignore files by path, so that a question about one path reads none again.
+/// Compiled ignore files by path, so that a check of one path reads none again.
 #[derive(Debug, Default)]
 pub(super) struct Ignores {
     known: Mutex<HashMap<String, Known>>,
 }
 
 impl Ignores {
-    /// The level of a folder, which is open. A folder without ignore files has that of the folder above.
+    /// The level of an open folder. A folder without ignore files shares its parent's level.
     pub(super) fn level(
         &self,
         root: &Root,
@@ -65,7 +65,7 @@ impl Ignores {
         Some(Arc::new(Level { above: above.cloned(), files }))
     }
 
-    /// What git ignores in this clone alone.
+    /// Git's ignore rules of this clone alone.
     pub(super) fn exclude(&self, root: &Root) -> Option<Arc<Gitignore>> {
         self.file(root, EXCLUDE, "", root.stat(EXCLUDE).ok()?)
     }
@@ -94,19 +94,19 @@ impl Ignores {
     }
 }
 
-/// Compiles lines in the syntax of `.gitignore` that hold below a folder. As git does, a line that
-/// is no pattern is passed over.
+/// Compiles lines in `.gitignore` syntax that apply below a folder. Like git, it skips lines that
+/// are not valid patterns.
 pub(super) fn compile(dir: &str, text: &str) -> Gitignore {
     let mut builder = GitignoreBuilder::new(dir);
     for line in text.lines() {
-        // The error names the line, and git says nothing either.
+        // The error would name the line; git reports nothing either.
         drop(builder.add_line(None, line));
     }
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// What an ignore file says of a path: `Some(true)` that it is ignored, `Some(false)` that it is
-/// not, `None` nothing.
+/// The verdict of an ignore file on a path: `Some(true)` if it is ignored, `Some(false)` if it is
+/// re-included, `None` if no pattern matches.
 pub(super) fn says(rules: &Gitignore, path: &str, is_dir: bool) -> Option<bool> {
     match rules.matched(Path::new(path), is_dir) {
         Match::None => None,
@@ -116,7 +116,7 @@ pub(super) fn says(rules: &Gitignore, path: &str, is_dir: bool) -> Option<bool> 
 }
 
 impl Level {
-    /// What the ignore files say of a path: the strongest name decides, and for one name the
+    /// The verdict of all ignore files on a path: the strongest name decides; for one name, the
     /// nearest folder.
     pub(super) fn says(&self, path: &str, is_dir: bool) -> Option<bool> {
         (0..NAMES.len()).find_map(|name| {
@@ -133,7 +133,7 @@ impl Level {
     }
 }
 
-/// A path of a name in a folder.
+/// Joins a folder and a name.
 pub(super) fn join(dir: &str, name: &str) -> String {
     if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") }
 }

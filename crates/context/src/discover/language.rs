@@ -1,6 +1,6 @@
 //! Languages, and which files are written in them.
 
-/// A language of code.
+/// A programming language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the language of that name")]
@@ -56,16 +56,16 @@ pub enum Language {
     Zig,
 }
 
-/// What is known of a language.
+/// What is known about a language.
 pub(crate) struct Row {
     language: Language,
     name: &'static str,
     extensions: &'static [&'static str],
-    /// Whole names of files, in lower case.
+    /// Whole file names, in lower case.
     files: &'static [&'static str],
-    /// What begins a comment that ends with its line.
+    /// Starts of line comments.
     pub(crate) line: &'static [&'static str],
-    /// What begins and ends a comment.
+    /// Starts and ends of block comments.
     pub(crate) block: &'static [(&'static str, &'static str)],
 }
 
@@ -143,7 +143,7 @@ static ROWS: [Row; 49] = {
 };
 
 impl Language {
-    /// All of them, in order.
+    /// All languages, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         ROWS.iter().map(|row| row.language)
     }
@@ -153,7 +153,7 @@ impl Language {
         self.row().name
     }
 
-    /// Whether it says how tools are to run, rather than what a program does.
+    /// Whether it configures tools, rather than programs.
     pub(super) fn is_settings(self) -> bool {
         matches!(
             self,

@@ -1,9 +1,9 @@
-//! What a path says of how likely a file is wanted.
+//! How likely a file is relevant, by its path.
 
 use super::classify::{begins, last_part};
 use super::{Language, Prior};
 
-/// Whether a path is that of a test, of something old, generated, or of settings.
+/// Whether a path is a test, archived, generated, or settings.
 pub(super) fn prior(parents: &str, name: &str, stem: &str, path: &str) -> Prior {
     let any = |words: &[&str]| parents.split('/').any(|part| words.contains(&part));
     let test =
@@ -64,20 +64,20 @@ pub(super) fn prior(parents: &str, name: &str, stem: &str, path: &str) -> Prior 
     Prior { test, archived, generated, settings: is_settings(parents, name, stem) }
 }
 
-/// Whether a file says how tools are to run: it changes with them, and not with what the project does.
+/// Whether a file configures tools: it changes with them, and not with what the project does.
 fn is_settings(parents: &str, name: &str, stem: &str) -> bool {
     Language::of(name).is_some_and(Language::is_settings)
         || [".gradle", ".gradle.kts"].iter().any(|it| name.ends_with(it))
         || is_packages(parents, name, stem)
 }
 
-/// Whether it lists packages, as Python's tools have it: `requirements/dev.txt`.
+/// Whether it lists packages for Python's tools: `requirements/dev.txt`.
 pub(super) fn is_packages(parents: &str, name: &str, stem: &str) -> bool {
     let folder = parents.rsplit('/').next() == Some("requirements");
     name.strip_suffix(".txt").is_some() && (folder || begins(stem, "requirement"))
 }
 
-/// Whether the name of a code file is that of a test. `path` is in its own case: `LogTest` is one,
+/// Whether a code file's name is that of a test. `path` has its original case: `LogTest` is one,
 /// `latest` is not.
 fn is_test(name: &str, stem: &str, path: &str) -> bool {
     let code = Language::of(name).is_some();

@@ -1,4 +1,4 @@
-//! The folder that nothing is read outside of.
+//! The project folder: nothing is read outside it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,15 +12,15 @@ use rustix::io::Errno;
 use super::{Skip, Stat};
 use crate::{Error, Result};
 
-/// A project's folder, open. Whatever is read through it is beneath it, and no symbolic link is
-/// followed on the way, not even one that is put there meanwhile.
+/// An open project folder. Everything read through it is below it, and no symbolic link in a path
+/// is followed, not even one that is created meanwhile.
 #[derive(Debug)]
 pub struct Root {
     path: PathBuf,
     dir: OwnedFd,
 }
 
-/// A path of a file, cut into what opening it needs.
+/// A file's path, split into the parts needed to open it.
 pub(crate) struct Entry<'a> {
     /// The folder it is in, `""` for the root.
     pub(crate) dir: &'a str,
@@ -32,7 +32,7 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// If there is no such folder, or it is `/`: a whole machine is no project.
+    /// If the folder does not exist, or is `/`: a whole machine is not a project.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let canonical = path.canonicalize().map_err(|source| Error::io(path, source))?;
@@ -50,13 +50,13 @@ impl Root {
         &self.path
     }
 
-    /// Opens the folder at a relative path, `""` being the root itself, to list it.
+    /// Opens the folder at a relative path, `""` being the root itself, for listing.
     pub(crate) fn folder(&self, path: &str) -> Result<OwnedFd, Skip> {
         self.open_beneath(path, FOLDER).map_err(skip)
     }
 
-    /// Opens a folder only to ask for what is in it, which nobody is told who watches it: an answer
-    /// asks in many folders, and those of a project are watched by this program itself.
+    /// Opens a folder only as the base of lookups, which notifies no watcher: a query does lookups
+    /// in many folders, and this program itself watches those of a project.
     pub(super) fn place(&self, path: &str) -> Result<OwnedFd, Skip> {
         self.open_beneath(path, PLACE).map_err(skip)
     }
@@ -70,8 +70,8 @@ impl Root {
             use rustix::fs::ResolveFlags;
             let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             match rustix::fs::openat2(&self.dir, path, flags, Mode::empty(), how) {
-                // Old kernels lack the call, and some sandboxes forbid it; a link at the end is told
-                // from a file only part by part.
+                // Old kernels lack the call, and some sandboxes forbid it; only opening part by
+                // part tells a link at the end from a file.
                 Err(Errno::NOSYS | Errno::PERM | Errno::NOTDIR) => {}
                 other => return other,
             }
@@ -79,7 +79,7 @@ impl Root {
         self.open_by_parts(path, flags)
     }
 
-    /// As `openat2` does it, part by part: no part may be a link.
+    /// Does what `openat2` does, part by part: no part may be a link.
     pub(super) fn open_by_parts(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let mut dir = self.dir.try_clone().map_err(|_| Errno::MFILE)?;
         for part in path.split('/') {
@@ -91,17 +91,17 @@ impl Root {
         Ok(dir)
     }
 
-    /// The state of what is at a path, links not followed.
+    /// The state of a path, without following links.
     pub(crate) fn stat(&self, path: &str) -> Result<(FileType, Stat), Skip> {
         let entry = split(path).ok_or(Skip::Ignored)?;
         stat_at(self.place(entry.dir)?, OsStr::new(entry.name))
     }
 
-    /// Opens a regular file for reading, without ever waiting for it.
+    /// Opens a regular file for reading, without ever blocking.
     pub(crate) fn file(&self, path: &str) -> Result<OwnedFd, Skip> {
         let entry = split(path).ok_or(Skip::Ignored)?;
         let dir = self.place(entry.dir)?;
-        // Opening a device can do something, so that it is not even opened.
+        // Opening a device can have effects, so it is not even opened.
         regular(stat_at(&dir, OsStr::new(entry.name))?.0)?;
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -120,7 +120,7 @@ const PLACE: OFlags = FOLDER.union(OFlags::PATH);
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 const PLACE: OFlags = FOLDER;
 
-/// Cuts a relative path; `None` if it is absolute, climbs, or is written in a roundabout way.
+/// Splits a relative path; `None` if it is absolute, contains `..`, or is not normalized.
 pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
     let plain =
         |part: &str| !part.is_empty() && part != "." && part != ".." && !part.contains('\0');
@@ -131,18 +131,18 @@ pub(crate) fn split(path: &str) -> Option<Entry<'_>> {
     Some(Entry { dir, name })
 }
 
-/// Whether an open folder could be listed, too.
+/// Whether an open folder can also be listed.
 pub(super) fn is_listable(dir: &OwnedFd) -> Result<(), Skip> {
     rustix::fs::accessat(dir, ".", Access::READ_OK, AtFlags::EACCESS).map_err(skip)
 }
 
-/// The state of a name in an open folder, links not followed.
+/// The state of a name in an open folder, without following links.
 pub(super) fn stat_at(dir: impl AsFd, name: &OsStr) -> Result<(FileType, Stat), Skip> {
     let stat = rustix::fs::statat(dir, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).map_err(skip)?;
     Ok((FileType::from_raw_mode(stat.st_mode), state(&stat)))
 }
 
-/// What tells one state of an open file from another.
+/// The state of an open file.
 pub(crate) fn state(stat: &rustix::fs::Stat) -> Stat {
     let seconds: i64 = stat.st_mtime;
     let nanoseconds = i64::try_from(stat.st_mtime_nsec).unwrap_or(0);
@@ -153,12 +153,12 @@ pub(crate) fn state(stat: &rustix::fs::Stat) -> Stat {
     }
 }
 
-/// Refuses what is no regular file.
+/// Rejects anything but a regular file.
 pub(super) fn regular(kind: FileType) -> Result<(), Skip> {
     match kind {
         FileType::RegularFile => Ok(()),
         FileType::Symlink => Err(Skip::Link),
-        // Where a file was expected, a folder now is.
+        // A folder has replaced the file.
         FileType::Directory => Err(Skip::Gone),
         _ => Err(Skip::Special),
     }
@@ -168,11 +168,11 @@ fn is_link(dir: &OwnedFd, name: &str) -> bool {
     matches!(stat_at(dir, OsStr::new(name)), Ok((FileType::Symlink, _)))
 }
 
-/// What an error of the system means for a file.
+/// The reason for skipping a file after a system error.
 pub(crate) fn skip(errno: Errno) -> Skip {
     match errno {
         Errno::NOENT | Errno::NOTDIR => Skip::Gone,
-        // A path out of the root is refused as `XDEV`; only a link could have led there.
+        // A path out of the root is rejected with `XDEV`; only a link can lead there.
         Errno::LOOP | Errno::XDEV => Skip::Link,
         // A device without a driver, or a socket.
         Errno::NXIO | Errno::OPNOTSUPP => Skip::Special,

@@ -16,21 +16,20 @@ use super::{Class, Found, Root, Skip, Stat, secret};
 use crate::extract::read_at_most;
 use crate::{Error, Kind, Result, Source};
 
-/// What may be set about discovery. The default needs no setting.
+/// The settings of discovery. The default needs no setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discovery {
-    /// Which files are of which kind, as globs over whole paths, such as
-    /// `("notes/**/*.md", Kind::Daily)`; the first that matches wins over what is known by default.
-    /// [`Kind::Module`] makes a file code, if its language is known; every other kind makes it a
-    /// document.
+    /// The kinds of files, as globs over whole paths, such as `("notes/**/*.md", Kind::Daily)`; the
+    /// first match overrides the default. [`Kind::Module`] makes a file code, if its language is
+    /// known; every other kind makes it a document.
     pub kinds: Vec<(String, Kind)>,
-    /// Never read, in the syntax of `.gitignore`.
+    /// Never read, in `.gitignore` syntax.
     pub exclude: Vec<String>,
-    /// Read although ignored, vendored or hidden: globs over whole paths, such as `vendor/ours/**`.
-    /// Secrets stay out all the same, and so does what `exclude` names.
+    /// Read even if ignored, vendored or hidden: globs over whole paths, such as `vendor/ours/**`.
+    /// Secrets and paths that match `exclude` stay out.
     pub include: Vec<String>,
     /// What git ignores everywhere for this user (the file that `core.excludesFile` names), in
-    /// the syntax of `.gitignore`. It lies outside the project, so it is the caller who reads it.
+    /// `.gitignore` syntax. It is outside the project, so the caller reads it.
     pub global_ignore: Vec<String>,
     /// Sizes.
     pub limits: Limits,
@@ -39,15 +38,15 @@ pub struct Discovery {
 /// Sizes above which a file is not read, or a walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest code file: 1 MiB. What is larger is nearly always generated.
+    /// The largest code file: 1 MiB. Larger ones are nearly always generated.
     pub code_bytes_max: u64,
     /// The largest document: 2 MiB. Of a larger change log the first (newest) part is read.
     pub document_bytes_max: u64,
-    /// Files of a project: 50,000.
+    /// The most files of a project: 50,000.
     pub files_max: usize,
-    /// Their sizes together: 200 MiB.
+    /// Their total size: 200 MiB.
     pub text_bytes_max: u64,
-    /// Folders within folders: 64.
+    /// The deepest nesting of folders: 64.
     pub depth_max: usize,
 }
 
@@ -64,7 +63,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The largest file of a class that is read, and whether of a larger one the first part is.
+    /// The largest file of a class that is read, and whether the first part of a larger one is
+    /// read.
     pub(crate) fn of(&self, class: Class) -> (u64, bool) {
         match class.language {
             Some(_) => (self.code_bytes_max, false),
@@ -87,7 +87,7 @@ pub struct Rules {
     ignores: Ignores,
 }
 
-/// Folders that hold what others wrote or what was built, tracked or not.
+/// Folders with third-party or built files, tracked or not.
 const VENDORED: &[&str] = &[
     "vendor",
     "node_modules",
@@ -103,11 +103,11 @@ const VENDORED: &[&str] = &[
     "site-packages",
 ];
 
-/// The service's own folder in a project, of which only the journal is the project's.
+/// The service's own folder in a project; only the journal in it belongs to the project.
 const OWN: &str = ".waypost";
 const OWN_JOURNAL: &str = "journal";
 
-/// What begins with a dot and is read all the same.
+/// Names starting with a dot that are read anyway.
 const SHOWN: &[&str] = &[
     ".agents",
     ".ai",
@@ -130,18 +130,18 @@ const SHOWN: &[&str] = &[
     ".windsurfrules",
 ];
 
-/// Folders that were looked at already, for as long as nothing can have changed: one answer asks about
-/// many files of few folders.
+/// Folders already checked, valid as long as nothing can have changed: one query checks many files
+/// of few folders.
 #[derive(Debug, Default)]
 pub(crate) struct Places(HashMap<String, Result<Place, Skip>>);
 
-/// A folder, and the rules that hold in it.
+/// A folder, and the rules that apply in it.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) dir: String,
     level: Option<Arc<Level>>,
     exclude: Option<Arc<Gitignore>>,
-    /// It does not belong to the project by itself; only what is included does.
+    /// It belongs to the project only where `include` matches.
     shut: bool,
 }
 
@@ -150,8 +150,8 @@ impl Rules {
     ///
     /// # Errors
     ///
-    /// If a glob is none, or a pair of [`Discovery::kinds`] names a kind that no file as a whole
-    /// has: a commit, or a definition.
+    /// If a glob is invalid, or a pair of [`Discovery::kinds`] names a kind that a whole file
+    /// cannot have: a commit, or a definition.
     pub fn new(discovery: &Discovery) -> Result<Self> {
         for (glob, kind) in &discovery.kinds {
             let part = kind.source() == Source::Code && *kind != Kind::Module;
@@ -171,19 +171,19 @@ impl Rules {
         })
     }
 
-    /// The sizes that hold.
+    /// The size limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether a file is to be read, decided as [`walk`](super::walk) decides: for the watcher, and
-    /// to verify a path before it is given out. It takes a few system calls for each folder on the
-    /// way.
+    /// Whether a file is to be read, decided as in [`walk`](super::walk): for the watcher, and to
+    /// verify a path before it is returned. It takes a few system calls for each folder of the
+    /// path.
     ///
     /// # Errors
     ///
-    /// Why it is not: [`Skip::Gone`] if there is none. A path that is absolute or climbs (`..`) is
-    /// [`Skip::Ignored`].
+    /// Why it is not to be read: [`Skip::Gone`] if it does not exist. A path that is absolute or
+    /// contains `..` is [`Skip::Ignored`].
     pub fn one(&self, root: &Root, path: &str) -> Result<Found, Skip> {
         self.one_of(root, path, &mut Places::default())
     }
@@ -204,15 +204,15 @@ impl Rules {
         self.file(&place, path, entry.name, kind, stat)
     }
 
-    /// Whether a folder belongs to the project, as [`Rules::one`] says it of a file: for the
+    /// Whether a folder belongs to the project, as [`Rules::one`] decides for a file: for the
     /// watcher, when a folder appears. `""` is the root.
     pub fn folder(&self, root: &Root, path: &str) -> bool {
         (path.is_empty() || split(path).is_some())
             && self.place(root, path, &mut Places::default()).is_ok()
     }
 
-    /// Whether a change of this file changes what is ignored, so that the folder around it must be
-    /// walked again: `.gitignore`, `.ignore`, `.waypostignore` and `.git/info/exclude`.
+    /// Whether a change of this file changes what is ignored, so that its folder must be walked
+    /// again: `.gitignore`, `.ignore`, `.waypostignore` and `.git/info/exclude`.
     pub fn is_ignore_file(path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         ignores::NAMES.contains(&name) || path == ignores::EXCLUDE
@@ -236,7 +236,7 @@ impl Rules {
             Some(entry) => self.place(root, entry.dir, places).and_then(|around| {
                 let entered = self.enter(root, &around, dir, entry.name).ok_or(Skip::Ignored)?;
                 let (place, opened) = entered;
-                // A link on the way, nothing there, or nothing to be seen.
+                // A link in the path, a missing folder, or an unreadable one.
                 is_listable(&opened?)?;
                 let deep = dir.split('/').count() > self.limits.depth_max;
                 if deep { Err(Skip::Limit) } else { Ok(place) }
@@ -247,8 +247,8 @@ impl Rules {
         place
     }
 
-    /// The place of a folder in a place, if it belongs to the project, and the folder, open, or why
-    /// it is not.
+    /// Enters a subfolder: its place and the open folder if it belongs to the project, else the
+    /// reason why not.
     pub(super) fn enter(
         &self,
         root: &Root,
@@ -273,7 +273,7 @@ impl Rules {
         if shut && !self.leads_to_included(path) {
             return None;
         }
-        // Opened once for all that is asked of it.
+        // Opened once for all lookups.
         let folder = root.place(path);
         let shut = shut || folder.as_ref().is_ok_and(|it| is_worktree(root, it, path));
         if shut && !self.leads_to_included(path) {
@@ -328,7 +328,7 @@ impl Rules {
     }
 }
 
-/// Whether a folder in a folder is no part of what the service keeps for itself.
+/// Whether a subfolder is not part of the service's own data.
 fn is_open(dir: &str, name: &str) -> bool {
     match (dir, name) {
         (OWN, _) => name == OWN_JOURNAL,
@@ -337,7 +337,7 @@ fn is_open(dir: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a path is a folder or lies below it.
+/// Whether a path is a folder or is below it.
 fn is_below(path: &str, dir: &str) -> bool {
     path.strip_prefix(dir)
         .is_some_and(|rest| dir.is_empty() || rest.is_empty() || rest.starts_with('/'))

@@ -1,11 +1,11 @@
-//! Files whose name says that they hold secrets.
+//! Files whose name indicates secrets.
 
 use super::Language;
 
-/// Folders of which nothing is read.
+/// Folders from which nothing is read.
 pub(super) const FOLDERS: &[&str] = &[".aws", ".ssh", ".gnupg"];
 
-/// Whether a file is left out for its name, which is in lower case. Tracked or not.
+/// Whether a file is left out because of its name, which is in lower case. Tracked or not.
 pub(super) fn is_secret(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, it)| it);
     if name.starts_with(".env") {
@@ -25,7 +25,7 @@ pub(super) fn is_secret(name: &str) -> bool {
     );
     let json = extension == "json"
         && (name.contains("credentials") || name.starts_with("service-account"));
-    // Code of that name is about secrets; what it holds by mistake is replaced when it is read.
+    // Code with that name is about secrets; secrets in it by mistake are replaced when it is read.
     let secrets = name.starts_with("secrets.") && !Language::of(name).is_some_and(is_code);
     kept || key
         || known
@@ -35,7 +35,7 @@ pub(super) fn is_secret(name: &str) -> bool {
         || name.ends_with(".tfvars.json")
 }
 
-/// Whether a language is for programs, as against settings.
+/// Whether a language is for programs, as opposed to settings.
 fn is_code(language: Language) -> bool {
     !matches!(language, Language::Toml | Language::Yaml | Language::Json | Language::Terraform)
 }

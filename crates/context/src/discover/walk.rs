@@ -12,13 +12,13 @@ use super::rules::Place;
 use super::{Found, Root, Rules, Skip};
 use crate::{Error, Result};
 
-/// How many paths a [`Walk`] names for each reason of skipping.
+/// The most paths that a [`Walk`] names for each reason of skipping.
 pub const SAMPLES_MAX: usize = 20;
 
-/// What is in a project.
+/// The contents of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Walk {
-    /// The files to read: those of a folder by name, then those of the folders in it.
+    /// The files to read: those of a folder by name, then those of its subfolders.
     pub found: Vec<Found>,
     /// How many files and folders were left out, by reason.
     pub skipped: BTreeMap<Skip, u64>,
@@ -29,18 +29,17 @@ pub struct Walk {
     /// Whether [`Limits::files_max`](super::Limits::files_max) or
     /// [`Limits::text_bytes_max`](super::Limits::text_bytes_max) ended the walk early.
     pub truncated: bool,
-    /// Whether the caller ended it early. What was found till then is here, and says nothing of
-    /// what was not.
+    /// Whether the caller cancelled it. The result is then valid, but incomplete.
     pub cancelled: bool,
 }
 
-/// Lists what is to be read below a root, in an order that depends on names alone.
+/// Lists the files to read below a root, in an order that depends only on names.
 ///
-/// `cancel` is asked once for each folder.
+/// `cancel` is called once for each folder.
 ///
 /// # Errors
 ///
-/// If the root itself cannot be listed. A folder below it that cannot be is counted as
+/// If the root itself cannot be listed. A folder below it that cannot be listed is counted as
 /// [`Skip::Unreadable`].
 pub fn walk(root: &Root, rules: &Rules, cancel: &dyn Fn() -> bool) -> Result<Walk> {
     let mut walk = Walk::default();
@@ -114,7 +113,7 @@ fn enter(
     Some(below)
 }
 
-/// The names in a folder, sorted, and the folder, open.
+/// The sorted names in a folder, and the open folder.
 fn list(root: &Root, path: &str) -> Result<(std::os::fd::OwnedFd, Vec<OsString>), Skip> {
     let dir = root.folder(path)?;
     let mut names = Vec::new();

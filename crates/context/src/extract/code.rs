@@ -1,8 +1,8 @@
 //! Code: what a file is about, and the header of each definition in it.
 //!
 //! Definitions come from the syntax tree where a grammar is linked and parsing ends in time
-//! ([`tree`]), else from patterns of lines ([`lines`]). Either gives [`Item`]s, of which the
-//! chunks are made here.
+//! ([`tree`]), else from line patterns ([`lines`]). Both return [`Item`]s, which become chunks
+//! here.
 
 mod comments;
 mod grammars;
@@ -22,16 +22,16 @@ use crate::{Kind, Language};
 /// The most definitions of a file.
 const ITEMS_MAX: usize = 2_000;
 
-/// The most names that stand for a whole file.
+/// The most names in the chunk of a whole file.
 const NAMES_MAX: usize = 40;
 
-/// The longest doc comment that is kept.
+/// The longest doc comment that is stored.
 const DOC_BYTES_MAX: usize = 2_000;
 
 /// The longest signature.
 const SIGNATURE_BYTES_MAX: usize = 600;
 
-/// A definition: where its parts are in the text.
+/// A definition: the positions of its parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Item {
     kind: Kind,
@@ -40,16 +40,16 @@ struct Item {
     /// Comments and attributes before it.
     lead: Range<usize>,
     signature: Range<usize>,
-    /// What of the signature is left out: a body in its midst.
+    /// The part omitted from the signature: a body in the middle of it.
     hole: Option<Range<usize>>,
-    /// A doc comment behind the signature.
+    /// A doc comment after the signature.
     doc: Option<Range<usize>>,
-    /// Where all of it ends.
+    /// The end of the definition.
     end: usize,
     is_top_level: bool,
 }
 
-/// Takes code apart.
+/// Parses code.
 #[derive(Debug)]
 pub(super) struct Reader {
     trees: tree::Trees,
@@ -60,7 +60,7 @@ impl Reader {
         Self { trees: tree::Trees::new(deadline) }
     }
 
-    /// What a code file says. `text` has no secrets.
+    /// Extracts a code file. `text` has no secrets.
     pub(super) fn extract(
         &mut self,
         path: &str,
@@ -83,9 +83,9 @@ impl Reader {
     }
 }
 
-/// The chunk of a whole file: what its first comment says, and the names at its top level.
+/// The chunk of a whole file: the text of its first comment, and its top-level names.
 fn module(path: &str, language: Language, text: &str, items: &[Item]) -> Option<Chunk> {
-    // The comment of the first definition is about that one.
+    // The comment of the first definition describes that one.
     let first = items.first().filter(|it| !it.lead.is_empty());
     let about = comments::leading(&text[..first.map_or(text.len(), |it| it.lead.start)], language);
     let mut seen = HashSet::new();
@@ -133,7 +133,7 @@ fn chunk(path: &str, text: &str, item: &Item, lines: &mut Lines<'_>) -> Chunk {
         }
         None => Cow::Borrowed(&text[item.signature.clone()]),
     };
-    // The line of a macro of C goes on behind a backslash.
+    // In C, a macro continues on the next line after a backslash.
     let signature = dedent(signature.trim().trim_end_matches('\\').trim_end(), indent);
     content.push_str(&clip(&signature, SIGNATURE_BYTES_MAX));
     let end = content.len() as u32;
@@ -155,13 +155,13 @@ fn chunk(path: &str, text: &str, item: &Item, lines: &mut Lines<'_>) -> Chunk {
     }
 }
 
-/// How far the line of a place is indented.
+/// The indentation of the line at a position.
 fn indent_of(text: &str, at: usize) -> usize {
     let start = text[..at].rfind('\n').map_or(0, |it| it + 1);
     text[start..at].bytes().take_while(|it| *it == b' ' || *it == b'\t').count()
 }
 
-/// A text of which every line but the first is indented that much less.
+/// A text with this much indentation removed from every line but the first.
 fn dedent(text: &str, indent: usize) -> Cow<'_, str> {
     if indent == 0 || !text.contains('\n') {
         return Cow::Borrowed(text);
@@ -177,7 +177,7 @@ fn dedent(text: &str, indent: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Numbers of lines, asked for in nearly rising order.
+/// Line numbers, looked up in nearly increasing order.
 struct Lines<'a> {
     text: &'a [u8],
     at: usize,
@@ -189,7 +189,7 @@ impl<'a> Lines<'a> {
         Self { text: text.as_bytes(), at: 0, line: 1 }
     }
 
-    /// The line of a place, from 1.
+    /// The line at a position, from 1.
     fn of(&mut self, at: usize) -> u32 {
         let at = at.min(self.text.len());
         if at >= self.at {

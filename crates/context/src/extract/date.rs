@@ -1,12 +1,12 @@
-//! Dates, as people write them.
+//! Dates as written by people.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
 
-/// A year in seconds: a date further ahead of now is a mistake.
+/// A year in seconds: a date further in the future is a mistake.
 const AHEAD_MAX: i64 = 366 * 86_400;
 
-/// The first date in a text, in seconds since 1970: `2026-01-31`, with `/`, `_` or `.` too,
+/// The first date in a text, in seconds since 1970: `2026-01-31`, also with `/`, `_` or `.`,
 /// `20260131`, `31 January 2026`, `Jan 31, 2026`; a time after an ISO date counts.
 pub(super) fn find(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str) -> Option<i64> {
     None
 }
 
-/// A date that lies not much ahead of now.
+/// A date, unless it is too far in the future.
 pub(super) fn plausible(date: Option<i64>, now: i64) -> Option<i64> {
     date.filter(|it| *it <= now.saturating_add(AHEAD_MAX))
 }
@@ -128,7 +128,7 @@ fn month(word: &str) -> Option<i32> {
     MONTHS.iter().position(known).map(|at| at as i32 + 1)
 }
 
-/// The digits of a text, all of which must be there.
+/// The number in these digits; all of them must be present.
 fn number(text: &str, at: usize, digits: usize) -> Option<i32> {
     let part = text.get(at..at + digits)?;
     part.bytes().all(|it| it.is_ascii_digit()).then(|| part.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! Documents: what they are called, whether they hold, and their sections or entries.
+//! Documents: titles, standing, and sections or entries.
 
 mod blocks;
 mod head;
@@ -29,14 +29,14 @@ impl Format {
             "rst" => Self::Rst,
             "adoc" | "asciidoc" => Self::Asciidoc,
             "org" | "norg" => Self::Org,
-            // `.cursorrules` and their like are Markdown.
+            // `.cursorrules` and the like are Markdown.
             _ if name.ends_with("rules") || name == "llms.txt" => Self::Markdown,
             _ => Self::Text,
         }
     }
 }
 
-/// What a document says. `text` has no secrets.
+/// Extracts a document. `text` has no secrets.
 pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
     let path = found.path.as_str();
     if let Some(chunk) = interface::chunk(path, &text) {
@@ -81,7 +81,7 @@ pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
     }
 }
 
-/// The name of a file without folders and extension.
+/// A file name without folders and extension.
 fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match name.rsplit_once('.') {

@@ -1,8 +1,8 @@
 //! The head of a document: `key: value` between `---`, or `key = value` between `+++`.
 //!
-//! What is read is the part of YAML and TOML that people write there: texts, lists in either way of
-//! writing, nothing nested. So a title with a colon in it, which YAML forbids, is read as meant, and
-//! nothing in it can be made to grow.
+//! It reads the part of YAML and TOML that people use there: texts and lists in either notation,
+//! nothing nested. So a title with a colon in it, which YAML forbids, is read as meant, and nothing
+//! can expand in memory.
 
 /// The largest head that is read.
 const BYTES_MAX: usize = 16 << 10;
@@ -10,37 +10,36 @@ const BYTES_MAX: usize = 16 << 10;
 /// The most values of one key.
 const VALUES_MAX: usize = 100;
 
-/// What stands in the head of a document.
+/// The values in the head of a document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Frontmatter {
     fields: Vec<(String, Vec<String>)>,
-    /// How many lines it takes, marks and all; 0 without one.
+    /// How many lines it takes, including its delimiters; 0 without a head.
     pub(super) lines: usize,
 }
 
 impl Frontmatter {
-    /// The value of a key, the first of several.
+    /// The first value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         self.all(key).first().map(String::as_str)
     }
 
-    /// All values of a key.
     pub(super) fn all(&self, key: &str) -> &[String] {
         self.fields.iter().find(|(it, _)| it == key).map_or(&[], |(_, values)| values)
     }
 
-    /// The values of the first of these keys that is there.
+    /// The values of the first of these keys that is present.
     pub(super) fn any(&self, keys: &[&str]) -> &[String] {
         keys.iter().map(|key| self.all(key)).find(|it| !it.is_empty()).unwrap_or(&[])
     }
 
-    /// Whether a key is there, with or without a value.
+    /// Whether a key is present, with or without a value.
     pub(super) fn has(&self, key: &str) -> bool {
         self.fields.iter().any(|(it, _)| it == key)
     }
 }
 
-/// Reads the head of a document. Without an end within 16 KiB there is none.
+/// Reads the head of a document. There is none if it does not end within 16 KiB.
 pub(super) fn read(text: &str) -> Frontmatter {
     let mut lines = text.lines();
     let (separator, ends): (char, &[&str]) = match lines.next().map(str::trim_end) {
@@ -64,7 +63,7 @@ pub(super) fn read(text: &str) -> Frontmatter {
         let inside = line.starts_with([' ', '\t']) || item.is_some();
         match (inside, item, list) {
             (true, Some(item), Some(at)) => push(&mut head.fields[at as usize].1, item),
-            // A list in brackets over several lines.
+            // A bracketed list over several lines.
             (true, None, Some(at)) if separator == '=' => {
                 for item in line.trim().trim_end_matches(']').split(',') {
                     push(&mut head.fields[at as usize].1, item);

@@ -6,12 +6,12 @@ use std::io::Read;
 use crate::discover::{skip, state};
 use crate::{Found, Limits, Root, Skip, Stat};
 
-/// The bytes of a file, and its state when they were read, which may be newer than
-/// [`Found::stat`]. Of a change log above the limit, the first lines that fit.
+/// The bytes of a file, and its state when they were read, which may be newer than [`Found::stat`].
+/// Of a change log above the limit, the first lines that fit.
 ///
-/// Only a regular file beneath the root is opened, no link is followed, and nothing waits: a FIFO
-/// that took the place of the file is refused. The size is that of the open file, and reading ends
-/// at the limit even if the file grows.
+/// It opens only a regular file below the root, follows no link, and never blocks: a FIFO that
+/// replaced the file is rejected. The size is that of the open file, and reading ends at the limit
+/// even if the file grows.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub fn read(root: &Root, found: &Found, limits: &Limits) -> Result<(Vec<u8>, Sta
     Ok((bytes, stat))
 }
 
-/// The first bytes of a file, at most so many, and its state.
+/// The first bytes of a file, at most this many, and its state.
 pub(crate) fn read_at_most(
     root: &Root,
     path: &str,

@@ -1,8 +1,8 @@
 //! Secrets in texts: found, counted, and replaced by `[redacted:what]`.
 //!
-//! One pass over the text looks for what secrets begin with, and for what their names contain, all
-//! at once; a second looks at words that are too random for prose or names. What is replaced keeps
-//! its line breaks, so that line numbers hold.
+//! One pass over the text searches at once for the prefixes of secrets and for what their names
+//! contain; a second examines words that are too random for prose or names. Replacing keeps line
+//! breaks, so line numbers stay correct.
 
 mod assigned;
 mod header;
@@ -20,11 +20,11 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use known::{KNOWN, Known};
 
-/// A secret: where, and what it is.
+/// A secret: its range, and its type.
 type Secret = (Range<usize>, &'static str);
 
-/// What is looked for, in the order of the patterns of the automaton: tokens of known shape, then
-/// [`OTHERS`], then names of settings.
+/// The search patterns, in the order of the automaton: tokens of known shape, then [`OTHERS`], then
+/// setting names.
 static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
     let others = OTHERS.iter().map(|(start, _)| *start);
     let names = assigned::NAMES.iter().map(|it| it.text);
@@ -35,7 +35,7 @@ static STARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         .expect("a few short words make a small automaton")
 });
 
-/// Looks closer at a place: the text, where the pattern begins, where it ends.
+/// Examines a match: the text, where the pattern starts, where it ends.
 type Look = fn(&str, usize, usize) -> Option<Secret>;
 
 const OTHERS: [(&str, Look); 14] = [
@@ -55,12 +55,12 @@ const OTHERS: [(&str, Look); 14] = [
     (":aa", |text, at, _| header::telegram(text, at)),
 ];
 
-/// The text without secrets, and how many of which kind were in it.
+/// The text without secrets, and the number of each type in it.
 ///
-/// A secret is a token of known shape, the value of a setting whose name says that it is secret, a
-/// credential of a URL or a header, a private key, or a long word that is too random to be a name.
-/// Where `is_code` is true, a setting's value is only taken for a secret if it is in quotes: what is
-/// not is the name of something. Takes time in proportion to the text.
+/// A secret is a token of known shape, the value of a setting whose name indicates a secret, a
+/// credential in a URL or a header, a private key, or a long word that is too random to be a name.
+/// If `is_code` is true, a setting's value counts as a secret only in quotes: without quotes it is
+/// the name of something. Takes time proportional to the text.
 ///
 /// ```
 /// let (text, counts) = waypost_context::redact("password: tr0ub4dor&3x", false);
@@ -91,7 +91,7 @@ pub fn redact(text: &str, is_code: bool) -> (Cow<'_, str>, BTreeMap<&'static str
     (Cow::Owned(out), counts)
 }
 
-/// All secrets, the first and longest first; they may overlap.
+/// All secrets, sorted by start, then longest first; they may overlap.
 fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
     let looked_at = STARTS.find_overlapping_iter(text).filter_map(|it| {
         let secret = secret(text, it.pattern().as_usize(), it.range(), is_code)?;
@@ -99,8 +99,8 @@ fn secrets(text: &str, is_code: bool) -> Vec<Secret> {
     });
     let mut secrets: Vec<(Secret, usize)> =
         looked_at.chain(word::in_text(text).map(|it| (it, 0))).collect();
-    // Of two at one place the longer wins; of two as long, the one that is named better: `sk-ant-`
-    // says more than `sk-`.
+    // Of two at one position the longer wins; of two of equal length, the more specific: `sk-ant-`
+    // is more specific than `sk-`.
     secrets.sort_by_key(|((span, what), start)| {
         (span.start, Reverse(span.end), is_vague(what), Reverse(*start))
     });
@@ -123,12 +123,12 @@ fn secret(text: &str, pattern: usize, start: Range<usize>, is_code: bool) -> Opt
     assigned::setting(text, start, name, is_code)
 }
 
-/// A secret of known shape that begins at a place, if one does.
+/// A secret of known shape that starts at a position, if any.
 fn of_known_shape(text: &str, at: usize) -> Option<Secret> {
     KNOWN.iter().find_map(|known| known.at(text, at)).or_else(|| web_token(text, at))
 }
 
-/// From `-----BEGIN … PRIVATE KEY-----` to its end; without an end, as far as lines look like it.
+/// From `-----BEGIN … PRIVATE KEY-----` to its end; without an end, as long as lines look like it.
 fn private_key(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
     let first = rest.lines().next()?;
@@ -159,8 +159,8 @@ fn putty_key(text: &str, at: usize) -> Option<Secret> {
     (body > 0).then_some((at + start..at + start + body, "private-key"))
 }
 
-/// Three parts of base64, of which the first two are JSON objects; or the first part alone where it
-/// is long, as Grafana's and other services' tokens are.
+/// Three parts of base64, of which the first two are JSON objects; or only the first part if it is
+/// long, as in tokens of Grafana and other services.
 fn web_token(text: &str, at: usize) -> Option<Secret> {
     is_start(text, at).then_some(())?;
     let mut end = at;
@@ -173,7 +173,7 @@ fn web_token(text: &str, at: usize) -> Option<Secret> {
         (length >= 10).then_some(())?;
         end += length;
         if part < 2 && !text[end..].starts_with('.') {
-            // Behind a comma it is data of a `data:` URL, such as a source map.
+            // After a comma it is data of a `data:` URL, such as a source map.
             let is_data = text[..at].ends_with(',');
             let is_one_part =
                 part == 0 && !is_data && length >= 60 && random::is_random(&text[at..end]);
@@ -196,12 +196,12 @@ impl Known {
     }
 }
 
-/// Whether a word begins here.
+/// Whether a word starts here.
 fn is_start(text: &str, at: usize) -> bool {
     at == 0 || !text.as_bytes()[at - 1].is_ascii_alphanumeric()
 }
 
-/// How many of the first bytes are of a kind. All kinds are ASCII.
+/// The length of the prefix of bytes of a class. All classes are ASCII.
 fn run(text: &str, of: impl Fn(u8) -> bool) -> usize {
     text.bytes().position(|it| !of(it)).unwrap_or(text.len())
 }

@@ -1,25 +1,25 @@
-//! Bytes to text, and whether it is worth reading.
+//! Decodes bytes to text, and decides whether the text is worth reading.
 
 use std::borrow::Cow;
 
 use crate::Skip;
 
-/// How much is looked at to tell binary files.
+/// How many bytes are examined to detect binary files.
 const BINARY_BYTES: usize = 8 << 10;
 
-/// How much is looked at for the marks of generated files.
+/// How many bytes are examined for marks of generated files.
 const MARK_BYTES: usize = 2 << 10;
 
-/// A line longer than this was written by a program.
+/// A longer line was written by a program.
 const LINE_BYTES_MAX: usize = 5_000;
 
-/// So were lines that are this long on average.
+/// So were lines that are longer than this on average.
 const LINE_BYTES_MEAN_MAX: usize = 300;
 
-/// The average of a short text says nothing.
+/// The average of a shorter text is meaningless.
 const MEAN_FROM_BYTES: usize = 2_000;
 
-/// The text of a file: UTF-8, or UTF-16 with its mark.
+/// The text of a file: UTF-8, or UTF-16 with a byte order mark.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Skip> {
     match bytes {
         [0xff, 0xfe, rest @ ..] => return utf16(rest, u16::from_le_bytes),
@@ -46,8 +46,8 @@ fn utf16(bytes: &[u8], read: fn([u8; 2]) -> u16) -> Result<Cow<'static, str>, Sk
     }
 }
 
-/// Refuses what a program wrote for programs. In code one very long line is enough; in a
-/// document, which may hold an image as text, most of it must be such lines.
+/// Rejects data that a program wrote for programs. In code one very long line is enough; in a
+/// document, which may contain an image as text, such lines must be most of it.
 pub(super) fn refuse_data(text: &str, is_code: bool) -> Result<(), Skip> {
     let (mut lines, mut long, mut start) = (0, 0, 0);
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
@@ -65,7 +65,7 @@ pub(super) fn refuse_data(text: &str, is_code: bool) -> Result<(), Skip> {
     if dense || wide { Err(Skip::Generated) } else { Ok(()) }
 }
 
-/// Whether the first lines say that a program wrote the file.
+/// Whether the first lines state that the file is generated.
 pub(super) fn is_generated(text: &str) -> bool {
     let head = head(text, MARK_BYTES);
     [
@@ -80,7 +80,7 @@ pub(super) fn is_generated(text: &str) -> bool {
     .any(|mark| memchr::memmem::find(head.as_bytes(), mark.as_bytes()).is_some())
 }
 
-/// The first bytes of a text, up to the end of a character.
+/// The longest prefix of a text of at most this many bytes, ending at a character boundary.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -89,8 +89,8 @@ pub(super) fn head(text: &str, bytes: usize) -> &str {
     &text[..end]
 }
 
-/// The first bytes of a text, up to the end of a line or at least a character, with a mark if
-/// something is missing.
+/// The start of a text, up to a line end or at least a character boundary, with a mark if it was
+/// cut.
 pub(super) fn clip(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);

@@ -1,9 +1,9 @@
-//! A history as bytes.
+//! Encodes a history.
 //!
-//! `magic version crc` and then, as variable-length numbers (seven bits a byte, the lowest first)
-//! and texts with their length before them: the prefix, HEAD, whether it is truncated; the paths in
-//! order, each with how much of its beginning it shares with the one before; the records, each with
-//! its paths as distances. What follows from the records is worked out again.
+//! `magic version crc` and then, as variable-length numbers (seven bits a byte, lowest first) and
+//! length-prefixed texts: the prefix, HEAD, whether it is truncated; the sorted paths, each with
+//! the length of the prefix that it shares with the one before; the records, each with its paths as
+//! deltas. What derives from the records is recomputed.
 
 use super::COMMITS_MAX;
 use super::History;
@@ -90,7 +90,7 @@ fn record(bytes: &mut Reader<'_>, paths: usize) -> Option<Record> {
     Some(record)
 }
 
-/// How many bytes two texts begin with alike, up to the end of a character.
+/// The length of the common prefix of two texts, up to a character boundary.
 fn shared(one: &str, other: &str) -> usize {
     let bytes = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
     (0..=bytes).rev().find(|&it| one.is_char_boundary(it)).unwrap_or_default()

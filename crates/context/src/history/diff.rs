@@ -1,4 +1,4 @@
-//! Which files differ between two trees.
+//! Differences between two trees.
 
 use gix_diff::tree::{Recorder, State, Visit, recorder, visit};
 use gix_hash::{Kind, ObjectId};
@@ -13,15 +13,15 @@ const CHANGES_MAX: usize = 2_000;
 /// What differs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Difference {
-    /// These files, in no order.
+    /// These files, unordered.
     Files(Vec<Box<str>>),
-    /// More than are listed.
+    /// More files than are listed.
     Many,
-    /// Something of it is not here.
+    /// Part of it is not available.
     Unknown,
 }
 
-/// The tree of the folder `prefix` ("" or "a/b/") in a tree: nothing if there is no such folder.
+/// The tree of the folder `prefix` ("" or "a/b/") in a tree: nothing if the folder does not exist.
 pub(super) fn below(
     objects: &Objects<'_>,
     tree: ObjectId,
@@ -44,11 +44,11 @@ pub(super) fn below(
     Ok(Some(tree))
 }
 
-/// A tree that is not here, or damaged.
+/// A tree that is missing or damaged.
 #[derive(Debug)]
 pub(super) struct Missing;
 
-/// Compares two trees; nothing is an empty one. Renames are not looked for.
+/// Compares two trees; nothing means an empty one. Renames are not detected.
 pub(super) fn differing(
     objects: &Objects<'_>,
     state: &mut State,
@@ -80,14 +80,14 @@ fn entries<'b>(
     }
 }
 
-/// Notes files, and neither folders nor links nor submodules.
+/// Records files, but not folders, links or submodules.
 struct Found {
     recorder: Recorder,
     changes: usize,
 }
 
 impl Found {
-    /// A path that is not text cannot be asked for.
+    /// A path that is not text cannot be queried.
     fn files(self) -> Vec<Box<str>> {
         let paths = self.recorder.records.into_iter().map(|it| match it {
             recorder::Change::Addition { path, .. }

@@ -1,4 +1,4 @@
-//! Noticing that another commit is checked out.
+//! Detects a change of the checked out commit.
 
 use std::path::{Path, PathBuf};
 
@@ -11,15 +11,15 @@ use crate::Result;
 pub struct Head {
     /// In hexadecimal; nothing before the first commit.
     pub id: Option<String>,
-    /// The branch, such as `main`; nothing if none is checked out.
+    /// The branch, such as `main`; nothing if HEAD is detached.
     pub branch: Option<String>,
-    /// Absolute paths of the files that are written when the commit, the branch or what is staged
-    /// changes. Some need not be there.
+    /// Absolute paths of the files that are written when the commit, the branch or the staged
+    /// changes change. Some may not exist.
     pub files: Vec<PathBuf>,
 }
 
-/// Which commit is checked out in the repository that `root` is in; nothing if there is none.
-/// Reads a few small files.
+/// The commit checked out in the repository that contains `root`; nothing if there is none. Reads a
+/// few small files.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub fn head(root: &Path) -> Result<Option<Head>> {
     let mut files = head.files;
     files.push(place.common_dir.join("packed-refs"));
     files.push(place.git_dir.join("index"));
-    // Written whenever HEAD moves, also where its branch has no file yet.
+    // Written whenever HEAD moves, even if its branch has no file yet.
     files.push(place.git_dir.join("logs/HEAD"));
     Ok(Some(Head {
         id: head.id.map(|it| it.to_string()),
@@ -39,8 +39,8 @@ pub fn head(root: &Path) -> Result<Option<Head>> {
     }))
 }
 
-/// The folder that is to the main working tree what `root` is to its own, if that is a linked one
-/// (`git worktree add`); nothing for the main working tree, or beside a bare repository.
+/// The folder in the main working tree that corresponds to `root`, if `root` is in a linked working
+/// tree (`git worktree add`); nothing for the main working tree, or for a bare repository.
 ///
 /// # Errors
 ///

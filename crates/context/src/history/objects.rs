@@ -1,4 +1,4 @@
-//! Reading objects, within bounds.
+//! Reads objects, within limits.
 
 use std::cell::Cell;
 
@@ -11,10 +11,10 @@ use crate::{Error, Result};
 
 /// The largest commit or tree that is read: a folder of 600,000 files.
 const OBJECT_BYTES_MAX: usize = 32 << 20;
-/// Objects that one call reads at most: about ten times what ordinary histories need.
+/// The most objects that one call reads: about ten times what ordinary histories need.
 const OBJECTS_MAX: u64 = 400_000;
 
-/// The objects of a repository. Every look counts, and asks whether to go on.
+/// The objects of a repository. Every read is counted, and checks for cancellation.
 pub(super) struct Objects<'a> {
     odb: gix_odb::Handle,
     left: Cell<u64>,
@@ -38,12 +38,12 @@ impl<'a> Objects<'a> {
             Err(it) if it.raw_os_error().is_some() => return Err(Error::io(folder, it)),
             Err(_) => return refused(&folder, "its packs of objects are damaged"),
         };
-        // What is missing in a shallow or partial clone stays missing.
+        // Objects missing in a shallow or partial clone stay missing.
         odb.refresh_never();
         Ok(Self { odb, left: Cell::new(OBJECTS_MAX), cancelled: Cell::new(false), cancel })
     }
 
-    /// A commit; nothing if it is missing, damaged, too large or beyond the bounds.
+    /// A commit; nothing if it is missing, damaged, too large or beyond the limits.
     pub(super) fn commit<'b>(&self, id: &oid, buffer: &'b mut Vec<u8>) -> Option<Commit<'b>> {
         let data = gix_object::Find::try_find(self, id, buffer).ok()??;
         let commit = gix_object::CommitRef::from_bytes(
@@ -55,13 +55,13 @@ impl<'a> Objects<'a> {
         Some(Commit {
             tree: commit.tree(),
             parents: commit.parents().collect(),
-            // What a calendar can show.
+            // The range of a calendar.
             time: time.clamp(0, 253_402_300_799),
             message: commit.message,
         })
     }
 
-    /// An error if it is time to end.
+    /// Returns an error if the caller cancelled.
     pub(super) fn check(&self) -> Result<()> {
         if self.cancelled.get() || (self.cancel)() {
             return Err(Error::Cancelled);
@@ -69,13 +69,13 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Whether no more objects are read.
+    /// Whether the limit of objects is reached.
     pub(super) fn spent(&self) -> bool {
         self.left.get() == 0
     }
 }
 
-/// What a commit says.
+/// The contents of a commit.
 pub(super) struct Commit<'a> {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,

@@ -1,17 +1,17 @@
-//! Where a repository is, and whether it may be read.
+//! Locates a repository, and decides whether it may be read.
 //!
-//! Of what is outside the project only the repository's own folder is read, and only if it is
-//! plainly the project's:
+//! Outside the project only the repository's own folder is read, and only if it clearly belongs to
+//! the project:
 //!
 //! - `.git` in the project's folder, or in a folder above it on the same file system and of the
 //!   same owner;
 //! - where `.git` is a file, as in a linked worktree or a submodule, the folder that it names, if
-//!   that folder names the working tree back. Nobody who hands over a project can make another
-//!   repository do that.
+//!   that folder refers back to the working tree. The author of a malicious project cannot make
+//!   another repository do that.
 //!
-//! Objects are taken from that folder alone: a repository that borrows them (`alternates`), or
-//! whose folders of objects are symbolic links, is refused. So is one whose format is not read
-//! here. Symbolic links are never followed below the repository's folder.
+//! Objects are read from that folder alone: a repository that borrows them (`alternates`), or whose
+//! object folders are symbolic links, is rejected. So is one of an unsupported format. Symbolic
+//! links are never followed below the repository's folder.
 
 use std::fs;
 use std::io::{self, Read};
@@ -22,19 +22,19 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{Error, Result};
 
-/// More than any file has that only names a folder.
+/// More than any file that only names a folder.
 const POINTER_BYTES_MAX: u64 = 4 << 10;
-/// More than any configuration has.
+/// More than any configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Loose objects and packs; git packs them at some 7,000.
 const ENTRIES_MAX: usize = 500_000;
 
-/// Where a repository has its files.
+/// The location of a repository's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// What belongs to this working tree: HEAD and the index.
+    /// The files of this working tree: HEAD and the index.
     pub(super) git_dir: PathBuf,
-    /// What all working trees share: objects and branches.
+    /// The files shared by all working trees: objects and branches.
     pub(super) common_dir: PathBuf,
     /// The project's folder in the working tree: "" or "a/b/".
     pub(super) prefix: String,
@@ -52,7 +52,7 @@ impl Place {
             }
             let Some((git_dir, common_dir)) = at(top, &root, own.uid())? else { continue };
             let below = root.strip_prefix(top).unwrap_or(Path::new(""));
-            // Git's own paths are bytes, but ours are text.
+            // Git's paths are bytes, but ours are text.
             let Some(below) = below.to_str() else { return Ok(None) };
             let prefix = if below.is_empty() { String::new() } else { format!("{below}/") };
             let place = Self { git_dir, common_dir, prefix };
@@ -84,7 +84,7 @@ impl Place {
         Ok(())
     }
 
-    /// The folder of the objects, once it is clear that all of them are in it.
+    /// The object folder, after checking that all objects are in it.
     pub(super) fn objects(&self) -> Result<PathBuf> {
         let objects = self.common_dir.join("objects");
         let alternates = objects.join("info/alternates");
@@ -103,8 +103,8 @@ impl Place {
     }
 }
 
-/// The folders in a folder that has nothing but folders and files: a link could lead elsewhere, and
-/// whoever opens a pipe may wait for ever.
+/// The folders in a folder that contains only folders and files: a link could lead elsewhere, and
+/// opening a pipe could block forever.
 fn plain_entries(folder: &Path, left: &mut usize) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(folder).map_err(|it| Error::io(folder, it))? {
@@ -123,11 +123,11 @@ fn plain_entries(folder: &Path, left: &mut usize) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// The folders of the repository that a folder is the top of.
+/// The folders of the repository whose top folder this is.
 fn at(top: &Path, root: &Path, uid: u32) -> Result<Option<(PathBuf, PathBuf)>> {
     let dot_git = top.join(".git");
     let Ok(kind) = fs::symlink_metadata(&dot_git) else {
-        // A bare repository can be the project itself, but not what a project is in.
+        // A bare repository can be the project itself, but not contain it.
         return Ok((top == root && is_repository(top)).then(|| (top.into(), top.into())));
     };
     if top != root && kind.uid() != uid {
@@ -145,7 +145,7 @@ fn at(top: &Path, root: &Path, uid: u32) -> Result<Option<(PathBuf, PathBuf)>> {
     pointed(top, &dot_git, root).map(Some)
 }
 
-/// The folders that a file `.git` leads to.
+/// The folders that a `.git` file points to.
 fn pointed(top: &Path, dot_git: &Path, root: &Path) -> Result<(PathBuf, PathBuf)> {
     let git_dir = read_path(dot_git, Some(b"gitdir:"))?
         .and_then(|it| fs::canonicalize(top.join(it)).ok())
@@ -178,21 +178,21 @@ fn pointed(top: &Path, dot_git: &Path, root: &Path) -> Result<(PathBuf, PathBuf)
     refused(dot_git, "the repository it names is elsewhere, and does not name this folder")
 }
 
-/// Whether a folder has what git wants to see in a repository.
+/// Whether a folder has what git requires in a repository.
 fn is_repository(folder: &Path) -> bool {
     let has = |name| fs::symlink_metadata(folder.join(name)).is_ok();
     has("HEAD") && has("objects") && has("refs")
 }
 
-/// A path that is the only line of a file.
+/// The path in a file whose only line it is.
 fn read_path(file: &Path, begin: Option<&[u8]>) -> Result<Option<PathBuf>> {
     let Some(bytes) = read_small(file, POINTER_BYTES_MAX)? else { return Ok(None) };
     let text = begin.map_or(Some(&*bytes), |it| bytes.strip_prefix(it));
     Ok(text.and_then(|it| std::str::from_utf8(it.trim_ascii()).ok()).map(PathBuf::from))
 }
 
-/// A setting in git's configuration that is written in the plain way that git itself writes it;
-/// the last one holds. Includes are not followed.
+/// A setting in git's configuration that is written in the plain form that git itself writes; the
+/// last one wins. Includes are not followed.
 fn value(config: &[u8], section: &str, key: &str) -> Option<String> {
     let mut within = false;
     let mut found = None;
@@ -209,7 +209,7 @@ fn value(config: &[u8], section: &str, key: &str) -> Option<String> {
     found
 }
 
-/// What is in a regular file that is no link; nothing if it is not there.
+/// The contents of a regular file that is not a link; nothing if it does not exist.
 pub(super) fn read_small(file: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let opened = match rustix::fs::open(file, flags, Mode::empty()) {

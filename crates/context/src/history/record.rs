@@ -1,4 +1,4 @@
-//! What is kept of a commit, and what follows from all of them for a file.
+//! The stored form of a commit, and the per-file data derived from all commits.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use super::{
     COMMITS_MAX, FRECENCY_FILES_MAX, History, LATELY, OFTEN, SUBJECT_FILES_MAX, SUBJECTS_MAX,
 };
 
-/// Paths that all commits together may name, so that no repository fills the memory; commits that
-/// are too large for frecency anyway lose theirs first.
+/// The most paths in all commits together, so that no repository fills the memory; commits that are
+/// too large for frecency anyway lose theirs first.
 const MENTIONS_MAX: usize = 200_000;
 
-/// A commit as it is kept.
+/// A commit as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) id: Box<str>,
     pub(super) time: i64,
     pub(super) subject: Box<str>,
     pub(super) body: Box<str>,
-    /// Places in the list of paths, in order.
+    /// Indices into the list of paths, sorted.
     pub(super) paths: Vec<u32>,
-    /// Whether all that the commit changed could be read, so that it need not be read again.
+    /// Whether all changes of the commit could be read, so that it need not be read again.
     pub(super) whole: bool,
 }
 
-/// A commit as it was read, with paths of its own.
+/// A commit as read, with its own paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Draft {
     pub(super) id: Box<str>,
@@ -34,17 +34,17 @@ pub(super) struct Draft {
     pub(super) whole: bool,
 }
 
-/// What the commits say of a file.
+/// What the commits say about a file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct File {
     pub(super) frecency: f32,
     pub(super) last_change: i64,
-    /// Which records have the subjects, the newest first.
+    /// Indices of the records with its subjects, newest first.
     pub(super) subjects: Vec<u16>,
 }
 
 impl History {
-    /// Of drafts, the newest first.
+    /// Builds a history from drafts, newest first.
     pub(super) fn build(
         prefix: String,
         head: String,
@@ -77,7 +77,7 @@ impl History {
         Self::derive(prefix, head, places.into_keys().collect(), records, truncated)
     }
 
-    /// Of paths in order and at most 600 records whose places are within them.
+    /// Derives the rest from sorted paths and at most 600 records whose indices are valid.
     pub(super) fn derive(
         prefix: String,
         head: String,
@@ -105,7 +105,7 @@ impl History {
         Self { prefix, head, truncated, paths, files, records }
     }
 
-    /// A record of a commit as a draft, if nothing of it was missing.
+    /// The record of a commit as a draft, if nothing of it was missing.
     pub(super) fn draft(&self, record: &Record) -> Option<Draft> {
         record.whole.then(|| Draft {
             id: record.id.clone(),
@@ -127,7 +127,7 @@ fn bound_mentions(drafts: &mut [Draft]) {
     for draft in drafts {
         match left.checked_sub(draft.paths.len()) {
             Some(less) => left = less,
-            // Not `whole` any more: with newer commits gone, there may be room again.
+            // No longer `whole`: once newer commits are gone, there may be room again.
             None if draft.paths.len() > FRECENCY_FILES_MAX => {
                 draft.paths.clear();
                 draft.whole = false;

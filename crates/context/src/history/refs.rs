@@ -1,4 +1,4 @@
-//! Which commit HEAD is.
+//! Resolves HEAD to a commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use gix_hash::ObjectId;
 use super::place::{Place, read_small, refused};
 use crate::Result;
 
-/// More than a file of one ref has.
+/// More than a file of one ref.
 const REF_BYTES_MAX: u64 = 4 << 10;
 /// A million branches.
 const PACKED_BYTES_MAX: u64 = 128 << 20;
-/// Refs that name refs, as far as git follows them.
+/// The most refs that name refs; git's own limit.
 const HOPS_MAX: usize = 5;
 
-/// What HEAD was found to be.
+/// The result of resolving HEAD.
 #[derive(Debug, Default)]
 pub(super) struct Head {
     /// Nothing before the first commit.
     pub(super) id: Option<ObjectId>,
-    /// What it names, such as `refs/heads/main`; nothing if it is a commit itself.
+    /// The ref it names, such as `refs/heads/main`; nothing if it is a commit itself.
     pub(super) name: Option<String>,
-    /// The files that were looked into, or would have been if they were there.
+    /// The files that were read, or would have been if they existed.
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Follows HEAD.
+/// Resolves HEAD.
 pub(super) fn head(place: &Place) -> Result<Head> {
     let mut head = Head::default();
     let mut name = "HEAD".to_owned();
@@ -40,7 +40,7 @@ pub(super) fn head(place: &Place) -> Result<Head> {
         };
         let text = bytes.trim_ascii();
         let Some(target) = text.strip_prefix(b"ref:") else {
-            // What is no name of a commit is none, as right after a power cut.
+            // An invalid commit id, as after a power cut, counts as none.
             head.id = ObjectId::from_hex(text).ok();
             return Ok(head);
         };
@@ -53,7 +53,7 @@ pub(super) fn head(place: &Place) -> Result<Head> {
     refused(&place.git_dir, "HEAD leads from name to name")
 }
 
-/// The file that a ref is in by itself. No folder on the way may be a link.
+/// The file of a loose ref. No folder in the path may be a link.
 fn file_of(place: &Place, name: &str) -> Result<PathBuf> {
     let own = name == "HEAD"
         || ["refs/bisect/", "refs/worktree/", "refs/rewritten/"]
@@ -69,7 +69,7 @@ fn file_of(place: &Place, name: &str) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// A ref among those that `git pack-refs` put into one file.
+/// A ref in the file that `git pack-refs` writes.
 fn packed(place: &Place, name: &str) -> Result<Option<ObjectId>> {
     let Some(bytes) = read_small(&place.common_dir.join("packed-refs"), PACKED_BYTES_MAX)? else {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! What the working tree has that the checked out commit has not.
+//! The differences between the working tree and the checked out commit.
 //!
-//! What there is comes from the caller, who has walked the project, with the times and sizes of the
-//! files; here they are compared with the index, and the index with the commit's trees. A file is
-//! read (by the caller's closure) only where time and size leave it open, and then as it is: no
-//! filter of git's is applied, so that a touched file that a filter changes counts as modified.
+//! The caller, who has walked the project, provides the files with their times and sizes; here they
+//! are compared with the index, and the index with the commit's trees. A file is read (by the
+//! caller's closure) only where time and size do not decide, and then without git's filters, so a
+//! touched file that a filter changes counts as modified.
 
 use std::fs;
 use std::ops::Range;
@@ -26,27 +26,27 @@ use crate::Result;
 
 /// An index of some three million files.
 const INDEX_BYTES_MAX: u64 = 512 << 20;
-/// What is read to find out whether files that look touched are changed; beyond it they are taken
-/// for changed.
+/// The most bytes read to find out whether touched files are changed; beyond it they count as
+/// changed.
 const READ_BYTES_MAX: u64 = 64 << 20;
-/// More than these are not working state but a whole project that nobody has added yet.
+/// More changes than these are not work in progress but a whole project that was never added.
 const CHANGES_MAX: usize = 5_000;
-/// Tracked files that are named.
+/// The most tracked files reported.
 const TRACKED_MAX: usize = 100;
 const SPLIT: &str = "split in two (core.splitIndex), which is not read here";
 
 /// How a file of the working tree differs from the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Change {
-    /// Other than what is staged, or in conflict.
+    /// Different from the staged version, or in conflict.
     Modified,
-    /// Staged, and other than in the commit.
+    /// Staged, and different from the commit.
     Staged,
     /// Not known to git.
     Untracked,
 }
 
-/// A file that is there, as the caller found it.
+/// An existing file, as the caller found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Present<'a> {
     /// Relative to the project's folder, with `/`.
@@ -57,15 +57,15 @@ pub struct Present<'a> {
     pub modified_ns: i64,
 }
 
-/// Which files of `present` are changed in the working tree, in order of the paths; at most 5,000.
-/// Files that were deleted are not in it, and neither are files that the caller ignores.
+/// Which files of `present` are changed in the working tree, sorted by path; at most 5,000. Deleted
+/// files and files that the caller ignores are not included.
 ///
-/// `read` gives what is in a file, nothing if it cannot be read. It is called for files whose time
-/// tells nothing, up to 64 MiB of them. At `cancel`, what was found so far is given.
+/// `read` returns a file's content, or nothing if it cannot be read. It is called for files whose
+/// time does not decide, up to 64 MiB of them. On `cancel`, the files found so far are returned.
 ///
 /// # Errors
 ///
-/// As [`History::read`](crate::History::read), but for being cancelled; and an index that is
+/// As [`History::read`](crate::History::read), except for cancellation; and an index that is
 /// damaged or split (`core.splitIndex`).
 pub fn changed<'a>(
     root: &Path,
@@ -96,7 +96,7 @@ struct Index {
     state: State,
     /// Since 1970, in seconds and nanoseconds.
     written: (i64, u32),
-    /// Of each entry, whether the commit has it as well.
+    /// For each entry, whether the commit has it as well.
     committed: Vec<bool>,
 }
 
@@ -117,7 +117,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Finds out what the commit has as well. Where its trees are missing, all is taken to be.
+    /// Finds out which entries the commit has. Where its trees are missing, all count as committed.
     fn compare(&mut self, objects: &Objects<'_>, head: ObjectId) {
         let mut buffer = Vec::new();
         let tree = objects.commit(&head, &mut buffer).map(|it| it.tree);
@@ -177,7 +177,7 @@ impl Index {
         (!self.committed[range.start]).then_some(Change::Staged)
     }
 
-    /// As git decides it: by time and size, and by the content where these leave it open.
+    /// Git's rule: by time and size, and by the content where these do not decide.
     fn modified(
         &self,
         entry: &gix_index::Entry,
@@ -186,7 +186,7 @@ impl Index {
         left: &mut u64,
     ) -> bool {
         let stat = entry.stat;
-        // Git writes a size of 0 where it wants the content to be compared.
+        // Git writes a size of 0 to force a comparison of contents.
         if stat.size != 0 && stat.size != file.bytes as u32 {
             return true;
         }
@@ -196,7 +196,7 @@ impl Index {
         );
         let same_time = i64::from(stat.mtime.secs) == modified.0
             && (stat.mtime.nsecs == modified.1 || stat.mtime.nsecs == 0);
-        // What was written together with the index may have been written once more after it.
+        // A file written at the same time as the index may have been written again after it.
         if same_time && u64::from(stat.size) == file.bytes && modified < self.written {
             return false;
         }
@@ -208,7 +208,7 @@ impl Index {
     }
 }
 
-/// The index as git wrote it; an empty one if there is none.
+/// The index as git wrote it; an empty one if the file does not exist.
 fn staged(place: &Place) -> Result<State> {
     let file = place.git_dir.join("index");
     let state = State::new(Kind::Sha1);
@@ -224,10 +224,10 @@ fn staged(place: &Place) -> Result<State> {
     }
 }
 
-/// Which files of the index are at one of `paths`, below it, or in the place of a folder above it
-/// (a link or a submodule there brings what is below). Paths are relative to `root`, and so are
-/// the files, of which at most 100 are given. Upper and lower case are the same, as they are on
-/// some file systems. Nothing if the repository is of a form that is not read here.
+/// The files of the index at one of `paths`, below it, or in place of a folder above it (a link or
+/// a submodule there would include what is below). Paths and results are relative to `root`; at
+/// most 100 are returned. Case is ignored, as on some file systems. Nothing if the repository's
+/// format is not supported.
 ///
 /// # Errors
 ///
@@ -243,7 +243,7 @@ pub fn tracked_below(root: &Path, paths: &[String]) -> Result<Option<Vec<String>
     let begins = |path: &[u8], with: &[u8]| {
         path.get(..with.len()).is_some_and(|it| it.eq_ignore_ascii_case(with))
     };
-    // A folder has a `/` at its end only where a sparse checkout leaves it out.
+    // A folder ends with `/` only where a sparse checkout leaves it out.
     let is_above =
         |file: &[u8], path: &[u8]| begins(path, file) && path.get(file.len()) == Some(&b'/');
     let entries = state.entries().iter().map(|it| it.path(&state));

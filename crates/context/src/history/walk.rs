@@ -1,4 +1,4 @@
-//! From HEAD backwards, the newest commit first.
+//! Walks back from HEAD, newest commit first.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -13,17 +13,16 @@ use super::record::{Draft, Record};
 use super::{COMMITS_MAX, History, Redact};
 use crate::Result;
 
-/// Commits that are looked at, merges and those that change nothing below the folder included.
+/// The most commits visited, including merges and those that change nothing below the folder.
 const VISITED_MAX: usize = 10_000;
 const SUBJECT_CHARS_MAX: usize = 300;
 const BODY_CHARS_MAX: usize = 1_500;
-/// How much of a message is looked through for secrets, and cut afterwards, so that none is cut
-/// in two before it is seen.
+/// How much of a message is searched for secrets, and cut only afterwards, so that no secret is cut
+/// in two before it is found.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
-/// What was found.
 pub(super) struct Walk {
-    /// The newest first.
+    /// Newest first.
     pub(super) drafts: Vec<Draft>,
     pub(super) truncated: bool,
 }
@@ -98,7 +97,7 @@ pub(super) fn walk(
 /// What a commit is compared with.
 #[derive(Debug, Clone, Copy)]
 enum Before {
-    /// It is the first one.
+    /// It is the first commit.
     Nothing,
     Tree(ObjectId),
     Missing,
@@ -112,7 +111,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What is kept of a commit; nothing if it changes nothing below the folder.
+    /// The stored form of a commit; nothing if it changes nothing below the folder.
     fn draft(&mut self, id: String, commit: &Commit<'_>, before: Before) -> Option<Draft> {
         let (paths, whole) = match self.difference(before, commit.tree) {
             Ok(Difference::Files(paths)) if paths.is_empty() && !self.prefix.is_empty() => {

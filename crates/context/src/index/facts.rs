@@ -1,4 +1,4 @@
-//! What is known of a file and of a chunk without its text.
+//! What the index stores about a file or a chunk besides its text.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use crate::{Extract, Kind, Parser, Prior, Standing, Stat};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FileFact {
     pub(crate) path: Arc<str>,
-    /// What the file system said when it was read.
+    /// The state that the file system reported when it was read.
     pub(crate) stat: Stat,
-    /// When it was known to be like this, in seconds since 1970.
+    /// When this state was last confirmed, in seconds since 1970.
     pub(crate) seen_at: i64,
     pub(crate) hash: Hash,
     pub(crate) kind: Kind,
     pub(crate) flags: Flags,
     pub(crate) holds: Holds,
-    /// The date that it bears.
+    /// Its own date.
     pub(crate) date: Option<i64>,
-    /// When a commit changed it last.
+    /// When a commit last changed it.
     pub(crate) changed_at: Option<i64>,
     pub(crate) frecency: f32,
-    /// What its subjects were, so that equal ones are not analysed again.
+    /// The hash of its subjects, so that equal ones are not analysed again.
     pub(crate) subjects: u64,
-    /// By which names it can be linked to.
+    /// The keys by which links find it.
     pub(crate) keys: Box<[u64]>,
-    /// What it links to, and what it says that it replaces.
+    /// The keys of what it links to, and of what it states to replace.
     pub(crate) links: Box<[u64]>,
     pub(crate) replaces: Box<[u64]>,
     pub(crate) redactions: Box<[(Box<str>, u32)]>,
     pub(crate) chunks: Vec<Slot>,
 }
 
-/// Yes or no, of a file.
+/// Flags of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     pub(crate) prior: Prior,
@@ -64,12 +64,12 @@ impl Flags {
     }
 }
 
-/// Whether a document holds.
+/// Whether a document is in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Holds {
     #[default]
     Yes,
-    /// It says so itself.
+    /// It states so itself.
     Accepted,
     Draft,
     /// Superseded, deprecated or rejected.
@@ -95,13 +95,13 @@ impl From<&Standing> for Holds {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChunkFact {
     pub(crate) file: Slot,
-    /// Where its text is.
+    /// The position of its text.
     pub(crate) text: TextAt,
     pub(crate) kind: Kind,
     pub(crate) line: u32,
-    /// The last part of its name.
+    /// The key of the last part of its name.
     pub(crate) name: u64,
-    /// What its vector is made of.
+    /// The hash of the text of its vector.
     pub(crate) meaning: Hash,
     /// The date of an entry.
     pub(crate) date: Option<i64>,

@@ -1,18 +1,18 @@
-//! By which names files refer to each other.
+//! The names by which files refer to each other.
 
 use crate::text::short_hash;
 use crate::{Extract, Kind};
 
-/// Extensions that links to documents leave out or have.
+/// Extensions that links to documents may omit.
 const DOCUMENTS: &[&str] = &["md", "mdx", "markdown", "rst", "txt", "adoc", "org", "norg"];
 
-/// What a name is known by, whatever its case.
+/// The key of a name, whatever its case.
 pub(crate) fn name_key(name: &str) -> u64 {
     short_hash(name.to_lowercase().as_bytes())
 }
 
-/// By what a file can be linked to: its path, its stem, its title, its aliases, and a decision by
-/// its number.
+/// The keys by which a file can be linked to: its path, stem, title and aliases, and a decision's
+/// number.
 pub(crate) fn own_keys(path: &str, extract: &Extract) -> Box<[u64]> {
     if extract.parser != crate::Parser::None {
         return Box::new([path_key(path)]);
@@ -30,7 +30,7 @@ pub(crate) fn own_keys(path: &str, extract: &Extract) -> Box<[u64]> {
     keys.into()
 }
 
-/// What a link in the document at `path` leads to.
+/// The key that a link in the document at `path` points to.
 pub(crate) fn link_key(path: &str, target: &str) -> Option<u64> {
     let target = target.split(['#', '?']).next().unwrap_or_default().trim();
     if target.is_empty() || target.contains("://") {
@@ -55,7 +55,8 @@ pub(crate) fn link_key(path: &str, target: &str) -> Option<u64> {
     Some(path_key(&parts.join("/")))
 }
 
-/// What a document at `path` that says that it replaces `target` replaces: links, names, numbers.
+/// The keys of what the document at `path` replaces when it states to replace `target`: links,
+/// names, numbers.
 pub(crate) fn replaced_keys(path: &str, target: &str) -> Vec<u64> {
     // `[Title](file.md)` names a file.
     let target = target.rsplit_once("](").map_or(target, |it| it.1.trim_end_matches(')'));

@@ -1,4 +1,4 @@
-//! What a query says, beside its words.
+//! What a query contains besides its words.
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use waypost_ranking::Analyzer;
@@ -8,36 +8,36 @@ use crate::index::{ChunkFact, FileFact, name_key};
 use crate::query::ITEMS_MAX;
 use crate::{Error, Kind, Query, Result, Source, TaskType, Weights};
 
-/// Longer queries are cut: what comes after so many bytes changes nothing.
+/// Longer queries are cut: the rest would change nothing.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// A query, taken apart.
+/// A parsed query.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) query: &'a Query,
     pub(crate) task: TaskType,
-    /// Its words, as much as each says of where something is.
+    /// Its words, weighted by how well each locates something.
     pub(crate) words: waypost_ranking::Query,
-    /// Its words as they are, for what is said in the language of requests itself.
+    /// Its words unweighted, for texts that use the language of requests.
     pub(crate) plain: waypost_ranking::Query,
     /// Keys of the identifiers that it names.
     names: Vec<u64>,
-    /// The same identifiers as words, whole.
+    /// The same identifiers as whole terms.
     pub(crate) identifiers: waypost_ranking::Query,
-    /// Keys of plain words that may be names, too.
+    /// Keys of plain words that may also be names.
     perhaps: Vec<u64>,
     /// Paths, or ends of paths, that it names, in lower case.
     paths: Vec<String>,
-    /// Stems of files, in lower case, that it may name.
+    /// Stems of files that it may name, in lower case.
     stems: Vec<String>,
-    /// Whether it speaks of tests or examples.
+    /// Whether it is about tests or examples.
     about_tests: bool,
-    /// Whether it speaks of documentation.
+    /// Whether it is about documentation.
     about_documents: bool,
     globs: Option<GlobSet>,
 }
 
-/// How surely something is named.
+/// How certain it is that something is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Named {
     No,
@@ -73,14 +73,14 @@ impl<'a> Ask<'a> {
         for token in text.split(|it: char| it.is_whitespace() || ",;\"'`<>(){}[]".contains(it)) {
             ask.read(token.trim_matches(|it: char| ".:!?*#@=&|-".contains(it)), &mut whole);
         }
-        // Of an identifier the first term is all of it.
+        // The first term of an identifier is the whole of it.
         let first = |it: &&str| analyzer.query(it).terms().first().map(|it| (it.term.clone(), 1.0));
         ask.identifiers = waypost_ranking::Query::new(whole.iter().filter_map(first));
         Ok(ask)
     }
 
-    /// Has the words count less that are in many commits' subjects: `fix` and `support` say what is
-    /// to be done, not where, and are rare enough in code to look as if they did.
+    /// Lowers the weight of words that are in many commit subjects: `fix` and `support` say what to
+    /// do, not where, and are rare enough in code to look significant.
     pub(crate) fn weigh(&mut self, commits: &Commits) {
         let terms = self.plain.terms().iter();
         let weighed = terms.map(|it| (it.term.clone(), it.weight * commits.weight(&it.term)));
@@ -115,7 +115,7 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whether it says nothing, and asks for what matters just now.
+    /// Whether it is empty, and asks for what matters now.
     pub(crate) fn is_empty(&self) -> bool {
         self.query.text.trim().is_empty()
     }
@@ -125,7 +125,7 @@ impl<'a> Ask<'a> {
             return Named::No;
         }
         let lower = if path.is_ascii() { None } else { Some(path.to_lowercase()) };
-        // What is asked for is in lower case.
+        // The query is in lower case.
         let lower = lower.as_deref().unwrap_or(path);
         let ends = |it: &String| {
             let rest = lower.len().checked_sub(it.len()).map(|at| lower.as_bytes().split_at(at));
@@ -141,13 +141,13 @@ impl<'a> Ask<'a> {
         if !self.stems.iter().any(|it| it.eq_ignore_ascii_case(stem)) {
             return Named::No;
         }
-        // `ChangelogReader` can only be a name, `server` is a word, too.
+        // `ChangelogReader` can only be a name, `server` is also a word.
         let own = path.rsplit('/').next().unwrap_or_default();
         let own = own.rsplit_once('.').map_or(own, |it| it.0);
         if is_identifier(own) { Named::Yes } else { Named::Perhaps }
     }
 
-    /// Whether it has names that only definitions have.
+    /// Whether it contains names that only definitions have.
     pub(crate) fn names_definitions(&self) -> bool {
         !self.names.is_empty()
     }
@@ -162,13 +162,13 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Whether it names tests, or something that only tests would be asked for.
+    /// Whether it is about tests, or names something that only tests contain.
     pub(crate) fn is_about_tests(&self) -> bool {
         self.about_tests
     }
 
-    /// What an item of a kind is multiplied with. Where no task is named, a query that speaks of
-    /// documentation wants documents, and another rather not.
+    /// The factor for items of a kind. If no task is named, a query about documentation raises
+    /// documents, and any other query lowers them.
     pub(crate) fn weight(&self, kind: Kind, weights: &Weights) -> f32 {
         let weight = self.task.weight(kind);
         let is_code = kind.source() == Source::Code;
@@ -177,7 +177,7 @@ impl<'a> Ask<'a> {
         if is_other && is_plain { weight * weights.other } else { weight }
     }
 
-    /// Whether a file's path may be in the answer.
+    /// Whether the filters admit a file's path.
     pub(crate) fn wants_path(&self, path: &str) -> bool {
         self.globs.as_ref().is_none_or(|it| it.is_match(path))
     }
@@ -188,20 +188,20 @@ impl<'a> Ask<'a> {
             && (kinds.is_empty() || kinds.contains(&kind))
     }
 
-    /// Whether some chunk of a file may be in the answer.
+    /// Whether the filters admit some chunk of a file.
     pub(crate) fn wants_file(&self, file: &FileFact) -> bool {
         let code = file.kind.source() == Source::Code;
         let kinds = if code { &Kind::ALL[12..] } else { std::slice::from_ref(&file.kind) };
         kinds.iter().any(|it| self.wants_kind(*it)) && self.wants_path(&file.path)
     }
 
-    /// Whether everything is asked for, so that nothing need be filtered.
+    /// Whether there is no filter.
     pub(crate) fn wants_all(&self) -> bool {
         self.query.sources.is_empty() && self.query.kinds.is_empty() && self.globs.is_none()
     }
 }
 
-/// Words that ask for documents.
+/// Words that indicate documentation.
 const DOCUMENTATION: &[&str] = &[
     "doc",
     "docs",
@@ -224,7 +224,7 @@ fn has_extension(token: &str) -> bool {
     })
 }
 
-/// Whether a word is written as only names are: `snake_case`, `camelCase`, `HTTPServer`.
+/// Whether a word has the form of a name: `snake_case`, `camelCase`, `HTTPServer`.
 fn is_identifier(word: &str) -> bool {
     let joined = word.trim_matches('_').contains('_');
     let mut humps = word.chars().zip(word.chars().skip(1));

@@ -1,4 +1,4 @@
-//! What may be answered, with what speaks for it.
+//! Candidates, with the reasons for each.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,41 +13,42 @@ use super::weights::Weights;
 use crate::index::{ChunkFact, FileFact, Holds, Index, Words};
 use crate::{Kind, Source};
 
-/// So many of the best files by each signal are looked at more closely.
+/// How many of the best files of each signal are examined more closely.
 const FILES: usize = 200;
-/// So many of the best chunks.
+/// How many of the best chunks.
 const CHUNKS: usize = 400;
-/// So many chunks of one file that are among them.
+/// The most chunks of one file among them.
 const CHUNKS_OF_FILE: usize = 32;
-/// Of so many of the best files every piece is looked at, unless it has more than so many.
+/// The number of best files whose chunks are all examined, and the most chunks that such a file may
+/// have.
 const WHOLE_FILES: usize = 10;
 const PIECES: usize = 128;
-/// A query of so many terms leaves frecency its weight; of a longer one the words count more.
+/// Up to this many terms, frecency keeps its full weight; in longer queries the words count more.
 const PRIOR_TERMS: f32 = 7.0;
-/// What the words of a piece that is nothing but its words count for what would be inside.
+/// The weight of a chunk's words as its inside score, if the chunk has nothing inside.
 const ONCE: f32 = 0.75;
 const SECONDS_PER_DAY: f32 = 86_400.0;
 
-/// A chunk that may be answered.
+/// A chunk that may become an item.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) what: What,
     pub(crate) kind: Kind,
-    /// For the order of equals.
+    /// The tie-breaker.
     pub(crate) path: Arc<str>,
     pub(crate) line: u32,
     pub(crate) score: f32,
-    /// How much of the score is its own, and not its file's.
+    /// The part of the score that is its own, and not its file's.
     pub(crate) own: f32,
     pub(crate) why: Reasons,
 }
 
-/// What a candidate is.
+/// What a candidate refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     /// A chunk of a file, by their slots.
     Chunk(Slot, Slot),
-    /// A commit, by its place in the history.
+    /// A commit, by its position in the history.
     Commit(u32),
 }
 
@@ -64,7 +65,7 @@ impl Candidate {
         Some(Self { what, kind: chunk.kind, path, line: chunk.line, score, own, why })
     }
 
-    /// The order of answers: the best first, then by source, path and line.
+    /// The order of answers: best first, then by source, path and line.
     pub(super) fn by_rank(a: &Self, b: &Self) -> Ordering {
         let place = |it: &Self| (it.kind.source(), it.line);
         b.score
@@ -75,7 +76,7 @@ impl Candidate {
     }
 }
 
-/// What each signal gives a file, 0 to 1.
+/// The signals of a file, each 0 to 1.
 #[derive(Debug, Clone, Copy, Default)]
 struct Signals {
     body: f32,
@@ -99,7 +100,7 @@ impl Signals {
     }
 }
 
-/// What each signal gives a chunk, 0 to 1.
+/// The signals of a chunk, each 0 to 1.
 #[derive(Debug, Clone, Copy, Default)]
 struct Own {
     words: f32,
@@ -119,7 +120,7 @@ impl Own {
     }
 }
 
-/// What a query finds, in no order. `now` is in seconds since 1970.
+/// The candidates of a query, unordered. `now` is in seconds since 1970.
 pub(crate) fn candidates(
     index: &Index,
     ask: &Ask<'_>,
@@ -162,7 +163,7 @@ pub(crate) fn candidates(
     let slots: Vec<Slot> = files.iter().map(|it| it.0).collect();
     let [body, path, subjects] = [body, path, subjects].map(|it| it.shares(&slots));
     let identifiers = TextSearch::new(&parts[0], &ask.identifiers, weights.bm25).scores(0, &slots);
-    // How often a file changes is known before anything is asked; each word says more than that.
+    // Frecency is a prior that needs no query; each further word is stronger evidence.
     let before = (PRIOR_TERMS / ask.words.terms().len().max(1) as f32).min(1.0);
     let frecency: Vec<f32> = files.iter().map(|it| it.1.frecency.ln_1p()).collect();
     let frecency_high = frecency.iter().copied().fold(0.0, f32::max);
@@ -174,7 +175,7 @@ pub(crate) fn candidates(
             commits: near_commits.get(&slot).copied().unwrap_or(0.0),
             frecency: if frecency_high > 0.0 { before * frecency[at] / frecency_high } else { 0.0 },
             named: sureness(ask.names_file(&file.path), weights),
-            // The file has an identifier of the query, whole.
+            // The file contains an identifier of the query, whole.
             mentioned: if identifiers[at] > 0.0 { 1.0 } else { 0.0 },
         };
         Nominee { file, chunks, signals, sum: signals.sum(weights) }
@@ -193,10 +194,10 @@ pub(crate) fn candidates(
     let piece = |(at, &(slot, file)): (usize, &(Slot, usize))| {
         let chunk = index.chunk(slot)?;
         let words = words[at];
-        // A section has nothing inside, nor has what is said of a file: its words are looked at
-        // once, and a definition's twice.
+        // A section has nothing inside, nor has the chunk of a whole file: their words count once,
+        // and a definition's twice.
         let is_whole = chunk.kind == Kind::Module || chunk.kind.source() != Source::Code;
-        // What these do is in their names; a value's says what it is about.
+        // For these kinds, the name says what they do; a value's name says what it is about.
         let does = matches!(chunk.kind, Kind::Function | Kind::Macro | Kind::Type);
         let own = Own {
             words,
@@ -222,20 +223,20 @@ pub(crate) fn candidates(
     pieces.into_iter().filter_map(candidate).collect()
 }
 
-/// A file that may have something of what is asked for.
+/// A file that may be relevant.
 struct Nominee<'a> {
     file: &'a FileFact,
-    /// Those of its chunks that may be it.
+    /// Those of its chunks that may be relevant.
     chunks: Vec<Slot>,
     signals: Signals,
-    /// What its signals come to.
+    /// The weighted sum of its signals.
     sum: f32,
 }
 
-/// A chunk that may be answered, with its file and what its own signals are.
+/// A candidate chunk, with its file and its own signals.
 type Piece<'a> = (&'a Nominee<'a>, &'a ChunkFact, Slot, Own);
 
-/// What a search gives each of some pieces, whose order is left as it is.
+/// The score of each chunk in a search; keeps their order.
 fn shares(search: &Search<'_>, pieces: &[(Slot, usize)]) -> Vec<f32> {
     let mut order: Vec<(Slot, usize)> =
         pieces.iter().enumerate().map(|(at, it)| (it.0, at)).collect();
@@ -248,8 +249,8 @@ fn shares(search: &Search<'_>, pieces: &[(Slot, usize)]) -> Vec<f32> {
     shares
 }
 
-/// Adds to the pieces of files, the best file first: of the first files every piece, which may be
-/// what is asked for without being among the best of all; of the others those that stand for them.
+/// Adds chunks of files, best file first: every chunk of the first files, because the wanted one
+/// may not be among the best of all; of the others those that represent the file.
 fn look_closer(index: &Index, ask: &Ask<'_>, files: &mut [Nominee<'_>]) {
     for (place, Nominee { file, chunks, .. }) in files.iter_mut().enumerate() {
         if place < WHOLE_FILES && file.chunks.len() <= PIECES {
@@ -262,7 +263,7 @@ fn look_closer(index: &Index, ask: &Ask<'_>, files: &mut [Nominee<'_>]) {
     }
 }
 
-/// Puts chunks to their files, the best first.
+/// Adds chunks to their files, best first.
 fn put(
     index: &Index,
     of_file: &mut NumberMap<Slot, Vec<Slot>>,
@@ -278,13 +279,13 @@ fn put(
     }
 }
 
-/// How much a definition's name is what the query says: the geometric mean of the share of the name
-/// that is in the query and of the share of the query that is in the name.
+/// How well a definition's name matches the query: the geometric mean of the share of the name that
+/// is in the query and of the share of the query that is in the name.
 fn called(title: TitleMatch) -> f32 {
     (title.of_title * title.of_query).sqrt()
 }
 
-/// How surely something is named, 0 to 1.
+/// How certain it is that something is named, 0 to 1.
 fn sureness(named: Named, weights: &Weights) -> f32 {
     match named {
         Named::Yes => 1.0,
@@ -293,7 +294,7 @@ fn sureness(named: Named, weights: &Weights) -> f32 {
     }
 }
 
-/// The chunks that stand for a file whose words are found and none of whose chunks is: its first
+/// The chunks that represent a file when its words match but none of its chunks does: the first
 /// one, and those that the query names.
 fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec<Slot> {
     let wanted = |slot: &Slot| index.chunk(*slot).is_some_and(|it| ask.wants_kind(it.kind));
@@ -307,7 +308,7 @@ fn leading(index: &Index, ask: &Ask<'_>, file: &FileFact, known: &[Slot]) -> Vec
     leading
 }
 
-/// What spoke for a piece.
+/// The reasons for a chunk.
 fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
     let named = weights.named * file.named
         + weights.defined * own.defined
@@ -323,7 +324,7 @@ fn why(weights: &Weights, file: &Signals, own: &Own) -> Reasons {
     ])
 }
 
-/// What a score is multiplied with for where the item is, how old, and whether it holds.
+/// The factor for a score, from the item's place, its age, and whether it is in force.
 pub(super) fn lowering(
     index: &Index,
     ask: &Ask<'_>,
@@ -354,7 +355,7 @@ pub(super) fn lowering(
     lowering * freshness(ask, file, chunk, now)
 }
 
-/// Journals age; of documents that are alike the newer comes first; code does not age.
+/// Journals age; of similar documents the newer comes first; code does not age.
 fn freshness(ask: &Ask<'_>, file: &FileFact, chunk: &ChunkFact, now: i64) -> f32 {
     let (low, half_life) = match chunk.kind.source() {
         Source::Journal => (0.6, ask.task.half_life_days()),
@@ -365,7 +366,7 @@ fn freshness(ask: &Ask<'_>, file: &FileFact, chunk: &ChunkFact, now: i64) -> f32
     low + (1.0 - low) * 0.5f32.powf(age / half_life)
 }
 
-/// The date of an item: its own, its document's, its last commit's, its file's.
+/// The date of an item: its own, else its document's, its last commit's, its file's.
 pub(crate) fn date(file: &FileFact, chunk: &ChunkFact) -> i64 {
     let written = file.stat.modified_ns.div_euclid(1_000_000_000);
     chunk.date.or(file.date).or(file.changed_at).unwrap_or(written)

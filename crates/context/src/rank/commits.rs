@@ -1,5 +1,6 @@
-//! What past commits say: which files a change like the one that is asked for touched, which words
-//! are common in requests; and commits as items, for those who plan, and who ask for them.
+//! What past commits contribute: which files a change similar to the requested one touched, and
+//! which words are common in requests; and commits as items, for planning tasks and for queries
+//! that ask for them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +16,13 @@ use crate::index::Index;
 use crate::past::History;
 use crate::{Kind, Reason, TaskType};
 
-/// So many of them can be found.
+/// The most commits found.
 const COMMITS: usize = 30;
-/// So many say which files a change touches.
+/// How many commits determine which files a change touches.
 const NEAREST: usize = 50;
-/// A commit with more files says of none what was done to it.
+/// The subject of a commit with more files describes none of them.
 const FILES_MAX: usize = 20;
-/// Fewer commits do not tell which words are common.
+/// Fewer commits do not show which words are common.
 const TELLING_MIN: usize = 50;
 /// A word counts in full up to this share of the subjects.
 const COMMON: f32 = 0.02;
@@ -33,10 +34,10 @@ pub(crate) struct Commits {
     history: Arc<History>,
     slots: Slots,
     words: TextIndex,
-    /// In how many subjects a word is.
+    /// The number of subjects that contain a word.
     common: HashMap<String, u32>,
-    /// By path of the history: the slot that its file had last. Whoever takes one looks whether it is
-    /// still that file's.
+    /// For each path of the history, the last known slot of its file. The reader checks that the
+    /// slot still belongs to that file.
     known: Box<[AtomicU32]>,
 }
 
@@ -58,7 +59,7 @@ impl Commits {
         Self { history, slots, words, common, known }
     }
 
-    /// The slot of a file, given its path and the path's place in the history.
+    /// The slot of a file, given its path and the path's position in the history.
     fn slot(&self, index: &Index, place: u32, path: &str) -> Option<Slot> {
         let known = self.known.get(place as usize)?;
         let last = known.load(Ordering::Relaxed);
@@ -70,7 +71,7 @@ impl Commits {
         Some(slot)
     }
 
-    /// What a word of a query counts, 0 to 1.
+    /// The weight of a query word, 0 to 1.
     pub(super) fn weight(&self, term: &str) -> f32 {
         let all = self.slots.len() as f32;
         if self.slots.len() < TELLING_MIN {
@@ -81,8 +82,8 @@ impl Commits {
         (telling(with) / telling(COMMON * all)).min(1.0)
     }
 
-    /// The files that the commits nearest to a query touched, the best with 1. The nearer a commit
-    /// and the fewer its files, the more it says.
+    /// The files that the commits nearest to a query touched; the best scores 1. The nearer a
+    /// commit and the fewer its files, the more it counts.
     pub(super) fn files(
         &self,
         index: &Index,
@@ -111,13 +112,13 @@ impl Commits {
         files
     }
 
-    /// Whether a query is to find them.
+    /// Whether a query may return commits.
     pub(crate) fn are_wanted(ask: &Ask<'_>) -> bool {
         let asked = ask.query.kinds.contains(&Kind::Commit);
         ask.wants_kind(Kind::Commit) && (asked || ask.task == TaskType::Strategy)
     }
 
-    /// What a query finds, the best with `score_max`.
+    /// The commits that a query finds; the best scores `score_max`.
     pub(crate) fn candidates(
         &self,
         ask: &Ask<'_>,
@@ -151,7 +152,7 @@ impl Commits {
         }
     }
 
-    /// How many there are; the first is the newest.
+    /// The number of commits; the first is the newest.
     pub(super) fn len(&self) -> u32 {
         self.slots.len() as u32
     }

@@ -1,4 +1,4 @@
-//! What matters when nothing is asked: what was worked on last, what is written about it, and where
+//! What matters for an empty query: what was last worked on, what is written about it, and where
 //! the project is explained.
 
 use std::cmp::Reverse;
@@ -14,31 +14,31 @@ use crate::index::{FileFact, Holds, Index};
 use crate::{Kind, Reason, Source, TaskType};
 
 const SECONDS_PER_DAY: i64 = 86_400;
-/// Entries of journals that are shown: those of five days, or the newest five.
+/// Journal entries shown: those of five days, or the newest five.
 const ENTRIES: usize = 5;
 const ENTRY_DAYS: i64 = 5;
-/// Files that were all written within two minutes tell nothing by their times.
+/// If all files were written within two minutes, their times are meaningless.
 const SPREAD_SECONDS: i64 = 120;
 
-/// What is so at the moment.
+/// The current situation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now<'a> {
     /// In seconds since 1970.
     pub(crate) time: i64,
-    /// Paths that are not committed.
+    /// Uncommitted paths.
     pub(crate) changed: &'a [String],
     pub(crate) commits: Option<&'a Commits>,
 }
 
-/// One of the lanes: what it has, the best first, and how many of each round it gives.
+/// A lane: its candidates, best first, and how many of them it contributes to each round.
 struct Lane {
     items: Vec<Candidate>,
     each_round: usize,
-    /// Whether its items stand for files, so that a file that is there already is passed over.
+    /// Whether its items represent files, so that a file already in the answer is skipped.
     of_files: bool,
 }
 
-/// What is answered to an empty query, in order: a few of each lane by turns.
+/// The answer to an empty query, in order: a few of each lane in turn.
 pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate> {
     let wanted: Vec<(Slot, &FileFact)> =
         index.files().filter(|(_, file)| ask.wants_file(file)).collect();
@@ -55,7 +55,7 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
     let changed = uncommitted(index, ask, now.changed);
     let first_of_each = changed.iter().filter_map(|it| first(index, ask, it, Reason::Uncommitted));
     let first_of_each = first_of_each.collect();
-    // Where a task is named, it says how much of what is worked on is to be code.
+    // If a task is named, it determines how much of the current work is code.
     let (code, documents): (Vec<_>, Vec<_>) = active(index, ask, &wanted, now.time)
         .into_iter()
         .partition(|it| ask.task == TaskType::General || it.kind.source() == Source::Code);
@@ -90,7 +90,7 @@ pub(crate) fn lanes(index: &Index, ask: &Ask<'_>, now: Now<'_>) -> Vec<Candidate
             break;
         }
     }
-    // The order is made; the scores only have to say it.
+    // The order is final; the scores only have to express it.
     for (place, candidate) in order.iter_mut().enumerate() {
         candidate.score = 1.0 / (1.0 + 0.02 * place as f32);
     }
@@ -104,8 +104,8 @@ fn first(index: &Index, ask: &Ask<'_>, file: &FileFact, why: Reason) -> Option<C
     Candidate::of_chunk(index, *slot, (0.0, 0.0), Reasons::One(why))
 }
 
-/// The instructions for what was changed last and is not committed: of the folders that it is in the
-/// nearest first; where nothing was, those that are nearest to the project's root.
+/// The instructions for the uncommitted file that changed last: those of its folders, nearest
+/// first; without uncommitted files, those nearest to the project's root.
 fn instructions(
     index: &Index,
     ask: &Ask<'_>,
@@ -133,7 +133,7 @@ fn instructions(
         .collect()
 }
 
-/// What is not committed, the newest first.
+/// Uncommitted files, newest first.
 fn uncommitted<'a>(index: &'a Index, ask: &Ask<'_>, changed: &[String]) -> Vec<&'a FileFact> {
     let files = changed.iter().filter_map(|path| index.file(index.slot(path)?));
     let mut files: Vec<&FileFact> = files.filter(|it| ask.wants_file(it)).collect();
@@ -141,7 +141,7 @@ fn uncommitted<'a>(index: &'a Index, ask: &Ask<'_>, changed: &[String]) -> Vec<&
     files
 }
 
-/// The newest entries of journals, and the newest commits.
+/// The newest journal entries, and the newest commits.
 fn entries(
     index: &Index,
     ask: &Ask<'_>,
@@ -159,7 +159,7 @@ fn entries(
             entries.extend(candidate.map(|it| (date(file, chunk), it)));
         }
     }
-    // The newest first; of one day the first in its file.
+    // Newest first; within a day, by position in the file.
     entries.sort_by(|a, b| {
         let in_day = || (&a.1.path, a.1.line).cmp(&(&b.1.path, b.1.line));
         b.0.cmp(&a.0).then_with(in_day)
@@ -169,7 +169,7 @@ fn entries(
     entries.truncate(recent.clamp(ENTRIES, 2 * ENTRIES));
     let mut entries: Vec<Candidate> = entries.into_iter().map(|it| it.1).collect();
     if let Some(commits) = now.commits.filter(|_| ask.wants_kind(Kind::Commit)) {
-        // By turns: a change log must not keep the commits out, nor the reverse.
+        // Alternating: a change log must not crowd out the commits, nor the reverse.
         let newest = 0..commits.len().min(ENTRIES as u32);
         let mut newest = newest.map(|it| Commits::candidate(it, 0.0, Reasons::One(Reason::Recent)));
         let mut mixed = Vec::new();
@@ -183,7 +183,7 @@ fn entries(
     entries
 }
 
-/// Files that are changed often and lately; without a history those that were written last.
+/// Files that change often and recently; without a history, the most recently written.
 fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -> Vec<Candidate> {
     let has_history = files.iter().any(|it| it.1.frecency > 0.0);
     let times = || files.iter().map(|it| it.1.stat.modified_ns / 1_000_000_000);
@@ -212,7 +212,7 @@ fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -
     best(active, 2 * ask.query.max_items)
 }
 
-/// So many of the best, in their order.
+/// This many of the best, in their order.
 fn best(mut candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
     if candidates.len() > count {
         candidates.select_nth_unstable_by(count, Candidate::by_rank);
@@ -222,8 +222,8 @@ fn best(mut candidates: Vec<Candidate>, count: usize) -> Vec<Candidate> {
     candidates
 }
 
-/// Where the project is explained: what others refer to, decisions that hold, the first pages; then
-/// the code with the most definitions.
+/// Where the project is explained: what other files refer to, decisions in force, the first pages;
+/// then the code with the most definitions.
 fn central(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)]) -> Vec<Candidate> {
     let central = files
         .iter()

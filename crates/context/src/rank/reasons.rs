@@ -1,12 +1,13 @@
-//! What spoke for a candidate.
+//! The reasons for a candidate.
 
 use crate::Reason;
 
-/// What spoke for a candidate. Most are never answered, so it is put in words when one is.
+/// The reasons for a candidate. Most candidates never become items, so the list is built on
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Reasons {
     One(Reason),
-    /// What each of [`SIGNALS`] gave.
+    /// The contribution of each of [`SIGNALS`].
     Shares([f32; SIGNALS.len()]),
 }
 
@@ -21,7 +22,7 @@ const SIGNALS: [Reason; 7] = [
 ];
 
 impl Reasons {
-    /// The strongest first.
+    /// Strongest first.
     pub(crate) fn list(&self) -> Vec<Reason> {
         let shares = match self {
             Self::One(reason) => return vec![*reason],

@@ -1,4 +1,4 @@
-//! What is found by words and by meaning, beside the best.
+//! Lexical and semantic search, with scores relative to the best.
 
 use waypost_ranking::{
     Bm25, Hit, Slot, Slots, TextIndex, TextPart, TextSearch, VectorPart, VectorSearch,
@@ -26,7 +26,7 @@ impl<'a> Search<'a> {
         (Self { by_words: search, high }, hits)
     }
 
-    /// The scores of documents, which are in order of their slots, beside the best one's.
+    /// The scores of documents, given in slot order, relative to the best one's.
     pub(super) fn shares(&self, slots: &[Slot]) -> Vec<f32> {
         if self.high <= 0.0 {
             return vec![0.0; slots.len()];
@@ -48,7 +48,7 @@ pub(super) fn part<'a>(
     [TextPart { slots, index, filter }]
 }
 
-/// So many chunks whose vectors are nearest to the query's, with their nearness, 0 to 1.
+/// The chunks whose vectors are nearest to the query's, with their similarity, 0 to 1.
 pub(super) fn nearest(
     index: &Index,
     ask: &Ask<'_>,
@@ -59,11 +59,11 @@ pub(super) fn nearest(
         return Vec::new();
     };
     let parts = [VectorPart { slots: &index.chunks, index: vectors, filter }];
-    // A query whose vector is of another model is answered by words alone.
+    // If the query's vector is of another model, only lexical search is used.
     let Ok(search) = VectorSearch::new(&parts, query) else { return Vec::new() };
     let hits = search.top(count).hits;
     let high = hits.first().map_or(0.0, |it| it.score);
-    // Any two texts are somewhat near: what tells them apart is beyond what all of these have.
+    // Any two texts are somewhat similar: only what exceeds the lowest of these counts.
     let low = hits.get(count - 1).map_or(0.0, |it| it.score.clamp(0.0, high));
     let share = |score: f32| if high > low { (score - low).max(0.0) / (high - low) } else { 0.0 };
     hits.iter().map(|it| (it.slot, share(it.score))).collect()

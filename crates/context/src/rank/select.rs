@@ -1,4 +1,4 @@
-//! Which candidates are answered, in which order: the best first, but not three times the same.
+//! Which candidates become items, in which order: best first, but without near-duplicates.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use super::candidates::{Candidate, What};
 use super::weights::Weights;
 use crate::{Source, TaskType};
 
-/// Words in a row that are compared.
+/// Consecutive words that are compared.
 const SHINGLE: usize = 5;
-/// From here on two texts say the same.
+/// From this similarity on, two texts count as the same.
 const SAME: f32 = 0.8;
-/// What comes so near to the best counts for the share of its source.
+/// Candidates with at least this share of the best score count for the share of their source.
 const NEAR: f32 = 0.3;
 
-/// Chooses among candidates, one after the other.
+/// Chooses among candidates, one at a time.
 #[derive(Debug)]
 pub(crate) struct Selection<'a> {
     weights: &'a Weights,
@@ -31,9 +31,9 @@ struct Entry {
     candidate: Candidate,
     /// Whether it may still be chosen.
     open: bool,
-    /// Its text, as far as it matters here, once it has been read.
+    /// The relevant parts of its text, once it has been read.
     text: Option<Text>,
-    /// How much it is like what was chosen, and with how many it was compared.
+    /// Its greatest similarity to the chosen ones, and with how many it was compared.
     alike: f32,
     compared: usize,
 }
@@ -51,10 +51,10 @@ struct Chosen {
     text: Text,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Read the text of this one, and tell it by [`Selection::read`] or [`Selection::drop`].
+    /// Read the text of this one, and pass it to [`Selection::read`], or call [`Selection::drop`].
     Read(usize),
     /// This one is the next item.
     Item(usize),
@@ -88,12 +88,12 @@ impl<'a> Selection<'a> {
         self.pool.get(at).map(|it| &it.candidate)
     }
 
-    /// The best by their scores: so many for each item that is wanted.
+    /// The best by score: this many for each requested item.
     pub(crate) fn first(&self, each: usize) -> impl Iterator<Item = &Candidate> {
         self.pool.iter().take(self.items_max.saturating_mul(each)).map(|it| &it.candidate)
     }
 
-    /// What a candidate is worth now, 0 to 1.
+    /// The current worth of a candidate, 0 to 1.
     pub(crate) fn worth(&self, at: usize) -> f32 {
         let worth = self.pool.get(at).map_or(0.0, |it| self.worth_of(it));
         if self.top > 0.0 { worth / self.top } else { 0.0 }
@@ -105,13 +105,13 @@ impl<'a> Selection<'a> {
             What::Commit(_) => 0,
         };
         let unlike = if entry.alike >= SAME { 0.5 } else { 1.0 - self.weights.alike * entry.alike };
-        // What speaks for a file has been said with its first item; what speaks for the piece has not.
+        // The file's part of the score counts once, with its first item; the chunk's own part still
+        // counts.
         let Candidate { score, own, .. } = entry.candidate;
         let of_file = (score - own) * self.weights.same_file.powi(before as i32);
         (of_file + own) * unlike
     }
 
-    /// What is to be done next.
     pub(crate) fn next(&mut self) -> Next {
         loop {
             if self.chosen.len() == self.items_max {
@@ -128,7 +128,7 @@ impl<'a> Selection<'a> {
                 if !entry.open || !(lacking.is_empty() || lacking.contains(&source)) {
                     continue;
                 }
-                // It is never worth more than its score, and the pool is in order of scores.
+                // It is never worth more than its score, and the pool is sorted by score.
                 if best.is_some_and(|(_, worth)| entry.candidate.score < worth) {
                     break;
                 }
@@ -150,7 +150,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The sources that must have all places that are left, so that they get their share.
+    /// The sources that must get all remaining places to reach their share.
     fn lacking(&self) -> Vec<Source> {
         let left = self.items_max - self.chosen.len();
         let mut lacking = Vec::new();
@@ -161,7 +161,7 @@ impl<'a> Selection<'a> {
             if missing == 0 {
                 continue;
             }
-            // The pool is in order of scores.
+            // The pool is sorted by score.
             let near = self.pool.iter().take_while(|it| it.candidate.score >= NEAR * self.top);
             let of_it = near.filter(|it| it.open && it.candidate.kind.source() == source);
             let there = of_it.take(missing).count();
@@ -173,21 +173,19 @@ impl<'a> Selection<'a> {
         if places >= left { lacking } else { Vec::new() }
     }
 
-    /// Tells the text of a candidate.
+    /// Provides the text of a candidate.
     pub(crate) fn read(&mut self, at: usize, content: &str) {
         let Some(entry) = self.pool.get_mut(at) else { return };
         let mirror = mirror(&entry.candidate.path);
         entry.text = Some(Text { shingles: shingles(content), mirror });
     }
 
-    /// Leaves a candidate out.
     pub(crate) fn drop(&mut self, at: usize) {
         if let Some(entry) = self.pool.get_mut(at) {
             entry.open = false;
         }
     }
 
-    /// Takes a candidate.
     pub(crate) fn choose(&mut self, at: usize) {
         let Some(entry) = self.pool.get_mut(at) else { return };
         entry.open = false;
@@ -207,8 +205,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// How much two texts are alike, 0 to 1: the share of their five-word runs that both have. The
-/// same page of two languages counts as nearly the same.
+/// The similarity of two texts, 0 to 1: the share of five-word runs that both contain. The same
+/// page in two languages counts as nearly the same.
 fn alike(a: &Text, b: &Text) -> f32 {
     if !a.mirror.is_empty() && a.mirror == b.mirror {
         return 0.9;
@@ -218,12 +216,12 @@ fn alike(a: &Text, b: &Text) -> f32 {
     if all == 0 { 0.0 } else { both as f32 / all as f32 }
 }
 
-/// How many numbers two lists have in common, both sorted.
+/// How many numbers two sorted lists have in common.
 fn common(mut a: &[u64], mut b: &[u64]) -> usize {
     let mut count = 0;
     while let ([first, a_rest @ ..], [second, b_rest @ ..]) = (a, b) {
         count += usize::from(first == second);
-        // Without a branch that cannot be foreseen.
+        // Without an unpredictable branch.
         a = if first <= second { a_rest } else { a };
         b = if second <= first { b_rest } else { b };
     }
@@ -251,12 +249,12 @@ fn shingles(content: &str) -> Vec<u64> {
 
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a, without regard to case.
+/// FNV-1a, ignoring case.
 fn mix(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(PRIME)
 }
 
-/// A path without the folder that says which language it is in; empty if none does.
+/// A path without the folder that names its language; empty if none does.
 fn mirror(path: &str) -> String {
     let is_language = |it: &str| {
         let (language, region) = it.split_once(['-', '_']).unwrap_or((it, "XX"));
@@ -274,7 +272,7 @@ fn mirror(path: &str) -> String {
     })
 }
 
-/// The languages that documents are translated to most.
+/// The most common languages of translated documents.
 const LANGUAGES: &[&str] = &[
     "ar", "az", "bn", "cs", "da", "de", "el", "en", "es", "fa", "fi", "fr", "he", "hi", "hu", "id",
     "it", "ja", "ko", "nl", "no", "pl", "pt", "ro", "ru", "sv", "th", "tr", "uk", "ur", "vi", "zh",
@@ -299,7 +297,8 @@ mod tests {
         }
     }
 
-    /// The files in the order of their choice; a file's text is of its own unless `text` says so.
+    /// The files in the order of their choice; each file's text is unique unless `text` says
+    /// otherwise.
     fn chosen(
         candidates: Vec<Candidate>,
         task: TaskType,

@@ -5,11 +5,11 @@ use crate::text::tokens;
 
 /// No item takes more than this share of the budget while others wait.
 const SHARE: u32 = 4;
-/// A content that would keep less than this is left out instead of being cut.
+/// A content that would be cut to less than this is left out instead.
 const TOKENS_MIN: u32 = 16;
 
-/// Keeps the best items that fit, cutting contents at ends of lines; the titles stay whole. Says
-/// whether anything was left out or cut.
+/// Keeps the best items that fit, cutting contents at line ends; titles stay whole. Returns whether
+/// anything was left out or cut.
 pub(crate) fn fit(items: &mut Vec<Item>, tokens_max: usize) -> bool {
     let budget = u32::try_from(tokens_max).unwrap_or(u32::MAX);
     let mut left = budget;
@@ -32,7 +32,7 @@ pub(crate) fn fit(items: &mut Vec<Item>, tokens_max: usize) -> bool {
     truncated
 }
 
-/// Cuts a content to so many bytes, after a line, or after a word if the first line is longer.
+/// Cuts a content to this many bytes, after a line, or after a word if the first line is longer.
 fn cut(item: &mut Item, bytes_max: usize) {
     let head = crate::text::head(&item.content, bytes_max);
     let end = head.rfind('\n').or_else(|| head.rfind(' ')).unwrap_or(head.len());

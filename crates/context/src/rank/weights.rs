@@ -1,4 +1,4 @@
-//! What counts how much.
+//! The weights of ranking.
 
 use waypost_ranking::Bm25;
 
@@ -9,43 +9,43 @@ use crate::{Kind, Source, TaskType};
 pub struct Weights {
     /// The words of the whole file.
     pub body: f32,
-    /// The words of the one chunk.
+    /// The words of the chunk.
     pub chunk: f32,
-    /// The words of the one definition, its body included.
+    /// The words of the definition, including its body.
     pub inside: f32,
-    /// How much the name of the definition is what the query says.
+    /// How well the name of the definition matches the query.
     pub name: f32,
     /// The words of the path.
     pub path: f32,
-    /// How often and how lately the file was changed.
+    /// How often and how recently the file was changed.
     pub frecency: f32,
     /// The words of the subjects of its commits.
     pub subjects: f32,
     /// The commits whose messages are nearest to the query.
     pub commits: f32,
-    /// The nearness of the chunk's vector.
+    /// The similarity of the chunk's vector.
     pub meaning: f32,
-    /// What the name or the path of the file in the query adds.
+    /// Added if the query names the file or its path.
     pub named: f32,
-    /// What the name of the definition in the query adds.
+    /// Added if the query names the definition.
     pub defined: f32,
-    /// What it adds that an identifier of the query is somewhere in the file.
+    /// Added if the file contains an identifier of the query.
     pub mentioned: f32,
-    /// How much of that a plain word adds that is the name of a file or definition.
+    /// The share of that which is added for a plain word that is the name of a file or definition.
     pub perhaps: f32,
-    /// What a document is multiplied with where no task is named and the query does not speak of
-    /// documentation, and code where it does.
+    /// If no task is named: the factor for documents if the query is not about documentation, and
+    /// for code if it is.
     pub other: f32,
     /// The parameters of BM25 for whole files, in which words are repeated most.
     pub bm25_body: Bm25,
-    /// The parameters of BM25 for all else.
+    /// The parameters of BM25 for everything else.
     pub bm25: Bm25,
-    /// What the file's part of the score is multiplied with for its second and each further item,
-    /// once more each.
+    /// The factor for the file's part of the score from its second item on, once more for each
+    /// item.
     pub same_file: f32,
-    /// How much an item loses at most for being like one before it.
+    /// The most that an item loses for being similar to an earlier one.
     pub alike: f32,
-    /// Items of one file at most.
+    /// The most items of one file.
     pub per_file_max: usize,
 }
 
@@ -76,8 +76,7 @@ impl Default for Weights {
 }
 
 impl TaskType {
-    /// What an item of a kind is multiplied with. Nothing is shut out: a task that was named wrongly
-    /// costs little.
+    /// The factor for items of a kind. Nothing is excluded: a wrong task costs little.
     pub(crate) fn weight(self, kind: Kind) -> f32 {
         use Kind as K;
         let of = |code: f32, spec: f32, content: f32, strategy: f32, general: f32| match self {
@@ -102,7 +101,7 @@ impl TaskType {
         }
     }
 
-    /// After how many days a journal's entry is worth half of what ages.
+    /// The days after which a journal entry's age-dependent part is halved.
     pub(crate) fn half_life_days(self) -> f32 {
         match self {
             Self::Code => 14.0,
@@ -112,8 +111,7 @@ impl TaskType {
         }
     }
 
-    /// The share of an answer that each source has at least, if it has something that comes near
-    /// the best.
+    /// The least share of an answer for each source, if it has something that comes near the best.
     pub(crate) fn floors(self) -> &'static [(Source, f32)] {
         match self {
             Self::Code => &[(Source::Code, 0.5), (Source::Knowledge, 0.15)],

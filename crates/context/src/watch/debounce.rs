@@ -1,20 +1,20 @@
-//! When changes have settled: a machine without a clock.
+//! When changes have settled: a state machine without a clock.
 
 use std::collections::BTreeSet;
 
-/// After so long without a change it is told, in milliseconds: an editor's saving is over, and a
-/// person does not notice the wait.
+/// Changes are reported after this many milliseconds without another: an editor's save is complete,
+/// and a person does not notice the wait.
 pub(super) const QUIET_MS: u64 = 100;
-/// After so long it is told even if changes go on.
+/// They are reported after this time even if changes continue.
 pub(super) const LONGEST_MS: u64 = 1_000;
 /// With more paths than these a walk is cheaper than a list.
 pub(super) const PATHS_MAX: usize = 10_000;
 
-/// What happened since it was last taken.
+/// Changes since the last call of `take`.
 #[derive(Debug, Default)]
 pub(super) struct Debounce {
     batch: Batch,
-    /// When the first and the last of it happened.
+    /// When the first and the last change happened.
     span: Option<(u64, u64)>,
 }
 
@@ -26,19 +26,18 @@ pub(super) struct Batch {
     pub(super) git: bool,
 }
 
-/// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
     /// To a path.
     Path(String),
     /// To the repository.
     Git,
-    /// Something that nobody saw.
+    /// A missed change.
     Missed,
 }
 
 impl Debounce {
-    /// Takes in what happened at `now`. Times never run backwards.
+    /// Records an event at `now`. Times never run backwards.
     pub(super) fn note(&mut self, now: u64, event: Event) {
         let first = self.span.map_or(now, |(first, _)| first);
         self.span = Some((first, now));
@@ -55,19 +54,19 @@ impl Debounce {
         }
     }
 
-    /// When there is something to tell if nothing else happens; nothing if nothing happened.
+    /// When to report if nothing else happens; nothing if nothing happened.
     pub(super) fn due(&self) -> Option<u64> {
         self.span.map(|(first, last)| (last + QUIET_MS).min(first + LONGEST_MS))
     }
 
-    /// What is to be told at `now`, once it is due.
+    /// What to report at `now`, once it is due.
     pub(super) fn take(&mut self, now: u64) -> Option<Batch> {
         self.due().filter(|it| *it <= now)?;
         self.span = None;
         Some(std::mem::take(&mut self.batch))
     }
 
-    /// A look at everything finds the single paths as well.
+    /// A rescan finds the single paths as well.
     fn missed(&mut self) {
         self.batch.rescan = true;
         self.batch.paths.clear();
@@ -112,7 +111,7 @@ mod tests {
     }
 
     proptest! {
-        /// The model looks back over the whole list at each millisecond.
+        /// The model checks the whole list at each millisecond.
         #[test]
         fn it_tells_everything_once_and_when_it_is_due(steps in events()) {
             let mut debounce = Debounce::default();

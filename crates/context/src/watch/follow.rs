@@ -1,4 +1,4 @@
-//! Which folders are watched, and what is done where they cannot be.
+//! Which folders are watched, and polling where they cannot be.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use super::told::{Told, left_out};
 use super::{How, Mode, Why, system};
 
-/// How often a small project is looked at that cannot be watched.
+/// The polling interval of a small project that cannot be watched.
 const POLL_MIN: Duration = Duration::from_secs(5);
-/// How often a large one is.
+/// The polling interval of a large one.
 const POLL_MAX: Duration = Duration::from_secs(60);
-/// What each folder adds: looking costs some tens of microseconds for each.
+/// Added for each folder: checking one costs some tens of microseconds.
 const POLL_FOLDER: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(super) struct Follower {
     mode: Mode,
     allowed: usize,
     watcher: Option<RecommendedWatcher>,
-    /// Why the system does not watch.
+    /// Why the system's notifications are not used.
     why: Option<Why>,
-    /// Folders of the project that are to be watched or looked at.
+    /// Folders of the project to watch or poll.
     folders: usize,
 }
 
@@ -46,7 +46,7 @@ impl Follower {
         }
     }
 
-    /// These and no others.
+    /// Watches exactly these.
     pub(super) fn follow(&mut self, dirs: &[String], git: &[PathBuf]) {
         let wanted = wanted(dirs);
         self.folders = wanted.len();
@@ -60,7 +60,7 @@ impl Follower {
         self.watch(&wanted, &git_dirs);
     }
 
-    /// These as well.
+    /// Also watches these.
     pub(super) fn add(&mut self, dirs: &[String]) {
         let wanted = wanted(dirs);
         let known = wanted.intersection(&self.told.state.lock().dirs).count();
@@ -115,14 +115,14 @@ impl Follower {
         let mut paths = watcher.paths_mut();
         for dir in new {
             let folder = root.join(&dir);
-            // What has become something else meanwhile is told of by the folder that it is in.
+            // If it is no longer a folder, the watch of its parent reports that.
             let Some(here) = system::device(&folder) else { continue };
             if Some(here) != device
                 && let Some(name) = system::silent(&folder)
             {
                 return Err(Why::FileSystem(name));
             }
-            // Noted before, so that what is told right after can take it back.
+            // Recorded before watching, so that an event right after can remove it.
             self.told.state.lock().dirs.insert(dir.clone());
             if !watched_now(paths.add(&folder, RecursiveMode::NonRecursive))? {
                 self.told.state.lock().dirs.remove(&dir);
@@ -152,14 +152,14 @@ impl Follower {
         };
         let mut paths = watcher.paths_mut();
         for folder in gone {
-            // It may be gone by itself.
+            // Its watch may already be gone.
             paths.remove(&folder).unwrap_or_default();
         }
         paths.commit().unwrap_or_default();
     }
 }
 
-/// Whether a folder is watched; an error if the system does not let more be watched.
+/// Whether a folder is watched; an error if the system refuses further watches.
 fn watched_now(added: notify::Result<()>) -> Result<bool, Why> {
     let Err(error) = added else { return Ok(true) };
     let not_there = match &error.kind {

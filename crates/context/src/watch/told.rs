@@ -1,4 +1,4 @@
-//! What the system told, and waiting for it.
+//! Events that the system reports, and waiting for them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use parking_lot::{Condvar, Mutex};
 use super::Changes;
 use super::debounce::{Debounce, Event};
 
-/// Folders in which nothing is of interest by its path: the service's own, which it writes all the
-/// time, and repositories.
+/// Folders whose contents are of no interest: the service's own, which it writes all the time, and
+/// repositories.
 const LEFT_OUT: [&str; 2] = [".waypost", ".git"];
 
-/// What the thread of the notifications and the one that waits have in common.
+/// State shared by the notification thread and the waiting thread.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) root: PathBuf,
@@ -26,14 +26,14 @@ pub(super) struct Told {
 #[derive(Debug, Default)]
 pub(super) struct State {
     debounce: Debounce,
-    /// Folders that are watched, relative to the root.
+    /// Watched folders, relative to the root.
     pub(super) dirs: BTreeSet<String>,
-    /// Folders of the repository that are watched.
+    /// Watched folders of the repository.
     pub(super) git_dirs: BTreeSet<PathBuf>,
-    /// Files of the repository that tell something.
+    /// Relevant files of the repository.
     pub(super) git: BTreeSet<PathBuf>,
     woken: bool,
-    /// How often the project is to be looked at, and when that was last asked for.
+    /// The polling interval, and when a rescan was last requested.
     poll: Option<(Duration, u64)>,
 }
 
@@ -42,7 +42,7 @@ impl Told {
         Self { root, since: instant(), state: Mutex::default(), news: Condvar::new() }
     }
 
-    /// Takes in what the system tells; on the thread of the notifications.
+    /// Records an event; called on the notification thread.
     pub(super) fn note(&self, event: notify::Result<notify::Event>) {
         let now = self.now();
         let mut state = self.state.lock();
@@ -50,7 +50,7 @@ impl Told {
         if event.need_rescan() {
             return self.tell(&mut state, now, Event::Missed);
         }
-        // Reading is no change, and what is read is read because of a change.
+        // Reading is not a change, and the index reads because of a change.
         if event.kind.is_access() {
             return;
         }
@@ -72,10 +72,10 @@ impl Told {
         }
         let path = path.strip_prefix(&self.root).ok()?;
         if path.as_os_str().is_empty() {
-            // The project itself was moved or removed, or has other rights.
+            // The project itself was moved or removed, or its permissions changed.
             return Some(Event::Missed);
         }
-        // What is no text has no path in an index, either.
+        // A path that is not text is not in an index, either.
         let path = path.to_str().filter(|it| !left_out(it))?;
         Some(Event::Path(path.to_owned()))
     }
@@ -118,7 +118,7 @@ impl Told {
         self.news.notify_all();
     }
 
-    /// Looks at the project as often as this from now on.
+    /// Polls the project at this interval from now on.
     pub(super) fn poll(&self, every: Option<Duration>) {
         let mut state = self.state.lock();
         let last = state.poll.map_or_else(|| self.now(), |(_, last)| last);
@@ -134,8 +134,8 @@ impl Told {
 }
 
 impl State {
-    /// Does not count a folder, and those in it, as watched any more: the system watches what a
-    /// folder is, not how it is called.
+    /// Forgets the watches of a folder and its subfolders: the system watches a folder itself, not
+    /// its name.
     fn forget(&mut self, root: &Path, path: &Path) {
         self.git_dirs.remove(path);
         let Some(dir) = path.strip_prefix(root).ok().and_then(Path::to_str) else { return };
@@ -146,9 +146,9 @@ impl State {
     }
 }
 
-/// Whether a path, relative to the root, is not told of.
+/// Whether changes of a path, relative to the root, are not reported.
 pub(super) fn left_out(path: &str) -> bool {
-    // The project's own journal is in the service's folder, which does not write there.
+    // The project's own journal is in the service's folder, but the service does not write there.
     let journal = path.strip_prefix(".waypost/journal");
     let path = journal.filter(|it| it.is_empty() || it.starts_with('/')).unwrap_or(path);
     path.split('/').any(|it| LEFT_OUT.contains(&it))

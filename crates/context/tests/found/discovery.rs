@@ -1,4 +1,4 @@
-//! What is found in a project, and what is not.
+//! Which files of a project are found, and which are not.
 
 use std::fs;
 
@@ -79,7 +79,7 @@ fn ignore_files_hold_below_their_folder_and_the_nearer_wins() {
     }
     assert!(!rules.folder(&root, "private") && rules.folder(&root, "sub/private"));
 
-    // What is ignored changes, and the same rules see it.
+    // After the ignore file changes, the same rules apply it.
     write(dir.path(), ".gitignore", b"sub/\n");
     assert_eq!(
         paths(&walked(&root, &rules)),

@@ -1,4 +1,4 @@
-//! Documents and journals, taken apart.
+//! Extraction of documents and journals.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 

@@ -1,4 +1,4 @@
-//! Files that are not what they seem, and names that are not meant to be read.
+//! Deceptive files, and names that must not be read.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -29,7 +29,7 @@ fn links_are_never_followed() {
         assert!(rules.one(&root, path).is_err(), "{path}");
     }
 
-    // A file and a folder that were found become links before they are read.
+    // A file and a folder become links between discovery and reading.
     let found = rules.one(&root, "real.md").expect("a file");
     let below = rules.one(&root, "sub/b.md").expect("a file");
     fs::remove_file(at("real.md")).expect("it goes");
@@ -74,7 +74,7 @@ fn what_is_no_file_is_not_opened() {
     assert_eq!(walk.skipped[&Skip::Special], 2 + u64::from(has_device));
     drop(socket);
 
-    // A FIFO takes the place of a file before it is read: nobody waits for a writer.
+    // A FIFO replaces a file before it is read: nothing waits for a writer.
     let found = rules.one(&root, "a.md").expect("a file");
     fs::remove_file(dir.path().join("a.md")).expect("it goes");
     make("a.md", FileType::Fifo).expect("a FIFO");
@@ -93,7 +93,7 @@ fn a_file_may_go_grow_or_be_shut() {
     assert_eq!(read(&root, &gone, rules.limits()), Err(Skip::Gone));
     assert_eq!(rules.one(&root, "a.md"), Err(Skip::Gone));
 
-    // A sparse file of a gigabyte: no more is read than the limit.
+    // A sparse file of a gigabyte: no more than the limit is read.
     let file = fs::File::options().write(true).open(dir.path().join("b.md")).expect("it opens");
     file.set_len(1 << 30).expect("it grows");
     assert_eq!(read(&root, &grows, rules.limits()), Err(Skip::TooLarge));
@@ -167,7 +167,7 @@ fn a_parser_that_takes_too_long_is_replaced_by_lines() {
     }
 }
 
-/// Deep and senseless text in every language with a grammar: it must end, and not by a crash.
+/// Deep nonsense in every language with a grammar: parsing must end, and without a crash.
 #[test]
 fn hostile_source_ends_in_chunks() {
     let mut noise = String::new();

@@ -1,4 +1,4 @@
-//! The crate, as its users see it.
+//! The crate's public API: discovery and extraction.
 
 mod code;
 mod discovery;
@@ -37,7 +37,7 @@ fn rules() -> Rules {
 
 fn walked(root: &Root, rules: &Rules) -> Walk {
     let walk = walk(root, rules, &|| false).expect("it is listed");
-    // One path at a time is decided as all of them are.
+    // `one` decides about each path as the walk does.
     for found in &walk.found {
         assert_eq!(rules.one(root, &found.path).as_ref(), Ok(found));
     }
@@ -65,7 +65,7 @@ fn extracted(root: &Root, rules: &Rules, found: &Found) -> Result<Extract, Skip>
     Extractor::new().extract(found, &bytes, NOW)
 }
 
-/// The chunks, as a page to compare.
+/// The chunks, formatted for comparison.
 fn page(extract: &Extract) -> String {
     let mut page = String::new();
     for chunk in &extract.chunks {

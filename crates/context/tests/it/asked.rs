@@ -1,4 +1,4 @@
-//! What past commits do for what is asked now.
+//! How past commits affect queries.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use waypost_context::{Context, Kind, Options, Query, TaskType};
 
 use crate::repository::{BEGIN, Repository};
 
-/// 60 commits that fix something elsewhere, and the first, which is about tariffs.
+/// 60 commits that fix something elsewhere, after a first one about tariffs.
 fn repository() -> Repository {
     let repository = Repository::new();
     let mut stream = String::new();
@@ -52,7 +52,7 @@ fn a_word_of_many_subjects_says_little_of_where() {
     assert_ne!(first(&repository, "fix the label"), "docs/mending.md");
 }
 
-/// What is answered to a query of nothing, each path as often as it is there.
+/// The paths in the answer to an empty query, with duplicates.
 fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<String> {
     let now = BEGIN + 10_000;
     let context =
@@ -64,7 +64,7 @@ fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<Strin
     files.map(|it| it.path).collect()
 }
 
-/// A project of 30 sources, a guide and settings that change with each of them.
+/// A project of 30 sources, a guide, and settings that change with each of them.
 fn busy() -> Repository {
     let mut repository = Repository::new();
     for number in 0..30 {

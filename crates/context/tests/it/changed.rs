@@ -1,4 +1,4 @@
-//! What differs from the commit, compared with what git itself says.
+//! Differences from the commit, compared with git's own result.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use waypost_context::{Change, Present, changed, tracked_below};
 
 use crate::repository::{BEGIN, Repository, git};
 
-/// Every file below a folder but those of git.
+/// Every file below a folder except git's.
 fn present(root: &Path, folder: &Path, found: &mut Vec<(String, u64, i64)>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let metadata = entry.metadata().unwrap();
@@ -38,7 +38,7 @@ fn changes(root: &Path) -> Vec<(String, Change)> {
     changed(root, files, &|path| fs::read(root.join(path)).ok(), &|| false).unwrap()
 }
 
-/// What `git status` says, of files that are there.
+/// The output of `git status`, for files that exist.
 fn told_by_git(root: &Path) -> Vec<(String, Change)> {
     let lines = git(root, &["status", "--porcelain", "--untracked-files=all", "--no-renames"]);
     let told: BTreeMap<String, Change> = lines
@@ -89,7 +89,7 @@ fn modified_staged_and_untracked_files_are_told_as_git_tells_them() {
             ("staged".to_owned(), Change::Staged),
         ]
     );
-    // Below the top, relative to there.
+    // Below the top folder, relative to that folder.
     assert_eq!(changes(&repository.top.join("a")), [("b/new".to_owned(), Change::Staged)]);
 }
 
@@ -105,7 +105,7 @@ fn a_touched_file_is_not_changed_and_a_same_sized_one_is() {
 
 #[test]
 fn what_was_written_right_after_it_was_staged_is_noticed() {
-    // Same size, and on a coarse clock the same time: only the content tells.
+    // Same size, and with a coarse clock the same time: only the content decides.
     for _ in 0..3 {
         let repository = Repository::new();
         repository.write("a", "one");
@@ -194,7 +194,7 @@ fn what_git_tracks_below_a_path_is_found_in_every_form_of_a_repository() {
     git(&linked, &["rm", "-r", "--quiet", "--cached", ".waypost/data", ".waypost/token"]);
     assert_eq!(tracked(&linked), Some(Vec::new()), "of its own index");
 
-    // A link, or a submodule, in the place of a folder.
+    // A link, or a submodule, in place of a folder.
     repository.git(&["rm", "-r", "--quiet", ".waypost"]);
     std::os::unix::fs::symlink("elsewhere", repository.top.join(".waypost")).unwrap();
     repository.git(&["add", ".waypost"]);

@@ -1,4 +1,4 @@
-//! What is read of ordinary and less ordinary repositories.
+//! Reading ordinary and less ordinary repositories.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ fn close(one: f32, other: f32) -> bool {
     (one - other).abs() < 1e-5
 }
 
-/// What a commit counts that so many newer ones follow.
+/// The weight of a commit with this many newer ones.
 fn share(age: i32) -> f32 {
     0.8 * 0.95_f32.powi(age) + 0.2 * 0.998_f32.powi(age)
 }
@@ -156,11 +156,11 @@ fn commits_that_are_known_are_not_read_again() {
     assert_eq!(renewed(&repository, Some(&old)), repository.history());
     assert_eq!(calls.replace(0), 1);
 
-    // Also after going back, and with another branch.
+    // Also after a reset, and on another branch.
     repository.git(&["reset", "--quiet", "--hard", "HEAD~3"]);
     assert_eq!(renewed(&repository, Some(&old)), repository.history());
     assert_eq!(calls.replace(0), 0);
-    // What is known of another folder is of no use.
+    // The cached history of another folder is not used.
     fs::create_dir(repository.top.join("sub")).unwrap();
     let sub = History::read(&repository.top.join("sub"), Some(&old), redact, &|| false);
     assert_eq!(sub.unwrap().unwrap().commits().len(), 0);
@@ -254,7 +254,7 @@ fn linked_worktrees_bare_repositories_and_submodules_are_read() {
     outer.git(&["submodule", "--quiet", "add", repository.top.to_str().unwrap(), "sub"]);
     outer.commit("with a submodule", &["own"]);
     assert_eq!(subjects(&read(&outer.top.join("sub")).unwrap()), ["second", "first"]);
-    // The submodule itself is no file.
+    // The submodule itself is not a file.
     let (_, paths) = &shown(&outer.history())[0];
     assert_eq!(paths, &[".gitmodules", "own"]);
 }
@@ -272,7 +272,7 @@ fn shallow_and_partial_clones_tell_what_they_have() {
     let history = read(&shallow).unwrap();
     assert!(history.truncated());
     assert_eq!(subjects(&history), ["commit 4", "commit 3", "commit 2"]);
-    // The oldest one would seem to make every file, if its missing parent were taken for none.
+    // The oldest commit would appear to add every file if its missing parent counted as none.
     assert_eq!(history.commits().last().unwrap().paths().len(), 0);
     assert!(close(history.frecency("a"), 1.0 + share(1)));
 

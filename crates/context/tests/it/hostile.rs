@@ -1,4 +1,4 @@
-//! Repositories that want something started, or read that is not the project's.
+//! Repositories that try to start a program, or to have files outside the project read.
 
 use std::borrow::Cow;
 use std::fs;
@@ -10,7 +10,7 @@ use waypost_context::{Change, Error, History, Present, Redact, changed, head};
 
 use crate::repository::{Repository, git, read};
 
-/// Why a repository is not read.
+/// The error for a repository that is not read.
 fn refusal(root: &Path) -> String {
     let same: Redact<'_> = &|it| Cow::Borrowed(it);
     let error = History::read(root, None, same, &|| false).expect_err("refused");
@@ -18,7 +18,7 @@ fn refusal(root: &Path) -> String {
     error.to_string()
 }
 
-/// A repository with a secret in its history, beside a project.
+/// A repository with a secret in its history, next to a project.
 fn neighbour(project: &Repository) -> std::path::PathBuf {
     let mut other = Repository::new();
     other.commit("a secret of others", &["a"]);
@@ -56,7 +56,7 @@ fn nothing_in_a_configuration_starts_a_program() {
     for hook in ["post-index-change", "fsmonitor-watchman", "reference-transaction"] {
         fs::copy(&script, repository.top.join(".git/hooks").join(hook)).unwrap();
     }
-    // Touched, so that git itself asks the filter.
+    // Touched, so that git itself runs the filter.
     repository.write("a.txt", "a.txt in commit 9\n");
 
     assert_eq!(repository.history().commits().len(), 2);
@@ -65,13 +65,13 @@ fn nothing_in_a_configuration_starts_a_program() {
     let content = |path: &str| fs::read(repository.top.join(path)).ok();
     let found = changed(&repository.top, [file("a.txt"), file("b.txt")], &content, &|| false);
     assert_eq!(found.unwrap(), [("a.txt".to_owned(), Change::Modified)]);
-    // An object that is missing, and could be asked for at the remote.
+    // A missing object that could be fetched from the remote.
     let tree = repository.top.join(".git/objects").join(&tree[..2]).join(tree[2..].trim());
     fs::rename(&tree, repository.beside("tree")).unwrap();
     assert!(repository.history().truncated());
     assert!(!marker.exists(), "something was started");
 
-    // It was only not sprung.
+    // Shows that the trap would have worked.
     fs::rename(repository.beside("tree"), &tree).unwrap();
     let mut status = Command::new("git");
     status.arg("status").current_dir(&repository.top).output().unwrap();
@@ -98,7 +98,7 @@ fn a_repository_that_does_not_know_the_project_is_not_read() {
     symlink(other.join(".git"), &dot_git).unwrap();
     assert!(refusal(&project.top).contains("a symbolic link"));
 
-    // A folder that says that it belongs to another one.
+    // A folder that claims to belong to another one.
     fs::remove_file(&dot_git).unwrap();
     git(&project.top, &["init", "--quiet"]);
     fs::write(dot_git.join("commondir"), format!("{}/.git\n", other.display())).unwrap();
@@ -173,7 +173,7 @@ fn damaged_packs_and_indexes_end_nothing() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0xff;
             fs::write(path, &bytes).unwrap();
-            // Whatever it tells, it comes back.
+            // Whatever the result, the call returns.
             told += usize::from(History::read(&project.top, None, same, &|| false).is_ok());
             told += usize::from(changed(&project.top, [file], &|_| None, &|| false).is_ok());
         }

@@ -1,4 +1,4 @@
-//! What the crate promises, through its public API.
+//! The crate's guarantees, through its public API.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Repositories that are made by git itself.
+//! Repositories created by git itself.
 
 use std::borrow::Cow;
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::Command;
 use tempfile::TempDir;
 use waypost_context::History;
 
-/// When the first commit of a test is; each further one is a minute later.
+/// The time of a test's first commit; each further one is a minute later.
 pub(crate) const BEGIN: i64 = 1_700_000_000;
 
-/// A working tree in a folder that goes away.
+/// A working tree in a temporary folder.
 pub(crate) struct Repository {
     _folder: TempDir,
     pub(crate) top: PathBuf,
@@ -27,7 +27,7 @@ impl Repository {
         Self { _folder: folder, top, commits: 0 }
     }
 
-    /// A folder beside the working tree.
+    /// A folder next to the working tree.
     pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.top.with_file_name(name)
     }
@@ -53,7 +53,7 @@ impl Repository {
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// Takes in what `git fast-import` reads.
+    /// Imports a `git fast-import` stream.
     pub(crate) fn import(&self, stream: &str) {
         let file = self.beside("stream");
         fs::write(&file, stream).unwrap();
@@ -72,7 +72,7 @@ pub(crate) fn read(root: &Path) -> Option<History> {
     History::read(root, None, &|it| Cow::Borrowed(it), &|| false).unwrap()
 }
 
-/// Each commit's subject and paths, the newest first.
+/// Each commit's subject and paths, newest first.
 pub(crate) fn shown(history: &History) -> Vec<(String, Vec<String>)> {
     let commits = history.commits();
     commits.map(|it| (it.subject().to_owned(), it.paths().map(str::to_owned).collect())).collect()

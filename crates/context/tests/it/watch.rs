@@ -1,5 +1,4 @@
-//! What the system tells of real files. Each wait ends with what was waited for, however long that
-//! takes.
+//! Notifications for real files. Each wait ends with the expected event, however long that takes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,8 +23,8 @@ fn names(dirs: &[&str]) -> Vec<String> {
     dirs.iter().map(|it| (*it).to_owned()).collect()
 }
 
-/// Collects what is told until a file is that is written last: what came before it is told before
-/// it.
+/// Collects reported paths until a marker file, written last, is reported: everything before it is
+/// reported first.
 fn told(watch: &Watch, root: &Path) -> Vec<String> {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     let last = format!("last-{}", LAST.fetch_add(1, Relaxed));
@@ -59,12 +58,12 @@ fn writes_renames_and_removals_are_told_with_all_names() {
     fs::write(at("ignored/file"), "x").unwrap();
     assert_eq!(told(&watch, root.path()), ["a/old", "b/c/new", "b/gone", "b/moved"]);
 
-    // As editors save: beside it, and then over it.
+    // As editors save: to a temporary file, then renamed over the original.
     fs::write(at("b/.new.swp"), "y").unwrap();
     fs::rename(at("b/.new.swp"), at("b/c/new")).unwrap();
     assert_eq!(told(&watch, root.path()), ["b/.new.swp", "b/c/new"]);
 
-    // Reading is no change.
+    // Reading is not a change.
     fs::read(at("b/c/new")).unwrap();
     assert_eq!(told(&watch, root.path()), Vec::<String>::new());
 }
@@ -142,7 +141,7 @@ fn a_wait_ends_by_its_time_and_by_a_wake_from_another_thread() {
     for mode in [Mode::Native, Mode::Poll, Mode::Off] {
         let watch = Arc::new(Watch::start(root.path(), &names(&[""]), &[], mode));
         assert!(watch.wait(Some(Duration::from_millis(1))).is_empty());
-        // Before the wait, and (most likely) within it.
+        // Before the wait, and (most likely) during it.
         watch.wake();
         assert!(watch.wait(None).is_empty());
         let other = Arc::clone(&watch);
@@ -185,7 +184,7 @@ fn a_flood_ends_in_a_rescan() {
         fs::File::create(root.path().join("a").join(it.to_string())).unwrap();
     }
     let mut seen = 0;
-    // Either everything is named, or it is said that something was missed.
+    // Either every file is named, or a rescan is reported.
     while seen < 12_000 {
         let changes = watch.wait(None);
         if changes.rescan {

@@ -1,4 +1,4 @@
-//! Written cases: what must be found in the shop, for whom, and what must not.
+//! Written cases: what must be found in the shop, for which task, and what must not.
 
 use waypost_context::{Kind, Query, Source, TaskType};
 
@@ -7,15 +7,15 @@ use crate::world::World;
 
 use TaskType::{Code, Content, General, Spec, Strategy};
 
-/// What must hold of an answer's paths, in order, each once.
+/// A condition on an answer's distinct paths, in order.
 enum Must<'a> {
-    /// The first is this one.
+    /// This one is first.
     First(&'a str),
-    /// The first three have this one.
+    /// This one is among the first three.
     Top3(&'a str),
-    /// This one is there, and comes before that one, which need not be there.
+    /// The first is present, and before the second, which may be absent.
     Before(&'a str, &'a str),
-    /// This one is not there.
+    /// This one is absent.
     Never(&'a str),
 }
 
@@ -93,7 +93,7 @@ const CASES: &[(&str, TaskType, Must<'_>)] = &[
     ("swordfish private key", General, Never("deploy/id_rsa")),
     ("swordfish", General, Never("build-output/report.md")),
     ("leftPad swordfish", Code, Never("node_modules/left/index.js")),
-    // Nothing asked.
+    // Empty queries.
     ("", General, First("AGENTS.md")),
     ("", Code, First("AGENTS.md")),
     (" \n", Strategy, Before("journal/2026-02-18.md", "journal/2025-06-03.md")),
@@ -157,7 +157,7 @@ fn a_function_is_found_by_the_words_of_its_name() {
     let function = |name: &str, calls: &str| {
         format!("fn {name}(table: &mut Table) {{\n    {calls}(table);\n}}\n\n")
     };
-    // Others speak more of it than the one that does it.
+    // Other functions mention it more than the one that implements it.
     let text = function("shrink_quickly", "resize_hash_table")
         + &function("grow_table", "resize_hash_table")
         + &function("on_table_full", "resize_hash_table")

@@ -1,4 +1,4 @@
-//! Files that cannot be read, and an index that goes away.
+//! Unreadable files, and a deleted index.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -31,17 +31,17 @@ fn what_is_not_text_is_left_out_and_counted() {
     assert!(skipped("link") >= 2 && skipped("special") == 1, "{:?}", status.skipped);
     let answer = world.ask(&Query::new("apples"));
     assert_eq!(answer.skipped, status.skipped.values().sum::<u64>());
-    // They are not tried again as long as they are the same.
+    // They are not retried until they change.
     assert_eq!(world.scan().indexed, 0);
 }
 
-/// The user without rights, as Linux numbers it.
+/// The uid of the user without privileges on Linux.
 const NOBODY: u32 = 65_534;
 
 #[test]
 fn what_may_not_be_read_is_left_out_and_counted() {
     if rustix::process::geteuid().is_root() {
-        // Root may read everything: this very test once more, as somebody who may not.
+        // Root can read everything: run this test again as a user who cannot.
         let mut test = Command::new("/proc/self/exe");
         test.args(["faults::what_may_not_be_read_is_left_out_and_counted", "--exact"]);
         let output = test.uid(NOBODY).gid(NOBODY).current_dir("/").output().unwrap();
@@ -148,7 +148,7 @@ fn a_folder_of_a_hundred_thousand_files_is_indexed_as_far_as_the_limits_go() {
     let mut options = Options { git: false, ..Options::default() };
     options.discovery.limits.files_max = 500;
     let world = World::with(options);
-    // The last ones by name, so that all others are passed first.
+    // Last by name, so that all others come first.
     world.write("data/readme.md", "# Apples\n\nRed and round.\n");
     world.write("data/sub/z.md", "# Apples\n\nGreen ones.\n");
     let folder = world.root().join("data");

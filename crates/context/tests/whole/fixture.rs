@@ -1,4 +1,4 @@
-//! The project that the written cases ask: a small shop with journals, decisions, documents and code.
+//! The project of the written cases: a small shop with journals, decisions, documents and code.
 
 use crate::world::World;
 

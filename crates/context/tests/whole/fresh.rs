@@ -1,4 +1,4 @@
-//! Answers follow the folder, whatever the index knows.
+//! Answers follow the folder, whatever the index contains.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +32,7 @@ fn what_is_deleted_after_the_scan_is_in_no_answer() {
     assert_eq!(world.paths("apples"), ["docs/a.md", "docs/b.md"]);
     world.remove("docs/a.md");
     assert_eq!(world.paths("apples"), ["docs/b.md"]);
-    // The next update takes it out.
+    // The next update removes it.
     let report = world.context().update(&[], NOW).unwrap();
     assert_eq!(report.removed, 1);
     assert_eq!(world.context().status().files, 1);
@@ -152,7 +152,7 @@ fn a_switch_of_five_thousand_files_gives_no_mixed_and_no_deleted_item() {
                 if number % 10 == 0 {
                     world.remove(&name(number));
                 } else {
-                    // As git does it: another file takes the name.
+                    // As git does it: another file is renamed over it.
                     world.write("docs/new", &text("south", number));
                     world.rename("docs/new", &name(number));
                 }

@@ -1,4 +1,4 @@
-//! A context over projects that the tests make.
+//! A context over projects that the tests create.
 
 mod cases;
 mod faults;

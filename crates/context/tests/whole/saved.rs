@@ -1,4 +1,4 @@
-//! What is kept on disk between openings.
+//! What is stored on disk between openings.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::world::{NOW, World};
 #[test]
 fn an_index_that_was_closed_answers_at_once_and_reads_nothing() {
     let mut world = shop();
-    // Long after the files were written, so that their times can be relied on.
+    // Long after the files were written, so that their times are reliable.
     let later = 4_000_000_000;
     world.context().scan(later, &|| false).unwrap();
     let before = world.ask(&Query::new("payment gateway order refund"));
@@ -36,7 +36,7 @@ fn what_was_not_saved_is_read_again() {
     assert_eq!(world.paths("marzipan"), ["docs/late.md"]);
 }
 
-/// What damage does to a project's answers: nothing, but that it is read again.
+/// Damage must not change a project's answers; the project is read again.
 fn survives(damage: &dyn Fn(&World), told: bool) {
     let mut world = shop();
     let before = world.paths("payment gateway order refund");
@@ -87,7 +87,7 @@ fn damaged_texts_are_built_anew() {
     survives(&|world| change(world, &|it| it[0] ^= 1), true);
     survives(&|world| fs::remove_file(world.texts()).unwrap(), true);
     survives(&|world| fs::remove_dir_all(world.data()).unwrap(), false);
-    // What is damaged within is read from the project.
+    // Damaged texts are read from the project.
     survives(&|world| change(world, &|it| it[20..].fill(b' ')), false);
 }
 

@@ -1,4 +1,4 @@
-//! Vectors of a model: made in the background, used again, never mixed.
+//! Vectors of a model: computed in the background, reused, never mixed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -7,7 +7,7 @@ use waypost_context::{Embedder, Options, Query};
 
 use crate::world::{NOW, World};
 
-/// A model that knows which texts speak of fruit, and counts what it is asked.
+/// A model that detects texts about fruit, and counts the texts it is given.
 fn fruit(name: &str, asked: &Arc<AtomicU64>) -> Embedder {
     let asked = Arc::clone(asked);
     let embed = move |texts: &[&str]| {

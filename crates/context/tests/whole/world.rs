@@ -42,7 +42,7 @@ impl World {
             .expect("a test's own folder can be used");
     }
 
-    /// Ends without closing, as a process that is killed.
+    /// Ends without closing, like a killed process.
     pub(crate) fn abandon(&mut self) {
         drop(self.context.take());
     }
@@ -55,12 +55,12 @@ impl World {
         self.folder.path().join("project")
     }
 
-    /// Where the index is kept.
+    /// The folder of the index.
     pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// The one file of texts.
+    /// The only text file.
     pub(crate) fn texts(&self) -> PathBuf {
         let entries = fs::read_dir(self.data()).expect("a test's own folder can be used");
         let mut paths = entries.map(|it| it.expect("a test's own folder can be used").path());
@@ -97,7 +97,7 @@ impl World {
         self.ask(&Query::new(text).with_task(task)).items
     }
 
-    /// The files of the items, each once, in order.
+    /// The distinct files of the items, in order.
     pub(crate) fn paths(&self, text: &str) -> Vec<String> {
         let mut paths: Vec<String> = Vec::new();
         for item in self.items(text, TaskType::General) {

@@ -1,12 +1,12 @@
-//! The comment at the beginning of a file: what it is about, without marks and licence.
+//! The comment at the start of a file: what it is about, without comment marks and licence.
 
 use crate::Language;
 
-/// Lines that are looked at.
+/// The most lines examined.
 const LINES_MAX: usize = 400;
 
-/// The leading comments of a file (Rust's `//!` and the docstring of a Python module are such) as
-/// plain text, paragraphs apart.
+/// The leading comments of a file (including Rust's `//!` and a Python module's docstring) as plain
+/// text, in separate paragraphs.
 pub(super) fn leading(text: &str, language: Language) -> String {
     let row = language.row();
     let mut blocks: Vec<Vec<&str>> = vec![Vec::new()];
@@ -25,7 +25,7 @@ pub(super) fn leading(text: &str, language: Language) -> String {
             break;
         }
         let opened = row.block.iter().find_map(|(open, close)| {
-            // `r"""` and its like.
+            // `r"""` and the like.
             let rest = trimmed
                 .strip_prefix(['r', 'R', 'u', 'b'])
                 .filter(|it| ["\"\"\"", "'''"].iter().any(|quotes| it.starts_with(quotes)))
@@ -61,7 +61,7 @@ pub(super) fn leading(text: &str, language: Language) -> String {
     paragraphs.join("\n\n")
 }
 
-/// Lines that may stand before the first comment.
+/// Lines that may precede the first comment.
 fn is_preamble(line: &str) -> bool {
     line.starts_with("#!") && !line.starts_with("#![")
         || line.starts_with("<?php")
@@ -73,7 +73,7 @@ fn is_preamble(line: &str) -> bool {
         )
 }
 
-/// The paragraphs of a comment without its marks, up to where a licence begins.
+/// The paragraphs of a comment without its marks, up to the start of a licence.
 fn plain(lines: &[&str]) -> Vec<String> {
     let mut paragraphs: Vec<String> = Vec::new();
     let mut begins = true;
@@ -82,7 +82,7 @@ fn plain(lines: &[&str]) -> Vec<String> {
         let marks =
             |it: char| matches!(it, '/' | '*' | '#' | '!' | ';' | '%' | '-' | '=' | '"' | '\'');
         let text = match text.trim_start_matches(marks) {
-            // `*bold*` and `-x` are no marks.
+            // `*bold*` and `-x` are not comment marks.
             rest if rest.starts_with(' ') || rest.is_empty() || rest.len() == text.len() => rest,
             _ => text.trim_start_matches(['/', '*', '#', '!']),
         };
@@ -106,7 +106,6 @@ fn plain(lines: &[&str]) -> Vec<String> {
     paragraphs
 }
 
-/// Whether a comment is about the licence.
 pub(super) fn is_licence(text: &str) -> bool {
     if text.is_empty() {
         return false;

@@ -1,28 +1,28 @@
-//! Which nodes of which grammar matter.
+//! The relevant nodes of each grammar.
 
 use tree_sitter::Node;
 
 use super::headers::{self, Header};
 use crate::{Kind, Language};
 
-/// What a kind of node means to the walk.
+/// The role of a kind of node in the walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing; what is in it is not looked at.
+    /// Ignored, with everything in it.
     Skip,
-    /// A comment or an attribute: it belongs to what follows.
+    /// A comment or an attribute: it belongs to the next definition.
     Lead,
-    /// What is in it is looked at.
+    /// Its children are walked.
     Enter,
-    /// So it is, and what stands before it belongs to the first definition in it.
+    /// The same, and what precedes it belongs to the first definition in it.
     Wrap,
-    /// What is in it bears its name, but it is no definition itself.
+    /// Its name is part of the names in it, but it is not a definition itself.
     Scope,
     /// A definition.
     Item(Kind),
-    /// A definition with definitions in it.
+    /// A definition that contains definitions.
     Holder(Kind),
-    /// Perhaps a definition; its header says.
+    /// Possibly a definition; its header decides.
     Ask,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct Grammar {
     pub(super) language: tree_sitter::Language,
     pub(super) roles: Roles,
     pub(super) header: Read,
-    /// Whether `/*!` speaks of what is around it.
+    /// Whether `/*!` documents the enclosing item.
     pub(super) inner_docs: bool,
 }
 
-/// Reads the header of a node, of the kind that its role has, within so many scopes.
+/// Reads the header of a node, given the kind of its role and the number of enclosing scopes.
 pub(super) type Read = fn(Node<'_>, &str, Option<Kind>, usize) -> Option<Header>;
 
 type Roles = &'static [(&'static [&'static str], Role)];
@@ -77,7 +77,7 @@ pub(super) fn grammar(language: Language) -> Option<Grammar> {
     Some(Grammar { language, roles, header, inner_docs })
 }
 
-/// Whether a header is C++: it says something that C has not.
+/// Whether a header is C++: it uses something that C lacks.
 pub(super) fn is_cpp(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start();

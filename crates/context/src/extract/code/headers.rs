@@ -1,4 +1,4 @@
-//! The header of a definition: its name, and where its signature ends.
+//! The header of a definition: its name, and the end of its signature.
 
 use std::ops::Range;
 
@@ -6,23 +6,23 @@ use tree_sitter::Node;
 
 use crate::Kind;
 
-/// What is read off the node of a definition or scope.
+/// The header of a definition or scope node.
 #[derive(Debug)]
 pub(super) struct Header {
-    /// `None` if it is a scope alone.
+    /// `None` if it is only a scope.
     pub(super) kind: Option<Kind>,
     pub(super) name: String,
-    /// Where the signature ends.
+    /// The end of the signature.
     pub(super) end: usize,
-    /// What of the signature is left out.
+    /// The part omitted from the signature.
     pub(super) hole: Option<Range<usize>>,
-    /// A doc comment behind the signature.
+    /// A doc comment after the signature.
     pub(super) doc: Option<Range<usize>>,
 }
 
 impl Header {
     fn new(kind: Option<Kind>, name: &str, end: usize) -> Option<Self> {
-        // `a::b` is written `a.b`, as scopes are.
+        // `a::b` becomes `a.b`, like scopes.
         let name = name.trim().replace("::", ".").replace('\\', ".");
         let is_name = !name.is_empty() && name.len() <= 200 && !name.contains('\n');
         is_name.then_some(Self { kind, name, end, hole: None, doc: None })
@@ -37,7 +37,7 @@ fn field<'t>(node: Node<'t>, name: &str) -> Option<Node<'t>> {
     node.child_by_field_name(name)
 }
 
-/// Where the body begins, or where there is none the end.
+/// The start of the body, or without one the end of the node.
 fn signature_end(node: Node<'_>) -> usize {
     field(node, "body").map_or(node.end_byte(), |it| it.start_byte())
 }
@@ -58,7 +58,7 @@ pub(super) fn rust(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> 
             let name = bare(text_of(field(node, "type")?, text));
             Header::new(None, name.trim_start_matches(['&', '*']), node.start_byte())
         }
-        // Tests within a file say nothing that the file does not.
+        // Tests in a file add nothing to what the file says.
         "mod_item" => {
             plain(node, text, None).filter(|it| field(node, "body").is_some() && it.name != "tests")
         }
@@ -92,7 +92,7 @@ pub(super) fn python(
             let mut header = plain(node, text, kind)?;
             let body = field(node, "body")?;
             header.doc = docstring(body).map(|it| it.byte_range());
-            // A comment may stand between the colon and the body.
+            // A comment may be between the colon and the body.
             let colon = text.get(..header.end)?.trim_end();
             header.end = colon.len();
             Some(header)
@@ -190,7 +190,7 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
     match node.kind() {
         "function_definition" => {
             let (name, _) = declared(field(node, "declarator")?)?;
-            // `Log<T>::open` is `Log.open`; `operator<` stays.
+            // `Log<T>::open` becomes `Log.open`; `operator<` stays.
             let name = text_of(name, text);
             let name = match name.rsplit_once("::") {
                 Some((scope, own)) => format!("{}.{own}", bare(scope)),
@@ -218,7 +218,7 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
             Some(header)
         }
         "preproc_def" | "preproc_function_def" => {
-            // Without a value it is the guard of a header.
+            // Without a value it is an include guard.
             let value = field(node, "value")?;
             let name = text_of(field(node, "name")?, text);
             let end =
@@ -230,7 +230,7 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
             Header::new(kind, name, line)
         }
         "namespace_definition" => plain(node, text, None),
-        // Only named for what has the type: `struct stat st;`.
+        // Only a reference to the type: `struct stat st;`.
         "struct_specifier" | "union_specifier" | "class_specifier" | "enum_specifier" => {
             field(node, "body")?;
             plain(node, text, kind).map(|it| Header { name: bare(&it.name).to_owned(), ..it })
@@ -239,7 +239,7 @@ pub(super) fn c(node: Node<'_>, text: &str, kind: Option<Kind>, _: usize) -> Opt
     }
 }
 
-/// The name that a declarator declares, and whether it is that of a function.
+/// The name that a declarator declares, and whether it declares a function.
 fn declared(declarator: Node<'_>) -> Option<(Node<'_>, bool)> {
     let mut node = declarator;
     let mut is_function = false;

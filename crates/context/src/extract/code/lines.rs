@@ -1,5 +1,5 @@
-//! Definitions by patterns of lines, for languages without a grammar and files whose parsing takes
-//! too long. It finds what is written the usual way: one definition to a line.
+//! Definitions by line patterns, for languages without a grammar and files whose parsing takes too
+//! long. It finds definitions in the usual style: one to a line.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use regex::Regex;
 use super::{ITEMS_MAX, Item};
 use crate::{Kind, Language};
 
-/// A longer line is no header.
+/// A longer line is not a header.
 const LINE_BYTES_MAX: usize = 500;
 
-/// How many lines a signature goes on for, while a bracket is open.
+/// The most lines of a signature, while a bracket is open.
 const SIGNATURE_LINES_MAX: usize = 8;
 
-/// Words before the word of a definition.
+/// Modifiers before a definition's keyword.
 const BEFORE: &str = r"(?:(?:pub(?:\([a-z: ]+\))?|public|private|protected|internal|fileprivate|open|export|default|declare|abstract|final|sealed|static|async|unsafe|const|inline|override|virtual|implicit|lazy|case|data|value|inner|local|partial|readonly|extern|suspend|operator|mutating|companion|expect|actual|annotation|@\w+)\s+)*";
 
 static TYPE: LazyLock<Regex> = LazyLock::new(|| {
@@ -40,7 +40,7 @@ static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?:local\s+)?([\w.$]+)\s*(?:(?:=|<-)\s*(?:async\s+)?function\b|\(\)\s*\{)")
 });
 
-/// Methods of languages in which a type stands before the name.
+/// Methods in languages that put the type before the name.
 static METHOD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^\s{0,16}(?:(?:public|private|protected|internal|static|final|abstract|virtual|override|async|inline|extern|synchronized|unsigned|struct|const)\s+)*[A-Za-z_][\w<>\[\],.?*&:]*(?:\s+|\s*[*&]+)([A-Za-z_~][\w:]*)\s*\([^;={}]*\)?[^;={}]*\{?\s*$",
@@ -64,7 +64,7 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("the patterns of this file are well formed")
 }
 
-/// Words that look like the name of a method and are none.
+/// Words that match the pattern of a method name but are not one.
 const NO_NAMES: &[&str] = &[
     "if", "for", "while", "switch", "return", "catch", "else", "new", "throw", "sizeof", "do",
     "case",
@@ -73,7 +73,7 @@ const NO_NAMES: &[&str] = &[
 /// The definitions of a text.
 pub(super) fn items(language: Language, text: &str) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
-    // Types around the line: how far they are indented, and their names.
+    // Enclosing types: their indentation and names.
     let mut scopes: Vec<(usize, String)> = Vec::new();
     let mut lead: Option<usize> = None;
     let mut at = 0;
@@ -123,7 +123,7 @@ fn is_lead(language: Language, line: &str) -> bool {
     let row = language.row();
     let attribute = line.starts_with("#[")
         || line.starts_with('@') && !line.contains(" class ") && !line.contains("def ");
-    // The preprocessor's lines begin as comments of other languages do.
+    // In other languages, comments start like preprocessor lines.
     row.line.iter().any(|it| line.starts_with(it))
         || row.block.iter().any(|(open, _)| line.starts_with(open))
         || line.starts_with("* ")
@@ -169,7 +169,7 @@ fn is_statement(line: &str) -> bool {
     NO_NAMES.contains(&first)
 }
 
-/// Where a signature ends: before the body, or with its line if no bracket is open then.
+/// The end of a signature: before the body, or at the end of the line if no bracket is open.
 fn signature_end(text: &str, start: usize) -> usize {
     let mut open = 0_i32;
     let mut end = start;

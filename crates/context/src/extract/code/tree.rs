@@ -1,7 +1,7 @@
 //! Definitions by the syntax tree.
 //!
-//! A walk of our own over the outer nodes: bodies of functions are not entered, which makes it
-//! several times faster than a query over the whole tree.
+//! A custom walk over the outer nodes: it does not enter function bodies, which makes it several
+//! times faster than a query over the whole tree.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,19 +14,19 @@ use super::grammars::{self, Grammar, Role};
 use super::{ITEMS_MAX, Item};
 use crate::{Kind, Language};
 
-/// The most nodes of a file that are looked at. The largest real files have a tenth of it.
+/// The most nodes visited in a file. The largest real files have a tenth of it.
 const NODES_MAX: usize = 200_000;
 
-/// The most scopes within each other.
+/// The deepest nesting of scopes.
 const DEPTH_MAX: usize = 64;
 
-/// Parsers, each made when it is first needed.
+/// Parsers, each created on first use.
 pub(super) struct Trees {
     deadline: Duration,
     ready: HashMap<Language, Option<Ready>>,
 }
 
-/// A parser, and what the kinds of nodes mean.
+/// A parser, and the roles of its node kinds.
 struct Ready {
     parser: tree_sitter::Parser,
     roles: Vec<Role>,
@@ -44,10 +44,9 @@ impl Trees {
         Self { deadline, ready: HashMap::new() }
     }
 
-    /// The definitions of a text in their order; `None` without a grammar, or if parsing takes too
-    /// long.
+    /// The definitions of a text in order; `None` without a grammar, or if parsing takes too long.
     pub(super) fn items(&mut self, language: Language, text: &str) -> Option<Vec<Item>> {
-        // A header is C or C++; the name does not say.
+        // A header is C or C++; the name does not tell which.
         let language = match language {
             Language::C if grammars::is_cpp(text) => Language::Cpp,
             other => other,
@@ -98,38 +97,38 @@ impl Ready {
             Some(options),
         );
         if tree.is_none() {
-            // Else the next file would go on where this one was left.
+            // Otherwise the parser would resume the previous file.
             self.parser.reset();
         }
         tree
     }
 }
 
-/// What stands before a node: comments and attributes without a gap.
+/// Comments and attributes directly before a node.
 #[derive(Debug, Clone, Copy)]
 struct Lead {
     start: usize,
     end_row: usize,
 }
 
-/// What a scope is the scope of.
+/// The type of a scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// Of a type: what is in it is no name of the file.
+    /// A type: names in it are not top-level names of the file.
     Type,
-    /// Of a module or namespace.
+    /// A module or namespace.
     Space,
 }
 
 /// The children of one node.
 #[derive(Debug, Default)]
 struct Level {
-    /// How many names of scopes there were outside.
+    /// The number of scope names outside.
     scopes: usize,
     lead: Option<Lead>,
-    /// The row on which the last node ended that was no comment.
+    /// The last row of the previous node that was not a comment.
     last_row: Option<usize>,
-    /// What stands before a node around this one, for the first definition in it.
+    /// What precedes an enclosing node, for the first definition in it.
     around: Option<(Option<Lead>, Range<usize>, usize)>,
 }
 
@@ -167,7 +166,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks at a node. Whether its children are to be looked at, for which a level was added.
+    /// Visits a node. Returns whether to visit its children, for which a level was added.
     fn node(
         &mut self,
         cursor: &TreeCursor<'_>,
@@ -193,7 +192,8 @@ impl Walk<'_> {
         let (kind, enters) = match role {
             Role::Skip | Role::Lead => return false,
             Role::Enter => {
-                // Some grammars have the comment of the first definition before the node of them all.
+                // Some grammars put the comment of the first definition before the node that holds
+                // all of them.
                 levels.push(Level { lead, ..below });
                 return true;
             }
@@ -238,7 +238,7 @@ impl Walk<'_> {
     fn comment(&self, node: Node<'_>, level: &mut Level) {
         let text = &self.text[node.byte_range()];
         let (start, row) = (node.start_byte(), node.start_position().row);
-        // `//!` belongs to what is around it, a comment behind code to that code.
+        // `//!` belongs to the enclosing item, a comment after code to that code.
         if text.starts_with("//!")
             || text.starts_with("/*!") && self.grammar.inner_docs
             || level.last_row == Some(row)
@@ -264,8 +264,8 @@ impl Walk<'_> {
         let mut start = node.start_byte();
         let mut lead_start = lead.map(|it| it.start);
         if let Some((outer, range, row)) = around {
-            // `export`, `type` and their like on the same line belong to the signature; decorators
-            // and templates on lines of their own are like attributes.
+            // `export`, `type` and the like on the same line belong to the signature; decorators
+            // and templates on separate lines are like attributes.
             if row == node.start_position().row {
                 start = range.start;
                 lead_start = outer.map(|it| it.start);
@@ -301,7 +301,7 @@ fn close(levels: &mut Vec<Level>, scopes: &mut Vec<(String, Scope)>) {
     }
 }
 
-/// The row of the last character of a node; one may end with its line break.
+/// The row of the last character of a node; a node may end with its line break.
 fn end_row(node: Node<'_>) -> usize {
     let end = node.end_position();
     if end.column == 0 && end.row > node.start_position().row { end.row - 1 } else { end.row }

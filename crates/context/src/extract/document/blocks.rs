@@ -1,4 +1,4 @@
-//! A document as headings and blocks: the smallest parts that are never cut.
+//! A document as headings and blocks: the smallest parts, which are never cut.
 
 use std::ops::Range;
 
@@ -14,15 +14,15 @@ pub(super) struct Block {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
-    /// A heading of a level from 1, and its text.
+    /// A heading: its level, from 1, and its text.
     Heading(u8, String),
     /// A paragraph.
     Text,
-    /// A table, an item of a list, or a piece of code.
+    /// A table, a list item, or a code block.
     Solid,
 }
 
-/// Cuts a document into blocks, from a line on.
+/// Splits a document into blocks, starting at a line.
 pub(super) fn blocks(lines: &[&str], from: usize, format: Format) -> Vec<Block> {
     let mut reader = Reader { lines, format, at: from, blocks: Vec::new(), underlines: Vec::new() };
     while reader.at < lines.len() {
@@ -36,7 +36,8 @@ struct Reader<'a> {
     format: Format,
     at: usize,
     blocks: Vec<Block>,
-    /// Signs under (and over) headings, in the order of their first use, which is their level.
+    /// Characters that underline (and overline) headings, in order of first use, which is their
+    /// level.
     underlines: Vec<(u8, bool)>,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Reader<'a> {
         self.lines.get(at).copied()
     }
 
-    /// A piece of code between marks, or to the end of the document.
+    /// A code block between fences, or to the end of the document.
     fn code(&mut self) -> Option<What> {
         let close = Fence::open(self.lines[self.at], self.format)?;
         self.at += 1;
@@ -89,7 +90,7 @@ impl<'a> Reader<'a> {
         self.underlined()
     }
 
-    /// A heading with a line of signs under it, perhaps over it as well.
+    /// An underlined heading, optionally overlined.
     fn underlined(&mut self) -> Option<What> {
         let line = self.lines[self.at];
         let over = matches!(self.format, Format::Rst | Format::Text) && rule(line).is_some();
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         let line = self.lines[self.at].trim_start();
         let bars = line.starts_with('|') && self.format != Format::Text;
         let ruled = line.contains('|') && self.line(self.at + 1).is_some_and(is_delimiter);
-        // The tables of reStructuredText.
+        // reStructuredText tables.
         let drawn = self.format == Format::Rst
             && (line.starts_with("+-") || line.starts_with("==") && line.contains("= ="));
         if !bars && !ruled && !drawn {
@@ -149,7 +150,7 @@ impl<'a> Reader<'a> {
         Some(What::Solid)
     }
 
-    /// An item of a list with everything that is indented below it.
+    /// A list item with everything that is indented below it.
     fn item(&mut self) -> Option<What> {
         let indent = item_indent(self.lines[self.at])?;
         self.at += 1;
@@ -157,7 +158,7 @@ impl<'a> Reader<'a> {
         Some(What::Solid)
     }
 
-    /// Goes on to the first line that does not belong to what is indented like this or further.
+    /// Advances to the first line that is indented less than this.
     fn indented(&mut self, indent: usize) {
         let mut after_blank = false;
         while let Some(line) = self.line(self.at) {
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
         let first = self.lines[self.at];
         let indent = width(first);
         self.at += 1;
-        // A directive of reStructuredText, or code that is announced by two colons.
+        // A reStructuredText directive, or code announced by two colons.
         let mut announces =
             first.trim_start().starts_with(".. ") || first.trim_end().ends_with("::");
         while let Some(line) = self.line(self.at).filter(|it| !it.trim().is_empty()) {
@@ -214,11 +215,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What ends a piece of code.
+/// The end of a code block.
 enum Fence {
-    /// So many of a sign, alone on a line.
+    /// At least this many of a character, alone on a line.
     Signs(u8, usize),
-    /// A line that begins like this, whatever the case.
+    /// A line with this prefix, in any case.
     Word(&'static str),
 }
 
@@ -257,7 +258,7 @@ impl Fence {
     }
 }
 
-/// A heading by signs before it: its level and text.
+/// A heading marked by prefix characters: its level and text.
 fn marked(line: &str, sign: char, levels: usize) -> Option<(u8, String)> {
     let count = line.chars().take_while(|it| *it == sign).count();
     let rest = &line[count..];
@@ -271,7 +272,7 @@ fn marked(line: &str, sign: char, levels: usize) -> Option<(u8, String)> {
     (!text.is_empty()).then(|| (count as u8, text.to_owned()))
 }
 
-/// The sign of a line of nothing but that sign, three or more.
+/// The character of a line of three or more of only that character.
 fn rule(line: &str) -> Option<u8> {
     let line = line.trim_end().as_bytes();
     let sign = *line.first()?;
@@ -280,13 +281,13 @@ fn rule(line: &str) -> Option<u8> {
     is_rule.then_some(sign)
 }
 
-/// The line under the head of a table.
+/// The delimiter row below a table's header.
 fn is_delimiter(line: &str) -> bool {
     let line = line.trim();
     line.contains('-') && line.contains('|') && line.bytes().all(|it| b"|-: ".contains(&it))
 }
 
-/// Where the text of an item of a list begins, if the line is the first of one.
+/// Where the text of a list item starts, if the line is an item's first.
 fn item_indent(line: &str) -> Option<usize> {
     let text = line.trim_start();
     let mark = match text.bytes().next()? {
@@ -303,7 +304,7 @@ fn item_indent(line: &str) -> Option<usize> {
     (rest.starts_with([' ', '\t']) && !rest.trim().is_empty()).then(|| width(line) + mark + 1)
 }
 
-/// How far a line is indented; a tab counts as four.
+/// The indentation of a line; a tab counts as four.
 fn width(line: &str) -> usize {
     line.bytes()
         .take_while(|it| *it == b' ' || *it == b'\t')

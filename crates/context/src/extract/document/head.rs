@@ -1,4 +1,4 @@
-//! What a document says of itself.
+//! A document's statements about itself.
 
 use super::blocks::{Block, What};
 use super::{date, links, stem};
@@ -6,10 +6,10 @@ use crate::extract::Standing;
 use crate::extract::frontmatter::Frontmatter;
 use crate::{Kind, Source};
 
-/// Lines at the beginning in which `Status: …` is looked for.
+/// Lines at the start in which `Status: …` is searched for.
 const STATUS_LINES: usize = 30;
 
-/// The kind: as the head names it, else as the path has it.
+/// The kind: from the head, else from the path.
 pub(super) fn kind(head: &Frontmatter, by_path: Kind) -> Kind {
     let named = head.get("type").and_then(|name| named(&name.to_lowercase()));
     let published = by_path == Kind::Note
@@ -22,7 +22,7 @@ pub(super) fn kind(head: &Frontmatter, by_path: Kind) -> Kind {
     }
 }
 
-/// The kind of document that a word names: ours, or a common one.
+/// The kind of document that a word names: one of ours, or a common one.
 fn named(name: &str) -> Option<Kind> {
     let kind = match name {
         "adr" | "decision-record" | "decisions" => Kind::Decision,
@@ -38,7 +38,7 @@ fn named(name: &str) -> Option<Kind> {
     (kind.source() != Source::Code && kind != Kind::Commit).then_some(kind)
 }
 
-/// The title: of the head, else the first heading of the first level, else the stem of the name.
+/// The title: from the head, else the first heading of the first level, else the file stem.
 pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String {
     let first = blocks.iter().find_map(|block| match &block.what {
         What::Heading(1, text) => Some(text.as_str()),
@@ -47,7 +47,6 @@ pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String 
     head.get("title").or(first).unwrap_or_else(|| stem(path)).to_owned()
 }
 
-/// The date that the head gives.
 pub(super) fn date(head: &Frontmatter) -> Option<i64> {
     [
         "updated",
@@ -63,7 +62,7 @@ pub(super) fn date(head: &Frontmatter) -> Option<i64> {
     .find_map(|key| head.get(key).and_then(date::find))
 }
 
-/// Whether a document holds, and what it replaces.
+/// Whether a document is in force, and what it replaces.
 pub(super) fn standing(
     head: &Frontmatter,
     kind: Kind,
@@ -80,7 +79,7 @@ pub(super) fn standing(
             match plain.strip_prefix("supersedes").or_else(|| plain.strip_prefix("replaces")) {
                 Some(_) => supersedes.push(target(after_word(line))),
                 None if status.is_none() => status = Some(line.to_owned()),
-                // The head says `superseded`, the text by what.
+                // The head says `superseded`, the text says by what.
                 None => {}
             }
         }
@@ -95,7 +94,7 @@ pub(super) fn standing(
     (standing, supersedes)
 }
 
-/// The lines below a heading `Status`, or those that begin with `Status:`, without that word.
+/// The lines below a heading `Status`, or those that start with `Status:`, without that word.
 fn status_lines<'a>(lines: &[&'a str], from: usize, blocks: &[Block]) -> Vec<&'a str> {
     let heading = blocks.iter().position(|block| {
         matches!(&block.what, What::Heading(_, text) if text.trim_end_matches(':').eq_ignore_ascii_case("status"))
@@ -116,13 +115,13 @@ fn status_lines<'a>(lines: &[&'a str], from: usize, blocks: &[Block]) -> Vec<&'a
         .collect()
 }
 
-/// A line in lower case without the signs that set it off.
+/// A line in lower case without emphasis marks.
 fn plain(line: &str) -> String {
     let signs = |it: char| it.is_whitespace() || "*-+>_#:".contains(it);
     line.trim_start_matches(signs).replace(['*', '_'], "").to_lowercase()
 }
 
-/// What follows the first word and a colon: `**Status:** accepted`.
+/// The text after the first word and a colon: `**Status:** accepted`.
 fn after_word(line: &str) -> &str {
     let line = line.trim_start_matches(|it: char| !it.is_alphanumeric());
     let rest = line.trim_start_matches(char::is_alphanumeric);
@@ -149,14 +148,14 @@ fn of_status(text: &str) -> Standing {
     }
 }
 
-/// What a document is superseded by.
+/// The document that supersedes this one.
 fn by(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let at = lower.find(" by ").or_else(|| lower.find(" by:"))?;
     Some(target(&text[at + 4..])).filter(|it| !it.is_empty())
 }
 
-/// A document that is named: the target of a link, else the text.
+/// A reference to a document: the target of a link, else the text.
 fn target(text: &str) -> String {
     let linked = links::targets(text).into_iter().next();
     linked.unwrap_or_else(|| text.trim().trim_end_matches(['.', ')', '*']).trim().to_owned())

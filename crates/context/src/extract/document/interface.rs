@@ -1,9 +1,9 @@
-//! OpenAPI documents: of thousands of lines, the title, the paths and what each is for.
+//! OpenAPI documents: reduced from thousands of lines to the title, the paths and their purposes.
 
 use crate::Kind;
 use crate::extract::Chunk;
 
-/// The most operations that are named.
+/// The most operations listed.
 const NAMES_MAX: usize = 200;
 
 /// An OpenAPI document as one chunk; `None` for any other file.

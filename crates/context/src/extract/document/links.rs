@@ -8,7 +8,7 @@ use crate::Kind;
 /// The most links of a document.
 const LINKS_MAX: usize = 500;
 
-/// What a document links to, each once.
+/// The links of a document, each once.
 pub(super) fn links(lines: &[&str], kind: Kind, format: Format) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut links = Vec::new();
@@ -36,8 +36,8 @@ pub(super) fn links(lines: &[&str], kind: Kind, format: Format) -> Vec<String> {
     links
 }
 
-/// The targets of the links on a line: `[text](path)`, `[[Target#Heading|alias]]`. Addresses and
-/// headings of the same document are none.
+/// The targets of the links on a line: `[text](path)`, `[[Target#Heading|alias]]`. URLs and
+/// headings of the same document are excluded.
 pub(super) fn targets(line: &str) -> Vec<String> {
     let wiki = between(line, "[[", "]]")
         .map(|inside| inside.split(['|', '#']).next().unwrap_or(inside).trim());
@@ -49,7 +49,7 @@ pub(super) fn targets(line: &str) -> Vec<String> {
     wiki.chain(inline).filter(|it| is_path(it)).map(str::to_owned).collect()
 }
 
-/// `@path` in instructions: a file that belongs to them.
+/// `@path` in instructions: a file to include.
 fn mentioned(line: &str) -> impl Iterator<Item = String> + '_ {
     line.split_whitespace().filter_map(|word| {
         let path = word.strip_prefix('@')?.trim_end_matches(['.', ',', ')', ':']);

@@ -1,4 +1,4 @@
-//! Chunks of documents: sections by heading, entries of journals by date.
+//! Chunks of documents: sections by heading, journal entries by date.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use super::blocks::{Block, What};
 use crate::Kind;
 use crate::extract::{Chunk, date};
 
-/// A section of less is joined to the next one.
+/// A smaller section is merged into the next one.
 const SECTION_BYTES_MIN: usize = 200;
 
-/// A section of more is cut between its blocks.
+/// A larger section is cut between its blocks.
 const SECTION_BYTES_MAX: usize = 1_600;
 
-/// A block of more is cut between its lines after all.
+/// A larger block is cut between its lines after all.
 const BLOCK_BYTES_MAX: usize = 16_000;
 
-/// Headings below this level do not begin a section.
+/// Headings below this level do not start a section.
 const LEVEL_MAX: u8 = 3;
 
-/// Headings of sections that were joined, as many as a title names.
+/// The most headings of merged sections that a title names.
 const NAMES_MAX: usize = 4;
 
 /// A run of blocks under one heading.
@@ -26,21 +26,21 @@ const NAMES_MAX: usize = 4;
 struct Section {
     blocks: Range<usize>,
     level: u8,
-    /// The headings that lead to it, its own last.
+    /// The path of headings to it, its own last.
     crumbs: Vec<String>,
-    /// Headings of sections that were joined to it, and its own.
+    /// Headings of sections that were merged into it, and its own.
     names: Vec<String>,
     date: Option<i64>,
 }
 
-/// The chunks of a document that is no journal.
+/// The chunks of a document that is not a journal.
 pub(super) fn sections(lines: &[&str], blocks: &[Block], kind: Kind, title: &str) -> Vec<Chunk> {
     let mut joined: Vec<Section> = Vec::new();
     for section in cut(blocks, title, |level, _| level <= LEVEL_MAX) {
         let bytes = |it: &Section| bytes(lines, blocks, &it.blocks);
         match joined.last_mut() {
-            // What is small goes to its next sibling, or what stands before the first section of a
-            // part to that section.
+            // A small section is merged with its next sibling, and text before the first section of
+            // a part with that section.
             Some(last) if bytes(last) < SECTION_BYTES_MIN && section.level >= last.level => {
                 let sibling = section.level == last.level;
                 last.blocks.end = section.blocks.end;
@@ -70,7 +70,7 @@ pub(super) fn entries(lines: &[&str], blocks: &[Block], kind: Kind, title: &str)
             _ => None,
         })
     };
-    // Entries are where the dates (or versions) are, else at the second level.
+    // Entries are at the level of the dates (or versions), else at the second level.
     let level =
         headings().filter(|(_, text)| is_entry(text)).map(|(level, _)| level).min().unwrap_or(2);
     let sections = cut(blocks, title, |at, _| at <= level);
@@ -88,7 +88,7 @@ fn is_entry(text: &str) -> bool {
         || date::find(text).is_some()
 }
 
-/// Cuts where a heading is a section's.
+/// Cuts at headings that start a section.
 fn cut(blocks: &[Block], title: &str, begins: impl Fn(u8, &str) -> bool) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut path: Vec<(u8, String)> = Vec::new();
@@ -96,7 +96,7 @@ fn cut(blocks: &[Block], title: &str, begins: impl Fn(u8, &str) -> bool) -> Vec<
         match &block.what {
             What::Heading(level, text) if begins(*level, text) => {
                 path.retain(|(above, _)| above < level);
-                // The title of the document is said once.
+                // The title of the document is not repeated.
                 if !(path.is_empty() && text == title) {
                     path.push((*level, text.clone()));
                 }
@@ -131,7 +131,7 @@ fn span_bytes(lines: &[&str], span: &Range<usize>) -> usize {
     lines[span.clone()].iter().map(|it| it.len() + 1).sum()
 }
 
-/// The chunks of a section, cut between blocks where it is long.
+/// The chunks of a section; a long one is cut between blocks.
 fn chunks(
     lines: &[&str],
     blocks: &[Block],
@@ -147,7 +147,7 @@ fn chunks(
         for span in pieces(lines, block) {
             let more = span_bytes(lines, &span);
             match spans.last_mut() {
-                // A heading goes with what it is the heading of.
+                // A heading stays with the text below it.
                 Some(last) if only_headings || bytes + more <= SECTION_BYTES_MAX => {
                     last.end = span.end;
                 }
@@ -164,7 +164,7 @@ fn chunks(
     spans.iter().map(|span| chunk(lines, span, section, kind, title)).collect()
 }
 
-/// A block as it is, a long paragraph between its lines.
+/// A block as a whole; a long paragraph is cut between its lines.
 fn pieces(lines: &[&str], block: &Block) -> Vec<Range<usize>> {
     let bytes_max = match block.what {
         What::Text => SECTION_BYTES_MAX,
@@ -220,14 +220,14 @@ fn chunk(lines: &[&str], span: &Range<usize>, section: &Section, kind: Kind, tit
     }
 }
 
-/// An entry of a journal in plain text: `[2026-01-31 09:00] Title`.
+/// An entry of a plain text journal: `[2026-01-31 09:00] Title`.
 struct Entry {
     lines: Range<usize>,
     title: String,
     date: Option<i64>,
 }
 
-/// The entries that begin with a date and a time, as jrnl writes them; at least one has to.
+/// The entries that start with a date and a time, in jrnl's format; there must be at least one.
 fn stamped(lines: &[&str]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -246,7 +246,7 @@ fn stamped(lines: &[&str]) -> Vec<Entry> {
     entries
 }
 
-/// The date and time that a line begins with, and the rest of it.
+/// The date and time at the start of a line, and the rest of it.
 fn stamp(line: &str) -> Option<(&str, &str)> {
     let (stamp, rest) = match line.strip_prefix('[') {
         Some(inside) => inside.split_once(']')?,

@@ -1,20 +1,20 @@
-//! Values that are secret by the name of what they are given to: `password = "…"`.
+//! Values that are secret because of the name they are assigned to: `password = "…"`.
 
 use std::ops::Range;
 
 use super::random::{consonants, entropy, is_hex, is_jumbled, is_random};
 use super::{Secret, of_known_shape, run};
 
-/// What the name of a setting contains.
+/// A part of a setting's name.
 pub(super) struct Name {
     pub(super) text: &'static str,
-    /// How random a value must be that has such a name.
+    /// How random a value under such a name must be.
     proof: Proof,
 }
 
 #[derive(Clone, Copy)]
 enum Proof {
-    /// The name says that the value is a secret: letters and digits or signs.
+    /// The name indicates a secret: letters and digits or punctuation.
     Some,
     /// Other things have such names, too: as random as a key.
     Much,
@@ -28,7 +28,7 @@ const fn maybe(text: &'static str) -> Name {
     Name { text, proof: Proof::Much }
 }
 
-/// What such names contain.
+/// Parts of such names.
 pub(super) static NAMES: [Name; 26] = [
     secret("password"),
     secret("passwd"),
@@ -58,13 +58,13 @@ pub(super) static NAMES: [Name; 26] = [
     maybe("webhook"),
 ];
 
-/// The shortest value that is taken for a secret.
+/// The shortest value that counts as a secret.
 const VALUE_BYTES_MIN: usize = 8;
 
 /// The longest.
 const VALUE_BYTES_MAX: usize = 2048;
 
-/// Words of values that stand for a secret and are none.
+/// Words of placeholder values.
 const PLACEHOLDERS: [&str; 17] = [
     "abcdefgh",
     "0123456",
@@ -85,7 +85,7 @@ const PLACEHOLDERS: [&str; 17] = [
     "insert",
 ];
 
-/// The value of a setting of which a part of the name is at `part`.
+/// The value of a setting whose name contains the part at `part`.
 pub(super) fn setting(
     text: &str,
     part: Range<usize>,
@@ -151,7 +151,7 @@ fn annotation(text: &str) -> usize {
     }
 }
 
-/// The value that stands at a place, and whether it is in quotes.
+/// The value at a position, and whether it is in quotes.
 fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
     let rest = &text[at..];
     // `b"…"`, `f'…'`.
@@ -171,7 +171,7 @@ fn value(text: &str, at: usize) -> Option<(Range<usize>, bool)> {
     (VALUE_BYTES_MIN..=VALUE_BYTES_MAX).contains(&length).then_some((range, is_quoted))
 }
 
-/// The length of a value before the next parameter of a query: `sig=…&se=…`.
+/// The length of a value before the next query parameter: `sig=…&se=…`.
 fn before_next_parameter(value: &str) -> usize {
     let is_parameter = |at: &usize| {
         let after = &value[at + 1..];
@@ -201,19 +201,19 @@ fn is_key(value: &str) -> bool {
         && entropy(value.as_bytes()) >= least
 }
 
-/// Whether a value stands for one that is elsewhere: `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`,
+/// Whether a value refers to one that is elsewhere: `${TOKEN}`, `{{ token }}`, `<token>`, `$(cmd)`,
 /// `%s`, `env.TOKEN`, a path.
 pub(super) fn stands_for(value: &str) -> bool {
     value.starts_with(['$', '{', '<', '[', '%', '/', '.', '&', '*', '('])
 }
 
-/// Whether a value has a word that only examples have.
+/// Whether a value contains a word that only examples have.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     PLACEHOLDERS.iter().any(|it| lower.contains(it))
 }
 
-/// The password in `scheme://user:password@host`, from behind the `://`.
+/// The password in `scheme://user:password@host`, starting after the `://`.
 pub(super) fn in_url(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
     let length = run(rest, |it| it.is_ascii_graphic() && !b"/\"'`<>()[]{}?#".contains(&it));

@@ -7,14 +7,14 @@ use super::assigned::{is_placeholder, stands_for};
 use super::random::is_random;
 use super::{Secret, of_known_shape, run};
 
-/// Credentials are no longer than this.
+/// The longest credentials.
 const BYTES_MAX: usize = 4096;
 
 fn is_token(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"-._~+/=".contains(&it)
 }
 
-/// The credentials behind `Bearer `.
+/// The credentials after `Bearer `.
 pub(super) fn bearer(text: &str, at: usize) -> Option<Secret> {
     let end = at + run(&text[at..], is_token);
     if let Some(secret) = of_known_shape(text, at) {
@@ -25,7 +25,7 @@ pub(super) fn bearer(text: &str, at: usize) -> Option<Secret> {
     (is_secret && !is_placeholder(value)).then_some((at..end, "bearer-token"))
 }
 
-/// The credentials behind `Basic `: base64 of `user:password` (RFC 7617).
+/// The credentials after `Basic `: base64 of `user:password` (RFC 7617).
 pub(super) fn basic(text: &str, at: usize) -> Option<Secret> {
     let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"+/=_-".contains(&it));
     let value = &text[at..at + length];
@@ -33,7 +33,7 @@ pub(super) fn basic(text: &str, at: usize) -> Option<Secret> {
     plain.contains(&b':').then_some((at..at + length, "basic-credentials"))
 }
 
-/// The value of an `Authorization` header or field without a scheme, or with one of its own.
+/// The value of an `Authorization` header or field without a scheme, or with a non-standard one.
 pub(super) fn authorization(text: &str, at: usize) -> Option<Secret> {
     let rest = &text[at..];
     let before = run(rest, |it| b"\"'`]): \t=>,".contains(&it));
@@ -70,7 +70,7 @@ pub(super) fn short_user(text: &str, at: usize, end: usize) -> Option<Secret> {
     user(text, end)
 }
 
-/// The password of a line of a `.netrc`: `machine HOST login USER password PASSWORD`.
+/// The password in a line of a `.netrc`: `machine HOST login USER password PASSWORD`.
 pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
     let is_line = text[..at].trim_end_matches([' ', '\t']).ends_with('\n') || at == 0;
     let rest = &text[end..text.len().min(floor(text, end + 512))];
@@ -81,11 +81,11 @@ pub(super) fn netrc(text: &str, at: usize, end: usize) -> Option<Secret> {
     let length = run(&text[start..], |it| it.is_ascii_graphic() && !b"\"'`".contains(&it));
     let value = &text[start..start + length];
     let is_secret = length >= 4 && !stands_for(value) && !is_placeholder(value);
-    // Prose about the format names no random password.
+    // Prose about the format contains no random password.
     (is_secret && (is_line || is_random(value))).then_some((start..start + length, "password"))
 }
 
-/// The secret last part of a webhook's URL.
+/// The last part of a webhook's URL, which is secret.
 pub(super) fn webhook(text: &str, at: usize) -> Option<Secret> {
     let length = run(&text[at..], |it| it.is_ascii_alphanumeric() || b"/_-@".contains(&it));
     let path = &text[at..at + length];
@@ -100,7 +100,7 @@ pub(super) fn bot(text: &str, at: usize) -> Option<Secret> {
     telegram(text, at + digits)
 }
 
-/// A bot's token: its id of 8 to 10 digits before the `:`, and 35 letters behind it.
+/// A bot's token: its id of 8 to 10 digits before the `:`, and 35 characters after it.
 pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
     let before = text[..colon].bytes().rev().take_while(u8::is_ascii_digit).count();
     (7..=16).contains(&before).then_some(())?;
@@ -109,7 +109,7 @@ pub(super) fn telegram(text: &str, colon: usize) -> Option<Secret> {
     (34..=36).contains(&length).then_some((colon - before..start + length, "telegram-token"))
 }
 
-/// The last place at or before `at` where a character begins.
+/// The last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -118,7 +118,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// The text that base64 of either alphabet stands for, with or without its padding.
+/// Decodes base64 of either alphabet, with or without padding.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let plain = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
     let bytes = STANDARD_NO_PAD.decode(plain).ok()?;

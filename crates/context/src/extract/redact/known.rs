@@ -1,4 +1,4 @@
-//! Tokens that say by their first letters what they are.
+//! Tokens with a distinctive prefix.
 
 use std::ops::RangeInclusive;
 
@@ -6,13 +6,13 @@ use super::is_url_base64;
 
 /// A token of known shape.
 pub(super) struct Known {
-    /// What it begins with, exactly.
+    /// The exact prefix.
     pub(super) start: &'static str,
     pub(super) what: &'static str,
-    /// How many letters follow.
+    /// How many characters follow.
     pub(super) length: RangeInclusive<usize>,
     pub(super) letters: fn(u8) -> bool,
-    /// Its beginning is an ordinary word, so that what follows must look random.
+    /// The prefix is an ordinary word, so what follows must look random.
     pub(super) mixed: bool,
 }
 
@@ -27,7 +27,7 @@ const fn known(
     Known { start, what, length, letters, mixed: false }
 }
 
-/// One whose beginning is an ordinary word.
+/// A token whose prefix is an ordinary word.
 const fn mixed(
     start: &'static str,
     what: &'static str,

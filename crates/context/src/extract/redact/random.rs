@@ -1,7 +1,7 @@
-//! How much a text looks made by chance.
+//! How random a text looks.
 
-/// Whether a value looks made by chance, or chosen to: letters and digits, or letters and signs,
-/// of some variety. For values whose name or place says that they are secret.
+/// Whether a value looks random, or chosen to look so: letters and digits, or letters and
+/// punctuation, of some variety. For values whose name or place indicates a secret.
 pub(super) fn is_random(value: &str) -> bool {
     let has = |of: fn(&u8) -> bool| value.bytes().any(|it| of(&it));
     let letters = has(u8::is_ascii_alphabetic);
@@ -10,7 +10,7 @@ pub(super) fn is_random(value: &str) -> bool {
     letters && (digits || signs) && entropy(value.as_bytes()) >= 2.75
 }
 
-/// Bits for each byte, by how often each occurs (Claude Shannon: *A Mathematical Theory of
+/// Entropy in bits per byte, from byte frequencies (Claude Shannon: *A Mathematical Theory of
 /// Communication*, 1948).
 pub(super) fn entropy(bytes: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
@@ -22,12 +22,12 @@ pub(super) fn entropy(bytes: &[u8]) -> f64 {
     counts.iter().filter(|it| **it > 0).map(|it| -share(it) * share(it).log2()).sum()
 }
 
-/// Whether all letters and digits are hexadecimal, as those of hashes and UUIDs are.
+/// Whether all letters and digits are hexadecimal, as in hashes and UUIDs.
 pub(super) fn is_hex(value: &str) -> bool {
     value.bytes().all(|it| it.is_ascii_hexdigit() || it == b'-' || it == b'_')
 }
 
-/// How often a letter follows a digit, or a digit a letter, for each byte.
+/// How often a letter follows a digit, or a digit a letter, per byte.
 ///
 /// Names have digits at the ends of their words, if at all; random letters and digits alternate: a
 /// share of .27 of a base62 text, .40 of a base36 text, .47 of a hexadecimal one.
@@ -41,8 +41,8 @@ pub(super) fn alternation(value: &str) -> f64 {
     changes.count() as f64 / bytes.len().max(1) as f64
 }
 
-/// How often the kind (lower case, upper case, digit) of neighbouring bytes differs: .6 in a random
-/// base62 text, below .4 in names in camel case.
+/// How often the class (lower case, upper case, digit) of neighbouring bytes differs: .6 in a
+/// random base62 text, below .4 in names in camel case.
 pub(super) fn unrest(value: &str) -> f64 {
     let kind = |it: u8| match it {
         b'a'..=b'z' => 0,
@@ -55,8 +55,8 @@ pub(super) fn unrest(value: &str) -> f64 {
     changes as f64 / bytes.len().max(1) as f64
 }
 
-/// The share of the letters that stand in runs of five consonants or more: two thirds of random
-/// letters, hardly any of words. `y` counts as a vowel.
+/// The share of the letters in runs of five consonants or more: two thirds of random letters,
+/// hardly any of words. `y` counts as a vowel.
 pub(super) fn consonants(value: &str) -> f64 {
     const RUN_MIN: usize = 5;
     let (mut letters, mut inside, mut length) = (0, 0, 0);
@@ -73,8 +73,8 @@ pub(super) fn consonants(value: &str) -> f64 {
     inside as f64 / letters.max(1) as f64
 }
 
-/// Whether letters, digits and cases follow each other as they do by chance, and not as in names.
-/// The bounds are about half of what random texts have.
+/// Whether letters, digits and cases follow each other as in random texts, and not as in names. The
+/// bounds are about half of the values of random texts.
 pub(super) fn is_jumbled(value: &str) -> bool {
     let alternation = alternation(value);
     alternation >= 0.15

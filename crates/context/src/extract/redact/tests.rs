@@ -5,7 +5,7 @@ fn redacted(text: &str, is_code: bool) -> (String, Vec<(&'static str, u32)>) {
     (text.into_owned(), counts.into_iter().collect())
 }
 
-/// The secrets are put together here, so that no scanner takes this file for a leak.
+/// The secrets are assembled here, so that no scanner takes this file for a leak.
 fn letters(length: usize) -> String {
     "aB3dE5gH7jK9mN1pQ2sT4vW6xY8z".chars().cycle().take(length).collect()
 }
@@ -164,8 +164,8 @@ fn hostile_texts_do_no_harm() {
     );
 }
 
-/// Letters of both cases and digits without a pattern, other ones for each seed; put together here,
-/// so that no scanner takes this file for a leak.
+/// Letters of both cases and digits without a pattern, different for each seed; assembled here, so
+/// that no scanner takes this file for a leak.
 fn random(length: usize, alphabet: &str, seed: u64) -> String {
     let letters = alphabet.as_bytes();
     let mut state = seed;
@@ -182,8 +182,8 @@ const ALL: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 const HEX: &str = "0123456789abcdef";
 const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/// Lines as they stand in settings, notes and command lines. `ALL40` is 40 letters and digits, `HEX`
-/// hexadecimal, `UPP` base32, `B64:` base64 of what follows up to a space.
+/// Lines as in settings, notes and command lines. `ALL40` is 40 letters and digits, `HEX`
+/// hexadecimal, `UPP` base32, `B64:` base64 of the text up to the next space.
 const SERVICES: &[&str] = &[
     "vault login hvs.ALL90",
     "VAULT_TOKEN=hvb.ALL120",
@@ -266,7 +266,7 @@ fn secrets_of_services_are_replaced_in_the_lines_they_stand_in() {
     assert!(missed.is_empty(), "{} of {}: {missed:#?}", missed.len(), SERVICES.len());
 }
 
-/// A line with its secrets put in, and those secrets of 6 letters and more.
+/// A line with its secrets inserted, and those secrets of 6 characters and more.
 fn filled(line: &str, seed: u64) -> (String, Vec<String>) {
     let (mut text, mut secrets, mut rest) = (String::new(), Vec::new(), line);
     let marks = [("ALL", ALL), ("HEX", HEX), ("UPP", UPPER)];

@@ -1,4 +1,4 @@
-//! Words that are too random for prose and names, whatever stands before them.
+//! Words that are too random for prose and names, whatever precedes them.
 
 use std::ops::Range;
 
@@ -15,13 +15,12 @@ const BYTES_MAX: usize = 256;
 
 const SEPARATORS: [char; 4] = ['_', '-', '.', '='];
 
-/// Words before a hash that is no secret.
+/// Words before a hash that is not a secret.
 const HASHES: [&str; 15] = [
     "sha", "md5", "crc", "hash", "digest", "blake", "commit", "rev", "git", "etag", "checksum",
     "h1", "build", "index", "ref",
 ];
 
-/// The words of a text that look random.
 pub(super) fn in_text(text: &str) -> impl Iterator<Item = Secret> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -42,7 +41,7 @@ pub(super) fn in_text(text: &str) -> impl Iterator<Item = Secret> + '_ {
                 let after = text.as_bytes().get(at).copied();
                 if let Some(span) = token(&text[start..at], before, after) {
                     let end = start + span.end;
-                    // The rest of one whose alphabet is base64's.
+                    // The rest of a token whose alphabet is base64.
                     let rest = run(&text[end..], |it| {
                         it.is_ascii_alphanumeric() || b"+/=_-".contains(&it)
                     });
@@ -59,7 +58,7 @@ fn is_word(it: u8) -> bool {
     it.is_ascii_alphanumeric() || b"_-.=".contains(&it)
 }
 
-/// A token in a word: short parts, each with `_`, `-` or `.` behind it, and a random rest.
+/// A token in a word: short parts, each followed by `_`, `-` or `.`, and a random rest.
 fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usize>> {
     // Parts of paths, URLs, hashes with their algorithm, and longer base64.
     if before.is_some_and(|it| b"/+@#%:\\&~".contains(&it)) {
@@ -72,7 +71,8 @@ fn token(word: &str, before: Option<u8>, after: Option<u8>) -> Option<Range<usiz
     let Some((prefix, rest)) = split_prefix(word) else {
         let first = word.split(SEPARATORS).next().unwrap_or_default();
         let is_hash = first.len() < word.len() && names_a_hash(&first.to_ascii_lowercase());
-        // Lines of base64, as in certificates, begin where the line does or have its other letters.
+        // Lines of base64, as in certificates, start at the start of a line or contain its other
+        // characters.
         let is_base64 =
             before.is_none_or(|it| it == b'\n') || after.is_some_and(|it| b"/+".contains(&it));
         let is_token = !is_hash && !is_base64 && is_bare_token(word);
@@ -95,12 +95,12 @@ fn is_path(word: &str) -> bool {
     word.split('.').skip(1).any(is_letters)
 }
 
-/// Whether a word without a prefix is a token: long, of letters of both cases and digits.
+/// Whether a word without a prefix is a token: long, with letters of both cases and digits.
 fn is_bare_token(word: &str) -> bool {
     let has = |of: fn(&u8) -> bool| word.bytes().any(|it| of(&it));
     let all = [u8::is_ascii_lowercase, u8::is_ascii_uppercase, u8::is_ascii_digit];
     let is_hash = is_hex(word) && word.contains(SEPARATORS);
-    // Lines of certificates have 64 letters, or 76.
+    // Lines of certificates have 64 characters, or 76.
     (32..=128).contains(&word.len())
         && ![64, 76].contains(&word.len())
         && !is_hash
@@ -115,7 +115,7 @@ fn names_a_hash(lower: &str) -> bool {
     HASHES.iter().any(|it| lower.contains(it))
 }
 
-/// A word's short first parts of letters, up to three, and what follows them.
+/// A word's short first parts of letters, up to three, and the rest.
 fn split_prefix(word: &str) -> Option<(&str, &str)> {
     let mut end = 0;
     for _ in 0..3 {
@@ -137,13 +137,13 @@ fn looks_random(rest: &str) -> bool {
         let longest = rest.split(SEPARATORS).map(str::len).max().unwrap_or(0);
         return longest >= 32 && entropy(bytes) >= 3.0;
     }
-    // Parts that are words or numbers are a name's.
+    // Parts that are words or numbers belong to a name.
     let mixed: usize = rest.split(SEPARATORS).filter(|it| is_mixed(it)).map(str::len).sum();
     let digits = bytes.iter().filter(|it| it.is_ascii_digit()).count();
     mixed * 4 >= rest.len() * 3 && digits >= 2 && entropy(bytes) >= 3.4 && is_jumbled(rest)
 }
 
-/// Whether what follows a prefix that says "token" is one run of all kinds of letters.
+/// Whether the rest after a prefix that means "token" is one run of all classes of characters.
 fn is_short_token(rest: &str) -> bool {
     rest.bytes().all(|it| it.is_ascii_alphanumeric())
         && rest.bytes().any(|it| it.is_ascii_digit())

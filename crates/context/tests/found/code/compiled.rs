@@ -1,4 +1,4 @@
-//! Headers of languages that are compiled.
+//! Headers of compiled languages.
 
 use expect_test::expect;
 

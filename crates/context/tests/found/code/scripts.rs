@@ -1,4 +1,4 @@
-//! Headers of languages that are run from their source.
+//! Headers of scripting languages.
 
 use expect_test::expect;
 
