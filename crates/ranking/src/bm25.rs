@@ -1,19 +1,19 @@
 /// The parameters of BM25.
 ///
 /// Stephen Robertson, Hugo Zaragoza: *The Probabilistic Relevance Framework: BM25 and Beyond*,
-/// 2009, §3.5; the inverse document frequency has one added inside the logarithm, as Lucene has it,
-/// so that it is never negative.
+/// 2009, §3.5; the inverse document frequency has one added inside the logarithm, as in Lucene, so
+/// that it is never negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bm25 {
-    /// How slowly repetitions of a term saturate; 0 counts presence alone. Default 0.9, which served
-    /// best across two unlike collections (short turns of conversations, abstracts of papers).
+    /// How slowly repetitions of a term saturate; 0 counts presence alone. Default 0.9, the best
+    /// value across two dissimilar collections (short conversation turns, abstracts of papers).
     pub k1: f32,
-    /// How much long documents are held back, 0 to 1. Default 0.4.
+    /// How strongly long documents are penalised, 0 to 1. Default 0.4.
     pub b: f32,
 }
 
 impl Bm25 {
-    /// `k1` and `b`, brought to where the formula makes sense.
+    /// `k1` and `b`, clamped to the valid ranges of the formula.
     pub(crate) fn checked(self) -> (f64, f64) {
         let within = |value: f32, high: f32| {
             f64::from(if value.is_nan() { 0.0 } else { value.clamp(0.0, high) })
@@ -28,12 +28,12 @@ impl Default for Bm25 {
     }
 }
 
-/// Scores are whole multiples of a power of two, and the largest possible one is below 2^24 of them.
-/// Sums are therefore exact in `u32` and in `f32` whatever their order: no segmentation, merge or
+/// Scores are whole multiples of a power of two, and the largest possible one is below 2^24 of
+/// them. Sums are therefore exact in `u32` and in `f32` in any order: no segmentation, merge or
 /// pruning changes a bit of a score.
 const UNITS_MAX: f64 = (1 << 24) as f64;
 
-/// What the collection says: exact counts over all parts of a search.
+/// Collection statistics: exact counts over all parts of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Collection {
     pub(crate) documents: u64,
@@ -55,9 +55,9 @@ impl Collection {
 /// BM25 for one query over one collection, in units.
 #[derive(Debug, Clone)]
 pub(crate) struct Scorer {
-    /// By query term: the largest possible contribution, in units.
+    /// By query term: the upper bound of its contribution, in units.
     weights: Vec<f32>,
-    /// A document of `length` terms has `norm_base + norm_slope * length` added to its term count.
+    /// A document of `length` terms adds `norm_base + norm_slope * length` to its term count.
     norm_base: f32,
     norm_slope: f32,
     units_per_one: f32,
@@ -72,7 +72,7 @@ impl Scorer {
             .map(|&(weight, with)| f64::from(weight) * collection.idf(with) * (k1 + 1.0))
             .collect();
         let total: f64 = weights.iter().sum();
-        // Every contribution may be rounded up, and is computed in f32.
+        // Every contribution can be rounded up, and is computed in f32.
         let room = UNITS_MAX - 2.0 * terms.len() as f64 - 16.0;
         let exponent =
             if total > 0.0 { (room / total).log2().floor().clamp(-126.0, 126.0) } else { 0.0 };
@@ -85,7 +85,7 @@ impl Scorer {
         }
     }
 
-    /// What a term that a document of this length has `count` times adds to its score.
+    /// The contribution of a term with `count` occurrences in a document of this length.
     #[inline]
     pub(crate) fn units(&self, term: usize, count: u32, length: u32) -> u32 {
         let norm = self.norm_base + self.norm_slope * length as f32;
@@ -93,9 +93,9 @@ impl Scorer {
         (self.weights[term] * (count / (count + norm)) + 0.5) as u32
     }
 
-    /// No document with a count up to `count_max` and a length from `length_min` on gets more.
-    /// The quotient grows with the count but for its two roundings: each is off by at most 2^-24 of up to
-    /// 2^24 units, at either end, and one unit more is lost by making it whole.
+    /// The upper bound for documents with a count up to `count_max` and a length from `length_min`
+    /// on. The quotient grows with the count except for its two roundings: each is off by at most
+    /// 2^-24 of up to 2^24 units, at either end, and one unit more is lost by truncating it.
     #[inline]
     pub(crate) fn units_max(&self, term: usize, count_max: u32, length_min: u32) -> u32 {
         self.units(term, count_max, length_min) + 5

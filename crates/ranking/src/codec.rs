@@ -1,12 +1,12 @@
 //! Snapshots: a kind, a version, a body, a CRC-32C over all of it. All numbers are little-endian or
-//! LEB128. A decoder allocates no more than a small multiple of what it was given.
+//! LEB128. A decoder allocates at most a small multiple of its input.
 
 use crate::Error;
 
 const HEADER_BYTES: usize = 4 + 2 + 2;
 const CHECKSUM_BYTES: usize = 4;
 
-/// What a snapshot is of.
+/// The kind and version of a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Format {
     pub(crate) magic: [u8; 4],
@@ -23,7 +23,7 @@ impl Format {
         bytes
     }
 
-    /// The body, when everything around it is right.
+    /// The body, after checking everything around it.
     pub(crate) fn decode(self, bytes: &[u8]) -> Result<Reader<'_>, Error> {
         if !bytes.starts_with(&self.magic) {
             return Err(Error::NotASnapshot);
@@ -31,7 +31,7 @@ impl Format {
         let end = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|&end| end >= HEADER_BYTES);
         let (checked, checksum) = bytes.split_at(end.ok_or(damaged("it is cut short"))?);
         let version = u16::from_le_bytes([checked[4], checked[5]]);
-        // The version is looked at first: a newer format may be checked in another way.
+        // The version is checked first: a newer format may have another checksum.
         if version > self.version {
             return Err(Error::SnapshotTooNew { version, version_max: self.version });
         }
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         u32::try_from(self.number()?).map_err(|_| damaged("a number is too large"))
     }
 
-    /// A count of things that take at least one byte each.
+    /// A count of things, each of at least one byte.
     pub(crate) fn count(&mut self) -> Result<usize, Error> {
         usize::try_from(self.number()?)
             .ok()

@@ -1,7 +1,7 @@
-//! What the wording of a text says about its part in a conversation, beside its words.
+//! Cues in the wording of a text about its role in a conversation, besides its words.
 
-/// Words that place a text in time. Names of months that are everyday words (`may`, `march`) count
-/// only with a capital.
+/// Words that place a text in time. Month names that are everyday words (`may`, `march`) count only
+/// with a capital letter.
 const TIME_WORDS: &[&str] = &[
     "ago",
     "april",
@@ -66,10 +66,10 @@ const TIME_WORDS: &[&str] = &[
 const TIME_UNITS: &[&str] =
     &["date", "day", "decade", "hour", "month", "season", "time", "week", "year"];
 
-/// Cues of a document: two bits, cheap enough to keep for every document.
+/// Cues of a document: two bits, cheap enough to store for every document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cues {
-    /// It ends in a question mark: it asks and does not tell.
+    /// It ends with a question mark: it asks a question rather than giving information.
     pub asks: bool,
     /// It names a time: a year, a day, "yesterday", "last week".
     pub tells_time: bool,
@@ -95,13 +95,13 @@ impl Cues {
         u8::from(self.asks) | u8::from(self.tells_time) << 1
     }
 
-    /// The cues of these two bits; others are ignored.
+    /// The cues from two bits; other bits are ignored.
     pub fn from_bits(bits: u8) -> Self {
         Self { asks: bits & 1 != 0, tells_time: bits & 2 != 0 }
     }
 }
 
-/// Whether a query asks for a point or a length of time.
+/// Whether a query asks for a time or a duration.
 ///
 /// ```
 /// use waypost_ranking::asks_for_time;
@@ -127,11 +127,11 @@ pub fn asks_for_time(query: &str) -> bool {
     false
 }
 
-/// How much a document of `length` terms has to say, 0 to 1: texts below 20 terms (a sentence or
-/// two) have less, from there on length is no merit.
+/// How informative a document of `length` terms is, 0 to 1: texts below 20 terms (a sentence or
+/// two) are less informative; beyond that length makes no difference.
 ///
-/// BM25's length normalisation prefers the shorter of two texts with the same words. Among very short
-/// texts that is upside down: "Wow, the beach!" names the beach and says nothing of it.
+/// BM25's length normalisation prefers the shorter of two texts with the same words. Among very
+/// short texts that is wrong: "Wow, the beach!" names the beach but says nothing about it.
 pub fn substance(length: u32) -> f32 {
     length.min(20) as f32 / 20.0
 }

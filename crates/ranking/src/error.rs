@@ -1,21 +1,21 @@
 use std::fmt;
 
-/// What went wrong in this crate.
+/// This crate's errors.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A vector has another number of dimensions than the index.
+    /// A vector and the index have different numbers of dimensions.
     WrongDimensions {
-        /// What the index holds.
+        /// The dimensions of the index.
         expected: usize,
-        /// What was given.
+        /// The dimensions of the vector.
         found: usize,
     },
     /// An index cannot have this many dimensions.
     DimensionsOutOfRange {
-        /// What was asked for.
+        /// The requested number.
         dimensions: usize,
-        /// The most that is possible.
+        /// The largest supported number.
         dimensions_max: usize,
     },
     /// A vector has a component that is NaN or infinite.
@@ -25,34 +25,34 @@ pub enum Error {
     },
     /// A vector has no direction: its length is zero, or too small to divide by.
     NoDirection,
-    /// A snapshot is not one, or is of another kind.
+    /// The bytes are not a snapshot, or are one of another kind.
     NotASnapshot,
     /// A snapshot was written by a newer version of this crate.
     SnapshotTooNew {
-        /// The version that it says.
+        /// The snapshot's version.
         version: u16,
-        /// The newest version that can be read.
+        /// The newest supported version.
         version_max: u16,
     },
-    /// A snapshot's bytes are not what was written.
+    /// A snapshot is damaged.
     SnapshotDamaged {
         /// The check that failed.
         what: &'static str,
     },
 }
 
-/// What the caller can do about an [`Error`].
+/// What a caller can do about an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The vector cannot be used; its model is at fault.
     InvalidVector,
-    /// The snapshot cannot be used: build the index anew.
+    /// The snapshot cannot be used: rebuild the index.
     UnusableSnapshot,
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::WrongDimensions { .. }

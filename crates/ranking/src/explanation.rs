@@ -1,17 +1,17 @@
 use std::fmt;
 
-/// Where a number came from: a tree in which every node's value follows from its children's.
+/// The origin of a number: a tree in which every node's value follows from its children's.
 ///
-/// The nodes are made by [`leaf`](Self::leaf), [`sum`](Self::sum) and [`product`](Self::product),
-/// which compute the value from the children in `f32`, in order; so a tree's arithmetic always gives
-/// its value, to the bit.
+/// [`leaf`](Self::leaf), [`sum`](Self::sum) and [`product`](Self::product) create the nodes and
+/// compute the value from the children in `f32`, in order; so a tree's arithmetic always gives its
+/// value, to the bit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The number.
     pub value: f32,
     /// What it is.
     pub description: String,
-    /// What it was made of.
+    /// The numbers that it was computed from.
     pub children: Vec<Explanation>,
 }
 
@@ -33,7 +33,7 @@ impl Explanation {
         Self { value, description: description.into(), children }
     }
 
-    /// A number computed from its children by what the description says.
+    /// A number computed from its children as the description states.
     pub fn computed(value: f32, description: impl Into<String>, children: Vec<Self>) -> Self {
         Self { value, description: description.into(), children }
     }
@@ -44,7 +44,7 @@ impl Explanation {
     }
 }
 
-/// One line a node, children indented by two spaces.
+/// One line for each node, children indented by two spaces.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, 0)

@@ -1,17 +1,17 @@
 use crate::index::TermStrength;
 use crate::{Hit, Query, TextSearch, VectorSearch};
 
-/// Pseudo-relevance feedback: the terms that set the first results apart are added to the query.
+/// Pseudo-relevance feedback: adds the terms that distinguish the first results to the query.
 ///
-/// After RM3: Nasreen Abdul-Jaleel and others: *UMass at TREC 2004: Novelty and HARD*, 2004, with BM25
-/// contributions in the place of a language model's probabilities.
+/// After RM3: Nasreen Abdul-Jaleel and others: *UMass at TREC 2004: Novelty and HARD*, 2004, with
+/// BM25 contributions in place of a language model's probabilities.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Feedback {
-    /// How many of the first results are taken to be relevant. Default 5.
+    /// How many of the first results count as relevant. Default 5.
     pub documents: usize,
     /// How many terms are added. Default 10.
     pub terms: usize,
-    /// The weight of the best added term; the others' are in proportion. A term of the query has 1.
+    /// The weight of the best added term; the others' are in proportion. A query term has weight 1.
     /// Default 0.2.
     pub weight: f32,
 }
@@ -23,8 +23,8 @@ impl Default for Feedback {
 }
 
 impl Feedback {
-    /// The query with the terms added that are strongest in the first of `hits`, which `search` found.
-    /// A document counts in proportion to its score.
+    /// The query extended by the strongest terms of the first of `hits`, which `search` returned. A
+    /// document counts in proportion to its score.
     pub fn expand(&self, search: &TextSearch<'_>, hits: &[Hit]) -> Query {
         let query = search.query();
         let mut added: Vec<TermStrength<'_>> = Vec::new();
@@ -33,8 +33,8 @@ impl Feedback {
             let terms = search.term_strengths(hit.part, hit.slot);
             added.extend(terms.map(|it| TermStrength { strength: it.strength * score, ..it }));
         }
-        // What several documents have is brought together; it stays in the order of the hits, so that
-        // its sum is always the same.
+        // Merges the terms of several documents in the order of the hits, so that the sum is always
+        // the same.
         let is_same = if search.has_one_numbering() {
             added.sort_by_key(|it| it.id);
             |a: &TermStrength<'_>, b: &TermStrength<'_>| a.id == b.id
@@ -69,14 +69,15 @@ impl Feedback {
     }
 }
 
-/// Pseudo-relevance feedback for vectors: the query is moved towards the first results.
+/// Pseudo-relevance feedback for vectors: moves the query towards the first results.
 ///
-/// After Joseph Rocchio: *Relevance Feedback in Information Retrieval*, 1971, without negative examples.
+/// After Joseph Rocchio: *Relevance Feedback in Information Retrieval*, 1971, without negative
+/// examples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VectorFeedback {
-    /// How many of the first results are taken to be relevant. Default 3.
+    /// How many of the first results count as relevant. Default 3.
     pub documents: usize,
-    /// The weight of their mean beside the query's 1. Default 0.2.
+    /// The weight of their mean; the query has weight 1. Default 0.2.
     pub weight: f32,
 }
 
@@ -87,7 +88,7 @@ impl Default for VectorFeedback {
 }
 
 impl VectorFeedback {
-    /// The query vector of `search`, moved towards the first of `hits`, which it found.
+    /// The query vector of `search`, moved towards the first of `hits`, which it returned.
     pub fn expand(&self, search: &VectorSearch<'_>, hits: &[Hit]) -> Vec<f32> {
         let near: Vec<Vec<f32>> = hits
             .iter()

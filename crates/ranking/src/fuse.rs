@@ -2,13 +2,13 @@ use std::collections::HashMap;
 
 use crate::{Explanation, Hit};
 
-/// Brings a signal's scores to a common scale: `low` becomes 0, `high` becomes 1, what lies outside
-/// is clamped.
+/// Maps a signal's scores to a common scale: `low` becomes 0, `high` becomes 1, values outside are
+/// clamped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The score that counts as nothing.
+    /// The score that maps to 0.
     pub low: f32,
-    /// The score that counts in full.
+    /// The score that maps to 1.
     pub high: f32,
 }
 
@@ -21,8 +21,8 @@ impl Range {
         Self { low, high }
     }
 
-    /// From 0 to the best score. It is min-max over the whole collection for BM25, where a document
-    /// without any of the terms has 0.
+    /// From 0 to the best score. For BM25, this is min-max over the whole collection, because a
+    /// document without any of the terms scores 0.
     pub fn from_zero(hits: &[Hit]) -> Self {
         Self { low: 0.0, ..Self::min_max(hits) }
     }
@@ -38,7 +38,8 @@ impl Range {
         Self { low: (mean - 3.0 * deviation) as f32, high: (mean + 3.0 * deviation) as f32 }
     }
 
-    /// The score on the common scale, 0 to 1. In a range without extent everything from `low` on is 1.
+    /// The score on the common scale, 0 to 1. In a range of zero width everything from `low` on is
+    /// 1.
     pub fn apply(&self, score: f32) -> f32 {
         if self.high > self.low {
             ((score - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
@@ -50,21 +51,21 @@ impl Range {
     }
 }
 
-/// One list of scores that takes part in a fusion.
+/// One list of scores in a fusion.
 #[derive(Debug, Clone, Copy)]
 pub struct Signal<'a> {
-    /// What explanations call it.
+    /// The name in explanations.
     pub name: &'a str,
-    /// What its scores are multiplied with after normalisation.
+    /// The factor for its normalised scores.
     pub weight: f32,
     /// How they are normalised.
     pub range: Range,
-    /// The scores; what is missing has none and adds nothing.
+    /// The scores; a missing document adds nothing.
     pub hits: &'a [Hit],
 }
 
 impl<'a> Signal<'a> {
-    /// A signal of these hits.
+    /// A signal from these hits.
     pub fn new(name: &'a str, weight: f32, range: Range, hits: &'a [Hit]) -> Self {
         Self { name, weight, range, hits }
     }
@@ -74,26 +75,26 @@ impl<'a> Signal<'a> {
     }
 }
 
-/// Adds up the signals' weighted, normalised scores. Best first, ties by id; the sum runs in the
-/// order of the signals.
+/// Adds the signals' weighted, normalised scores. Best first, ties by id; the sum follows the order
+/// of the signals.
 pub fn fuse(signals: &[Signal<'_>]) -> Vec<Hit> {
     combine(
         signals.iter().map(|signal| signal.hits.iter().map(|hit| (*hit, signal.share(hit.score)))),
     )
 }
 
-/// Fuses by rank: each list gives `weight / (60 + rank)`, ranks from 1. For comparison; it forgets by
-/// how much the first is ahead of the second.
+/// Fuses by rank: each list adds `weight / (60 + rank)`, ranks from 1. For comparison; it loses how
+/// far the first is ahead of the second.
 ///
-/// Gordon Cormack, Charles Clarke, Stefan Büttcher: *Reciprocal Rank Fusion Outperforms Condorcet and
-/// Individual Rank Learning Methods*, 2009.
+/// Gordon Cormack, Charles Clarke, Stefan Büttcher: *Reciprocal Rank Fusion Outperforms Condorcet
+/// and Individual Rank Learning Methods*, 2009.
 pub fn reciprocal_rank_fusion(lists: &[(f32, &[Hit])]) -> Vec<Hit> {
     combine(lists.iter().map(|(weight, hits)| {
         hits.iter().enumerate().map(move |(place, hit)| (*hit, weight / (61.0 + place as f32)))
     }))
 }
 
-/// Explains what [`fuse`] gave a document: its value is that score, to the bit.
+/// Explains a document's score from [`fuse`]: the value is that score, to the bit.
 pub fn explain_fused(signals: &[Signal<'_>], id: u64) -> Explanation {
     let children = signals
         .iter()

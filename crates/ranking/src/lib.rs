@@ -1,7 +1,7 @@
 //! Text and vector ranking: terms, exact BM25, exact vector search, fusion, explanations.
 //!
 //! Pure computation over memory: no files, no clock, no threads, no randomness. The same calls give
-//! the same bits on every run, whatever the order in which an index was built, sealed or merged.
+//! the same bits on every run, in whatever order an index was built, sealed or merged.
 //!
 //! # How the pieces fit
 //!
@@ -13,26 +13,27 @@
 //! 1. [`Analyzer::document`] turns a title and a content into a [`Document`] (outside any lock),
 //!    [`TextIndex::insert`] indexes it.
 //! 2. [`Analyzer::query`] makes a [`Query`]; [`TextSearch`] finds its best documents by BM25.
-//! 3. [`Feedback`] makes a wider query out of the first results.
+//! 3. [`Feedback`] expands the query from the first results.
 //! 4. [`VectorSearch`] finds the vectors nearest to a query vector.
-//! 5. [`Range`] brings each signal to 0–1, [`fuse`] adds them up, [`Neighbours`] lends to what
-//!    stands beside a hit, and [`Explanation`] says where each score came from.
+//! 5. [`Range`] maps each signal to 0–1, [`fuse`] adds them up, [`Neighbours`] raises the
+//!    neighbours of a hit, and [`Explanation`] shows where each score comes from.
 //!
 //! # Exactness
 //!
-//! A text score is a sum of whole units (a power of two, chosen per query), so no order of summing can
-//! change it: [`TextSearch::top`] equals [`TextSearch::exhaustive`], and an index that was sealed, merged,
-//! decoded or built anew gives the same scores, to the bit. [`VectorSearch::top`] equals
-//! [`VectorSearch::exact`], because its first pass knows how far off it can be. Filters are asked inside
-//! the searches, so the best `k` are the best `k` of what they let through. Ties go to the lowest id.
+//! A text score is a sum of whole units (a power of two, chosen per query), so the order of
+//! summation cannot change it: [`TextSearch::top`] equals [`TextSearch::exhaustive`], and an index
+//! that was sealed, merged, decoded or rebuilt gives the same scores, to the bit.
+//! [`VectorSearch::top`] equals [`VectorSearch::exact`], because its first pass bounds its own
+//! error. Filters are called inside the searches, so the best `k` are the best `k` of the documents
+//! that pass. Ties go to the lowest id.
 //!
-//! # Upkeep and snapshots
+//! # Maintenance and snapshots
 //!
 //! New documents go into a small open part of a [`TextIndex`] and are found at once.
-//! [`TextIndex::maintain`] seals and merges parts; where others must not wait, [`TextIndex::plan`],
-//! [`Merge::run`] (without the index) and [`TextIndex::install`] do the same in three steps.
-//! [`Slots`], [`TextIndex`] and [`VectorIndex`] each have `encode` and `decode`; what `decode` refuses is
-//! to be built anew from the documents.
+//! [`TextIndex::maintain`] seals and merges parts; where other threads must not wait,
+//! [`TextIndex::plan`], [`Merge::run`] (without the index) and [`TextIndex::install`] do the same
+//! in three steps. [`Slots`], [`TextIndex`] and [`VectorIndex`] each have `encode` and `decode`;
+//! rebuild from the documents what `decode` rejects.
 //!
 //! # An example
 //!

@@ -1,11 +1,11 @@
-/// Lends each item of a sequence a share of what stands beside it.
+/// Lends each item of a sequence a share of its neighbours' scores.
 ///
-/// In a conversation the answer often stands next to the turn that has the question's words. The
+/// In a conversation the answer is often next to the turn that contains the question's words. The
 /// idea is passage expansion by position, as in the positional language model of Yuanhua Lv and
 /// ChengXiang Zhai: *Positional Language Models for Information Retrieval*, 2009.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbours {
-    /// The share by distance: first that of the items next to it, then of those two away, ….
+    /// The share by distance: for direct neighbours first, then for distance two, ….
     pub shares: Vec<f32>,
 }
 
@@ -17,8 +17,9 @@ impl Default for Neighbours {
 }
 
 impl Neighbours {
-    /// What each item is lent, given the scores of a sequence in order; 0 stands for "not found".
-    /// The sum runs from the nearest to the farthest, at each distance the earlier item first.
+    /// The score lent to each item, given the scores of a sequence in order; 0 stands for "not
+    /// found". The sum is computed from the nearest to the farthest, at each distance the earlier
+    /// item first.
     ///
     /// ```
     /// let lent = waypost_ranking::Neighbours::default().lent(&[0.0, 1.0, 0.0, 0.0]);

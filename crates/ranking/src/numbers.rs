@@ -1,23 +1,23 @@
-//! Maps by numbers that this crate hands out one after the other: slots and terms. Nobody can choose
-//! them so that they collide, so hashing them takes one product.
+//! Maps keyed by numbers that this crate assigns consecutively: slots and terms. Nobody can choose
+//! them to collide, so hashing takes one multiplication.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map by slots, or other numbers that are given out one after the other: nobody can choose them so
-/// that they collide, and hashing one takes one product.
+/// A map keyed by slots, or by other consecutively assigned numbers: nobody can choose them to
+/// collide, and hashing takes one multiplication.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// The hasher of a [`NumberMap`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NumberHasher(u64);
 
-/// 2^64 divided by the golden ratio: neighbouring numbers land far apart.
+/// 2^64 divided by the golden ratio: neighbouring numbers are mapped far apart.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
-        // The map takes the lowest bits and the highest; a product's lowest are poor.
+        // The map uses the lowest and the highest bits; a product's lowest bits are poor.
         self.0.rotate_left(32)
     }
 

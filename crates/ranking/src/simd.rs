@@ -1,8 +1,8 @@
-//! The inner loops of vector search, in the widest instructions that the machine has.
+//! The inner loops of vector search, in the machine's widest instructions.
 //!
-//! Every variant gives the same bits as [`Kernel::PORTABLE`]: sums of codes are whole numbers, what is
-//! made of them is computed in one fixed order without fused operations, and sums of components are
-//! kept in sixteen lanes that are added up in one fixed order.
+//! Every variant gives the same bits as [`Kernel::PORTABLE`]: sums of codes are integers, results
+//! from them are computed in one fixed order without fused operations, and sums of components are
+//! held in sixteen lanes that are added in one fixed order.
 #![expect(unsafe_code, reason = "SIMD kernels; every block states why it is sound")]
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -15,11 +15,11 @@ mod x86;
 
 use half::f16;
 
-/// Lanes that sums of components are kept in, on every machine.
+/// Lanes for sums of components, on every machine.
 const LANES: usize = 16;
 
-/// Vectors in a block. Their codes lie side by side, so that a lane of a register is a vector and
-/// nothing is to be added up across lanes.
+/// Vectors in a block. Their codes are side by side, so that a register lane is a vector and no
+/// horizontal sums are needed.
 pub(crate) const BLOCK_ROWS: usize = 32;
 
 /// Vectors in a line.
@@ -28,16 +28,16 @@ pub(crate) const LINE_ROWS: usize = 16;
 /// Components whose codes take 4 bytes of a vector.
 pub(crate) const STEP_COMPONENTS: usize = 8;
 
-/// What the codes stand for, in units of a vector's scale: the best 16 levels for normally
-/// distributed components (Joel Max: *Quantizing for Minimum Distortion*, 1960), in whole numbers
-/// small enough that a pair of products fits in 16 bits.
+/// The value of each code, in units of a vector's scale: the best 16 levels for normally
+/// distributed components (Joel Max: *Quantizing for Minimum Distortion*, 1960), as integers small
+/// enough that a pair of products fits in 16 bits.
 pub(crate) const LEVELS: [i8; 16] =
     [-63, -48, -37, -29, -22, -15, -9, -3, 3, 9, 15, 22, 29, 37, 48, 63];
 
-/// Added to a level where instructions want one without a sign.
+/// Added to a level for instructions that need an unsigned operand.
 const LEVEL_OFFSET: i8 = 64;
 
-/// Four bytes for each of sixteen vectors. It begins where a line of the cache does.
+/// Four bytes for each of sixteen vectors, aligned to a cache line.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [u8; 64]);
@@ -51,8 +51,8 @@ impl Line {
     }
 }
 
-/// Lines of a block: two for each step (a line for each sixteen vectors), then two of the vectors'
-/// scales and two of their errors, as floats.
+/// Lines of a block: two for each step (a line for each sixteen vectors), then two with the
+/// vectors' scales and two with their errors, as floats.
 ///
 /// Byte `b` of step `s` holds the code of component `4 s + b` in its low four bits and that of
 /// component `4 (steps + s) + b` in its high ones.
@@ -60,12 +60,12 @@ pub(crate) const fn block_lines(steps: usize) -> usize {
     2 * steps + 4
 }
 
-/// A query as blocks are scanned with it.
+/// A query, prepared for scanning blocks.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// The query's codes that belong to the low and to the high bits of each step.
+    /// The query's codes for the low and the high bits of each step.
     steps: Vec<[[i8; 4]; 2]>,
-    /// What one unit of its codes is worth.
+    /// The value of one unit of its codes.
     scale: f32,
     /// The sum of its codes.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -83,15 +83,15 @@ impl Probe {
     }
 }
 
-/// Which vectors of a block are of interest: those whose score may be `high.at` or more, or `low.at`
-/// or less.
+/// Which vectors of a block are relevant: those whose score may be at least `high.at`, or at most
+/// `low.at`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) high: Limit,
     pub(crate) low: Limit,
 }
 
-/// A limit and how far a score may be from its guess: by the vector's error, times `flat` less `slope`
+/// A limit, and the distance between score and guess: the vector's error, times `flat` less `slope`
 /// times the guess, where that is above 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
@@ -108,7 +108,7 @@ impl Limit {
 }
 
 impl Limits {
-    /// Whether a vector is of interest.
+    /// Whether a vector is relevant.
     #[inline]
     pub(crate) fn admit(&self, guess: f32, error: f32) -> bool {
         guess + self.high.doubt(guess, error) >= self.high.at
@@ -135,12 +135,12 @@ impl Kernel {
     pub(crate) const PORTABLE: Self =
         Self { name: "portable", scan: portable::scan, dot_halves: portable::dot_halves };
 
-    /// The best loops that this machine has.
+    /// The machine's best loops.
     pub(crate) fn detect() -> Self {
         Self::all().pop().unwrap_or(Self::PORTABLE)
     }
 
-    /// All loops that this machine has, the best last.
+    /// All loops of the machine, best last.
     fn all() -> Vec<Self> {
         let mut kernels = vec![Self::PORTABLE];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -151,10 +151,10 @@ impl Kernel {
     }
 
     /// Guesses the scores of a block's vectors: the sum of the products of levels and the query's
-    /// codes, times both scales. Says by one bit each which vectors are of interest.
+    /// codes, times both scales. Returns one bit for each vector: whether it is relevant.
     ///
     /// # Panics
-    /// If the block has another number of steps than the query.
+    /// If the block and the query have different numbers of steps.
     #[inline]
     pub(crate) fn scan(
         self,
@@ -167,7 +167,7 @@ impl Kernel {
         (self.scan)(block, probe, limits, guesses)
     }
 
-    /// The sum of the products of components.
+    /// The dot product.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -177,7 +177,7 @@ impl Kernel {
         (self.dot_halves)(vector, query)
     }
 
-    /// Has a vector that is needed soon brought near; without effect on results.
+    /// Prefetches a vector that is needed soon; without effect on results.
     #[inline]
     pub(crate) fn prefetch(vector: &[f16]) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -199,7 +199,7 @@ fn sum_lanes(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// What is left after the whole groups of lanes.
+/// Adds the remainder after the whole groups of lanes.
 fn add_rest(lanes: &mut [f32; LANES], vector: &[f16], query: &[f32]) {
     for ((lane, a), b) in lanes.iter_mut().zip(vector).zip(query) {
         *lane += a.to_f32_const() * b;

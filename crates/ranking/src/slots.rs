@@ -3,15 +3,15 @@ use std::collections::HashMap;
 use crate::Error;
 use crate::codec::{Format, damaged, push};
 
-/// A document's dense number inside one space; a slot of a removed document is used again.
+/// A document's dense number inside one space; the slot of a removed document is reused.
 pub type Slot = u32;
 
 const FORMAT: Format = Format { magic: *b"WPRs", version: 1 };
 
-/// Marks a slot without a document. Ids stay below 2^53, so it is never one.
+/// Marks a slot without a document. Ids are below 2^53, so it is never an id.
 const FREE: u64 = u64::MAX;
 
-/// The numbering of a space's documents: id to slot and back.
+/// The mapping between a space's document ids and slots.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     ids: Vec<u64>,
@@ -20,11 +20,11 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Returns the document's slot; gives it one if it has none. The slot may have belonged to a
-    /// removed document: whatever the caller keeps by slot is to be set anew.
+    /// Returns the document's slot; assigns one if it has none. The slot may have belonged to a
+    /// removed document: the caller must reset everything that it stores by slot.
     ///
     /// # Panics
-    /// If the space holds 2^32 documents, or `id` is `u64::MAX`.
+    /// If the space has 2^32 documents, or `id` is `u64::MAX`.
     pub fn assign(&mut self, id: u64) -> Slot {
         assert!(id != FREE, "the largest u64 marks a free slot");
         if let Some(&slot) = self.by_id.get(&id) {
@@ -39,7 +39,7 @@ impl Slots {
         slot
     }
 
-    /// Forgets the document and returns the slot that it had. Remove it from the indexes as well.
+    /// Removes the document and returns its former slot. Remove it from the indexes as well.
     pub fn remove(&mut self, id: u64) -> Option<Slot> {
         let slot = self.by_id.remove(&id)?;
         self.ids[slot as usize] = FREE;
@@ -57,12 +57,12 @@ impl Slots {
         self.ids.get(slot as usize).copied().filter(|&id| id != FREE)
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub fn len(&self) -> usize {
         self.by_id.len()
     }
 
-    /// Whether there is no document.
+    /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.by_id.is_empty()
     }
@@ -77,7 +77,7 @@ impl Slots {
         self.ids.iter().enumerate().filter(|&(_, &id)| id != FREE).map(|(at, &id)| (at as Slot, id))
     }
 
-    /// The numbering as bytes.
+    /// Encodes the numbering.
     pub fn encode(&self) -> Vec<u8> {
         FORMAT.encode(|bytes| {
             push(bytes, self.ids.len() as u64);
@@ -87,8 +87,7 @@ impl Slots {
         })
     }
 
-    /// The numbering that [`encode`](Self::encode) made the bytes of; free slots are handed out again
-    /// from the lowest.
+    /// Decodes the bytes from [`encode`](Self::encode); free slots are reused from the lowest.
     ///
     /// # Errors
     /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`].

@@ -9,10 +9,10 @@ use bm25::{DefaultTokenizer, Language, Tokenizer};
 use self::memo::Memos;
 use self::scan::Purpose;
 
-/// Terms longer than this are cut, so that a megabyte without a space does not become a term.
+/// Longer terms are cut, so that a megabyte without a space does not become a term.
 const TERM_CHARS_MAX: usize = 64;
 
-/// Query terms beyond this many are left out: it keeps the arithmetic of scores within bounds.
+/// Further query terms are omitted, which keeps the arithmetic of scores within bounds.
 const QUERY_TERMS_MAX: usize = 4096;
 
 /// The highest weight of a query term; its inverse is the lowest.
@@ -21,16 +21,17 @@ const WEIGHT_MAX: f32 = 1e9;
 /// Turns text into terms.
 ///
 /// Words come from the `bm25` crate's tokenizer: Unicode word boundaries, transliteration to ASCII
-/// (`é` is `e`, an emoji is its name), lower case, English stop words, the Snowball stemmer. Beyond it:
+/// (`é` is `e`, an emoji is its name), lower case, English stop words, the Snowball stemmer. In
+/// addition:
 ///
-/// - Identifiers are found whole and by their parts: `parseHttpURL`, `snake_case`, `HTTPServer2`,
-///   `foo.bar::baz`.
+/// - Identifiers are found as a whole and by their parts: `parseHttpURL`, `snake_case`,
+///   `HTTPServer2`, `foo.bar::baz`.
 /// - Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become pairs of adjacent characters
-///   (bigrams); in documents single characters are terms, too, so that a query of one is found.
-/// - A text that has stop words only keeps them. A title "The Who" is therefore found by "the who",
-///   and a query of stop words finds such texts and nothing else.
-/// - A text without any word (punctuation, unnamed symbols) has no terms; a query without terms
-///   finds nothing.
+///   (bigrams); in documents single characters are also terms, so that a query for one finds them.
+/// - A text of stop words only keeps them. So "the who" finds a title "The Who", and a query of
+///   stop words finds such texts and nothing else.
+/// - A text without words (punctuation, unnamed symbols) has no terms; a query without terms finds
+///   nothing.
 pub struct Analyzer {
     stopping: DefaultTokenizer,
     unstopped: DefaultTokenizer,
@@ -44,7 +45,7 @@ impl fmt::Debug for Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer for English, and for identifiers and the scripts named above whatever the language.
+    /// An analyzer for English, and in any language for identifiers and the scripts named above.
     pub fn english() -> Self {
         let tokenizer = |stopwords| {
             DefaultTokenizer::builder()
@@ -55,18 +56,18 @@ impl Analyzer {
         Self { stopping: tokenizer(true), unstopped: tokenizer(false), memos: Memos::default() }
     }
 
-    /// The terms of a text as a document's field has them, in order, repetitions included.
+    /// The terms of a text as in a document's field, in order, with repetitions.
     pub fn terms(&self, text: &str) -> Vec<String> {
         self.analyze(text, Purpose::Document)
     }
 
-    /// Analyses a document. Title and content are one field; the title is remembered for
+    /// Analyses a document. Title and content are one field; the title is also recorded for
     /// [`TextSearch::title_match`](crate::TextSearch::title_match).
     pub fn document(&self, title: &str, content: &str) -> Document {
         let mut terms = self.terms(title);
         let titled = terms.len();
         terms.extend(self.terms(content));
-        // Where each distinct term is first, and how often it is there.
+        // The first position and the count of each distinct term.
         let mut distinct: Vec<(usize, u32)> = Vec::with_capacity(terms.len());
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(terms.len());
         for (at, term) in terms.iter().enumerate() {
@@ -87,7 +88,7 @@ impl Analyzer {
         Document { terms: distinct, length }
     }
 
-    /// Analyses a query. A repeated term counts as often as it is there.
+    /// Analyses a query. A repeated term counts once for each occurrence.
     pub fn query(&self, text: &str) -> Query {
         Query::new(self.analyze(text, Purpose::Query).into_iter().map(|term| (term, 1.0)))
     }
@@ -123,13 +124,13 @@ pub(crate) struct DocumentTerm {
 }
 
 impl Document {
-    /// How many terms it has, repetitions included: its length in BM25.
+    /// The number of its terms, with repetitions: its length in BM25.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// One document with the words of several: each counts as often as they have it together, and
-    /// is in the title if it is in one of theirs.
+    /// One document with the terms of several: their counts are added, and a term is in the title
+    /// if it is in one of their titles.
     pub fn union<'a>(documents: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut places: HashMap<&str, usize> = HashMap::new();
         let mut union = Self::default();
@@ -161,14 +162,14 @@ pub struct Query {
 pub struct QueryTerm {
     /// The term, as [`Analyzer::terms`] returns it.
     pub term: String,
-    /// What its BM25 score is multiplied with; 1 for a term that the query has once.
+    /// The factor for its BM25 score; 1 for a term that occurs once in the query.
     pub weight: f32,
 }
 
 impl Query {
-    /// Makes a query of terms with weights. The weights of a repeated term are added up. Weights are
-    /// sensible from a billionth to a billion: what is below (or not a number) leaves its term out, what
-    /// is above counts as a billion. The 4,097th distinct term is left out, too.
+    /// A query of terms with weights. The weights of a repeated term are added. Useful weights are
+    /// from a billionth to a billion: a term with a lower weight (or NaN) is omitted, a higher
+    /// weight counts as a billion. From the 4,097th on, distinct terms are omitted as well.
     pub fn new(terms: impl IntoIterator<Item = (String, f32)>) -> Self {
         let mut query = Self::default();
         let mut places = HashMap::new();
@@ -187,12 +188,12 @@ impl Query {
         query
     }
 
-    /// Its terms.
+    /// The terms.
     pub fn terms(&self) -> &[QueryTerm] {
         &self.terms
     }
 
-    /// Whether it has no term and therefore finds nothing.
+    /// Whether it has no terms and therefore finds nothing.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }

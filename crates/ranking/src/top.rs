@@ -3,15 +3,15 @@ use std::collections::BinaryHeap;
 
 use crate::{Hit, Slot};
 
-/// The best `k` of what is offered: the highest key first, then the lowest id.
+/// Collects the best `k` of the offered hits: highest key first, then lowest id.
 #[derive(Debug)]
 pub(crate) struct Top {
     k: usize,
-    /// The worst of them is on top.
+    /// The worst hit is on top.
     heap: BinaryHeap<Entry>,
 }
 
-/// Ordered so that the worse is the greater.
+/// Ordered so that the worse hit is the greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     key: Reverse<u32>,
@@ -25,7 +25,7 @@ impl Top {
         Self { k, heap: BinaryHeap::new() }
     }
 
-    /// What has a lower key cannot get in; what has this key can, by its id.
+    /// Hits with a lower key cannot enter; hits with this key can, depending on the id.
     #[inline]
     pub(crate) fn key_min(&self) -> u32 {
         if self.heap.len() < self.k {
@@ -46,7 +46,7 @@ impl Top {
         }
     }
 
-    /// The hits in order of rank; `score` says what a key stands for.
+    /// The hits in order of rank; `score` converts keys to scores.
     pub(crate) fn into_hits(self, score: impl Fn(u32) -> f32) -> Vec<Hit> {
         let entries = self.heap.into_sorted_vec().into_iter();
         entries

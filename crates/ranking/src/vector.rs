@@ -12,24 +12,24 @@ use crate::numbers::NumberMap;
 use crate::simd::Kernel;
 use crate::{Error, Slot};
 
-/// The most dimensions that an index can have; sums of products of codes stay within 32 bits.
+/// The most dimensions of an index; sums of products of codes stay within 32 bits.
 const DIMENSIONS_MAX: usize = 16_384;
 
 /// The vectors of one space, for exact search by cosine similarity.
 ///
-/// Each vector is kept twice, at length 1: as 16-bit floats, which the scores come from, and as 4-bit
-/// codes, which are scanned. Beside the codes stands how far they are from the vector, so that the scan
-/// knows what it may leave out.
+/// Each vector is stored twice, normalised to length 1: as 16-bit floats, which give the scores,
+/// and as 4-bit codes, which are scanned. With the codes, the index stores their distance from the
+/// vector, so that the scan knows what it may skip.
 #[derive(Debug, Clone)]
 pub struct VectorIndex {
     kernel: Kernel,
-    /// By slot: its row. Rows have no gaps; the last one moves to where one is removed.
+    /// By slot: its row. Rows have no gaps; the last one moves to a removed row.
     places: NumberMap<Slot, u32>,
     slots: Vec<Slot>,
     rows: Rows,
 }
 
-/// What a row takes beside codes and components: slot and place.
+/// The size of a row besides codes and components: slot and position.
 const ROW_BYTES: usize = 24;
 
 impl VectorIndex {
@@ -49,37 +49,38 @@ impl VectorIndex {
         })
     }
 
-    /// Leaves the machine's special instructions unused. It changes speed only.
+    /// Disables the machine's special instructions. It affects only speed.
     #[must_use]
     pub fn with_portable_kernel(mut self) -> Self {
         self.kernel = Kernel::PORTABLE;
         self
     }
 
-    /// How many components its vectors have.
+    /// The number of components of its vectors.
     pub fn dimensions(&self) -> usize {
         self.rows.dimensions()
     }
 
-    /// How many vectors there are.
+    /// The number of vectors.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is no vector.
+    /// Whether there are no vectors.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Memory in use, about.
+    /// Approximate memory use.
     pub fn bytes(&self) -> u64 {
         (self.slots.len() * ROW_BYTES + self.rows.bytes()) as u64
     }
 
-    /// Adds a vector; replaces the one that is in the slot. Its length does not matter.
+    /// Adds a vector of any length; replaces the one in the slot, if any.
     ///
     /// # Errors
-    /// [`Error::WrongDimensions`], [`Error::NotFinite`], [`Error::NoDirection`]: the index is as it was.
+    /// [`Error::WrongDimensions`], [`Error::NotFinite`], [`Error::NoDirection`]: the index is
+    /// unchanged.
     pub fn insert(&mut self, slot: Slot, vector: &[f32]) -> Result<(), Error> {
         let unit = unit(vector, self.dimensions())?;
         let halves: Vec<f16> = unit.into_iter().map(f16::from_f32).collect();
@@ -104,7 +105,7 @@ impl VectorIndex {
         self.row(slot).is_some()
     }
 
-    /// The vector in a slot, of length 1.
+    /// The vector in a slot, normalised to length 1.
     pub fn vector(&self, slot: Slot) -> Option<Vec<f32>> {
         let row = self.row(slot)?;
         Some(self.rows.halves(row).iter().map(|half| half.to_f32_const()).collect())
@@ -115,7 +116,7 @@ impl VectorIndex {
         self.places.get(&slot).map(|&row| row as usize)
     }
 
-    /// Adds a vector of length 1 in a slot that has none.
+    /// Adds a vector of length 1 in an empty slot.
     fn push(&mut self, slot: Slot, halves: &[f16]) {
         self.places.insert(slot, u32::try_from(self.slots.len()).expect("fewer rows than slots"));
         self.slots.push(slot);

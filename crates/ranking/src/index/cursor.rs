@@ -2,43 +2,44 @@ use super::segment::{Postings, Unpacked};
 use crate::Slot;
 use crate::bm25::Scorer;
 
-/// Past the last posting: no slot is as large.
+/// After the last posting: every slot is smaller.
 pub(super) const END: u64 = u64::MAX;
 
-/// Lists from so many blocks on have the scores of common postings computed once.
+/// Lists with at least this many blocks precompute the scores of common postings.
 const TABLE_BLOCKS_MIN: usize = 32;
 
-/// One part's postings of a query term, and where they are read.
+/// One part's postings of a query term, and the read position.
 pub(super) struct Cursor<'a> {
     pub(super) term: usize,
     pub(super) postings: Postings<'a>,
     pub(super) blocks: usize,
-    /// No document gets more.
+    /// The upper bound of a document's contribution.
     pub(super) most: u32,
-    /// The first block that does not end before where it is read.
+    /// The first block that does not end before the read position.
     pub(super) block: usize,
     /// The block that is unpacked.
     unpacked_block: usize,
     pub(super) unpacked: Unpacked,
-    /// The place of the present posting in the unpacked block.
+    /// The position of the current posting in the unpacked block.
     at: usize,
-    /// The slot of the present posting; [`END`] after the last.
+    /// The slot of the current posting; [`END`] after the last.
     pub(super) slot: u64,
-    /// No document of the unpacked block gets more; of those that have the term once, no one.
+    /// The upper bounds in the unpacked block: for any document, and for documents that contain the
+    /// term once.
     block_most: u32,
     block_most_once: u32,
-    /// In a window: no document gets more.
+    /// In a window: the upper bound of a document's contribution.
     pub(super) bound: u32,
-    /// How often the document that was probed last has the term.
+    /// The term count of the last probed document.
     pub(super) probed: u32,
-    /// The block whose bounds are known; `block_most` is its.
+    /// The block whose bounds are cached; `block_most` is its.
     probed_block: usize,
-    /// The block that a slot was looked up in last.
+    /// The block of the last lookup.
     asked_block: usize,
     table: Option<Box<Table>>,
 }
 
-/// By count from 1 and by length: what a posting adds.
+/// By count from 1 and by length: the contribution of a posting.
 struct Table([[u32; 256]; 2]);
 
 impl<'a> Cursor<'a> {
@@ -63,7 +64,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to another list.
+    /// Moves to another list.
     pub(super) fn begin(&mut self, term: usize, postings: Postings<'a>, most: u32) {
         self.term = term;
         self.blocks = postings.blocks();
@@ -71,7 +72,7 @@ impl<'a> Cursor<'a> {
         self.most = most;
         self.block = 0;
         self.unpacked_block = usize::MAX;
-        // What is unpacked is left as it is: clearing it would cost as much as a short list.
+        // The unpacked data stays as it is: clearing it would cost as much as a short list.
         self.unpacked.len = 0;
         self.at = 0;
         self.slot = 0;
@@ -80,7 +81,7 @@ impl<'a> Cursor<'a> {
         self.table = None;
     }
 
-    /// How many postings it has, and over how many slots they are spread.
+    /// The number of postings, and how many slots they span.
     pub(super) fn extent(&self) -> (u64, u64) {
         match self.blocks {
             0 => (0, 0),
@@ -91,13 +92,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A slot that is not behind its next posting from `start` on; none after its end.
+    /// A slot not after its next posting from `start` on; none after its end.
     pub(super) fn next_slot(&self, start: Slot) -> Option<Slot> {
         let block = self.postings.block_of(self.block, start);
         (block < self.blocks).then(|| self.postings.first(block).max(start))
     }
 
-    /// The most that a document of a block gets.
+    /// The upper bound of a document's contribution in a block.
     pub(super) fn bound_of(&self, block: usize, scorer: &Scorer) -> u32 {
         let (count_max, length_min) = self.postings.bounds(block);
         scorer.units_max(self.term, count_max, length_min)
@@ -111,7 +112,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the first posting from `start` on, leaving out blocks without a score from `least` on.
+    /// Moves to the first posting from `start` on, skipping blocks whose bound is below `least`.
     pub(super) fn seek(&mut self, start: Slot, least: u32, scorer: &Scorer) {
         self.block = self.postings.block_of(self.block, start);
         self.enter_block(least, scorer);
@@ -120,7 +121,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to the next posting, leaving out blocks without a score from `least` on.
+    /// Moves to the next posting, skipping blocks whose bound is below `least`.
     #[inline]
     pub(super) fn advance(&mut self, least: u32, scorer: &Scorer) {
         self.at += 1;
@@ -148,20 +149,20 @@ impl<'a> Cursor<'a> {
         self.slot = END;
     }
 
-    /// How often the present posting's document has the term.
+    /// The term count of the current posting's document.
     #[inline]
     pub(super) fn present_count(&self) -> u32 {
         self.unpacked.counts[self.at]
     }
 
-    /// The most that the present posting adds, known without its document's length.
+    /// The upper bound of the current posting's contribution, known without its document's length.
     #[inline]
     pub(super) fn present_most(&self) -> u32 {
         if self.present_count() == 1 { self.block_most_once } else { self.block_most }
     }
 
-    /// Finds out how often a document has the term, if it matters: if the present block's bound added
-    /// to `most` reaches `least`. Returns the most that it adds. To be asked in order of slots.
+    /// Looks up a document's term count if it matters: if the current block's bound added to `most`
+    /// reaches `least`. Returns the upper bound of its contribution. Must be called in slot order.
     pub(super) fn probe(&mut self, slot: Slot, (most, least): (u32, u32), scorer: &Scorer) -> u32 {
         self.probed = 0;
         self.block = self.postings.block_of(self.block, slot);
@@ -185,13 +186,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How often a document has the term, 0 if not. To be asked in order of slots.
+    /// A document's term count, 0 without the term. Must be called in slot order.
     pub(super) fn count(&mut self, slot: Slot) -> u32 {
         self.block = self.postings.block_of(self.block, slot);
         if self.block == self.blocks { 0 } else { self.look_up(slot) }
     }
 
-    /// The count in the present block. A block that is asked once is not unpacked.
+    /// The count in the current block. A block used for one lookup is not unpacked.
     fn look_up(&mut self, slot: Slot) -> u32 {
         if self.asked_block != self.block {
             self.asked_block = self.block;
@@ -204,8 +205,8 @@ impl<'a> Cursor<'a> {
         if found { self.unpacked.counts[self.at] } else { 0 }
     }
 
-    /// Calls `each` with the slot of every posting in `base..=last` and what it adds, but for blocks
-    /// without a score from `least` on.
+    /// Calls `each` with the slot and the contribution of every posting in `base..=last`, skipping
+    /// blocks whose bound is below `least`.
     pub(super) fn for_each_within(
         &mut self,
         (base, last): (Slot, Slot),

@@ -5,24 +5,24 @@ pub(crate) type TermId = u32;
 
 /// Marks an empty bucket.
 const NONE: TermId = TermId::MAX;
-/// Marks a number that no term has.
+/// Marks an unused term number.
 const NOWHERE: u32 = u32::MAX;
-/// Less than this is not worth moving the terms together for.
+/// Less waste than this is not worth compacting the text for.
 const WASTE_MIN: usize = 4096;
 
-/// Terms by number, with the number of documents that have them.
+/// Terms by number, with their document frequencies.
 ///
-/// An index has as many of them as there are words in all of its texts, so each takes little beside
-/// its letters: they stand in one text, and buckets find them there.
+/// An index has as many entries as its texts have distinct words, so each entry takes little space
+/// beyond its letters: all terms are in one text, and hash buckets find them there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Dictionary {
-    /// The terms one after the other, each after its length; some are of no use any more.
+    /// The concatenated terms, each after its length; some are unused.
     text: Vec<u8>,
-    /// By number: where in it the term is.
+    /// By number: the position of the term in `text`.
     places: Vec<u32>,
     frequencies: Vec<u32>,
-    /// Open addressing: a number is in its hash's bucket or, of those that follow without a gap,
-    /// in one of the next. A power of two, or none.
+    /// Open addressing: a number is in its hash's bucket, or in one of the following ones without a
+    /// gap. The length is a power of two, or zero.
     buckets: Vec<Bucket>,
     hasher: RandomState,
     free: Vec<TermId>,
@@ -44,9 +44,9 @@ impl Dictionary {
         Some(self.buckets[found].id)
     }
 
-    /// The term of a number; empty if none has it.
+    /// The term of a number; empty if the number is unused.
     pub(super) fn name(&self, id: TermId) -> &str {
-        // What was put in is text.
+        // Only text was inserted.
         str::from_utf8(self.bytes(id)).unwrap_or_default()
     }
 
@@ -57,34 +57,34 @@ impl Dictionary {
         }
     }
 
-    /// How many documents have a term.
+    /// The document frequency of a term.
     pub(super) fn frequency(&self, id: TermId) -> u64 {
         u64::from(self.frequencies[id as usize])
     }
 
-    /// One more than the highest number ever given out.
+    /// One more than the highest number ever assigned.
     pub(super) fn bound(&self) -> usize {
         self.places.len()
     }
 
-    /// Terms that at least one document has.
+    /// The number of terms in at least one document.
     pub(super) fn live(&self) -> usize {
         self.live
     }
 
-    /// Counts a document that has a term.
+    /// Counts a document that contains a term.
     pub(super) fn count_in(&mut self, term: &str) -> TermId {
         let id = self.id(term).unwrap_or_else(|| self.add(term));
         self.count(id);
         id
     }
 
-    /// Counts another document that has a known term.
+    /// Counts another document that contains a known term.
     pub(super) fn count(&mut self, id: TermId) {
         self.frequencies[id as usize] += 1;
     }
 
-    /// Counts a document that has a term no more.
+    /// Uncounts a document that contains a term.
     pub(super) fn count_out(&mut self, id: TermId) {
         self.frequencies[id as usize] -= 1;
         if self.frequencies[id as usize] == 0 {
@@ -92,12 +92,12 @@ impl Dictionary {
         }
     }
 
-    /// Whether a term is in no document.
+    /// Whether some term is in no document.
     pub(super) fn has_unused(&self) -> bool {
         self.frequencies.contains(&0)
     }
 
-    /// Takes in a term that is not there, with no document.
+    /// Inserts a new term, in no document yet.
     pub(super) fn add(&mut self, term: &str) -> TermId {
         self.live += 1;
         let id = self.free.pop().unwrap_or_else(|| {
@@ -110,14 +110,14 @@ impl Dictionary {
             self.grow();
         }
         let hash = self.hash(term);
-        // It is not there: no bucket has it.
+        // It is absent: no bucket contains it.
         if let Err(at) = self.find(hash, |_| false) {
             self.buckets[at] = Bucket { hash, id };
         }
         id
     }
 
-    /// The terms in use by name, and for each term number its place in that order.
+    /// The terms in use by name, and for each term number its position in that order.
     pub(super) fn in_order(&self) -> (Vec<TermId>, Vec<TermId>) {
         let used = self.buckets.iter().map(|it| it.id).filter(|&it| it != NONE);
         let mut order: Vec<TermId> = used.collect();
@@ -129,7 +129,7 @@ impl Dictionary {
         (order, places)
     }
 
-    /// Memory in use, about.
+    /// Approximate memory use.
     pub(super) fn memory(&self) -> usize {
         let numbers = self.places.capacity() + self.frequencies.capacity() + self.free.capacity();
         self.text.capacity() + numbers * 4 + self.buckets.capacity() * size_of::<Bucket>()
@@ -140,7 +140,7 @@ impl Dictionary {
     }
 
     fn bytes_at(&self, place: usize) -> &[u8] {
-        // A length below 255 is in one byte, another in the four that follow it.
+        // A length below 255 takes one byte; otherwise the next four bytes hold it.
         let (start, length) = match self.text[place] {
             u8::MAX => {
                 let length = self.text[place + 1..].first_chunk().copied().unwrap_or_default();
@@ -151,7 +151,7 @@ impl Dictionary {
         &self.text[start..start + length]
     }
 
-    /// The bucket of a number, or the empty one that ends the search for it.
+    /// The bucket of a number, or the empty bucket that ends the search for it.
     fn find(&self, hash: u32, is_it: impl Fn(TermId) -> bool) -> Result<usize, usize> {
         let Some(mask) = self.buckets.len().checked_sub(1) else { return Err(0) };
         let mut at = hash as usize & mask;
@@ -191,7 +191,7 @@ impl Dictionary {
         }
     }
 
-    /// Empties a bucket; what was put further on because of it moves up.
+    /// Empties a bucket; entries displaced by it move up.
     fn empty(&mut self, at: usize) {
         let mask = self.buckets.len() - 1;
         let (mut gap, mut next) = (at, (at + 1) & mask);
@@ -207,7 +207,7 @@ impl Dictionary {
         self.buckets[gap] = EMPTY;
     }
 
-    /// Leaves out what is of no use any more.
+    /// Removes unused terms from the text.
     fn move_together(&mut self) {
         let mut text = Vec::with_capacity(self.text.len() - self.wasted);
         for id in 0..self.bound() {
@@ -220,7 +220,7 @@ impl Dictionary {
     }
 }
 
-/// Adds a term to the text of all; tells where it is.
+/// Appends a term to the text; returns its position.
 fn push(text: &mut Vec<u8>, term: &[u8]) -> u32 {
     let place = u32::try_from(text.len()).ok().filter(|&it| it != NOWHERE);
     let place = place.expect("an index has less than 4 GiB of terms");
@@ -249,7 +249,7 @@ mod tests {
         ) {
             let (mut dictionary, mut counts) = (Dictionary::default(), BTreeMap::new());
             for (number, is_in) in steps {
-                // Some are as long as no length in one byte can say.
+                // Some are longer than one byte can express.
                 let term = format!("t{number}{}", "é".repeat(number as usize * 4));
                 let count: &mut u32 = counts.entry(term.clone()).or_default();
                 if is_in {

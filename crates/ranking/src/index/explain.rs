@@ -2,8 +2,8 @@ use super::search::TextSearch;
 use crate::{Explanation, Slot};
 
 impl TextSearch<'_> {
-    /// Explains the score of a document: its value is the score, to the bit. Without any of the
-    /// terms the value is 0 and there are no children.
+    /// Explains the score of a document: its value is the score, to the bit. If the document
+    /// contains none of the terms, the value is 0 and there are no children.
     pub fn explain(&self, part: u32, slot: Slot) -> Explanation {
         let (k1, b) = self.bm25.checked();
         let average = self.collection.length_average();
@@ -35,7 +35,7 @@ impl TextSearch<'_> {
         Explanation::sum("BM25, sum over the terms", terms.collect())
     }
 
-    /// The query's terms that a document has, in the query's order.
+    /// The query terms that a document contains, in the query's order.
     pub fn matched_terms(&self, part: u32, slot: Slot) -> Vec<&str> {
         let terms = self.query.terms();
         self.matches(part, slot).iter().map(|matched| terms[matched.term].term.as_str()).collect()

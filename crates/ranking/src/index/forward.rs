@@ -1,8 +1,8 @@
 use super::dictionary::TermId;
 use crate::codec::push;
 
-/// The terms of one document, sorted by number, in few bytes: for each the distance to the number
-/// before, then its count doubled, plus one if the title has it; both as LEB128.
+/// The terms of one document, sorted by number, compactly: for each the delta to the previous
+/// number, then its count doubled, plus one if the title contains it; both as LEB128.
 #[derive(Debug, Clone)]
 pub(super) struct Forward(Box<[u8]>);
 
@@ -27,7 +27,7 @@ impl Forward {
     }
 }
 
-/// A document's terms: number, count, whether the title has it.
+/// A document's terms: number, count, whether the title contains it.
 #[derive(Debug)]
 pub(super) struct Terms<'a> {
     rest: &'a [u8],
@@ -45,7 +45,7 @@ impl Iterator for Terms<'_> {
     }
 }
 
-/// A number of which most have one byte.
+/// A number that mostly takes one byte.
 #[inline]
 fn pull(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
@@ -60,14 +60,14 @@ fn pull(bytes: &mut &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// A number below 2^28, of one to four bytes as it comes: how many cannot be foreseen, so it is read
-/// without asking.
+/// A number below 2^28, of one to four bytes: their number is unpredictable, so it is read without
+/// branches.
 #[inline]
 fn pull_step(bytes: &mut &[u8]) -> Option<u64> {
     if let Some(word) = bytes.first_chunk().map(|it| u32::from_le_bytes(*it)) {
         let ends = !word & 0x8080_8080;
         if ends != 0 {
-            // All bits up to and with the one that ends the number.
+            // All bits up to and including the one that ends the number.
             let word = word & (ends ^ (ends - 1));
             let pairs = (word & 0x007f_007f) | (word & 0x7f00_7f00) >> 1;
             *bytes = &bytes[ends.trailing_zeros() as usize / 8 + 1..];

@@ -5,21 +5,21 @@ use super::tail::Tail;
 use crate::bm25::Collection;
 use crate::{Document, Slot};
 
-/// Documents that the open part may have before it is sealed: few enough that scoring it in full costs
-/// little, enough that sealing pays.
+/// The most documents of the open part before it is sealed: few enough that scoring it in full is
+/// cheap, enough that sealing pays off.
 pub(super) const TAIL_DOCUMENTS_MAX: usize = 1024;
 
-/// An inverted index of one space: which documents have which terms how often.
+/// An inverted index of one space: which documents contain which terms how often.
 ///
-/// Counts (documents, document frequencies, lengths) are whole numbers that every insert and remove
-/// keeps exact. Contents are not kept.
+/// Counts (documents, document frequencies, lengths) are integers that every insert and remove
+/// keeps exact. Contents are not stored.
 #[derive(Debug, Clone)]
 pub struct TextIndex {
     pub(super) dictionary: Dictionary,
     pub(super) forward: Vec<Option<Forward>>,
     pub(super) lengths: Vec<u32>,
     pub(super) homes: Vec<Home>,
-    /// Whether a document's title has terms of its own.
+    /// Whether a document's title has terms.
     pub(super) titled: Vec<bool>,
     pub(super) collection: Collection,
     pub(super) tail: Tail,
@@ -29,16 +29,16 @@ pub struct TextIndex {
     pub(super) tail_documents_max: usize,
 }
 
-/// How much an index holds.
+/// The size of an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Documents.
     pub documents: u64,
     /// Distinct terms that at least one document has.
     pub terms: u64,
-    /// The documents' lengths, added up.
+    /// The sum of the documents' lengths.
     pub length_total: u64,
-    /// Memory in use, about.
+    /// Approximate memory use.
     pub bytes: u64,
 }
 
@@ -61,15 +61,15 @@ impl Default for TextIndex {
 }
 
 impl TextIndex {
-    /// Sets how many documents the open part may have before upkeep seals it; 1,024 unless told
-    /// otherwise. It changes speed only.
+    /// Sets the most documents of the open part before maintenance seals it; default 1,024. It
+    /// affects only speed.
     #[must_use]
     pub fn with_tail_documents_max(mut self, documents_max: usize) -> Self {
         self.tail_documents_max = documents_max.max(1);
         self
     }
 
-    /// Indexes a document; replaces the one that is in the slot.
+    /// Indexes a document; replaces the one in the slot, if any.
     pub fn insert(&mut self, slot: Slot, document: &Document) {
         self.remove(slot);
         if self.forward.len() <= slot as usize {
@@ -112,12 +112,12 @@ impl TextIndex {
         true
     }
 
-    /// Whether there is a document in a slot.
+    /// Whether a slot has a document.
     pub fn contains(&self, slot: Slot) -> bool {
         self.forward(slot).is_some()
     }
 
-    /// How much it holds.
+    /// The size of the index.
     pub fn stats(&self) -> Stats {
         Stats {
             documents: self.collection.documents,
@@ -127,7 +127,7 @@ impl TextIndex {
         }
     }
 
-    /// How a part of the index is told from all others that it ever had.
+    /// A home that no part of the index has had before.
     pub(super) fn next_home(&mut self) -> Home {
         self.homes_given += 1;
         self.homes_given

@@ -6,23 +6,23 @@ use super::sealed::{Home, Sealed, Source};
 use super::segment::{Postings, Segment};
 use crate::Slot;
 
-/// Segments of about one size that are merged into one. Every document is rewritten once per power of
+/// Segments of similar size that are merged into one. Every document is rewritten once per power of
 /// it, and a search visits fewer than three times that many powers.
 const FAN_IN: usize = 4;
 
-/// A planned piece of upkeep of a [`TextIndex`]: some of its sealed parts are to become one, without
-/// the documents that have left them.
+/// A planned merge of a [`TextIndex`]: some of its sealed parts become one, without the documents
+/// that have left them.
 #[derive(Debug)]
 pub struct Merge {
     sources: Vec<(Home, Source)>,
-    /// From `slot_base` on: the position in `sources`, plus one, of the part that a document is in; 0 if
-    /// in none.
+    /// From `slot_base` on: the position in `sources`, plus one, of the part that contains a
+    /// document; 0 if none does.
     places: Vec<u8>,
     lengths: Vec<u32>,
     slot_base: Slot,
 }
 
-/// The outcome of a [`Merge`].
+/// The result of a [`Merge`].
 #[derive(Debug)]
 pub struct Merged {
     sources: Vec<Home>,
@@ -30,7 +30,7 @@ pub struct Merged {
 }
 
 impl Merge {
-    /// Does the work. It takes time in proportion to the parts' size.
+    /// Runs the merge. It takes time proportional to the parts' size.
     pub fn run(self) -> Merged {
         let mut segment = Segment::default();
         let mut lists: Vec<(TermId, u32, u32)> = Vec::new();
@@ -77,10 +77,10 @@ impl Merge {
 }
 
 impl TextIndex {
-    /// The next piece of upkeep, if there is any: it makes searches faster and changes no result.
+    /// The next piece of maintenance, if any: it makes searches faster and changes no result.
     ///
     /// [`Merge::run`] needs no access to the index, so the index can be searched and changed until
-    /// [`install`](Self::install) takes the outcome. One `Merge` at a time is useful.
+    /// [`install`](Self::install) takes the result. Use one `Merge` at a time.
     pub fn plan(&mut self) -> Option<Merge> {
         if self.tail.live >= self.tail_documents_max {
             self.close_tail();
@@ -111,8 +111,8 @@ impl TextIndex {
         Some(Merge { sources, places, lengths, slot_base })
     }
 
-    /// Takes the outcome of a [`Merge`]. What was removed or replaced since it was planned stays so.
-    /// False if the index has no use for it, because another was installed in between.
+    /// Installs the result of a [`Merge`]. Documents removed or replaced since it was planned stay
+    /// so. False if the index cannot use it, because another was installed in between.
     pub fn install(&mut self, merged: Merged) -> bool {
         let is_source = |part: &Sealed| merged.sources.contains(&part.home);
         let found = self.sealed.iter().filter(|part| is_source(part)).count();
@@ -124,7 +124,7 @@ impl TextIndex {
         true
     }
 
-    /// Does all upkeep that there is.
+    /// Runs all pending maintenance.
     pub fn maintain(&mut self) {
         while let Some(merge) = self.plan() {
             let merged = merge.run();
@@ -134,7 +134,7 @@ impl TextIndex {
         }
     }
 
-    /// Adds a sealed part. It takes over its documents that are now in a part that `moves` names.
+    /// Adds a sealed part. It takes over its documents that are now in a part that `moves` accepts.
     pub(super) fn seal(&mut self, segment: Segment, moves: impl Fn(Home) -> bool) {
         let home = self.next_home();
         let mut live = 0;
@@ -169,7 +169,7 @@ impl TextIndex {
         });
     }
 
-    /// The parts of the smallest size of which there are enough to merge.
+    /// The parts of the smallest size class that has enough of them to merge.
     fn crowded_level(&self) -> Option<Vec<usize>> {
         let level = |part: &Sealed| (part.live / self.tail_documents_max).max(1).ilog(FAN_IN);
         let highest = self.sealed.iter().map(level).max()?;

@@ -1,14 +1,14 @@
-//! The best `k` without scoring every document: MaxScore, by windows where postings are dense, by single
-//! documents where they are sparse.
+//! Finds the best `k` without scoring every document: MaxScore, by windows where postings are
+//! dense, by single documents where they are sparse.
 //!
 //! Howard Turtle, James Flood: *Query Evaluation: Strategies and Optimizations*, 1995 (MaxScore);
-//! Shuai Ding, Torsten Suel: *Faster Top-k Document Retrieval Using Block-Max Indexes*, 2011 (bounds by
-//! block). The lists are ordered by what they can add at most. Those that together cannot reach the
-//! worst of the best `k` so far bring no new candidates; they are only asked about the candidates of
-//! the others.
+//! Shuai Ding, Torsten Suel: *Faster Top-k Document Retrieval Using Block-Max Indexes*, 2011
+//! (bounds by block). The lists are ordered by their upper bounds. Lists that together cannot reach
+//! the worst of the best `k` so far contribute no new candidates; they are only probed for the
+//! candidates of the others.
 //!
-//! Scores and bounds are whole units (see `bm25`), so that the order of summing does not matter and a
-//! bound that is below by one unit is below.
+//! Scores and bounds are whole units (see `bm25`), so the order of summation does not matter, and a
+//! bound that is one unit lower is lower.
 
 use super::cursor::{Cursor, END};
 use super::dictionary::TermId;
@@ -19,19 +19,20 @@ use super::window::Window;
 use crate::Slot;
 use crate::top::Top;
 
-/// Required lists are sparse if they have fewer than one posting in so many slots.
+/// Required lists are sparse if they have fewer than one posting in this many slots.
 const SPARSE: u64 = 16;
 
-/// Where a list of lists lies: what tells current postings from old ones, and whose hits they become.
+/// The origin of a list of lists: distinguishes current postings from old ones, and determines the
+/// hits' part.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) part: usize,
-    /// None where every posting is current.
+    /// `None` if every posting is current.
     pub(super) home: Option<Home>,
 }
 
-/// How many of the lists, which are in order of their bounds, are optional: a document that has only
-/// those stays below `least`. And the sum of their bounds.
+/// How many of the lists, sorted by bound, are optional: a document with only those stays below
+/// `least`. Also returns the sum of their bounds.
 pub(super) fn optional(bounds: impl Iterator<Item = u32>, least: u32) -> (usize, u32) {
     let (mut count, mut sum) = (0, 0);
     for bound in bounds {
@@ -44,18 +45,18 @@ pub(super) fn optional(bounds: impl Iterator<Item = u32>, least: u32) -> (usize,
     (count, sum)
 }
 
-/// What is used again for one list of lists after the other.
+/// Buffers reused from one list of lists to the next.
 #[derive(Default)]
 struct Scratch<'a> {
-    /// The most that a list adds, its term, the list.
+    /// A list's upper bound, its term, the list.
     lists: Vec<(u32, usize, Postings<'a>)>,
     cursors: Vec<Cursor<'a>>,
     window: Option<Window>,
 }
 
 impl TextSearch<'_> {
-    /// The `k` best documents that have at least one of the terms, best first, ties by id. Every
-    /// document gets the score that it would get without pruning, and the same ones are found.
+    /// The `k` best documents with at least one of the terms, best first, ties by id. Documents and
+    /// scores are the same as without pruning.
     pub fn top(&self, k: usize) -> Vec<crate::Hit> {
         if k == 0 {
             return Vec::new();
@@ -120,7 +121,7 @@ impl TextSearch<'_> {
         }
     }
 
-    /// Goes through the documents of the required lists from `start` on.
+    /// Visits the documents of the required lists from `start` on.
     fn search_documents(
         &self,
         place: Place,
@@ -154,10 +155,10 @@ impl TextSearch<'_> {
         }
     }
 
-    /// The score of the document that the required lists are at; none if it is below `least`, not
-    /// current or not let through. `optional`: how many lists, and the most that the score can be.
+    /// The score of the document at the required lists' position; none if it is below `least`, not
+    /// current or filtered out. `optional`: how many lists, and the upper bound of the score.
     ///
-    /// Lengths, homes and filters lie far apart in memory: they are looked at last.
+    /// Lengths, homes and filters are far apart in memory, so they are checked last.
     fn add_up(
         &self,
         place: Place,
@@ -185,7 +186,7 @@ impl TextSearch<'_> {
         (units >= least).then_some(units)
     }
 
-    /// Whether a posting of a slot is current and its document let through.
+    /// Whether a slot's posting is current and its document passes the filter.
     pub(super) fn counts(&self, place: Place, slot: Slot) -> bool {
         let part = &self.parts[place.part];
         place.home.is_none_or(|home| part.index.homes[slot as usize] == home)

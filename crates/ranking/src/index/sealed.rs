@@ -5,11 +5,11 @@ use super::segment::{Postings, Segment};
 use super::tail::Tail;
 use crate::Slot;
 
-/// The part of an index that a document's current postings are in. Parts that it was in before still
-/// have its old ones; whoever reads a posting of a sealed part compares.
+/// The part of an index that holds a document's current postings. Parts that held it before still
+/// have its old postings, so a reader of a sealed part compares.
 pub(super) type Home = u32;
 
-/// The place of a document that is not there.
+/// The home of an absent document.
 pub(super) const NOWHERE: Home = 0;
 
 /// A sealed part of an index.
@@ -17,14 +17,14 @@ pub(super) const NOWHERE: Home = 0;
 pub(super) struct Sealed {
     pub(super) home: Home,
     pub(super) postings: Source,
-    /// Its documents that are still in it, and all that it was made of.
+    /// The number of its documents that are still current, and of all that it was built from.
     pub(super) live: usize,
     pub(super) documents: usize,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// Closed to change, not yet packed. It has the slots beside it.
+    /// Closed to changes, not yet packed; with its slots.
     Closed(Arc<Tail>, Arc<Vec<Slot>>),
     Packed(Arc<Segment>),
 }

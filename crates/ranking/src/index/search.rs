@@ -14,7 +14,7 @@ pub struct TextPart<'a> {
     pub slots: &'a Slots,
     /// Its index.
     pub index: &'a TextIndex,
-    /// Which of its documents may be found; all if there is none. It does not change the statistics.
+    /// Which of its documents may be found; all if `None`. It does not change the statistics.
     pub filter: Option<Filter<'a>>,
 }
 
@@ -31,29 +31,30 @@ pub struct TextSearch<'a> {
     pub(super) query: &'a Query,
     pub(super) bm25: Bm25,
     pub(super) collection: Collection,
-    /// By query term: how many documents of the collection have it.
+    /// By query term: its document frequency in the collection.
     pub(super) frequencies: Vec<u64>,
     /// By part, by query term.
     pub(super) ids: Vec<Vec<Option<TermId>>>,
-    /// By part: the terms that it has, by number, each with its position in the query.
+    /// By part: the terms that it contains, by number, each with its position in the query.
     by_id: Vec<Vec<(TermId, usize)>>,
-    /// By query term: its inverse document frequency; and of all, by their weights.
+    /// By query term: its inverse document frequency; and their weighted sum.
     idf: Vec<f64>,
     idf_total: f64,
     pub(super) scorer: Scorer,
 }
 
-/// How much of a query a title has; see [`TextSearch::title_match`].
+/// How well a title and a query match; see [`TextSearch::title_match`].
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TitleMatch {
-    /// The share of the query, by inverse document frequency, that the title has, 0 to 1.
+    /// The share of the query, by inverse document frequency, that the title contains, 0 to 1.
     pub of_query: f32,
-    /// The share of the title's terms, by inverse document frequency, that the query has, 0 to 1.
+    /// The share of the title's terms, by inverse document frequency, that the query contains, 0 to
+    /// 1.
     pub of_title: f32,
 }
 
 impl<'a> TextSearch<'a> {
-    /// Looks the query's terms up and adds the parts' statistics together.
+    /// Looks up the query's terms and adds up the parts' statistics.
     pub fn new(parts: &'a [TextPart<'a>], query: &'a Query, bm25: Bm25) -> Self {
         let mut collection = Collection::default();
         let mut frequencies = vec![0; query.terms().len()];
@@ -87,12 +88,12 @@ impl<'a> TextSearch<'a> {
         Self { parts, query, bm25, collection, frequencies, ids, by_id, idf, idf_total, scorer }
     }
 
-    /// The query.
+    /// Its query.
     pub fn query(&self) -> &'a Query {
         self.query
     }
 
-    /// The same as [`top`](Self::top), found by scoring every document that has a term.
+    /// The same as [`top`](Self::top), computed by scoring every document that contains a term.
     pub fn exhaustive(&self, k: usize) -> Vec<Hit> {
         let mut hits = Vec::new();
         for at in 0..self.parts.len() {
@@ -109,7 +110,7 @@ impl<'a> TextSearch<'a> {
         hits
     }
 
-    /// The query's terms that a part has, each with its postings.
+    /// The query's terms that a part contains, each with its postings.
     pub(super) fn lists<'b>(
         &self,
         part: usize,
@@ -145,7 +146,7 @@ impl<'a> TextSearch<'a> {
         }
     }
 
-    /// The score of one document, the same as a search gives it; 0 if it has none of the terms.
+    /// The score of one document, as a search returns it; 0 if it contains none of the terms.
     pub fn score(&self, part: u32, slot: Slot) -> f32 {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return 0.0;
@@ -154,7 +155,7 @@ impl<'a> TextSearch<'a> {
         let length = index.lengths[slot as usize];
         let mut wanted = self.by_id[part as usize].as_slice();
         let mut units = 0;
-        // Both are in order of the terms' numbers.
+        // Both are sorted by term number.
         for (id, count, _) in forward.iter() {
             while let Some((&(first, term), rest)) = wanted.split_first()
                 && first <= id
@@ -171,9 +172,9 @@ impl<'a> TextSearch<'a> {
         self.scorer.score(units)
     }
 
-    /// The scores of many documents, which are in order of their slots: the same as
-    /// [`score`](Self::score) gives each. Only the postings of the query's terms are looked at, and not
-    /// all terms of the documents.
+    /// The scores of many documents, given in slot order: the same as [`score`](Self::score)
+    /// returns for each. It reads only the postings of the query's terms, not all terms of the
+    /// documents.
     pub fn scores(&self, part: u32, slots: &[Slot]) -> Vec<f32> {
         let mut units = vec![0; slots.len()];
         if let Some(index) = self.parts.get(part as usize).map(|part| part.index) {
@@ -188,7 +189,7 @@ impl<'a> TextSearch<'a> {
         units.into_iter().map(|it| self.scorer.score(it)).collect()
     }
 
-    /// Adds to the documents that are in one part of an index what its postings give them.
+    /// Adds the contributions of postings to the documents in one part of an index.
     fn add_postings<'b>(
         &self,
         index: &TextIndex,
@@ -216,12 +217,12 @@ impl<'a> TextSearch<'a> {
         }
     }
 
-    /// Whether the document's title has a term of the query.
+    /// Whether the document's title contains a term of the query.
     pub fn is_in_title(&self, part: u32, slot: Slot) -> bool {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return false;
         };
-        // Most have no title of their own, and are not looked at.
+        // Most have no title, and need no lookup.
         if !index.titled.get(slot as usize).is_some_and(|it| *it) {
             return false;
         }
@@ -231,7 +232,8 @@ impl<'a> TextSearch<'a> {
         titles.any(|(id, _, _)| wanted.binary_search_by_key(&id, |&(id, _)| id).is_ok())
     }
 
-    /// How much of the query the document's title has, and how much of the title the query has.
+    /// How much of the query the document's title contains, and how much of the title the query
+    /// contains.
     pub fn title_match(&self, part: u32, slot: Slot) -> TitleMatch {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return TitleMatch::default();
@@ -276,7 +278,7 @@ impl<'a> TextSearch<'a> {
             let norm = k1 * (1.0 - b + b * length / average);
             forward.iter().map(move |(id, count, _)| {
                 let term = index.dictionary.name(id);
-                // The statistics are all parts', which may number the term otherwise.
+                // The statistics cover all parts, which may number the term differently.
                 let with = match self.parts {
                     [_] => index.dictionary.frequency(id),
                     _ => self.frequency(term),
@@ -288,12 +290,12 @@ impl<'a> TextSearch<'a> {
         })
     }
 
-    /// Whether a term has one number throughout the collection.
+    /// Whether terms have the same number throughout the collection.
     pub(crate) fn has_one_numbering(&self) -> bool {
         self.parts.len() == 1
     }
 
-    /// How many documents of the collection have a term.
+    /// The document frequency of a term in the collection.
     fn frequency(&self, term: &str) -> u64 {
         self.parts
             .iter()
@@ -304,7 +306,7 @@ impl<'a> TextSearch<'a> {
             .sum()
     }
 
-    /// The query's terms that a document has, in the query's order.
+    /// The query terms that a document contains, in the query's order.
     pub(super) fn matches(&self, part: u32, slot: Slot) -> Vec<Match> {
         let Some(index) = self.parts.get(part as usize).map(|part| part.index) else {
             return Vec::new();
@@ -325,7 +327,7 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// A document's term, and what it adds to the document's score if a query has it.
+/// A document's term, and its contribution to the document's score if a query contains it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TermStrength<'a> {
     /// Its number in its part.
@@ -334,7 +336,7 @@ pub(crate) struct TermStrength<'a> {
     pub(crate) strength: f64,
 }
 
-/// A query term that a document has.
+/// A query term that a document contains.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Match {
     pub(super) term: usize,

@@ -8,14 +8,14 @@ pub(super) const BLOCK: usize = 128;
 /// Term numbers in a group.
 const TERMS_GROUP: usize = 64;
 
-/// Postings that do not change any more, by term, in blocks.
+/// Immutable postings, by term, in blocks.
 #[derive(Debug, Default)]
 pub(super) struct Segment {
-    /// Every document that it was made of, sorted.
+    /// Every document that it was built from, sorted.
     pub(super) slots: Vec<Slot>,
     terms: Vec<TermId>,
-    /// By the number of a term divided by [`TERMS_GROUP`]: where its group begins in `terms`; one more
-    /// at the end. Most lookups then touch two lines of memory.
+    /// By term number divided by [`TERMS_GROUP`]: where its group starts in `terms`; one more at
+    /// the end. Most lookups then touch two cache lines.
     groups: Vec<u32>,
     /// By term: its first block; one more at the end.
     starts: Vec<u32>,
@@ -25,14 +25,14 @@ pub(super) struct Segment {
     bytes: Vec<u8>,
 }
 
-/// Up to 128 postings of a term, by slot. Slots are stored as distances from the first one, counts as
-/// they are, both in as few whole bytes as the block needs: no decoding beyond widening.
+/// Up to 128 postings of a term, by slot. Slots are stored as offsets from the first one, counts
+/// unchanged, both in as few whole bytes as the block needs: decoding is only widening.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     first: Slot,
     last: Slot,
     offset: u32,
-    /// Bounds that hold whatever the average length becomes.
+    /// Bounds that hold for any average length.
     count_max: u32,
     length_min: u32,
     /// One less than the number of postings.
@@ -67,7 +67,7 @@ impl Segment {
         length: impl Fn(Slot) -> u32,
     ) {
         let group = term as usize / TERMS_GROUP;
-        // The groups up to its own begin here, unless they have begun.
+        // Groups up to its own start here, unless they have already started.
         let place = self.terms.len() as u32;
         if self.groups.len() <= group + 1 {
             self.groups.resize(group + 1, place);
@@ -141,7 +141,7 @@ fn push_all(bytes: &mut Vec<u8>, width: u8, values: impl Iterator<Item = u32>) {
     }
 }
 
-/// The postings of one term in one place, in blocks.
+/// The postings of one term in one part, in blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Postings<'a> {
     Packed { blocks: &'a [Block], bytes: &'a [u8], bounds: (u32, u32) },
@@ -171,7 +171,6 @@ impl Postings<'_> {
         }
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Packed { blocks, .. } => {
@@ -208,8 +207,8 @@ impl Postings<'_> {
         }
     }
 
-    /// The first block from `from` on that does not end before a slot: in steps that double, then by
-    /// halves.
+    /// The first block from `from` on that does not end before a slot: by galloping, then by binary
+    /// search.
     #[inline]
     pub(super) fn block_of(&self, from: usize, slot: Slot) -> usize {
         let blocks = self.blocks();
@@ -233,7 +232,7 @@ impl Postings<'_> {
         at_least
     }
 
-    /// How often the document in a slot has the term, looked up in its block; 0 if it has not.
+    /// The term count of the document in a slot, looked up in its block; 0 without the term.
     pub(super) fn count_in(&self, block: usize, slot: Slot) -> u32 {
         match self {
             Self::Packed { blocks, bytes, .. } => {
@@ -271,7 +270,7 @@ impl Postings<'_> {
         }
     }
 
-    /// Calls `each` with every posting, by slot.
+    /// Calls `each` with every posting, in slot order.
     pub(super) fn for_each(&self, mut each: impl FnMut(Slot, u32)) {
         let mut unpacked = Unpacked::default();
         for block in 0..self.blocks() {
@@ -284,12 +283,12 @@ impl Postings<'_> {
 }
 
 impl Block {
-    /// The count of the posting at this distance from the first one; 0 if there is none.
+    /// The count of the posting at this offset from the first one; 0 if there is none.
     fn count(&self, bytes: &[u8], distance: u32) -> u32 {
         let len = usize::from(self.len_less_one) + 1;
         let (slot_width, count_width) = (usize::from(self.widths.0), usize::from(self.widths.1));
         let (slots, rest) = bytes[self.offset as usize..].split_at(len * slot_width);
-        // Counting what is lower takes no branches, unlike a search by halves.
+        // Counting the lower ones needs no branches, unlike binary search.
         let (at, found) = match slot_width {
             1 => {
                 let Ok(wanted) = u8::try_from(distance) else { return 0 };

@@ -8,12 +8,12 @@ use crate::{Error, Slot};
 
 const FORMAT: Format = Format { magic: *b"WPRt", version: 1 };
 
-/// Slots that go into one segment when a snapshot is read: it bounds the memory that sorting takes.
+/// The slots of one segment when a snapshot is decoded: it bounds the memory for sorting.
 const SEGMENT_SLOTS: usize = 1 << 18;
 
 impl TextIndex {
-    /// The index as bytes: the terms in order, then every document's terms by slot. Two indexes with
-    /// the same documents in the same slots give the same bytes, however they came about.
+    /// Encodes the index: the sorted terms, then every document's terms by slot. Two indexes with
+    /// the same documents in the same slots give the same bytes, whatever their history.
     pub fn encode(&self) -> Vec<u8> {
         let (order, numbers) = self.dictionary.in_order();
         FORMAT.encode(|bytes| {
@@ -41,10 +41,11 @@ impl TextIndex {
         })
     }
 
-    /// The index that [`encode`](Self::encode) made the bytes of.
+    /// Decodes the bytes from [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: build the index anew.
+    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: rebuild the
+    /// index.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = FORMAT.decode(bytes)?;
         let mut index = Self { dictionary: read_dictionary(&mut reader)?, ..Self::default() };
@@ -53,7 +54,7 @@ impl TextIndex {
         let mut base = 0;
         for slot in 0..slots {
             let (mut length, mut titled) = (0, false);
-            // No document, or one more than the number of its terms.
+            // 0 without a document, else one more than the number of its terms.
             if reader.0.first() == Some(&0) {
                 reader.take(1)?;
                 index.forward.push(None);
@@ -94,7 +95,7 @@ impl TextIndex {
         Ok(length)
     }
 
-    /// Makes a segment of the documents in the slots from `base` on: a counting sort by term.
+    /// Builds a segment from the documents in the slots from `base` on: a counting sort by term.
     fn seal_decoded(&mut self, base: usize) {
         let documents = || {
             let slots = self.forward.iter().enumerate().skip(base);

@@ -2,7 +2,7 @@ use super::dictionary::TermId;
 use crate::Slot;
 use crate::numbers::NumberMap;
 
-/// The newest documents' postings, open to change.
+/// The newest documents' postings, mutable.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tail {
     lists: NumberMap<TermId, List>,
@@ -10,7 +10,8 @@ pub(super) struct Tail {
     pub(super) live: usize,
 }
 
-/// The documents that have one term, by slot, and bounds over them (which a removal leaves as they are).
+/// The documents that contain one term, by slot, and bounds over them (which a removal leaves
+/// unchanged).
 #[derive(Debug, Clone)]
 pub(super) struct List {
     pub(super) postings: Vec<(Slot, u32)>,
@@ -19,7 +20,7 @@ pub(super) struct List {
 }
 
 impl Tail {
-    /// Adds a document that it does not have.
+    /// Adds a new document.
     pub(super) fn insert(&mut self, slot: Slot, postings: &[(TermId, u32, bool)], length: u32) {
         self.live += 1;
         for &(term, count, _) in postings {
@@ -30,7 +31,7 @@ impl Tail {
             });
             list.count_max = list.count_max.max(count);
             list.length_min = list.length_min.min(length);
-            // Slots mostly come in order.
+            // Slots mostly arrive in order.
             let at = match list.postings.last() {
                 Some(&(last, _)) if last > slot => {
                     list.postings.partition_point(|&(other, _)| other < slot)
@@ -41,7 +42,7 @@ impl Tail {
         }
     }
 
-    /// Removes a document, given the terms that it has.
+    /// Removes a document, given its terms.
     pub(super) fn remove(&mut self, slot: Slot, terms: impl Iterator<Item = TermId>) {
         self.live -= 1;
         for term in terms {
@@ -63,7 +64,7 @@ impl Tail {
         self.lists.keys().copied()
     }
 
-    /// Memory in use, about.
+    /// Approximate memory use.
     pub(super) fn memory(&self) -> usize {
         self.lists.values().map(|list| 48 + list.postings.capacity() * 8).sum()
     }

@@ -7,7 +7,7 @@ use crate::top::Top;
 /// Slots in a window. Its sums fit in the first-level cache.
 const WINDOW: usize = 4096;
 
-/// A list with more blocks in a window than these has the whole list's bound there.
+/// A list with more blocks in a window than these uses the whole list's bound there.
 const BOUND_BLOCKS_MAX: usize = 4;
 
 /// Sums by slot of the window, and which of them are set.
@@ -31,7 +31,7 @@ impl Default for Window {
 }
 
 impl TextSearch<'_> {
-    /// Searches the slots from `base` to the one that is returned.
+    /// Searches a window of slots from `base`; returns its last slot.
     pub(super) fn search_window(
         &self,
         place: Place,
@@ -54,7 +54,7 @@ impl TextSearch<'_> {
         let (optional, required) = order.split_at(count);
         let lengths = &self.parts[place.part].index.lengths;
         for &at in required {
-            // A list that is alone can leave out blocks; several may reach the bound together.
+            // A single list can skip blocks; several may reach the bound together.
             let least = if required.len() == 1 { least.saturating_sub(bound) } else { 0 };
             cursors[at].for_each_within(
                 (base, last),
@@ -95,7 +95,7 @@ impl TextSearch<'_> {
         last
     }
 
-    /// Brings a cursor to a window; false if there is nothing in it.
+    /// Moves a cursor to a window; false if the window contains nothing.
     fn enter(&self, cursor: &mut Cursor<'_>, base: Slot, last: Slot) -> bool {
         cursor.block = cursor.postings.block_of(cursor.block, base);
         let is_within =
@@ -109,8 +109,8 @@ impl TextSearch<'_> {
         is_within(cursor.block)
     }
 
-    /// Takes the sums out of the window: those from `least` on whose documents are current and let
-    /// through become candidates.
+    /// Collects the sums of the window: those of at least `least` whose documents are current and
+    /// pass the filter become candidates.
     fn gather(
         &self,
         place: Place,

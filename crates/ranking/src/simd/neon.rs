@@ -8,7 +8,7 @@ use super::{BLOCK_ROWS, Kernel, LEVELS, Limits, Line, Probe, portable};
 
 pub(super) fn push_kernels(kernels: &mut Vec<Kernel>) {
     if std::arch::is_aarch64_feature_detected!("neon") {
-        // The compiler already turns the portable float loop into NEON's.
+        // The compiler already generates NEON from the portable float loop.
         kernels.push(Kernel { name: "neon", scan: scan_checked, dot_halves: portable::dot_halves });
     }
 }
@@ -19,7 +19,7 @@ fn scan_checked(
     limits: &Limits,
     guesses: &mut [f32; BLOCK_ROWS],
 ) -> u32 {
-    // SAFETY: `push_kernels` hands this function out only where NEON was detected.
+    // SAFETY: `push_kernels` adds this function only where NEON was detected.
     unsafe { scan(block, probe, limits, guesses) }
 }
 

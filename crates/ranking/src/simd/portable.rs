@@ -32,7 +32,7 @@ pub(super) fn scan(
     judge(&sums, block, probe, limits, guesses)
 }
 
-/// Guesses and interest, from the sums of products.
+/// Guesses and relevance, from the sums of products.
 #[inline]
 pub(super) fn judge(
     sums: &[i32; BLOCK_ROWS],

@@ -7,7 +7,7 @@ fn limit() -> impl Strategy<Value = Limit> {
     (-1.0f32..1.0, 1.0f32..3.0, 0.0f32..1.0).prop_map(|(at, flat, slope)| Limit { at, flat, slope })
 }
 
-/// Codes of all kinds, scales and errors like those of real vectors.
+/// Codes of all kinds, and scales and errors like those of real vectors.
 fn block(steps: usize) -> impl Strategy<Value = Vec<Line>> {
     let bytes = proptest::collection::vec(any::<u8>(), 128 * steps);
     let floats = (

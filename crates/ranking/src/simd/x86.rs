@@ -22,7 +22,7 @@ use super::{
     sum_lanes,
 };
 
-/// The levels without a sign.
+/// The levels as unsigned numbers.
 const LEVELS_UNSIGNED: [u8; 16] = {
     let mut levels = [0; 16];
     let mut code = 0;
@@ -33,7 +33,7 @@ const LEVELS_UNSIGNED: [u8; 16] = {
     levels
 };
 
-/// How far ahead of a scan memory is fetched; the machine's own fetching stops at the ends of pages.
+/// The prefetch distance of a scan; the hardware prefetcher stops at page boundaries.
 const AHEAD_BYTES: usize = 8192;
 
 pub(super) fn push_kernels(kernels: &mut Vec<Kernel>) {
@@ -58,7 +58,7 @@ pub(super) fn push_kernels(kernels: &mut Vec<Kernel>) {
 
 #[inline]
 fn prefetch_line(address: *const u8) {
-    // SAFETY: every x86-64 has SSE, and a prefetch reads nothing that the program can see, whatever
+    // SAFETY: every x86-64 has SSE, and a prefetch reads nothing visible to the program, whatever
     // the address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
@@ -76,7 +76,7 @@ fn scan_avx2_checked(
     limits: &Limits,
     guesses: &mut [f32; BLOCK_ROWS],
 ) -> u32 {
-    // SAFETY: `push_kernels` hands this function out only where AVX2 was detected.
+    // SAFETY: `push_kernels` adds this function only where AVX2 was detected.
     unsafe { scan_avx2(block, probe, limits, guesses) }
 }
 
@@ -86,17 +86,17 @@ fn scan_avx512_checked(
     limits: &Limits,
     guesses: &mut [f32; BLOCK_ROWS],
 ) -> u32 {
-    // SAFETY: `push_kernels` hands this function out only where AVX-512F, BW and VNNI were detected.
+    // SAFETY: `push_kernels` adds this function only where AVX-512F, BW and VNNI were detected.
     unsafe { scan_avx512(block, probe, limits, guesses) }
 }
 
 fn dot_halves_avx2_checked(vector: &[f16], query: &[f32]) -> f32 {
-    // SAFETY: `push_kernels` hands this function out only where AVX2 and F16C were detected.
+    // SAFETY: `push_kernels` adds this function only where AVX2 and F16C were detected.
     unsafe { dot_halves_avx2(vector, query) }
 }
 
 fn dot_halves_avx512_checked(vector: &[f16], query: &[f32]) -> f32 {
-    // SAFETY: `push_kernels` hands this function out only where AVX-512F was detected.
+    // SAFETY: `push_kernels` adds this function only where AVX-512F was detected.
     unsafe { dot_halves_avx512(vector, query) }
 }
 
@@ -175,7 +175,7 @@ fn scan_avx512(
     let levels = unsafe { _mm_loadu_si128(LEVELS_UNSIGNED.as_ptr().cast::<__m128i>()) };
     let levels = _mm512_broadcast_i32x4(levels);
     let mask = _mm512_set1_epi8(15);
-    // Sums of low and of high codes apart: more of them hide the latency of the multiplication.
+    // Separate sums of low and high codes: more of them hide the latency of the multiplication.
     let mut sums = [[_mm512_setzero_si512(); 2]; 2];
     let (codes, rest) = block.split_at(2 * probe.steps.len());
     for (lines, [low, high]) in codes.as_chunks::<2>().0.iter().zip(&probe.steps) {

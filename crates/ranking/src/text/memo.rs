@@ -1,30 +1,30 @@
-//! What the tokenizer made of common words, remembered: most words of a text were seen before.
+//! A cache of the tokenizer's output for common words: most words of a text have been seen before.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Longer words are seldom seen twice.
+/// Longer words seldom recur.
 const WORD_BYTES_MAX: usize = 24;
-/// What a word takes in most texts, with the space behind it.
+/// The usual size of a word, including the following space.
 const WORD_BYTES_USUAL: usize = 6;
-/// When a memo has met so many words anew, it forgets those that it has not met since it last did:
-/// twice as many are kept at most, about 2 MB.
+/// After this many new words, a memo drops those not used since the last time: it holds at most
+/// twice as many, about 2 MB.
 const WORDS_MAX: usize = 8_192;
-/// So many memos are kept, one for each thread that analyses at the same time.
+/// The most memos stored, one for each concurrently analysing thread.
 const MEMOS_MAX: usize = 8;
 
-/// Words, and what was made of them.
+/// Words and their terms.
 type Words = HashMap<Box<str>, Box<[Box<str>]>>;
 
 #[derive(Default)]
 struct Memo {
     recent: Words,
-    /// What was met before that.
+    /// Words used before that.
     older: Words,
 }
 
 impl Memo {
-    /// Adds what was made of a word; false if it is not known.
+    /// Appends a word's terms; false if it is not cached.
     fn recall(&mut self, word: &str, terms: &mut Vec<String>) -> bool {
         let mut recall =
             |made: &[Box<str>]| terms.extend(made.iter().map(|it| String::from(&**it)));
@@ -47,14 +47,14 @@ impl Memo {
     }
 }
 
-/// The memos that nobody uses just now.
+/// The memos not in use.
 #[derive(Default)]
 pub(super) struct Memos(Mutex<Vec<Memo>>);
 
 impl Memos {
-    /// What `tokenize` makes of a text, given that of ASCII text it makes the same word by word:
-    /// no rule of Unicode's word boundaries (UAX 29) joins what a space parts, and ASCII is
-    /// transliterated to itself.
+    /// The result of `tokenize` for a text, given that it tokenizes ASCII text word by word: no
+    /// rule of Unicode's word boundaries (UAX 29) joins across a space, and ASCII is transliterated
+    /// to itself.
     pub(super) fn terms(&self, text: &str, tokenize: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
         if !text.is_ascii() {
             return tokenize(text);

@@ -1,7 +1,7 @@
-//! Splits a text into what the tokenizer gets and what it cannot do: identifiers and scripts
-//! without spaces.
+//! Splits a text into the tokenizer's input and what the tokenizer cannot handle: identifiers and
+//! scripts without spaces.
 
-/// An identifier with more parts than this is noise (encoded data): it is kept whole only.
+/// An identifier with more parts is noise (encoded data): only the whole is kept.
 const PARTS_MAX: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) enum Purpose {
 pub(super) struct Scanned {
     /// For the tokenizer: the words, and identifiers whole and in parts.
     pub(super) words: String,
-    /// Terms of scripts that are written without spaces.
+    /// Terms of scripts without spaces.
     pub(super) grams: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ fn push_grams(run: &str, purpose: Purpose, grams: &mut Vec<String>) {
     }
 }
 
-/// A run without spaces: words, identifiers and the signs between them.
+/// A run without spaces: words, identifiers and the punctuation between them.
 fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
     if is_plain(chunk.as_bytes()) {
         scanned.words.push_str(chunk);
@@ -103,8 +103,8 @@ fn scan_chunk(chunk: &str, scanned: &mut Scanned) {
     }
 }
 
-/// Whether a run is one everyday word, perhaps with signs before and behind it: all in ASCII, no
-/// capital after the first letter, no digit. Most are, and there is nothing to split in them.
+/// Whether a run is one everyday word, possibly surrounded by punctuation: all ASCII, no capital
+/// after the first letter, no digit. Most runs are, and need no splitting.
 fn is_plain(chunk: &[u8]) -> bool {
     let Some(start) = chunk.iter().position(u8::is_ascii_alphabetic) else { return false };
     let (before, word) = chunk.split_at(start);
@@ -126,7 +126,7 @@ fn split_chunk(chunk: &str, scanned: &mut Scanned) {
     }
 }
 
-/// The length of the longest start that is one word or one identifier.
+/// The length of the longest prefix that is one word or one identifier.
 fn identifier_end(text: &str) -> usize {
     let mut end = atom_end(text);
     let mut atom = text.get(..end).unwrap_or_default();
@@ -157,7 +157,7 @@ fn identifier_end(text: &str) -> usize {
     }
 }
 
-/// The length of the run of letters and digits, with the accents on them and the apostrophes within.
+/// The length of the run of letters and digits, with their accents and inner apostrophes.
 fn atom_end(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -180,7 +180,7 @@ fn push_identifier_or_word(word: &str, scanned: &mut Scanned) {
         scanned.words.push_str(word);
         return;
     }
-    // One sign for every joint: `foo.bar::baz` and `foo_bar_baz` name the same thing.
+    // One separator for all joints: `foo.bar::baz` and `foo_bar_baz` name the same thing.
     scanned.words.push(' ');
     scanned.words.push_str(&atoms.join("_"));
     scanned.words.push(' ');
@@ -199,8 +199,8 @@ fn push_identifier_or_word(word: &str, scanned: &mut Scanned) {
     }
 }
 
-/// The parts of a name: `parseHttpURL` is `parse`, `Http`, `URL`; `HTTPServer2` is `HTTP`, `Server`,
-/// `2`. What begins with a digit is no name and stays whole.
+/// The parts of a name: `parseHttpURL` is `parse`, `Http`, `URL`; `HTTPServer2` is `HTTP`,
+/// `Server`, `2`. Anything that starts with a digit is not a name and stays whole.
 fn humps(atom: &str) -> Vec<&str> {
     let chars: Vec<(usize, char)> = atom.char_indices().collect();
     let is_name = chars.first().is_some_and(|(_, c)| c.is_alphabetic())

@@ -3,7 +3,7 @@ use half::f16;
 use super::codes::Codes;
 use crate::simd::{BLOCK_ROWS, LINE_ROWS, Line, STEP_COMPONENTS, block_lines};
 
-/// Rows that are kept together. More of them never move those that are there.
+/// Rows of one allocation. New chunks never move existing rows.
 const CHUNK_ROWS: usize = 1024;
 
 /// Vectors by row, without gaps: their components as 16-bit floats, and blocks of their codes.
@@ -42,21 +42,20 @@ impl Rows {
         &chunk.halves[row % CHUNK_ROWS * self.dimensions..][..self.dimensions]
     }
 
-    /// The blocks of codes and the rows that they begin with. In the last block, what is past the
-    /// last row means nothing.
+    /// The blocks of codes and their first rows. In the last block, data past the last row is
+    /// meaningless.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &[Line])> {
         let block_lines = block_lines(self.steps);
         let blocks = self.chunks.iter().flat_map(move |it| it.blocks.chunks_exact(block_lines));
         blocks.enumerate().map(|(at, block)| (at * BLOCK_ROWS, block))
     }
 
-    /// Adds a vector.
     pub(super) fn push(&mut self, halves: &[f16]) {
         let row = self.len;
         let lines = block_lines(self.steps);
         if row.is_multiple_of(CHUNK_ROWS) {
             let mut chunk = Chunk::default();
-            // A small index takes what it needs.
+            // A small index allocates only what it needs.
             if row > 0 {
                 chunk.halves.reserve_exact(CHUNK_ROWS * self.dimensions);
                 chunk.blocks.reserve_exact(CHUNK_ROWS / BLOCK_ROWS * lines);

@@ -3,26 +3,26 @@ use super::search::{Nearest, VectorPart, VectorSearch, Work, key, score_of};
 use crate::simd::{BLOCK_ROWS, Kernel, Limits};
 use crate::top::Top;
 
-/// Vectors that look like the best are fetched, and scored so many at a time.
+/// The most promising vectors are prefetched, and scored this many at a time.
 const SOON: usize = 16;
 
-/// How many vectors ahead memory is fetched.
+/// The prefetch distance, in vectors.
 const AHEAD: usize = 12;
 
 /// One pass over the codes of all vectors, and the scores of those that the codes leave in doubt.
 ///
-/// A vector is of interest if it may be among the best or be the least similar of all. What is
-/// *guessed* to be is scored at once, so that the limits are narrow soon. What is only possible waits
-/// until the end: the limits leave out most of it then. Filters are asked late, too: where the limits
-/// leave little, they are asked little.
+/// A vector is relevant if it may be among the best, or the least similar of all. Vectors *guessed*
+/// to be are scored at once, so that the limits tighten early. Merely possible ones wait until the
+/// end, when the limits exclude most of them. Filters are also called late: where the limits admit
+/// little, they are called little.
 pub(super) struct Scan<'s> {
     search: &'s VectorSearch<'s>,
     top: Top,
     /// The key of the lowest score.
     low: u32,
-    /// What a vector must score to be among the best so far.
+    /// The least score of a vector among the best so far.
     least: f32,
-    /// What it must score at most to be the least similar so far.
+    /// The greatest score of a vector that is the least similar so far.
     most: f32,
     limits: Limits,
     soon: Vec<Candidate>,
@@ -30,22 +30,23 @@ pub(super) struct Scan<'s> {
     work: Work,
 }
 
-/// A vector that may be of interest.
+/// A vector that may be relevant.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     part: u32,
     row: u32,
     guess: f32,
     error: f32,
-    /// It is known to pass the filter.
+    /// Whether it is known to pass the filter.
     passes: bool,
 }
 
-/// Whether a block's filter or its codes come first.
+/// Whether a block's filter or its codes are evaluated first.
 ///
-/// The limits first, then a filter has little to do. But where the limits leave out little, or the
-/// filter so much that it empties seven blocks in eight, it comes first, and the blocks that it empties
-/// are not read. (To read one block in four takes as long as to read them all: memory is fast in order.)
+/// With the limits first, a filter has little to do. But if the limits exclude little, or the
+/// filter excludes enough to empty seven blocks in eight, the filter is first, and the emptied
+/// blocks are not read. (Reading one block in four takes as long as reading them all: sequential
+/// memory access is fast.)
 #[derive(Debug, Default)]
 struct Order {
     asked: u64,
@@ -192,7 +193,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// Fits the limits to what has been scored.
+    /// Tightens the limits to the scores so far.
     fn narrow(&mut self) {
         let least = match self.top.key_min() {
             0 => f32::NEG_INFINITY,
@@ -210,7 +211,7 @@ impl<'s> Scan<'s> {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the set bits.
 fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = bits.trailing_zeros();

@@ -13,7 +13,7 @@ pub struct VectorPart<'a> {
     pub slots: &'a Slots,
     /// Its vectors.
     pub index: &'a VectorIndex,
-    /// Which of its documents may be found; all if there is none.
+    /// Which of its documents may be found; all if `None`.
     pub filter: Option<Filter<'a>>,
 }
 
@@ -33,7 +33,7 @@ pub struct VectorSearch<'a> {
     pub(super) codes: QueryCodes,
 }
 
-/// A number that is ordered as the score is.
+/// A number in the same order as the score.
 #[inline]
 pub(super) fn key(score: f32) -> u32 {
     let bits = score.to_bits();
@@ -45,36 +45,35 @@ pub(super) fn score_of(key: u32) -> f32 {
     f32::from_bits(if key >> 31 == 1 { key & !(1 << 31) } else { !key })
 }
 
-/// The nearest vectors, and the score that lies farthest from theirs.
+/// The nearest vectors, and the lowest score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
     /// The nearest, best first, ties by id; the score is the cosine, -1 to 1 (and at
     /// most 0.001 beyond).
     pub hits: Vec<Hit>,
-    /// The lowest score of everything that was searched and that the filters let through; 0 if
-    /// there is nothing.
+    /// The lowest score of everything that was searched and passed the filters; 0 if nothing did.
     pub low: f32,
-    /// What finding them took.
+    /// The work of finding them.
     pub work: Work,
 }
 
-/// How many vectors took part in the steps of a search.
+/// How many vectors each step of a search processed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Their codes were read.
     pub scanned: u64,
-    /// Their codes left in doubt whether they are among the nearest, when they were read.
+    /// Their codes left in doubt, when read, whether they are among the nearest.
     pub doubtful: u64,
     /// They were scored in full.
     pub scored: u64,
 }
 
 impl<'a> VectorSearch<'a> {
-    /// Prepares a search; parts whose index is empty may have any dimensions.
+    /// Prepares a search; parts with an empty index may have any dimensions.
     ///
     /// # Errors
-    /// [`Error::WrongDimensions`], [`Error::NotFinite`], [`Error::NoDirection`]: the query does not fit
-    /// the parts or has no direction.
+    /// [`Error::WrongDimensions`], [`Error::NotFinite`], [`Error::NoDirection`]: the query does not
+    /// match the parts or has no direction.
     pub fn new(parts: &'a [VectorPart<'a>], query: &[f32]) -> Result<Self, Error> {
         let mut dimensions = query.len();
         for part in parts.iter().filter(|part| !part.index.is_empty()) {
@@ -87,19 +86,19 @@ impl<'a> VectorSearch<'a> {
         Ok(Self { parts, codes: QueryCodes::new(&query), query })
     }
 
-    /// The query, of length 1.
+    /// The query, normalised to length 1.
     pub fn query(&self) -> &[f32] {
         &self.query
     }
 
-    /// The `k` nearest. A scan of 4-bit codes bounds every score; what may be among the best `k` is
-    /// scored in full. Hits, scores and the lowest score are those of [`exact`](Self::exact), to the
-    /// bit.
+    /// The `k` nearest. A scan of 4-bit codes bounds every score; vectors that may be among the
+    /// best `k` are scored in full. Hits, scores and the lowest score are those of
+    /// [`exact`](Self::exact), to the bit.
     pub fn top(&self, k: usize) -> Nearest {
         Scan::new(self, k).run()
     }
 
-    /// The `k` nearest, found by scoring every vector in full.
+    /// The `k` nearest, computed by scoring every vector in full.
     pub fn exact(&self, k: usize) -> Nearest {
         let mut top = Top::new(k);
         let (mut low, mut scored) = (u32::MAX, 0);
@@ -123,14 +122,14 @@ impl<'a> VectorSearch<'a> {
         Nearest { hits: top.into_hits(score_of), low, work }
     }
 
-    /// The score of one document, the same as a search gives it; none if it has no vector.
+    /// The score of one document, as a search returns it; none if it has no vector.
     pub fn score(&self, part: u32, slot: Slot) -> Option<f32> {
         let index = self.parts.get(part as usize)?.index;
         let row = index.row(slot)?;
         Some(index.kernel.dot_halves(index.rows.halves(row), &self.query))
     }
 
-    /// The vector of one document, of length 1.
+    /// The vector of one document, normalised to length 1.
     pub fn vector(&self, part: u32, slot: Slot) -> Option<Vec<f32>> {
         self.parts.get(part as usize)?.index.vector(slot)
     }

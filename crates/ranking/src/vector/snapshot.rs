@@ -7,7 +7,8 @@ use crate::{Error, Slot};
 const FORMAT: Format = Format { magic: *b"WPRv", version: 1 };
 
 impl VectorIndex {
-    /// The vectors as bytes, by slot; the same for the same vectors, however the index came about.
+    /// Encodes the vectors, by slot; the same vectors give the same bytes, whatever the index's
+    /// history.
     pub fn encode(&self) -> Vec<u8> {
         let mut rows: Vec<(Slot, u32)> =
             self.places.iter().map(|(slot, row)| (*slot, *row)).collect();
@@ -25,10 +26,10 @@ impl VectorIndex {
         })
     }
 
-    /// The vectors that [`encode`](Self::encode) made the bytes of.
+    /// Decodes the bytes from [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: embed anew.
+    /// [`Error::NotASnapshot`], [`Error::SnapshotTooNew`], [`Error::SnapshotDamaged`]: embed again.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = FORMAT.decode(bytes)?;
         let dimensions = reader.number_u32()? as usize;
@@ -45,7 +46,7 @@ impl VectorIndex {
             let pairs = reader.take(2 * dimensions)?.as_chunks::<2>().0;
             let halves: Vec<f16> = pairs.iter().map(|pair| f16::from_le_bytes(*pair)).collect();
             let square: f64 = halves.iter().map(|half| half.to_f64_const().powi(2)).sum();
-            // Also what is not a number is not in the range.
+            // NaN is not in the range, either.
             if !(0.99..1.01).contains(&square) {
                 return Err(damaged("a vector is not of length 1"));
             }

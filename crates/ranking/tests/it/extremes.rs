@@ -1,5 +1,5 @@
-//! Text search at its edges: one term everywhere, sparse terms in many slots, equal documents, endless
-//! queries and documents, and an index most of which was deleted.
+//! Edge cases of text search: one term everywhere, sparse terms in many slots, equal documents,
+//! huge queries and documents, and an index with most documents deleted.
 
 use proptest::prelude::*;
 use waypost_ranking::{
@@ -8,7 +8,7 @@ use waypost_ranking::{
 
 use crate::model::{document, essence, top};
 
-/// Numbers that look random and are the same on every run (SplitMix64).
+/// Reproducible pseudo-random numbers (SplitMix64).
 fn scatter(at: u64) -> u64 {
     let mut it = at.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     it = (it ^ (it >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,7 +20,7 @@ fn query(terms: &[&str]) -> Query {
     Query::new(terms.iter().map(|term| ((*term).to_owned(), 1.0)))
 }
 
-/// An index of `count` documents, each made by `of` from its number; the ids run backwards.
+/// An index of `count` documents, each created by `of` from its number; the ids descend.
 fn index<'a>(count: u64, of: impl Fn(u64) -> &'a Document) -> (Slots, TextIndex) {
     let (mut slots, mut index) = (Slots::default(), TextIndex::default());
     for at in 0..count {
@@ -33,7 +33,7 @@ fn index<'a>(count: u64, of: impl Fn(u64) -> &'a Document) -> (Slots, TextIndex)
     (slots, index)
 }
 
-/// Documents whose terms have frequencies from everywhere to one in thousands, some repeated.
+/// Documents whose terms range from everywhere to one in thousands, some repeated.
 fn mixed() -> Vec<Document> {
     let mut documents = Vec::new();
     for at in 0..4096_u64 {
@@ -192,7 +192,7 @@ fn after_deleting_nine_of_ten_nothing_of_them_is_left() {
         let found: Vec<Hit> = top(&[part], &query(terms), 50);
         assert_eq!(essence(&found), essence(&top(&[fresh_part], &query(terms), 50)));
     }
-    // What is kept by slot stays, as slots are used again.
+    // Data by slot stays, because slots are reused.
     let by_slot = 40_000 * 24;
     let (before, after) = (before - by_slot, index.stats().bytes - by_slot);
     assert!(after < before / 5, "{after} of {before} bytes");

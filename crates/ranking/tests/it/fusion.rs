@@ -51,7 +51,7 @@ fn scores_count_by_how_far_apart_they_are_and_ranks_do_not() {
     ];
     let ids = |hits: &[Hit]| hits.iter().map(|hit| hit.id).collect::<Vec<_>>();
     assert_eq!(ids(&fuse(&signals)), [2, 1, 3]);
-    // By rank 1 (1st and 3rd) is a little better than 3 (3rd and 2nd).
+    // By rank, 1 (1st and 3rd) is a little better than 3 (3rd and 2nd).
     let ranked = reciprocal_rank_fusion(&[(1.0, &text), (1.0, &vector)]);
     assert_eq!(ids(&ranked), [2, 1, 3]);
     assert!((ranked[0].score - (1.0 / 62.0 + 1.0 / 61.0)).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! The crate's behaviour through its public interface.
+//! Tests of the crate through its public interface.
 
 mod extremes;
 mod fusion;

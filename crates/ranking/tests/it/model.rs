@@ -1,15 +1,15 @@
-//! A space as plain collections: what the indexes are compared with.
+//! A space as plain collections: the reference for the indexes.
 
 use std::collections::BTreeMap;
 
 use waypost_ranking::{Bm25, Document, Hit, Query, Slots, TextIndex, TextPart, TextSearch};
 
-/// Documents made of terms that the analyzer leaves as they are.
+/// Documents of terms that the analyzer does not change.
 pub(crate) fn document(terms: &[&str]) -> Document {
     waypost_ranking::Analyzer::english().document("", &terms.join(" "))
 }
 
-/// A space under test beside what it should hold: each document's terms with their counts.
+/// A space under test with its expected contents: each document's terms with their counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Space {
     pub(crate) slots: Slots,
@@ -72,7 +72,7 @@ pub(crate) fn top(parts: &[TextPart<'_>], query: &Query, k: usize) -> Vec<Hit> {
     TextSearch::new(parts, query, Bm25::default()).top(k)
 }
 
-/// Everything of a hit that does not depend on how its index came about.
+/// The parts of a hit that do not depend on the index's history.
 pub(crate) fn essence(hits: &[Hit]) -> Vec<(u64, u32)> {
     hits.iter().map(|hit| (hit.id, hit.score.to_bits())).collect()
 }

@@ -1,4 +1,4 @@
-//! Snapshots: what was written comes back; anything else is an error, never a panic.
+//! Snapshots: they round-trip; anything else is an error, never a panic.
 
 use proptest::prelude::*;
 use waypost_ranking::{Analyzer, Error, ErrorKind, Slots, TextIndex, VectorIndex};
@@ -19,7 +19,7 @@ fn samples() -> [Vec<u8>; 3] {
     [slots.encode(), text.encode(), vectors.encode()]
 }
 
-/// Decodes as every kind; what is accepted is encoded again.
+/// Decodes as every kind; encodes accepted input again.
 fn decode_all(bytes: &[u8]) -> [Result<Vec<u8>, Error>; 3] {
     [
         Slots::decode(bytes).map(|it| it.encode()),
@@ -88,7 +88,7 @@ fn removed_slots_are_handed_out_again_after_reading() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// The checksum is made right again, so that the decoders themselves see the damage.
+    /// The checksum is recomputed, so that the decoders themselves see the damage.
     #[test]
     fn damage_under_a_right_checksum_does_no_harm(
         sample in 0usize..3,

@@ -1,4 +1,4 @@
-//! What the analyzer makes of text, seen through searches.
+//! The analyzer's terms, as seen through searches.
 
 use waypost_ranking::{Analyzer, Bm25, Slots, TextIndex, TextPart, TextSearch};
 
@@ -9,7 +9,8 @@ struct Library {
 }
 
 impl Library {
-    /// Documents with the ids 0, 1, …; each is a title and a content divided by a bar, or a content.
+    /// Documents with the ids 0, 1, …; each is a title and a content separated by a bar, or a
+    /// content.
     fn of(texts: &[&str]) -> Self {
         let analyzer = Analyzer::english();
         let (mut slots, mut index) = (Slots::default(), TextIndex::default());
@@ -20,14 +21,14 @@ impl Library {
         Self { analyzer, slots, index }
     }
 
-    /// What is found, best first.
+    /// The results, best first.
     fn ranked(&self, query: &str) -> Vec<u64> {
         let query = self.analyzer.query(query);
         let parts = [TextPart { slots: &self.slots, index: &self.index, filter: None }];
         TextSearch::new(&parts, &query, Bm25::default()).top(100).iter().map(|hit| hit.id).collect()
     }
 
-    /// What is found, by id.
+    /// The results, by id.
     fn find(&self, query: &str) -> Vec<u64> {
         let mut ids = self.ranked(query);
         ids.sort_unstable();

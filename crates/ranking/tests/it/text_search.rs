@@ -1,4 +1,4 @@
-//! BM25 search: equal to its definition, pruned or not, however the index came about.
+//! BM25 search: equal to its definition, pruned or not, whatever the index's history.
 
 use proptest::prelude::*;
 use waypost_ranking::{Bm25, Explanation, Hit, Query, TextIndex, TextPart, TextSearch};
@@ -9,12 +9,12 @@ use crate::model::{Space, essence, naive, top};
 enum Step {
     Put(u64, Vec<String>),
     Delete(u64),
-    /// Begins upkeep; it ends at the next one, so that changes come in between.
+    /// Plans maintenance; the next one installs it, so that changes happen in between.
     Plan,
     Maintain,
 }
 
-/// A term by rank; low ranks are common. None is a stop word, none is changed by stemming.
+/// A term by rank; low ranks are common. None is a stop word, and stemming changes none.
 fn term(rank: u32) -> String {
     format!("{}x{}q", char::from(b'a' + (rank % 26) as u8), "z".repeat((rank / 26) as usize))
 }
@@ -57,7 +57,7 @@ fn apply(space: &mut Space, steps: &[Step], with_upkeep: bool) {
     }
 }
 
-/// A space with `count` documents of about `length` terms whose frequencies fall by rank.
+/// A space with `count` documents of about `length` terms whose frequencies fall with rank.
 fn zipf(count: u64, length: u64, mut seed: u64) -> Space {
     let mut space = Space::default();
     let mut random = move || {
@@ -74,7 +74,7 @@ fn zipf(count: u64, length: u64, mut seed: u64) -> Space {
                 term((400f64.powf(uniform) - 1.0) as u32)
             })
             .collect();
-        // Ids run against slots, so that ties show which of them decides.
+        // Ids descend while slots ascend, so that ties show which of them decides.
         space.put(1_000_000 - id, &terms);
     }
     space

@@ -1,4 +1,4 @@
-//! Vector search: equal to the scan of everything in full, on every kernel.
+//! Vector search: equal to a full scan, on every kernel.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ fn vector(dimensions: usize) -> impl Strategy<Value = Vec<f32>> {
         .prop_filter("has a direction", |it| it.iter().any(|component| component.abs() > 1e-3))
 }
 
-/// Ids against slots, so that ties show which of them decides.
+/// Ids descend while slots ascend, so that ties show which of them decides.
 fn numbered(count: usize) -> Slots {
     let mut slots = Slots::default();
     for at in 0..count as u64 {
@@ -20,7 +20,7 @@ fn numbered(count: usize) -> Slots {
 }
 
 fn random(seed: &mut u64) -> f32 {
-    // The sum of uniform numbers is near enough to a normal one.
+    // The sum of uniform numbers is close enough to a normal one.
     (0..4).fold(0.0, |sum, _| {
         *seed =
             seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -62,7 +62,7 @@ proptest! {
             let parts = [VectorPart { index: it, ..part }];
             VectorSearch::new(&parts, &query).unwrap().top(k)
         });
-        // Down to what it took to find them, for the same rows.
+        // Even the work is the same for the same rows.
         prop_assert_eq!(&others[0], &found);
         prop_assert_eq!((&others[1].hits, others[1].low), (&found.hits, found.low));
         let parts = [VectorPart { filter: Some(&filter), ..part }];
@@ -114,8 +114,7 @@ fn recall_against_full_precision_is_above_99_percent() {
     assert!(found * 100 >= wanted * 99, "{found} of {wanted}");
 }
 
-/// Filters of all kinds, over more rows than are kept together, some of them removed and their slots
-/// used again.
+/// Filters of all kinds, over several chunks of rows, some of them removed and their slots reused.
 #[test]
 fn a_filtered_search_is_the_full_scan_of_what_passes() {
     const DIMENSIONS: usize = 48;
@@ -162,7 +161,7 @@ fn a_filtered_search_is_the_full_scan_of_what_passes() {
     }
 }
 
-/// Vectors whose codes say little of them, and whose bounds are tight: nothing is left out.
+/// Vectors whose codes are imprecise, and whose bounds are tight: nothing is missed.
 #[test]
 fn nothing_is_left_out_where_codes_are_poor() {
     const DIMENSIONS: usize = 40;
@@ -170,7 +169,7 @@ fn nothing_is_left_out_where_codes_are_poor() {
     let mut index = VectorIndex::new(DIMENSIONS).unwrap();
     let mut vectors: Vec<Vec<f32>> = Vec::new();
     for at in 0..DIMENSIONS {
-        // One component; one large and many small; all alike; the same with noise; opposites.
+        // One component; one large and many small; all equal; the same with noise; opposites.
         let one = |value: f32, rest: f32| -> Vec<f32> {
             (0..DIMENSIONS).map(|it| if it == at { value } else { rest }).collect()
         };
