@@ -1,84 +1,85 @@
-//! Noticing that somebody logged in, without knowing with what.
+//! Detects logins without reading the credentials.
 //!
-//! What is seen of a page ([`Evidence`]) is compared with what was seen when it showed a login form.
-//! It is a judgement, not a proof: what led to it is told with it.
+//! The current evidence from a page ([`Evidence`]) is compared with the evidence from when it
+//! showed a login form. The result is a judgement, not a proof: it is reported with the signals
+//! behind it.
 
 use serde::Serialize;
 
 use crate::Evidence;
 
-/// For so long it must look the same before it counts.
+/// A change counts once it has been stable for this long.
 const STABLE_MS: u64 = 500;
 
-/// Whether somebody is logged in, as far as a page shows it.
+/// Whether someone is logged in, as far as a page shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
-    /// No page was looked at yet.
+    /// No page has been examined yet.
     #[default]
     Unknown,
-    /// Nothing says that somebody is.
+    /// Nothing indicates a login.
     Anonymous,
     /// The page asks for a password or a code.
     LoginForm,
-    /// A login was seen, or the page offers to log out.
+    /// A login was detected, or the page offers to log out.
     Authenticated,
 }
 
-/// What led to a judgement.
+/// A reason for a judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
-    /// No field for a password is shown any more.
+    /// A password field is no longer shown.
     PasswordFieldGone,
-    /// A field for a password is shown.
+    /// A password field is shown.
     PasswordFieldShown,
-    /// The cookies are others.
+    /// The cookies changed.
     CookiesChanged,
-    /// There is a cookie more that scripts cannot read.
+    /// There is one more cookie that scripts cannot read.
     SessionCookieGained,
-    /// There is something that logs out.
+    /// A logout control appeared.
     LogoutShown,
-    /// There is nothing any more that logs out.
+    /// The logout control disappeared.
     LogoutGone,
 }
 
-/// The state changed.
+/// A change of the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AuthChange {
-    /// What it is now.
+    /// The new state.
     pub state: AuthState,
-    /// Of which site.
+    /// The origin of the site.
     pub origin: String,
-    /// Why it is thought so.
+    /// The reasons for the judgement.
     pub signals: Vec<Signal>,
 }
 
-/// Watches one tab. Times are milliseconds from any one moment.
+/// Watches one tab. Times are milliseconds since any fixed moment.
 #[derive(Debug, Clone, Default)]
 pub struct AuthWatch {
     state: AuthState,
-    /// What was seen with the login form, or before it was noticed that somebody was logged in.
+    /// The evidence with the login form, or before a login was detected.
     baseline: Option<Evidence>,
-    /// What would be so if it stayed, and since when.
+    /// The change that will apply if it stays stable, and since when it has been observed.
     pending: Option<(AuthChange, String, u64)>,
     last: Option<(AuthChange, u64)>,
 }
 
 impl AuthWatch {
-    /// The state, by what was last observed.
+    /// The state according to the last observation.
     #[must_use]
     pub fn state(&self) -> AuthState {
         self.state
     }
 
-    /// The last change and when it was.
+    /// The last change and its time.
     #[must_use]
     pub fn last(&self) -> Option<(&AuthChange, u64)> {
         self.last.as_ref().map(|it| (&it.0, it.1))
     }
 
-    /// Takes in what is seen now. Gives the change once it has been stable for half a second.
+    /// Records the current evidence. Returns the change once it has been stable for half a second.
     pub fn observe(&mut self, seen: &Evidence, now: u64) -> Option<AuthChange> {
         if !seen.ready {
             self.pending = None;
@@ -104,7 +105,7 @@ impl AuthWatch {
         Some(change)
     }
 
-    /// What would change if it stayed as it is seen now.
+    /// The change that would apply if the current evidence stayed as it is.
     fn judge(&mut self, seen: &Evidence) -> Option<AuthChange> {
         let asks = seen.password_fields > 0;
         match self.state {
@@ -119,8 +120,8 @@ impl AuthWatch {
             }
             AuthState::Anonymous | AuthState::LoginForm if asks => {
                 self.pending = None;
-                // What a wrong password brought along with its page does not count; what came while
-                // the page stayed does.
+                // What arrived with the page that a wrong password led to does not count; what
+                // arrived while the page stayed does.
                 let is_same = self.baseline.as_ref().is_some_and(|it| it.document == seen.document);
                 if self.state == AuthState::Anonymous || !is_same {
                     self.baseline = Some(seen.clone());
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(change.state, AuthState::Authenticated);
         assert!(change.signals.contains(&Signal::LogoutShown), "{change:?}");
         assert_eq!(watch.observe(&seen(2, 0, true, "sid", 1), 9_000), None);
-        // And out again.
+        // The logout.
         assert_eq!(watch.observe(&seen(3, 0, false, "", 0), 10_000), None);
         let change = watch.observe(&seen(3, 0, false, "", 0), 10_500).expect("a logout");
         assert_eq!(change.state, AuthState::Anonymous);
@@ -223,12 +224,12 @@ mod tests {
     fn a_wrong_password_does_not_count() {
         let mut watch = AuthWatch::default();
         watch.observe(&seen(1, 1, false, "", 0), 0);
-        // Between the pages there is nothing for a moment, then the form again, with a cookie.
+        // Between the pages there is briefly nothing, then the form again, with a cookie.
         assert_eq!(watch.observe(&seen(2, 0, false, "csrf", 1), 100), None);
         assert_eq!(watch.observe(&seen(2, 1, false, "csrf", 1), 300), None);
         assert_eq!(watch.observe(&seen(2, 1, false, "csrf", 1), 3_000), None);
         assert_eq!(watch.state(), AuthState::LoginForm);
-        // Leaving is no login either.
+        // Leaving the page is not a login.
         for now in [4_000, 5_000, 6_000] {
             assert_eq!(watch.observe(&seen(3, 0, false, "csrf", 1), now), None);
         }

@@ -1,4 +1,4 @@
-//! The engine that runs scripts: a Chromium of the system's, driven over two pipes.
+//! The engine that runs scripts: an installed Chromium, driven over two pipes.
 
 mod act;
 mod events;
@@ -38,29 +38,29 @@ use crate::{
     Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
 };
 
-/// A Chromium that does not answer within this after its start is none.
+/// A Chromium that does not respond within this time after its start counts as unavailable.
 const START_TIME: Duration = Duration::from_secs(60);
-/// How long it may take to write its profile when it ends.
+/// How long it may take to write its profile on shutdown.
 const END_TIME: Duration = Duration::from_secs(5);
 
-/// Chromium, with all its tabs. When its process dies, the next journey starts another.
+/// Chromium, with all its tabs. If its process dies, the next journey starts another one.
 #[derive(Debug)]
 pub struct Chromium {
     shared: Arc<Shared>,
     proxy: Proxy,
     running: AsyncMutex<Option<Process>>,
-    /// What our scripts know of listeners.
+    /// What our scripts know about listeners.
     heard: listen::Heard,
-    /// What digests of cookies are made with.
+    /// The key for digests of cookies.
     key: [u8; 32],
 }
 
-/// What the engine and the reader of its events have in common.
+/// What the engine and the reader of its events share.
 #[derive(Debug)]
 struct Shared {
     settings: ChromiumSettings,
     state: Mutex<State>,
-    /// Something in the state is new.
+    /// The state has changed.
     news: Notify,
     ways: Arc<Ways>,
     secrets: Secrets,
@@ -74,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// A tab's process is gone, or is to be. Gives what to say to Chromium.
+    /// Marks a tab's process as gone or as to be ended. Returns the message to send to Chromium.
     fn give_up(&self, state: &mut State, id: TabId) -> Option<Post> {
         state.sessions.retain(|_, tab| *tab != id);
         let tab = state.tabs.get_mut(&id)?;
@@ -107,12 +107,12 @@ impl Shared {
 }
 
 impl Chromium {
-    /// Starts it. Every page of it keeps to the policy.
+    /// Starts Chromium. All its pages obey the policy.
     ///
-    /// Tasks of it run on the caller's tokio runtime, and one thread waits for its process.
+    /// Its tasks run on the caller's tokio runtime, and one thread waits for its process.
     ///
     /// # Errors
-    /// [`ProblemKind::Unavailable`] if the program is not there or does not start.
+    /// [`ProblemKind::Unavailable`] if the program does not exist or does not start.
     pub async fn start(settings: ChromiumSettings, policy: Arc<Policy>) -> Result<Self, Problem> {
         let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
         let proxy = Proxy::start(policy).await;
@@ -138,7 +138,7 @@ impl Chromium {
         Ok(chromium)
     }
 
-    /// Starts it again if it is gone.
+    /// Starts Chromium again if it is gone.
     async fn ensure(&self) -> Result<(), Problem> {
         let mut running = self.running.lock().await;
         if running.is_some() && self.shared.pipe.lock().as_ref().is_some_and(|it| !it.is_gone()) {
@@ -163,7 +163,7 @@ impl Chromium {
         if let Err(lost) = self.set_up(by).await {
             process.kill();
             if let Some(ended) = process.ended() {
-                // Nothing of it stays, also if the program ends because of this.
+                // Nothing of it remains, even if the program ends because of this.
                 Deadline::after(END_TIME).of(ended).await.unwrap_or(Ok(())).unwrap_or_default();
             }
             let program = self.shared.settings.program.display();
@@ -174,7 +174,7 @@ impl Chromium {
         Ok(())
     }
 
-    /// Tells a Chromium that has just begun what to tell us.
+    /// Tells a newly started Chromium which events to report.
     async fn set_up(&self, by: Deadline) -> Result<(), Lost> {
         // Chromium's own surfaces are pages as well.
         let kinds = json!([
@@ -215,7 +215,7 @@ impl Chromium {
         }
     }
 
-    /// [`call`](Self::call) for what Chromium does not refuse but for a reason to show.
+    /// [`call`](Self::call) for commands that Chromium rejects only for a reason worth showing.
     async fn command(
         &self,
         session: &str,
@@ -240,8 +240,8 @@ impl Chromium {
         let created = created.map_err(Problem::from)?;
         let target = created["targetId"].as_str().unwrap_or_default().to_owned();
         let opened = self.shared.until(by, |it| it.state.lock().tab_of_target(&target)).await?;
-        // What the page was told before comes first: a journey that began earlier would not be
-        // noticed.
+        // Earlier commands to the page are processed first: otherwise a journey that began before
+        // them would go unnoticed.
         let session = self.session(opened)?;
         self.command(&session, "Runtime.evaluate", json!({ "expression": "0" }), by).await?;
         Ok(opened)
@@ -266,7 +266,7 @@ impl Chromium {
     async fn end_all(&self, by: Deadline) -> Result<(), Problem> {
         let Some(process) = self.running.lock().await.take() else { return Ok(()) };
         let Some(ended) = process.ended() else { return Ok(()) };
-        // It writes its cookies before it goes; one that does not go is ended.
+        // It writes its cookies before it exits; if it does not exit, it is killed.
         let asked = self.call(None, "Browser.close", json!({}), by.within(END_TIME)).await;
         let mut ended = std::pin::pin!(ended);
         let is_gone = asked.is_ok() && by.within(END_TIME).of(ended.as_mut()).await.is_ok();
@@ -303,7 +303,7 @@ fn crashed() -> Problem {
     Problem::new(ProblemKind::Crashed, detail)
 }
 
-/// The beginning of a text that a page chose.
+/// The first letters of a text that a page chose.
 fn shorten(text: &str, letters: usize) -> String {
     text.chars().take(letters).collect()
 }

@@ -1,14 +1,14 @@
-//! Text of pages, made harmless for terminals and readers.
+//! Makes text of pages harmless for terminals and readers.
 //!
-//! Pages choose their texts. What steers a terminal (C0, C1, DEL), turns a line around (the controls
-//! for both directions of writing) or is not seen at all (zero width, tags) is taken out everywhere,
-//! before anything else is done with a text.
+//! Pages choose their texts. Characters that control a terminal (C0, C1, DEL), that change the
+//! writing direction or that are invisible (zero width, tags) are removed everywhere, before
+//! anything else is done with a text.
 
-/// Combining marks that may stand on one letter.
+/// The maximum number of combining marks on one letter.
 const MARKS_MAX: usize = 4;
 
-/// The text without what nobody should be sent; tabs become spaces, separators of lines and
-/// paragraphs become newlines. Linear in the text.
+/// The text without harmful characters; tabs become spaces, and line and paragraph separators
+/// become newlines. Linear in the length of the text.
 #[must_use]
 pub fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
@@ -23,12 +23,12 @@ pub fn clean(text: &str) -> String {
         match letter {
             '\n' | '\u{2028}' | '\u{2029}' => cleaned.push('\n'),
             '\t' => cleaned.push(' '),
-            // A joiner belongs between two pictures and nowhere else.
+            // A joiner belongs between two pictographs and nowhere else.
             '\u{200D}' if previous.is_some_and(is_picture) => cleaned.push(letter),
             _ if letter.is_control() || is_unseen(letter) || marks > MARKS_MAX => {}
             _ => cleaned.push(letter),
         }
-        // What colours or shapes a picture is part of it.
+        // A modifier of a pictograph's colour or shape is part of it.
         if !matches!(letter, '\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}') {
             previous = Some(letter);
         }
@@ -42,7 +42,8 @@ pub fn clean_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// How many letters [`clean`] takes out because they are not seen: a hint that a text hides another.
+/// How many letters [`clean`] removes because they are invisible: a hint that a text hides another
+/// one.
 #[must_use]
 pub(crate) fn unseen(text: &str) -> usize {
     text.chars().filter(|it| is_unseen(*it)).count()

@@ -1,4 +1,4 @@
-//! The commands, read strictly.
+//! Strict parsing of commands.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::engine::{
 use crate::summary::{Mode, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
 use crate::{Problem, ProblemKind, Selector};
 
-/// How long `wait` waits unless `timeout` says otherwise, in milliseconds.
+/// How long `wait` waits unless `timeout` is given, in milliseconds.
 pub const WAIT_MS_DEFAULT: u64 = 10_000;
-/// How long `navigate`, `back`, `forward` and `reload` wait for the page, likewise.
+/// The same for `navigate`, `back`, `forward` and `reload`, which wait for the page.
 pub const JOURNEY_MS_DEFAULT: u64 = 30_000;
-/// How long every other command waits for the page, likewise.
+/// The same for every other command, which also waits for the page.
 pub const COMMAND_MS_DEFAULT: u64 = 20_000;
 /// The longest `timeout` of a command, in milliseconds.
 pub const WAIT_MS_MAX: u64 = 120_000;
@@ -40,7 +40,7 @@ pub const COMMANDS: &[&str] = &[
     "tabs",
 ];
 
-/// What is asked for.
+/// The requested command.
 #[derive(Debug)]
 pub(crate) enum Command {
     Navigate(String),
@@ -52,11 +52,11 @@ pub(crate) enum Command {
     Tabs(TabsAction),
 }
 
-/// A command, with what every command may say.
+/// A command, with the arguments that every command may have.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) command: Command,
-    /// The tab that it is for; the current one if it names none.
+    /// The tab that it is for; the current one if `None`.
     pub(crate) tab: Option<TabId>,
     /// How long the caller waits for the page.
     pub(crate) wait: Duration,
@@ -170,7 +170,7 @@ fn read<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, Problem>
     })
 }
 
-/// The element that is meant by a selector or a reference; both at once mean none.
+/// The element that a selector or a reference denotes; giving both is an error.
 fn target(selector: Option<String>, reference: Option<String>) -> Result<Option<Target>, Problem> {
     match (selector, reference) {
         (None, None) => Ok(None),
@@ -192,7 +192,7 @@ fn needed(target: Option<Target>) -> Result<Option<Target>, Problem> {
     Ok(target)
 }
 
-/// Takes an argument out that every command may have.
+/// Takes an argument that every command may have.
 fn take<T: DeserializeOwned>(
     members: &mut Map<String, Value>,
     name: &str,
@@ -204,7 +204,7 @@ fn take<T: DeserializeOwned>(
 }
 
 impl Asked {
-    /// Reads a command with its arguments.
+    /// Parses a command and its arguments.
     pub(crate) fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
         let mut members = match arguments {
             Value::Null => Map::new(),
@@ -216,7 +216,7 @@ impl Asked {
         let command = Command::parse(name, Value::Object(members))?;
         let (least, usual) = match &command {
             Command::Navigate(_) | Command::Go(_) => (1, JOURNEY_MS_DEFAULT),
-            // Without time, it looks once.
+            // Without time, it checks once.
             Command::Wait(_) => (0, WAIT_MS_DEFAULT),
             _ => (1, COMMAND_MS_DEFAULT),
         };
@@ -307,7 +307,7 @@ fn read_command(given: ReadArguments) -> Result<Command, Problem> {
 fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
     let target = target(given.selector, given.r#ref)?;
     let action = match (given.direction, &target) {
-        // A little of what was seen stays in view.
+        // A part of the previous view stays visible.
         (Some(direction), None) => Action::Scroll { direction, share: 0.85 },
         (None, Some(_)) => Action::ScrollTo,
         _ => {

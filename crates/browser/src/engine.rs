@@ -1,4 +1,4 @@
-//! What an engine does, whichever it is.
+//! The interface of every engine.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use url::Url;
 
 use crate::{Deadline, Extract, Frame, PictureKey, Pixels, Problem, Seen, Selector, View};
 
-/// What an engine answers, in time.
+/// The response of an engine, within its deadline.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
 
-/// A tab, told apart from every other that this engine ever had.
+/// A tab's id, unique among all tabs that this engine ever had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TabId(pub u64);
@@ -23,28 +23,28 @@ impl fmt::Display for TabId {
     }
 }
 
-/// What an engine can do beyond reading, following links and sending forms.
+/// What an engine supports besides reading, following links and submitting forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
     /// Its name.
     pub engine: &'static str,
-    /// Scripts of pages run.
+    /// It runs scripts of pages.
     pub scripts: bool,
-    /// Pages are laid out: clicks have a place, things can be covered.
+    /// It lays pages out: clicks have a position, and elements can be covered.
     pub layout: bool,
-    /// It makes pictures.
+    /// It takes screenshots.
     pub screenshots: bool,
 }
 
-/// A tab, as a list shows it.
+/// A tab, as shown in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TabInfo {
-    /// Which one.
+    /// Its id.
     pub tab: TabId,
-    /// Where it is.
+    /// Its address.
     pub url: String,
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// A page opened it.
     pub popup: bool,
@@ -59,13 +59,13 @@ pub enum Journey {
     To(Url),
     /// Back in the tab's history.
     Back,
-    /// Forward again.
+    /// Forward in the tab's history.
     Forward,
-    /// Where it is, anew.
+    /// Reloads the current page.
     Reload,
 }
 
-/// Where a tab has come to.
+/// Where a tab has arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Arrival {
     /// The address.
@@ -75,7 +75,7 @@ pub struct Arrival {
     /// The status of HTTP, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The page is there, but parts of it still come.
+    /// The page is there, but parts of it are still loading.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub loading: bool,
 }
@@ -83,14 +83,14 @@ pub struct Arrival {
 /// An element, found by a selector or known by a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// What a selector finds.
+    /// The element that a selector finds.
     Selector(Selector),
-    /// What a summary called by this reference.
+    /// The element that a summary gave this reference.
     Ref(Reference),
 }
 
-/// What a summary calls an element: the document's number and the element's, `d3e12`. Neither is ever
-/// given twice.
+/// A reference to an element in a summary: the document's number and the element's, `d3e12`.
+/// Neither number is ever reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reference {
     /// The document.
@@ -100,7 +100,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Reads `d3e12`.
+    /// Parses `d3e12`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (document, element) = text.strip_prefix('d')?.split_once('e')?;
@@ -118,18 +118,18 @@ impl fmt::Display for Reference {
     }
 }
 
-/// How a dialog that opens meanwhile is answered.
+/// How to answer a dialog that opens meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DialogAnswer {
     /// Yes.
     Accept,
-    /// No; alerts have no other answer than yes, and leaving a page is never refused.
+    /// No; an alert can only be accepted, and leaving a page is never prevented.
     #[default]
     Dismiss,
 }
 
-/// Where to scroll.
+/// The direction to scroll in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "they are what they are called")]
@@ -143,7 +143,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// As it is on the wire.
+    /// Its name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -157,18 +157,18 @@ impl Direction {
     }
 }
 
-/// What to do.
+/// An action on a page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Click an element.
     Click(DialogAnswer),
-    /// Type a text into a field, in place of what is there.
+    /// Type a text into a field, replacing its content.
     Type {
         /// The text.
         text: String,
-        /// After what is there instead.
+        /// Append to the content instead.
         append: bool,
-        /// And send its form with the Enter key.
+        /// Then submit its form with the Enter key.
         submit: bool,
     },
     /// Choose options of a list, by value or label.
@@ -177,50 +177,50 @@ pub enum Action {
     Press(crate::Key),
     /// Scroll the page.
     Scroll {
-        /// Where to.
+        /// The direction.
         direction: Direction,
-        /// By which part of the view.
+        /// The distance, as a share of the view.
         share: f64,
     },
     /// Scroll an element into view.
     ScrollTo,
-    /// Click at a place of the view, in CSS pixels, whatever is there.
+    /// Click at a position in the view, in CSS pixels, whatever is there.
     ClickAt {
-        /// From the left.
+        /// The distance from the left.
         x: f64,
-        /// From the top.
+        /// The distance from the top.
         y: f64,
     },
-    /// Put a text where the focus is.
+    /// Insert a text at the focus.
     Insert(String),
-    /// Select the next place of a text, and bring it into view.
+    /// Select the next occurrence of a text, and scroll it into view.
     Find {
-        /// The text, in any case of its letters.
+        /// The text, case-insensitive.
         text: String,
-        /// The place before instead.
+        /// Search backwards instead.
         backwards: bool,
     },
-    /// Take the focus away from what has it.
+    /// Remove the focus from the focused element.
     Unfocus,
 }
 
-/// What an action did: members of an object.
+/// The result of an action: members of an object.
 pub type Done = Map<String, Value>;
 
-/// What is waited for.
+/// A condition to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// An element is visible, attached, or not visible any more.
+    /// An element is visible, attached, or no longer visible.
     Element(Selector, ElementState),
     /// The page shows this text.
     Text(String),
-    /// The address contains this.
+    /// The address contains this text.
     Url(String),
     /// Nothing has been loading for half a second.
     NetworkIdle,
 }
 
-/// How an element is waited for.
+/// The state of an element to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "they are what they are called")]
@@ -231,22 +231,22 @@ pub enum ElementState {
     Hidden,
 }
 
-/// What of a page is read, and how much at most.
+/// Which parts of a page to read, and how much at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reach {
     /// Only what is inside this element.
     pub scope: Option<Target>,
     /// Only what is in view.
     pub viewport: bool,
-    /// Items in each list.
+    /// The maximum number of items in each list.
     pub items_max: usize,
-    /// Characters of text.
+    /// The maximum number of characters of text.
     pub characters_max: usize,
-    /// Of what is read, so many tokens will be shown: what is certainly beyond them may be left out.
+    /// The token budget of the summary: what certainly exceeds it may be left out.
     pub tokens_max: Option<usize>,
 }
 
-/// What tells whether somebody is logged in.
+/// Evidence of whether someone is logged in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is seen or not")]
 pub struct Evidence {
@@ -254,38 +254,38 @@ pub struct Evidence {
     pub origin: String,
     /// The address without query and fragment.
     pub path: String,
-    /// The page's document is there whole.
+    /// The page's document is complete.
     pub ready: bool,
     /// Which of the tab's documents it is.
     pub document: u64,
-    /// Fields for passwords and codes that are shown.
+    /// The number of visible fields for passwords and codes.
     pub password_fields: u64,
-    /// There is something that logs out.
+    /// The page has a logout control.
     pub logout: bool,
     /// A keyed digest of the names and values of the page's cookies.
     pub cookies: String,
-    /// How many of them scripts cannot read: those of sessions usually.
+    /// How many of the cookies scripts cannot read: usually session cookies.
     pub guarded_cookies: u64,
     /// The focus is in a secret field.
     pub secret_focused: bool,
-    /// A secret field shows what it holds.
+    /// A secret field shows its content.
     pub secret_revealed: bool,
 }
 
-/// An element, as events show it: never with what a field holds.
+/// An element as events show it: never with the content of a field.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Element {
     /// Its tag.
     pub tag: String,
     /// Its classes.
     pub class: String,
-    /// What it says, 60 characters at most; empty for a field.
+    /// Its text, at most 60 characters; empty for a field.
     pub text: String,
     /// A selector that finds it.
     pub selector: String,
 }
 
-/// What is under a point, or has the focus.
+/// The element at a point, or with the focus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The element.
@@ -294,21 +294,21 @@ pub struct Hit {
     pub secret: bool,
 }
 
-/// Something that shows pages. Every call answers by its deadline, whatever the page does.
+/// Shows pages. Every call returns by its deadline, whatever the page does.
 pub trait Engine: Send + Sync + fmt::Debug {
-    /// What it can do.
+    /// What it supports.
     fn capabilities(&self) -> Capabilities;
-    /// Every tab, the oldest first.
+    /// All tabs, oldest first.
     fn tabs(&self) -> Vec<TabInfo>;
     /// Opens an empty tab.
     fn open(&self, by: Deadline) -> Answer<'_, TabId>;
     /// Closes a tab.
     fn close(&self, tab: TabId, by: Deadline) -> Answer<'_, ()>;
-    /// Goes somewhere, and answers once the page is there.
+    /// Navigates, and returns once the page is there.
     fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Answer<'_, Arrival>;
-    /// What is on the page.
+    /// The content of the page.
     fn read(&self, tab: TabId, reach: Reach, by: Deadline) -> Answer<'_, Extract>;
-    /// Does something, to an element or where the focus is.
+    /// Performs an action on an element or at the focus.
     fn act(
         &self,
         tab: TabId,
@@ -316,13 +316,13 @@ pub trait Engine: Send + Sync + fmt::Debug {
         action: Action,
         by: Deadline,
     ) -> Answer<'_, Done>;
-    /// Whether something holds now.
+    /// Whether a condition holds now.
     fn holds(&self, tab: TabId, condition: Condition, by: Deadline) -> Answer<'_, bool>;
-    /// What tells whether somebody is logged in.
+    /// Evidence of whether someone is logged in.
     fn evidence(&self, tab: TabId, by: Deadline) -> Answer<'_, Evidence>;
-    /// What is at a place of the view, or has the focus where no place is given.
+    /// The element at a position in the view, or the focused one if no position is given.
     fn hit(&self, tab: TabId, place: Option<(f64, f64)>, by: Deadline) -> Answer<'_, Option<Hit>>;
-    /// What is in view, drawn; nothing if it is still what was seen, half a second later.
+    /// The view, drawn; `None` if it is still unchanged half a second later.
     fn frame(
         &self,
         tab: TabId,
@@ -330,8 +330,8 @@ pub trait Engine: Send + Sync + fmt::Debug {
         seen: Option<Seen>,
         by: Deadline,
     ) -> Answer<'_, Option<Frame>>;
-    /// What is in the pictures of a frame that was seen, as far as they are to be seen now; with so
-    /// many colours a cell. For the person alone: no program is given them.
+    /// The content of the pictures of a seen frame, as far as they are visible now, with this many
+    /// colours per cell. For the person only: programs do not get them.
     fn pictures<'a>(
         &'a self,
         tab: TabId,
@@ -340,14 +340,14 @@ pub trait Engine: Send + Sync + fmt::Debug {
         dots: (u16, u16),
         by: Deadline,
     ) -> Answer<'a, Vec<Pixels>>;
-    /// A picture of the view, so many times as large as it is: PNG in base64.
+    /// A screenshot of the view, scaled by this factor: PNG in base64.
     fn screenshot(&self, tab: TabId, scale: f64, by: Deadline) -> Answer<'_, String>;
     /// The address of a tab.
     fn url(&self, tab: TabId) -> Option<String> {
         self.tabs().into_iter().find(|it| it.tab == tab).map(|it| it.url)
     }
-    /// The text without anything that was typed into a secret field.
+    /// The text with everything masked that was typed into a secret field.
     fn mask(&self, text: &str) -> String;
-    /// Ends the engine, with everything that it keeps on disk written.
+    /// Ends the engine; everything that it stores is written to disk.
     fn end(&self, by: Deadline) -> Answer<'_, ()>;
 }

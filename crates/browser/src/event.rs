@@ -1,4 +1,4 @@
-//! What other programs may know of what happens in the browser.
+//! What other programs may learn of what happens in the browser.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,8 +7,8 @@ use url::Url;
 use crate::engine::{Element, TabId};
 use crate::{AuthChange, Holder, Who};
 
-/// Something that happened. `human_*` is what a person did at the terminal, and nothing else: they
-/// are made where the person's input comes in, so that neither a page nor a program can make one.
+/// Something that happened. `human_*` events report only actions of a person at the terminal: they
+/// are created where the person's input arrives, so neither a page nor a program can cause one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
@@ -17,39 +17,39 @@ pub enum Event {
         /// What was clicked.
         element: Element,
     },
-    /// A person typed into something. What, is told to nobody.
+    /// A person typed into something. The typed text is never reported.
     HumanInput {
-        /// What was typed into.
+        /// The element that was typed into.
         element: Element,
     },
-    /// A tab is somewhere else.
+    /// A tab is at another address.
     Navigated {
         /// Which tab.
         tab: TabId,
-        /// Where, without the values of the query.
+        /// The address, without the values of the query.
         url: String,
-        /// Who had the page.
+        /// Who controlled the page.
         by: Holder,
     },
-    /// Somebody logged in or out, as far as the page shows it.
+    /// Someone logged in or out, as far as the page shows it.
     AuthChanged {
-        /// What it looks like.
+        /// The change.
         #[serde(flatten)]
         change: AuthChange,
     },
     /// A page opened a dialog, which was answered.
     Dialog {
-        /// What it said, and how it was answered.
+        /// Its text, and how it was answered.
         dialog: Value,
     },
-    /// A page began a download, which was refused.
+    /// A page started a download, which was refused.
     Download {
-        /// What it was to be.
+        /// What would have been downloaded.
         download: Value,
     },
-    /// Somebody else has the page now.
+    /// The control of the page changed.
     Control {
-        /// Who.
+        /// Who controls it now.
         holder: Holder,
     },
 }
@@ -63,13 +63,14 @@ impl From<Who> for Holder {
     }
 }
 
-/// An address without what its query and fragment say, and without a password: only the names.
+/// An address without a password and without the values of its query and fragment: only names are
+/// kept.
 pub(crate) fn discreet(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return String::new() };
     let names: Vec<String> = url.query_pairs().map(|it| it.0.into_owned()).collect();
     url.set_fragment(None);
     url.set_query(None);
-    // An address that has no host has neither of these.
+    // An address without a host has neither of these.
     url.set_password(None).unwrap_or_default();
     url.set_username("").unwrap_or_default();
     if !names.is_empty() {

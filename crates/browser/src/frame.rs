@@ -1,4 +1,5 @@
-//! A page as a person sees it in a terminal: a grid of cells, and what each of them belongs to.
+//! A page as a person sees it in a terminal: a grid of cells, each with the target that it belongs
+//! to.
 
 mod glyph;
 mod op;
@@ -16,22 +17,23 @@ pub(crate) use self::picture::Shot;
 pub use self::picture::{DOTS_MAX, Picture, PictureKey, Pixels};
 use crate::engine::Reference;
 
-/// The most columns of a view.
+/// The maximum number of columns of a view.
 pub const COLUMNS_MAX: u16 = 1_000;
-/// The most rows of a view.
+/// The maximum number of rows of a view.
 pub const ROWS_MAX: u16 = 500;
 /// The smallest zoom, in percent.
 pub const ZOOM_MIN: u16 = 25;
 /// The largest zoom, in percent.
 pub const ZOOM_MAX: u16 = 400;
-/// A cell without zoom, in CSS pixels.
+/// The size of a cell without zoom, in CSS pixels.
 const CELL: (f64, f64) = (8.0, 16.0);
-/// Pages are laid out for no less than this, in cells: a terminal may be of one.
+/// The minimum size that pages are laid out for, in cells: a terminal may have a single cell.
 const CELLS_MIN: (u16, u16) = (20, 6);
-/// And for no more than this, in CSS pixels: an engine keeps a picture of all of it.
+/// The maximum size that pages are laid out for, in CSS pixels: an engine stores an image of all of
+/// it.
 const PIXELS_MAX: (u32, u32) = (8_192, 4_096);
 
-/// How much of a page is wanted.
+/// The part of a page that is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     columns: u16,
@@ -41,7 +43,7 @@ pub struct View {
 }
 
 impl View {
-    /// A view of so many cells, at a zoom in percent. What is beyond the limits is brought to them.
+    /// A view with this many cells, at a zoom in percent. Values outside the limits are clamped.
     #[must_use]
     pub fn new(columns: u16, rows: u16, zoom: u16) -> Self {
         Self {
@@ -52,32 +54,32 @@ impl View {
         }
     }
 
-    /// The same, with pictures told apart, so that they can be shown; or with what is said of them.
+    /// The same view, with pictures as pictures (true) or as their descriptions (false).
     #[must_use]
     pub fn with_pictures(self, pictures: bool) -> Self {
         Self { pictures, ..self }
     }
 
-    /// Whether pictures are told apart.
+    /// Whether the view has pictures.
     #[must_use]
     pub fn pictures(self) -> bool {
         self.pictures
     }
 
-    /// Cells from left to right.
+    /// The number of columns.
     #[must_use]
     pub fn columns(self) -> u16 {
         self.columns
     }
 
-    /// Cells from top to bottom.
+    /// The number of rows.
     #[must_use]
     pub fn rows(self) -> u16 {
         self.rows
     }
 
-    /// Width and height of a cell in CSS pixels. A letter always takes one cell; zoom changes how much
-    /// of the page's own measures fit beside it.
+    /// Width and height of a cell in CSS pixels. A letter always takes one cell; zoom changes how
+    /// many CSS pixels a cell covers.
     #[must_use]
     pub fn cell(self) -> (f64, f64) {
         let scale = 100.0 / f64::from(self.zoom);
@@ -100,7 +102,7 @@ impl View {
 pub struct Color(pub u8, pub u8, pub u8);
 
 impl Color {
-    /// The colour of one number: red, green, blue and opacity, a byte each; over another.
+    /// The packed colour (red, green, blue and opacity, one byte each) drawn over another one.
     pub(crate) fn over(packed: u32, below: Self) -> Self {
         let [red, green, blue, opacity] = packed.to_be_bytes();
         let mix = |top: u8, below: u8| {
@@ -111,58 +113,58 @@ impl Color {
         Self(mix(red, below.0), mix(green, below.1), mix(blue, below.2))
     }
 
-    /// Half this and half the other.
+    /// The mean of both colours.
     pub(crate) fn halfway(self, other: Self) -> Self {
         let mix = |a: u8, b: u8| a.midpoint(b);
         Self(mix(self.0, other.0), mix(self.1, other.1), mix(self.2, other.2))
     }
 }
 
-/// A place for one letter.
+/// A grid cell for one letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// What stands there, clean of everything that steers terminals; empty for nothing.
+    /// Its text, without terminal control characters; empty if there is none.
     pub text: String,
     /// How many cells the text takes: 1, 2, or 0 for the second cell of a wide letter.
     pub width: u8,
     /// The colour of the text.
     pub foreground: Color,
-    /// The colour behind it.
+    /// The background colour.
     pub background: Color,
-    /// Thick letters.
+    /// The text is bold.
     pub bold: bool,
-    /// A line under it.
+    /// The text is underlined.
     pub underline: bool,
-    /// Selected: both colours change places.
+    /// Selected: both colours are swapped.
     pub inverse: bool,
-    /// Which of the frame's targets it belongs to.
+    /// The index of the frame's target that it belongs to.
     pub target: Option<u16>,
-    /// Which of the frame's pictures is seen here, and nothing else.
+    /// The index of the frame's picture that fills the cell.
     pub picture: Option<u16>,
 }
 
-/// What a target is to a person.
+/// The kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
-    /// It leads somewhere.
+    /// A link.
     Link,
-    /// It does something.
+    /// A button.
     Button,
-    /// It takes text.
+    /// A text field.
     Text,
-    /// It takes what nobody else may know.
+    /// A field for a secret.
     Secret,
-    /// It is a list to choose from.
+    /// A list to choose from.
     Select,
-    /// It is on or off.
+    /// A checkbox or radio button.
     Check,
-    /// A script makes something of it.
+    /// An element that a script makes usable.
     Other,
 }
 
 impl TargetKind {
-    /// It holds something that is written or chosen.
+    /// Whether it has a value that is typed or chosen.
     #[must_use]
     pub fn is_field(self) -> bool {
         matches!(self, Self::Text | Self::Secret | Self::Select)
@@ -180,7 +182,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// What both have in common.
+    /// The intersection of both areas.
     pub(crate) fn within(self, other: Self) -> Self {
         Self {
             left: self.left.max(other.left),
@@ -194,10 +196,10 @@ impl Area {
         self.right <= self.left || self.bottom <= self.top
     }
 
-    /// The place in it that is nearest to another.
+    /// The point inside that is nearest to another point.
     fn nearest(self, (x, y): (f64, f64)) -> (f64, f64) {
         let between = |at: f64, low: f64, high: f64| {
-            // Not on its edge: that may be its neighbour's.
+            // Not on its edge: the edge may belong to its neighbour.
             let edge = ((high - low) / 4.0).min(1.0);
             at.max(low + edge).min(high - edge)
         };
@@ -205,28 +207,28 @@ impl Area {
     }
 }
 
-/// Something that a person can use.
+/// An element that a person can use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameTarget {
-    /// What it is.
+    /// Its kind.
     pub kind: TargetKind,
     /// The element.
     pub reference: Reference,
-    /// What a list has to choose from.
+    /// The options of a list.
     pub options: Vec<String>,
-    /// Where it is.
+    /// Its areas.
     pub areas: Vec<Area>,
 }
 
-/// What has the focus.
+/// The kind of element that has the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Focus {
-    /// Something that takes text.
+    /// A text field.
     Text,
-    /// Something that takes what nobody else may know.
+    /// A field for a secret.
     Secret,
-    /// Something else: a link, a button, a list.
+    /// Another control: a link, a button, a list.
     Control,
 }
 
@@ -241,16 +243,16 @@ pub struct Scrolled {
     pub y_max: f64,
 }
 
-/// Which frame somebody has seen, so that the next is made only if it is another.
+/// Identifies the frame that was seen, so that the next one is made only if it differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     pub(crate) view: View,
     pub(crate) version: u64,
-    /// Frames of the page are in it, which tell of no changes.
+    /// It contains frames of other pages, which do not report changes.
     pub(crate) has_inner: bool,
 }
 
-/// A page, drawn. What was typed into a secret field is nowhere in it.
+/// A drawn page. It contains nothing that was typed into a secret field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
     pub(crate) seen: Seen,
@@ -269,13 +271,13 @@ impl Frame {
         self.seen.view
     }
 
-    /// Which one it is.
+    /// Its identity.
     #[must_use]
     pub fn seen(&self) -> Seen {
         self.seen
     }
 
-    /// A cell; nothing outside of the view.
+    /// A cell; `None` outside the view.
     #[must_use]
     pub fn cell(&self, column: u16, row: u16) -> Option<&Cell> {
         let View { columns, rows, .. } = self.view();
@@ -283,19 +285,19 @@ impl Frame {
         (column < columns && row < rows).then(|| self.cells.get(at)).flatten()
     }
 
-    /// Everything in it that can be used; [`Cell::target`] says which.
+    /// All usable elements in it; [`Cell::target`] is an index into them.
     #[must_use]
     pub fn targets(&self) -> &[FrameTarget] {
         &self.targets
     }
 
-    /// Every picture of it; [`Cell::picture`] says which.
+    /// All its pictures; [`Cell::picture`] is an index into them.
     #[must_use]
     pub fn pictures(&self) -> &[Picture] {
         &self.pictures
     }
 
-    /// The first cell of each target that is to be seen, in reading order: column, row, target.
+    /// The first visible cell of each target, in reading order: column, row, target.
     #[must_use]
     pub fn places(&self) -> Vec<(u16, u16, u16)> {
         let mut met = vec![false; self.targets.len()];
@@ -314,13 +316,13 @@ impl Frame {
         places
     }
 
-    /// Where the caret is, if a field shows one: column, row.
+    /// The position of the caret, if a field shows one: column, row.
     #[must_use]
     pub fn caret(&self) -> Option<(u16, u16)> {
         self.caret
     }
 
-    /// What has the focus, if something has it.
+    /// The kind of the focused element, if there is one.
     #[must_use]
     pub fn focus(&self) -> Option<Focus> {
         self.focus
@@ -332,8 +334,8 @@ impl Frame {
         self.scrolled
     }
 
-    /// The place of the view, in CSS pixels, that a click on a cell means: in what the cell belongs
-    /// to, where that is a little beside the cell's middle.
+    /// The position in the view, in CSS pixels, that a click on a cell means: inside the target of
+    /// the cell, even if that is slightly off the cell's middle.
     #[must_use]
     pub fn point(&self, column: u16, row: u16) -> (f64, f64) {
         let (width, height) = self.view().cell();
@@ -344,11 +346,11 @@ impl Frame {
         let areas = target.map(|it| it.areas.as_slice()).unwrap_or_default();
         let points = areas.iter().map(|it| it.nearest(middle));
         let nearest = points.min_by(|a, b| far(*a).total_cmp(&far(*b)));
-        // What belongs to a target far away is a letter that hangs out of it.
+        // A cell far from its target shows a letter that overflows from it.
         nearest.filter(|it| far(*it) < 4.0 * height).unwrap_or(middle)
     }
 
-    /// The text of a row, without spaces at its end.
+    /// The text of a row, without trailing spaces.
     #[must_use]
     pub fn row_text(&self, row: u16) -> String {
         let cells = (0..self.view().columns).filter_map(|it| self.cell(it, row));

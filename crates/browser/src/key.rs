@@ -1,25 +1,25 @@
-//! Keys, by their names.
+//! Keys and their names.
 
 use std::str::FromStr;
 
 use crate::Problem;
 
-/// A key with what is held beside it: `Enter`, `a`, `Shift+Tab`, `Control+a`.
+/// A key with its modifiers: `Enter`, `a`, `Shift+Tab`, `Control+a`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// As pages see it.
+    /// Its name, as pages see it.
     pub name: String,
-    /// Where it is on the keyboard.
+    /// Its position on the keyboard.
     pub code: String,
-    /// Its number on Windows, which pages still ask for.
+    /// Its Windows key code, which pages still use.
     pub number: u32,
-    /// What it types.
+    /// The text that it types.
     pub text: Option<String>,
-    /// Alt 1, Control 2, Meta 4, Shift 8, added.
+    /// The sum of Alt 1, Control 2, Meta 4 and Shift 8.
     pub modifiers: u32,
 }
 
-/// Names, numbers and texts of keys that type nothing or something else than their name.
+/// Names, codes and texts of keys that type nothing, or a text other than their name.
 const NAMED: &[(&str, u32, Option<&str>)] = &[
     ("Backspace", 8, None),
     ("Tab", 9, None),
@@ -99,7 +99,7 @@ impl FromStr for Key {
             }
         };
         key.modifiers = modifiers;
-        // Held keys other than Shift make commands, not letters.
+        // Modifiers other than Shift make commands, not letters.
         if modifiers & !8 != 0 {
             key.text = None;
         }

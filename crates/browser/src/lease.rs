@@ -1,4 +1,4 @@
-//! Who has the page. A person who does something has it, whatever a program is about.
+//! Who controls the page. A person who acts takes control, whatever a program is doing.
 
 /// Who may change the page now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -10,10 +10,10 @@ pub enum Holder {
     Human,
 }
 
-/// A person who types a password is waited for so long after the last key.
+/// How long a person who types a password keeps the page after the last key.
 const LOGIN_MS: u64 = 120_000;
 
-/// Decides it. Times are milliseconds from any one moment.
+/// Decides who controls the page. Times are milliseconds since any fixed moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
     quiet_ms: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// After `quiet_ms` without a person's doing, the page is the agents' again.
+    /// The agents get the page back after `quiet_ms` without an action of the person.
     pub(crate) fn new(quiet_ms: u64) -> Self {
         Self { quiet_ms, human_until: 0, is_paused: false }
     }
@@ -31,14 +31,15 @@ impl Lease {
         if self.is_paused || now < self.human_until { Holder::Human } else { Holder::Agent }
     }
 
-    /// A person did something; with a secret field it is a login, which takes longer.
+    /// The person acted; an action on a secret field is a login, which reserves the page for
+    /// longer.
     pub(crate) fn human_acted(&mut self, now: u64, is_login: bool) {
         let time = if is_login { LOGIN_MS } else { self.quiet_ms };
-        // A click beside the field does not end the login.
+        // A click outside the field does not end the login.
         self.human_until = self.human_until.max(now + time);
     }
 
-    /// A person keeps the page until it is handed back.
+    /// The person keeps the page until it is handed back.
     pub(crate) fn pause(&mut self) {
         self.is_paused = true;
     }
@@ -48,7 +49,7 @@ impl Lease {
         self.human_until = 0;
     }
 
-    /// A login is through: the agents go on, unless the person wants to keep the page.
+    /// A login is complete: the agents continue, unless the person wants to keep the page.
     pub(crate) fn logged_in(&mut self) {
         self.human_until = 0;
     }

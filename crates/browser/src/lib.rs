@@ -1,9 +1,10 @@
-//! A web page as structure, for programs, and as a place for a person who comes first.
+//! A browser for programs and a person together: programs get web pages as structured data, and the
+//! person at the terminal takes precedence.
 //!
-//! A [`Relay`] puts an [`Engine`] under two hands. Programs call [`Relay::handle`] with the name of a
-//! command and its arguments, whatever carries them, and get data or a [`Problem`] with a status. A
-//! person acts by the relay's `human_*` methods, which always win. [`Relay::events`] tells what
-//! happened, and never what was typed.
+//! A [`Relay`] lets programs and a person share one [`Engine`]. Programs call [`Relay::handle`]
+//! with the name of a command and its arguments, whatever the transport, and get data or a
+//! [`Problem`] with a status. A person acts through the relay's `human_*` methods, which always
+//! take precedence. [`Relay::events`] reports what happened, and never what was typed.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -24,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! Everything of a page is untrusted text. It is cleaned of what steers terminals ([`clean`]) and
-//! bounded in every dimension before it goes anywhere.
+//! All page content is untrusted text. Terminal control characters are removed from it ([`clean`]),
+//! and every dimension of it is limited, before it is passed on.
 
 mod auth;
 mod chromium;

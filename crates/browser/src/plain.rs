@@ -1,4 +1,4 @@
-//! The engine that is always there: pages without scripts, their links and their forms.
+//! The engine that is always available: pages without scripts, with their links and forms.
 
 mod act;
 mod extract;
@@ -32,17 +32,17 @@ use crate::{
     Deadline, Extract, Frame, PictureKey, Pixels, Policy, Problem, ProblemKind, Seen, View,
 };
 
-/// Pages that a tab remembers.
+/// The number of pages in a tab's history.
 const HISTORY_MAX: usize = 50;
 
-/// Pages as their servers send them. It says of what needs scripts or a layout that it cannot do it.
+/// Shows pages as their servers send them. It rejects what needs scripts or a layout.
 #[derive(Debug)]
 pub struct Plain {
     fetcher: Arc<Fetcher>,
     state: Mutex<State>,
     secrets: Secrets,
     key: [u8; 32],
-    /// A tab looks different.
+    /// The look of a tab has changed.
     news: Notify,
 }
 
@@ -56,7 +56,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Tab {
     history: Vec<Page>,
-    /// Which of them is shown.
+    /// The index of the shown page.
     at: usize,
     downloads: Vec<serde_json::Value>,
     look: Look,
@@ -79,10 +79,10 @@ fn no_tab(tab: TabId) -> Problem {
 }
 
 impl Plain {
-    /// Starts it, on the caller's tokio runtime. Every page keeps to the policy.
+    /// Starts the engine on the caller's tokio runtime. Every page obeys the policy.
     ///
     /// # Errors
-    /// [`ProblemKind::Unavailable`] if the system gives no port or no random bytes.
+    /// [`ProblemKind::Unavailable`] if the system provides no port or no random bytes.
     pub async fn start(policy: Arc<Policy>) -> Result<Self, Problem> {
         let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
         let proxy = Proxy::start(policy.clone()).await;
@@ -94,7 +94,7 @@ impl Plain {
         Ok(Self { fetcher, state, secrets, key, news })
     }
 
-    /// Asks something of the page of a tab.
+    /// Runs a function on the page of a tab.
     fn with_page<T>(
         &self,
         tab: TabId,

@@ -1,4 +1,4 @@
-//! Where a page may come from, and what it may reach.
+//! Where a page may come from, and what it may access.
 
 mod address;
 mod names;
@@ -20,26 +20,26 @@ use crate::{Problem, ProblemKind};
 /// The longest address that is followed, in bytes.
 pub const URL_BYTES_MAX: usize = 8 << 10;
 
-/// Who wants to go somewhere.
+/// Who wants to navigate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// A person: typed it, or started with it.
+    /// A person: typed the address, or started the program with it.
     Human,
     /// A program.
     Agent,
 }
 
-/// What is reachable although its address is not public: `private` for all of it, or `HOST`,
+/// An exception that makes non-public addresses reachable: `private` for all of them, or `HOST`,
 /// `HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Allow {
     /// Every address that is not public.
     Private,
-    /// One host, as it is named in the address, on one port or on all.
+    /// One host, as the address names it, on one port or on all.
     Host {
-        /// In the form that [`Url`] gives it.
+        /// In the form that [`Url`] returns.
         host: String,
-        /// All ports without one.
+        /// The port; `None` means all.
         port: Option<u16>,
     },
 }
@@ -60,7 +60,7 @@ impl FromStr for Allow {
             return Ok(Self::Private);
         }
         let url = Url::parse(&format!("http://{text}")).map_err(|_| invalid())?;
-        // A URL keeps no port that is its scheme's own; here it was given, or it was not.
+        // A URL drops its scheme's default port; this finds out whether it was given.
         let port = if text.ends_with(":80") { Some(80) } else { url.port() };
         let is_bare = matches!(url.path(), "" | "/")
             && !text.ends_with('/')
@@ -82,45 +82,48 @@ impl fmt::Display for Allow {
     }
 }
 
-/// Which addresses may be reached.
+/// Which addresses may be accessed.
 ///
-/// A page comes by http or https only. What is not public (this machine, its network, link-local
-/// addresses with the metadata services of clouds) is reached only if a setting allows it or a
-/// person went there, and then by its host and port only. Ports of Waypost are reached by nobody.
+/// Pages are loaded over http or https only. A non-public address (this machine, its network,
+/// link-local addresses with the metadata services of clouds) is accessible only if a setting
+/// allows it or a person went there, and then only with that host and port. Waypost's own ports are
+/// never accessible.
 ///
-/// What is granted to a name is granted to the class of address that the name had: one that ever was
-/// public reaches no other address as long as the policy lives, whoever allows it, and one that was of
-/// this machine reaches none of the network. So nobody gains anything by giving a name another address.
+/// A permission for a name is bound to the class of address that the name had: a name that ever was
+/// public can access no other class as long as the policy lives, whoever allows it, and a name that
+/// was on this machine can access nothing on the network. So pointing a name at another address
+/// gains nothing.
 #[derive(Debug, Default)]
 pub struct Policy {
     allow: Vec<Allow>,
     own_ports: Mutex<BTreeSet<u16>>,
-    /// Where a person went.
+    /// The hosts and ports that a person went to.
     granted: Mutex<BTreeSet<(String, u16)>>,
-    /// What addresses names have had.
+    /// The address classes of names so far.
     names: Mutex<Names>,
 }
 
 impl Policy {
-    /// A policy that allows these beyond public addresses, and never the ports of `own_ports` on an
-    /// address that is not public.
+    /// A policy that allows these exceptions besides public addresses, and never the ports in
+    /// `own_ports` on a non-public address.
     #[must_use]
     pub fn new(allow: Vec<Allow>, own_ports: impl IntoIterator<Item = u16>) -> Self {
         let own_ports = Mutex::new(own_ports.into_iter().collect());
         Self { allow, own_ports, ..Self::default() }
     }
 
-    /// Keeps one more port from pages.
+    /// Blocks one more port for pages.
     pub fn add_own_port(&self, port: u16) {
         self.own_ports.lock().insert(port);
     }
 
-    /// The address that a text means, relative to `base`, if anybody may go there by its form. What a
-    /// person names is granted.
+    /// The address that a text means, relative to `base`, if its form permits going there. An
+    /// address that a person names is permitted from then on.
     ///
     /// # Errors
-    /// [`ProblemKind::Invalid`] if it is no address, [`ProblemKind::Forbidden`] for a scheme other
-    /// than http and https, and for an agent's address whose form shows that it is not public.
+    /// [`ProblemKind::Invalid`] if it is not a valid address, [`ProblemKind::Forbidden`] for a
+    /// scheme other than http and https, and for an agent's address whose form shows that it is not
+    /// public.
     pub fn url(&self, text: &str, base: Option<&Url>, who: Who) -> Result<Url, Problem> {
         if text.len() > URL_BYTES_MAX {
             return Err(Problem::invalid(format!("url: longer than {URL_BYTES_MAX} bytes")));
@@ -152,11 +155,11 @@ impl Policy {
         Ok(url)
     }
 
-    /// Whether a host, which has these addresses, may be reached on a port.
+    /// Checks whether a host with these addresses may be accessed on a port.
     ///
     /// # Errors
-    /// [`ProblemKind::Forbidden`] if one of the addresses is not public and nobody allowed it, or if the
-    /// name had addresses of another class before.
+    /// [`ProblemKind::Forbidden`] if one of the addresses is not public and nothing permits it, or
+    /// if the name had addresses of another class before.
     pub fn admit(&self, host: &str, port: u16, addresses: &[IpAddr]) -> Result<(), Problem> {
         let name = plain(host);
         let is_name = addresses.iter().any(|it| it.to_string() != name.trim_matches(['[', ']']));
@@ -190,7 +193,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether a setting or a person allows a host on a port although it is not public.
+    /// Whether a setting or a person permits access to a non-public host on a port.
     fn is_granted(&self, name: &str, port: u16) -> bool {
         let is_allowed = self.allow.iter().any(|it| match it {
             Allow::Private => true,
@@ -202,7 +205,7 @@ impl Policy {
     }
 }
 
-/// A host as it is compared: a dot at its end means the same name.
+/// A host in the form in which it is compared: a trailing dot means the same name.
 fn plain(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
@@ -278,7 +281,7 @@ mod tests {
                     assert!(!admit(&policy, name, &[address]), "{name} {address} {allow:?}");
                     assert!(!admit(&policy, name, &[PUBLIC, address]), "{name} {address}");
                 }
-                // A person who goes there again gets no further.
+                // Going there again as a person changes nothing.
                 policy.url("http://evil.example/", None, Who::Human).expect("a person may");
                 assert!(!admit(&policy, "evil.example", &[address]), "{address}");
                 assert!(admit(&policy, "evil.example", &[PUBLIC]));
@@ -298,10 +301,10 @@ mod tests {
         for address in ["127.0.0.1", "169.254.169.254", "169.254.7.7", "100.100.100.200"] {
             assert!(!admit(&policy, "printer.example", &[address]), "{address}");
         }
-        // Once it has been public, it stays so.
+        // Once it has been public, it stays public.
         assert!(admit(&policy, "printer.example", &[PUBLIC]));
         assert!(!admit(&policy, "printer.example", &["10.0.0.7"]));
-        // An address that is named is what it is.
+        // A literal address denotes itself.
         policy.url("http://10.0.0.9/", None, Who::Human).expect("a person may");
         policy.url("http://[fd00::9]/", None, Who::Human).expect("a person may");
         for _ in 0..2 {
@@ -331,7 +334,7 @@ mod tests {
             let problem = policy.url(text, None, Who::Human).expect_err(text);
             assert_eq!(problem.kind, ProblemKind::Forbidden, "{text}");
         }
-        // The host is shown as it is asked for: letters that only look like others are told apart.
+        // The host is shown as it is requested, so lookalike letters are recognizable.
         let lookalike = policy.url("https://\u{430}pple.example/", None, Who::Human);
         assert_eq!(lookalike.expect("a host").as_str(), "https://xn--pple-43d.example/");
         for text in ["", "nowhere", "http://", "http://a b/"] {

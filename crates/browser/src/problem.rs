@@ -1,44 +1,44 @@
-//! Why a command was not done.
+//! Why a command failed.
 
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// What kind of thing went wrong: each has one status of HTTP and one name that never changes.
+/// The kind of a problem: each has one HTTP status and one name that never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// There is no such command.
+    /// The command does not exist.
     UnknownCommand,
     /// An argument is missing, unknown or malformed.
     Invalid,
-    /// No element, option or tab is what was asked for.
+    /// No element, option or tab matches.
     NotFound,
-    /// The element that a reference meant is gone. It will not come back.
+    /// The element of a reference is gone, for good.
     StaleRef,
-    /// Something else would get the click.
+    /// Another element would get the click.
     Covered,
-    /// The element is disabled or takes no such action.
+    /// The element is disabled or does not support the action.
     Disabled,
-    /// The element is there, but not drawn.
+    /// The element exists, but is not drawn.
     Hidden,
-    /// What was waited for did not come in time.
+    /// The awaited condition was not met in time.
     Timeout,
-    /// A person has the page now.
+    /// A person controls the page now.
     HumanInControl,
-    /// The policy does not let an agent do that.
+    /// The policy forbids it to agents.
     Forbidden,
-    /// The engine cannot do that, whatever the page.
+    /// The engine does not support it, on any page.
     Unsupported,
-    /// The page's process ended; going somewhere starts another.
+    /// The page's process ended; navigating starts another one.
     Crashed,
-    /// The server of the page could not be reached, or gave no page.
+    /// The page's server could not be reached, or returned no page.
     Unreachable,
-    /// The engine itself is not there.
+    /// The engine itself is unavailable.
     Unavailable,
 }
 
 impl ProblemKind {
-    /// The status of HTTP that says it.
+    /// Its HTTP status.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -79,19 +79,19 @@ impl ProblemKind {
     }
 }
 
-/// Why a command was not done, and what would be right.
+/// Why a command failed, and what would be valid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{detail}")]
 #[non_exhaustive]
 pub struct Problem {
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: ProblemKind,
-    /// What is wrong, where, and what would be right.
+    /// What is wrong, where, and what would be valid.
     pub detail: String,
 }
 
 impl Problem {
-    /// One of this kind.
+    /// A problem of this kind.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into() }
     }
@@ -100,7 +100,7 @@ impl Problem {
         Self::new(ProblemKind::Invalid, detail)
     }
 
-    /// As it goes over the wire: `type`, `title`, `status`, `detail`.
+    /// Its form on the wire: `type`, `title`, `status`, `detail`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

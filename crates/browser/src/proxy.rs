@@ -1,9 +1,9 @@
-//! The way out: an HTTP proxy in this process that every engine's traffic goes through.
+//! The way out: an HTTP proxy in this process that carries the traffic of every engine.
 //!
-//! It resolves a name once, asks the [`Policy`] about every address, and connects to the address that
-//! was asked about, so that a name cannot mean something else the second time. Redirects,
-//! subresources and WebSockets are requests like any other. What no page asked for (a browser's own
-//! traffic in the background) is refused.
+//! It resolves a name once, checks every address with the [`Policy`], and connects to the address
+//! that it checked, so that a second resolution cannot return another address. Redirects,
+//! subresources and WebSockets are requests like any other. Requests that no page made (a browser's
+//! own background traffic) are rejected.
 
 mod head;
 
@@ -23,15 +23,15 @@ use tokio::time::timeout;
 use self::head::{HEAD_BYTES_MAX, Head};
 use crate::{Policy, Problem, ProblemKind};
 
-/// Connections at once; more wait.
+/// The maximum number of concurrent connections; more of them wait.
 const CONNECTIONS_MAX: usize = 512;
-/// A request's head must have come by then.
+/// The time limit for receiving the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// A name is resolved and a connection is there by then.
+/// The time limit for resolving a name and connecting.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
-/// A page's request is announced by then; its connection may come first.
+/// The time limit for a page's request to be announced; its connection may arrive first.
 const ANNOUNCE_TIME: Duration = Duration::from_secs(2);
-/// Refusals that are remembered.
+/// The maximum number of remembered refusals.
 const REFUSALS_MAX: usize = 64;
 
 /// A running proxy. It ends when it is dropped.
@@ -42,32 +42,32 @@ pub(crate) struct Proxy {
     task: JoinHandle<()>,
 }
 
-/// What the proxy knows.
+/// The state of the proxy.
 #[derive(Debug)]
 pub(crate) struct Ways {
     policy: Arc<Policy>,
-    /// Hosts and ports that pages asked for.
+    /// Hosts and ports that pages requested.
     announced: Mutex<BTreeSet<(String, u16)>>,
     news: Notify,
     refusals: Mutex<VecDeque<(String, u16, Problem)>>,
 }
 
 impl Ways {
-    /// A page asks for something there.
+    /// Records that a page requests something from there.
     pub(crate) fn announce(&self, host: &str, port: u16) {
         if self.announced.lock().insert((host.to_ascii_lowercase(), port)) {
             self.news.notify_waiters();
         }
     }
 
-    /// Why the last request to this host was refused, if it was.
+    /// Why the last request to this host was rejected, if it was.
     pub(crate) fn refusal(&self, host: &str, port: u16) -> Option<Problem> {
         let refusals = self.refusals.lock();
         let last = refusals.iter().rev().find(|it| it.0 == host && it.1 == port);
         last.map(|it| it.2.clone())
     }
 
-    /// Forgets what was refused before.
+    /// Forgets earlier refusals.
     pub(crate) fn forget_refusals(&self) {
         self.refusals.lock().clear();
     }
@@ -102,7 +102,7 @@ impl Ways {
         }
         let unreachable =
             |what: &str| Problem::new(ProblemKind::Unreachable, format!("{host}:{port}: {what}"));
-        // A literal of version 6 comes in brackets, which no resolver knows.
+        // An IPv6 literal has brackets, which resolvers do not accept.
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let connect = async {
             let found = match name.parse::<IpAddr>() {
@@ -132,7 +132,7 @@ impl Ways {
 }
 
 impl Proxy {
-    /// Begins to listen, on a port of this machine that the system chooses.
+    /// Starts listening, on a local port that the system chooses.
     pub(crate) async fn start(policy: Arc<Policy>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -168,21 +168,21 @@ async fn accept(listener: TcpListener, ways: Arc<Ways>) {
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         while connections.try_join_next().is_some() {}
-        // What fails here is that one connection, or there are no descriptors left for a while.
+        // An error affects only that connection, or file descriptors have run out for a while.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
         let ways = ways.clone();
         connections.spawn(async move {
-            // A connection that breaks has nobody left to tell.
+            // If a connection breaks, there is no one to report it to.
             serve(client, &ways).await.unwrap_or_default();
             drop(slot);
         });
     }
 }
 
-/// One request on one connection; what follows on it is a matter of both ends.
+/// Serves one request on one connection; whatever follows on it is between both ends.
 async fn serve(mut client: TcpStream, ways: &Ways) -> io::Result<()> {
     let Ok(read) = timeout(HEAD_TIME, read_head(&mut client)).await else { return Ok(()) };
     let Some((head, rest)) = read? else {

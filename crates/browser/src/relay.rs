@@ -1,4 +1,4 @@
-//! One page for a person and programs: whatever carries the commands, they come in here.
+//! One page for a person and programs: all commands enter here, whatever the transport.
 
 mod begin;
 mod human;
@@ -23,23 +23,23 @@ use crate::lease::Lease;
 use crate::summary::{Around, Known, Mode, reach, scrub, show};
 use crate::{AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, Who, clean};
 
-/// Events that wait for a slow listener; then the oldest go.
+/// How many events are queued for a slow listener; beyond this the oldest are dropped.
 const EVENTS_MAX: usize = 256;
-/// How long a person's doing may take, and what is not a command's own.
+/// The time limit for a person's actions, and for work that no command's own limit covers.
 const COMMAND_TIME: Duration = Duration::from_millis(COMMAND_MS_DEFAULT);
-/// How long a person's journey may take.
+/// The time limit for a person's navigation.
 const JOURNEY_TIME: Duration = Duration::from_millis(JOURNEY_MS_DEFAULT);
-/// The first tab is opened within this, however little time a command gives.
+/// The minimum time for opening the first tab, however little time a command gives.
 const LEAST_TIME: Duration = Duration::from_secs(2);
-/// Between looks for what is waited for.
+/// The pause between checks of an awaited condition.
 const LOOK: Duration = Duration::from_millis(30);
 
-/// How a [`Relay`] behaves.
+/// The settings of a [`Relay`].
 #[derive(Debug, Clone)]
 pub struct RelaySettings {
-    /// Programs may see pictures of the page.
+    /// Programs may take screenshots of the page.
     pub screenshots: bool,
-    /// So long after a person's last doing, the page is the agents' again.
+    /// How long after a person's last action the agents get the page back.
     pub quiet: Duration,
 }
 
@@ -49,11 +49,11 @@ impl Default for RelaySettings {
     }
 }
 
-/// An engine with a person at it and programs beside.
+/// An engine that a person and programs share.
 ///
-/// [`handle`](Self::handle) is what programs ask, by the mesh or by HTTP; the `human_*` methods are
-/// what the terminal does. Programs are served one at a time where they change something; a person
-/// comes before them all.
+/// [`handle`](Self::handle) serves requests of programs, from the mesh or HTTP; the terminal calls
+/// the `human_*` methods. Programs that change something are served one at a time; a person takes
+/// precedence over all of them.
 #[derive(Debug)]
 pub struct Relay {
     engine: Arc<dyn Engine>,
@@ -61,13 +61,13 @@ pub struct Relay {
     screenshots: AtomicBool,
     begun: Instant,
     state: Mutex<State>,
-    /// Whoever changes something.
+    /// Held while something is changed.
     writer: AsyncMutex<()>,
-    /// Whoever opens the first tab.
+    /// Held while the first tab is opened.
     opening: AsyncMutex<()>,
     /// A person has taken the page.
     taken: Notify,
-    /// Whether the first page has come, or was given up.
+    /// Whether the first page has arrived, or was given up.
     has_begun: watch_channel::Sender<bool>,
     events: broadcast::Sender<Event>,
 }
@@ -80,13 +80,13 @@ struct State {
     known: HashMap<TabId, Known>,
     auth: HashMap<TabId, AuthWatch>,
     urls: HashMap<TabId, String>,
-    /// What programs are about, in the order in which they began.
+    /// What programs are doing, in the order in which they started.
     doing: BTreeMap<u64, String>,
     last_doing: u64,
 }
 
 impl Relay {
-    /// A relay for an engine whose pages keep to this policy.
+    /// A relay for an engine whose pages obey this policy.
     #[must_use]
     pub fn new(engine: Arc<dyn Engine>, policy: Arc<Policy>, settings: &RelaySettings) -> Self {
         let quiet = u64::try_from(settings.quiet.as_millis()).unwrap_or(u64::MAX);
@@ -119,23 +119,23 @@ impl Relay {
         &self.engine
     }
 
-    /// Everything that happens from now on. One who is too slow misses the oldest, and is told how
-    /// many.
+    /// All events from now on. A receiver that is too slow misses the oldest, and learns how many.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
         self.events.subscribe()
     }
 
-    /// Lets programs see pictures of pages, or not.
+    /// Allows or forbids programs to take screenshots of pages.
     pub fn allow_screenshots(&self, allowed: bool) {
         self.screenshots.store(allowed, Ordering::Relaxed);
     }
 
-    /// Does what a program asks: the name of a command and its arguments. Nothing in the answer, or in
-    /// the problem, was typed into a secret field, or steers a terminal.
+    /// Executes a program's command, given by name and arguments. Neither the response nor the
+    /// problem contains anything that was typed into a secret field, or terminal control
+    /// characters.
     ///
     /// # Errors
-    /// Why it was not done; [`ProblemKind`] has the kinds.
+    /// Why it failed; [`ProblemKind`] lists the kinds.
     pub async fn handle(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
         let doing = self.note_doing(command, &arguments);
         let done = self.obey(command, arguments).await;
@@ -171,13 +171,13 @@ impl Relay {
         Ok(self.tidied(done))
     }
 
-    /// What an agent may be told.
+    /// A value with only what an agent may see.
     fn tidied(&self, mut value: Value) -> Value {
         scrub(&mut value, &|text| self.engine.mask(&clean(text)));
         value
     }
 
-    /// The tab that is meant; the current one if none is named. The first is opened when it is
+    /// The requested tab; the current one if none is given. The first tab is opened when it is
     /// needed.
     async fn tab(&self, asked: Option<TabId>, by: Deadline) -> Result<TabId, Problem> {
         let tabs = self.engine.tabs();
@@ -196,7 +196,7 @@ impl Relay {
         Ok(tab)
     }
 
-    /// The first tab, which is opened by one only of those who need it.
+    /// The first tab, which is opened only once for all callers that need it.
     async fn first_tab(&self, by: Deadline) -> Result<TabId, Problem> {
         let late = |_| Problem::new(ProblemKind::Timeout, "the first tab is still being opened");
         let turn = by.of(self.opening.lock()).await.map_err(late)?;
@@ -208,7 +208,7 @@ impl Relay {
         opened
     }
 
-    /// Does something that changes the page, unless a person has it or takes it meanwhile.
+    /// Changes the page, unless a person controls it or takes it meanwhile.
     async fn write<T>(
         &self,
         by: Deadline,
@@ -275,7 +275,7 @@ impl Relay {
             before: before.as_ref(),
         };
         let (summary, known) = show(&extract, &around);
-        // A part of a page, or one without its text, is nothing to compare with.
+        // A part of a page, or a page without its text, is not a basis for a comparison.
         if !is_part && matches!(mode, Mode::Full | Mode::Diff) {
             self.state.lock().known.insert(tab, known);
         }
@@ -290,13 +290,14 @@ impl Relay {
         by: Deadline,
     ) -> Result<Value, Problem> {
         let begun = Instant::now();
-        // What the caller would be told masked does not come: guesses at a secret learn nothing.
+        // A text that would be masked for the caller never matches: guessing a secret reveals
+        // nothing.
         let is_secret = match &condition {
             Condition::Text(text) | Condition::Url(text) => self.engine.mask(text) != *text,
             Condition::Element(..) | Condition::NetworkIdle => false,
         };
         loop {
-            // The last look may take a moment longer than the time.
+            // The last check may exceed the time slightly.
             let patience = Deadline::after(by.left().max(Duration::from_secs(2)));
             match self.engine.holds(tab, condition.clone(), patience).await {
                 Ok(true) if !is_secret => {
@@ -304,7 +305,7 @@ impl Relay {
                     let url = self.engine.url(tab);
                     return Ok(json!({ "waited": waited, "url": url }));
                 }
-                // A page that is on its way to another does not answer for a moment.
+                // A page that is navigating does not respond for a moment.
                 Err(problem) if problem.kind != ProblemKind::Timeout => return Err(problem),
                 _ => {}
             }
@@ -356,7 +357,7 @@ impl Relay {
         Ok(json!({ "tabs": tabs, "current": current }))
     }
 
-    /// What was known of a tab that is gone.
+    /// Forgets what was known of a closed tab.
     fn forget(&self, tab: TabId) {
         let mut state = self.state.lock();
         state.known.remove(&tab);
@@ -364,13 +365,13 @@ impl Relay {
         state.urls.remove(&tab);
     }
 
-    /// Milliseconds since the relay began.
+    /// Milliseconds since the relay was created.
     fn now(&self) -> u64 {
         u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     fn publish(&self, event: Event) {
-        // Without listeners nobody needs it.
+        // An error only means that there are no listeners.
         drop(self.events.send(event));
     }
 }

@@ -1,7 +1,7 @@
-//! What was typed into secret fields, so that it can be taken out of everything that goes out.
+//! Remembers what was typed into secret fields, to mask it in all output.
 //!
-//! A page may show what is typed letter by letter, so the beginnings of a secret are masked as well, and
-//! long parts of it.
+//! A page may show a secret letter by letter while it is typed, so the beginnings of a secret are
+//! masked as well, and long parts of it.
 
 mod form;
 
@@ -13,16 +13,16 @@ use url::form_urlencoded::byte_serialize;
 
 use self::form::Form;
 
-/// What stands in a secret's place.
+/// The replacement for a secret.
 const MASK: &str = "••••";
-/// Shorter ones are in every second word.
+/// Shorter secrets would match in every second word.
 const LETTERS_MIN: usize = 2;
-/// The oldest are forgotten beyond this.
+/// Beyond this number the oldest are forgotten.
 const SECRETS_MAX: usize = 64;
-/// The oldest of a field are forgotten beyond this.
+/// Beyond this number for one field the oldest are forgotten.
 const OF_FIELD_MAX: usize = 8;
 
-/// What a secret field is called, in lower case and without spaces and signs.
+/// Names of secret fields, in lower case and without spaces and punctuation.
 const NAMES: &[&str] = &[
     "passw",
     "passphrase",
@@ -42,7 +42,7 @@ const NAMES: &[&str] = &[
     "kennwort",
 ];
 
-/// Whether a field's names, label or `autocomplete` say that it is a secret one.
+/// Whether a field's names, label or `autocomplete` identify it as secret.
 pub(crate) fn says_secret(names: &[&str], label: &str, fill: &str) -> bool {
     let plain = |text: &str| -> String {
         text.chars().filter(|it| it.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -52,17 +52,17 @@ pub(crate) fn says_secret(names: &[&str], label: &str, fill: &str) -> bool {
     is_filled || said.any(|said| NAMES.iter().any(|it| said.contains(it)))
 }
 
-/// Values of secret fields. They leave it in no form.
+/// Values of secret fields. They are never returned in any form.
 #[derive(Default)]
 pub(crate) struct Secrets {
     kept: Mutex<VecDeque<Kept>>,
 }
 
 struct Kept {
-    /// The field that it was typed into: a longer value takes the place of the one before it.
+    /// The field that it was typed into: a longer value replaces the preceding one.
     field: String,
     value: String,
-    /// As it is, and as it is in addresses.
+    /// The secret itself, and its form in addresses.
     forms: Vec<Form>,
 }
 
@@ -73,17 +73,18 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Remembers what a field holds now.
+    /// Remembers the present content of a field.
     pub(crate) fn keep(&self, field: &str, value: &str) {
         if value.chars().count() < LETTERS_MIN {
             return;
         }
         let mut kept = self.kept.lock();
-        // The beginning of what is known is masked with it, as when letters are deleted.
+        // A prefix of a known value is masked with it, as when letters are deleted.
         if kept.iter().any(|it| it.field == field && it.value.starts_with(value)) {
             return;
         }
-        // While it is being typed each value begins with the one before; then only the last counts.
+        // While a value is typed, each version starts with the preceding one; only the last is
+        // kept.
         kept.retain(|it| !(it.field == field && value.starts_with(it.value.as_str())));
         let form: String = byte_serialize(value.as_bytes()).collect();
         let spaced = form.replace('+', "%20");
@@ -124,7 +125,7 @@ impl Secrets {
         found.sort_unstable_by_key(|it| (it.start, it.end));
         let (mut masked, mut at) = (String::with_capacity(text.len()), 0);
         for range in found {
-            // What begins in the one before goes with it.
+            // A match that starts inside the preceding one is merged with it.
             if range.start >= at {
                 masked.push_str(&text[at..range.start]);
                 masked.push_str(MASK);
@@ -136,7 +137,7 @@ impl Secrets {
     }
 }
 
-/// As `encodeURIComponent` writes it.
+/// The form that `encodeURIComponent` writes.
 fn as_component(value: &str) -> String {
     let mut written = String::new();
     for byte in value.bytes() {
@@ -150,7 +151,7 @@ fn as_component(value: &str) -> String {
     written
 }
 
-/// As `CSS.escape` writes it in a selector.
+/// The form that `CSS.escape` writes in a selector.
 fn as_identifier(value: &str) -> String {
     let is_plain = |it: char| it.is_alphanumeric() || !it.is_ascii() || it == '-' || it == '_';
     let mut written = String::new();
@@ -188,7 +189,7 @@ mod tests {
             "no •••• and ?p=•••• and ••••",
         );
         check(&secrets, "HUNTER 2&", "••••");
-        // A second value, and that of another field, are further ones.
+        // A second value, and one of another field, are additional secrets.
         secrets.keep("0", "swordfish");
         secrets.keep("1", "abc");
         check(&secrets, "hunter 2& swordfish abc abcd", "•••• •••• •••• abcd");
@@ -205,7 +206,8 @@ mod tests {
         for end in 1..=whole.len() {
             secrets.keep("1", &whole[..end]);
             said.push(&whole[..end]);
-            // As a page that repeats it, that shows each step, and that asks a server about each.
+            // A page that repeats it, one that shows each step, and one that queries a server about
+            // each.
             if end > 1 {
                 check(&secrets, &whole[..end], "••••");
                 check(&secrets, &format!("You typed: {}!", &whole[..end]), "You typed: ••••!");
@@ -221,10 +223,10 @@ mod tests {
             check(&secrets, &format!("{step} is weak"), "•••• is weak");
             check(&secrets, &format!("\"{step}…\""), "\"••••…\"");
         }
-        // Letters that are deleted are no reason to forget them.
+        // Deleting letters does not make it forget them.
         secrets.keep("1", "hunt");
         check(&secrets, "hunter2", "••••");
-        // Words that only begin alike.
+        // Words that only share the beginning.
         check(&secrets, "a hut, a hunch, the hub of it", "a hut, a hunch, the hub of it");
     }
 

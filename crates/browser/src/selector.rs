@@ -6,22 +6,22 @@ use crate::Problem;
 
 /// The longest selector, in bytes.
 pub const SELECTOR_BYTES_MAX: usize = 4096;
-/// Steps into frames and shadow roots.
+/// The maximum number of steps into frames and shadow roots.
 pub const STEPS_MAX: usize = 16;
 
-/// A selector: `#login`, or `iframe#pay >>> input[name=card]`. It is data wherever it goes; the
-/// engine judges its syntax.
+/// A selector: `#login`, or `iframe#pay >>> input[name=card]`. It is always passed as data; the
+/// engine checks its syntax.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Selector {
     steps: Vec<String>,
 }
 
 impl Selector {
-    /// Reads a selector.
+    /// Parses a selector.
     ///
     /// # Errors
-    /// [`ProblemKind::Invalid`](crate::ProblemKind::Invalid) if it is empty, has a step without
-    /// anything in it, is too long or holds a control character.
+    /// [`ProblemKind::Invalid`](crate::ProblemKind::Invalid) if it is empty, has an empty step, is
+    /// too long or contains a control character.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         if text.len() > SELECTOR_BYTES_MAX {
             return Err(Problem::invalid(format!(
@@ -44,7 +44,7 @@ impl Selector {
         Ok(Self { steps })
     }
 
-    /// The steps: each but the last finds a frame or the host of a shadow root.
+    /// The steps: each but the last one finds a frame or the host of a shadow root.
     #[must_use]
     pub fn steps(&self) -> &[String] {
         &self.steps

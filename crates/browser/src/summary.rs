@@ -1,4 +1,4 @@
-//! A page as data, in the shape of the brief and within a budget.
+//! A page as data, in the form of the brief and within a budget.
 
 mod budget;
 mod diff;
@@ -18,15 +18,15 @@ pub(crate) use self::show::{Around, reach, scrub, show};
 
 use serde::{Deserialize, Serialize};
 
-/// How much a summary tells.
+/// How much a summary contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Headings, forms, tables and errors.
     Outline,
-    /// What can be used: forms, controls, links.
+    /// Usable elements: forms, controls, links.
     Interactive,
-    /// All of it.
+    /// Everything.
     #[default]
     Full,
     /// What is new since the same page was last read, and what is gone.

@@ -10,14 +10,14 @@ use super::{Chromium, Shared};
 use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
 use crate::{Deadline, Key, Problem, ProblemKind};
 
-/// Between tries to click something that is covered: what covers it may be on its way out.
+/// The pause between attempts to click a covered element: what covers it may be disappearing.
 const REST: Duration = Duration::from_millis(60);
-/// Tries to click something that is covered.
+/// Attempts to click a covered element.
 const TRIES: usize = 4;
-/// Texts up to this are typed key by key; longer ones are put in at once.
+/// Texts up to this length are typed key by key; longer ones are inserted at once.
 const KEYS_MAX: usize = 128;
 
-/// What our scripts say of an element: ready, or what is wrong with it.
+/// Our scripts' verdict on an element: ready, or what is wrong with it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Judged {
@@ -40,7 +40,7 @@ struct Judged {
     options: Option<Vec<String>>,
 }
 
-/// An element, as our scripts describe it.
+/// An element as our scripts describe it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Brief {
@@ -50,7 +50,7 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    /// `<div id="banner" class="cookies">`, with the beginning of its text.
+    /// `<div id="banner" class="cookies">`, with the start of its text.
     fn shown(&self) -> String {
         let Element { tag, class, text, .. } = &self.element;
         let mut shown = format!("<{tag}");
@@ -67,8 +67,8 @@ impl Brief {
     }
 }
 
-/// How dialogs of a tab are answered until this is dropped: whatever becomes of the click that they
-/// are answered for, the next dialog is not answered by it.
+/// How dialogs of a tab are answered until this is dropped: whatever happens to the click, the
+/// answer does not apply to later dialogs.
 struct Answering<'a> {
     shared: &'a Shared,
     tab: TabId,
@@ -95,7 +95,8 @@ impl Drop for Answering<'_> {
 }
 
 impl Judged {
-    /// The place that our scripts gave. Part of one is none: nothing is clicked that was not meant.
+    /// The place that our scripts gave. A partial place counts as none: only the intended place is
+    /// clicked.
     fn place(&self) -> Result<(f64, f64), Problem> {
         let known = |it: &f64| it.is_finite();
         match (self.x.filter(known), self.y.filter(known)) {
@@ -104,7 +105,7 @@ impl Judged {
         }
     }
 
-    /// What is wrong, if something is.
+    /// Returns what is wrong, if anything is.
     fn check(&self, spot: &Spot) -> Result<(), Problem> {
         let problem = |kind, what: String| Err(Problem::new(kind, what));
         if self.stale {
@@ -244,7 +245,7 @@ impl Chromium {
         Ok(judged)
     }
 
-    /// Where in the page's view an element can be clicked.
+    /// Where in the page's viewport an element can be clicked.
     async fn place_of(
         &self,
         tab: TabId,
@@ -285,7 +286,7 @@ impl Chromium {
         Ok((place, judged.element.unwrap_or_default()))
     }
 
-    /// The frame around a frame, and the number of the element in it that holds the inner one.
+    /// The frame around a frame, and the number of the element in it that contains the inner one.
     pub(super) async fn owner(
         &self,
         tab: TabId,
@@ -312,7 +313,7 @@ impl Chromium {
             "returnByValue": true,
         });
         let number = self.command(&world.session, "Runtime.callFunctionOn", params, by).await?;
-        // Without it, the inside of the frame would be taken for the page itself.
+        // Without it, the content of the frame would be taken for the page itself.
         let number = number["result"]["value"].as_u64().ok_or_else(|| {
             Problem::new(ProblemKind::Hidden, "the frame that the element is in has gone")
         })?;
@@ -413,7 +414,7 @@ mod tests {
     #[test]
     fn a_place_that_lacks_a_coordinate_is_none() {
         assert_eq!(judged(json!({ "x": 3.5, "y": 0 })).place(), Ok((3.5, 0.0)));
-        // A number that is none becomes null on its way.
+        // An invalid number becomes null in transit.
         for answer in
             [json!({ "x": null, "y": 3 }), json!({ "x": 3 }), json!({ "y": 3 }), json!({})]
         {

@@ -1,4 +1,4 @@
-//! What Chromium tells, taken into the state. Events that are not known are ignored.
+//! Applies Chromium's events to the state. Unknown events are ignored.
 
 mod traffic;
 
@@ -10,7 +10,7 @@ use super::state::{DialogNote, DownloadNote, Frame, State, TABS_MAX, Tab};
 use super::{Shared, shorten};
 use crate::engine::{DialogAnswer, TabId};
 
-/// The events that are looked at; the others are not even read.
+/// The events that are handled; the others are not parsed.
 const KNOWN: &[&str] = &[
     "Browser.downloadProgress",
     "Browser.downloadWillBegin",
@@ -45,7 +45,7 @@ const KNOWN: &[&str] = &[
     "Target.targetInfoChanged",
 ];
 
-/// Takes an event in. Gives what is to be said in return.
+/// Applies an event. Returns the messages to send in response.
 pub(super) fn heard(shared: &Shared, event: &Event<'_>) -> Vec<Post> {
     if !KNOWN.contains(&event.method) {
         return Vec::new();
@@ -137,7 +137,7 @@ impl Hearing<'_> {
                 }
                 self.posts.extend(prepare(session, None));
             }
-            // Workers ask for things, too: what they ask for is announced.
+            // Workers also make requests, which are announced as well.
             _ => {
                 if let Some(id) = parent.and_then(|it| self.state.sessions.get(it)).copied() {
                     self.state.sessions.insert(session.to_owned(), id);
@@ -223,7 +223,7 @@ impl Hearing<'_> {
         }
     }
 
-    /// A page's secret field says what it holds.
+    /// Handles a secret field's report of its content.
     fn confessed(&mut self, session: Option<&str>) {
         if text(self.params, "name") != BINDING {
             return;
@@ -249,7 +249,8 @@ impl Hearing<'_> {
                     url: String::new(),
                     context: None,
                 };
-                // One that moves to another process is attached there, too, and stays where it is.
+                // A frame that moves to another process is attached there as well, and keeps its
+                // place.
                 tab.frames.entry(frame.to_owned()).or_insert(attached);
             }
             "Page.frameDetached" if text(self.params, "reason") != "swap" => {
@@ -317,7 +318,7 @@ impl Hearing<'_> {
     }
 }
 
-/// Whether a page itself may be at this address, whoever brought it there.
+/// Whether a page may be at this address, whoever navigated it there.
 fn may_show(url: &str) -> bool {
     ["http://", "https://", "about:blank", "chrome-error:"].iter().any(|it| url.starts_with(it))
 }

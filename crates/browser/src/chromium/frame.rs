@@ -1,5 +1,5 @@
-//! Drawing what is in view: asked of our scripts in the page and in the frames that are seen in it,
-//! and painted here.
+//! Draws the view: our scripts in the page and in its visible frames report what is there, and it
+//! is painted here.
 
 use std::collections::HashMap;
 
@@ -16,26 +16,26 @@ use crate::{
     TargetKind, View, clean_line,
 };
 
-/// How long the page is watched for a change before the answer is that there was none.
+/// How long to watch the page for a change before reporting that there was none.
 const HOLD_MS: u64 = 500;
-/// The same where frames of other documents are in view: they are asked anew each time.
+/// The same when frames of other documents are visible: they are queried again each time.
 const HOLD_INNER_MS: u64 = 120;
-/// Frames that are drawn, and how deep.
+/// The maximum number of frames that are drawn, and their maximum depth.
 const FRAMES_MAX: usize = 8;
 const DEPTH_MAX: usize = 3;
 
-/// What is wanted of a document.
+/// A request to a document.
 #[derive(Clone, Copy)]
 struct Ask {
-    /// The version that was seen, or 0.
+    /// The version that was seen last, or 0.
     since: u64,
-    /// So long it is waited for another, in milliseconds.
+    /// How long to wait for a newer version, in milliseconds.
     hold: u64,
-    /// It is wanted even if it is the same.
+    /// Return it even if it is unchanged.
     again: bool,
 }
 
-/// What our script answers.
+/// The response of our script.
 #[derive(Deserialize)]
 struct Answer {
     version: u64,
@@ -46,7 +46,7 @@ struct Answer {
 #[derive(Deserialize)]
 struct Drawn {
     ops: Vec<Op>,
-    /// The colour behind it all.
+    /// The background colour of the page.
     back: u32,
     title: String,
     targets: Vec<Target>,
@@ -70,11 +70,11 @@ struct Part {
     drawn: Drawn,
     world: World,
     depth: usize,
-    /// Which part is in which element.
+    /// Maps an element to the part inside it.
     inner: HashMap<u64, usize>,
 }
 
-/// Where the focus is, in the view.
+/// The focus, in view coordinates.
 #[derive(Default)]
 struct Attention {
     caret: Option<(f64, f64)>,
@@ -97,7 +97,7 @@ impl Chromium {
         self.compose(tab, view, Ask { since, hold, again: has_inner }, by).await
     }
 
-    /// What is in view now, whether or not it was seen.
+    /// The current view, whether or not it was seen.
     pub(super) async fn draw_now(
         &self,
         tab: TabId,
@@ -122,7 +122,7 @@ impl Chromium {
         let parts = self.draw_inner(tab, view, first, by).await?;
         let main = &parts[0].drawn;
         if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
-            // Chromium's own word of it may be of the page before.
+            // Chromium's title may still be that of the previous page.
             tab.title.clone_from(&main.title);
         }
         let mut painter =
@@ -140,7 +140,7 @@ impl Chromium {
         Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll)))
     }
 
-    /// Has the page laid out for the view.
+    /// Lays the page out for the view.
     async fn fit(&self, tab: TabId, view: View, by: Deadline) -> Result<(), Problem> {
         let pixels = view.pixels();
         let known = |it: &super::state::Tab| it.view;
@@ -159,7 +159,7 @@ impl Chromium {
         Ok(())
     }
 
-    /// Asks one document. Nothing if it is as it was.
+    /// Queries one document. Returns nothing if it is unchanged.
     async fn draw_part(
         &self,
         tab: TabId,
@@ -185,7 +185,7 @@ impl Chromium {
         Ok(Some((version, Part { drawn, world, depth: 0, inner: HashMap::new() })))
     }
 
-    /// The page with the frames that are seen in it, it itself first.
+    /// The page and its visible frames; the page is first.
     async fn draw_inner(
         &self,
         tab: TabId,
@@ -207,7 +207,7 @@ impl Chromium {
                 if parts.len() > FRAMES_MAX {
                     return Ok(parts);
                 }
-                // A frame may go at any time; it is left empty then.
+                // A frame may disappear at any time; its place then stays empty.
                 let frame = self.frame_in(&parts[at].world, number, by).await;
                 let Ok(Some(frame)) = frame else { continue };
                 let part = self.draw_part(tab, &frame, view, ask, by).await;
@@ -222,7 +222,8 @@ impl Chromium {
         Ok(parts)
     }
 
-    /// Paints a part with those in it. `attention` is given to the one that may have the focus.
+    /// Paints a part with the parts inside it. `attention` is passed to the part that may have the
+    /// focus.
     fn paint(
         &self,
         painter: &mut Painter,

@@ -1,4 +1,4 @@
-//! What is under a pointer, and what tells whether somebody is logged in.
+//! What is under a pointer, and the evidence of a login.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -13,11 +13,11 @@ use crate::{Deadline, Problem, ProblemKind};
 
 use super::act::Brief;
 
-/// Without traffic for so long, a page is idle.
+/// A page without traffic for this long is idle.
 const QUIET: Duration = Duration::from_millis(500);
-/// Frames that are asked about a login.
+/// Frames that are checked for a login.
 const FRAMES_MAX: usize = 8;
-/// Frames inside frames that a pointer is followed into.
+/// The depth of nested frames to which a pointer is followed.
 const DEPTH_MAX: usize = 8;
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ impl Chromium {
             place = match (place, found.x.zip(found.y)) {
                 (None, _) => None,
                 (Some(_), Some(inner)) => Some(inner),
-                // What is inside cannot be told: no other place is taken for it.
+                // The content is unknown: no other place is used instead.
                 (Some(_), None) => return Ok(None),
             };
         }
@@ -99,7 +99,7 @@ impl Chromium {
         for (at, frame) in frames.iter().enumerate() {
             let seen = match self.ask::<Seen>(tab, frame, "evidence", json!([]), by).await {
                 Ok((seen, _)) => seen,
-                // A frame may go at any time; the page itself must answer.
+                // A frame may disappear at any time; the page itself must respond.
                 Err(_) if at > 0 => continue,
                 Err(problem) => return Err(problem),
             };
@@ -126,7 +126,7 @@ impl Chromium {
         Ok(evidence)
     }
 
-    /// A digest that tells a change and nothing else, to nobody but this process.
+    /// A keyed digest that shows only whether something changed, and only to this process.
     fn digest(&self, parts: &[String]) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.key);

@@ -1,4 +1,4 @@
-//! Going somewhere, and knowing when one is there.
+//! Navigates, and determines when a page has arrived.
 
 use std::time::Duration;
 
@@ -11,19 +11,20 @@ use super::{Chromium, late, world};
 use crate::engine::{Arrival, Journey, TabId};
 use crate::{Deadline, Problem, ProblemKind};
 
-/// How long a page that is there is waited for to be loaded whole.
+/// How long to wait for an arrived page to load completely.
 const LOAD_TIME: Duration = Duration::from_secs(8);
-/// Of the time that is left, what is kept for the answer itself; a quarter of it at most.
+/// The part of the remaining time that is reserved for the response itself; at most a quarter of
+/// it.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
-/// For so long a page is asked for its title, and a download to be told.
+/// The time limit for querying a page's title, and for a download to be reported.
 const NEWS_TIME: Duration = Duration::from_secs(2);
-/// A click that goes somewhere has begun to by then, once the page has answered again.
+/// A navigation that a click causes has begun by then, once the page has responded again.
 const START_TIME: Duration = Duration::from_millis(120);
 
-/// So often one goes to a page that the one before comes back over.
+/// Attempts to open a page when the previous page replaces it again.
 const TRIES_MAX: usize = 3;
 
-/// Where a tab was before something was done to it.
+/// The state of a tab before an action.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     commits: u64,
@@ -35,7 +36,7 @@ pub(super) struct Before {
     choosers: u64,
 }
 
-/// So long the page is waited for.
+/// The deadline for waiting for the page.
 fn before_answer(by: Deadline) -> Deadline {
     let left = by.left();
     Deadline::after(left.saturating_sub(ANSWER_TIME.min(left / 4)))
@@ -49,7 +50,8 @@ impl Chromium {
         by: Deadline,
     ) -> Result<Arrival, Problem> {
         match self.travel_once(tab, journey.clone(), by).await {
-            // What ended one process may have ended the one that was kept ready for the next page.
+            // What ended one process may also have ended the spare one that was ready for the next
+            // page.
             Err(problem) if problem.kind == ProblemKind::Crashed => {
                 self.travel_once(tab, journey, by).await
             }
@@ -87,7 +89,7 @@ impl Chromium {
                         return self.failed(tab, (url, error), before, by).await;
                     }
                     let Some(loader) = answer["loaderId"].as_str() else { break };
-                    // A page that reloads itself all the time commits documents, too: only ours
+                    // A page that reloads itself constantly commits documents, too: only ours
                     // counts.
                     let come = |tab: &Tab| tab.loaders.iter().any(|it| it == loader);
                     self.arrive(tab, &session, come, by).await?;
@@ -109,8 +111,8 @@ impl Chromium {
         self.arrival(tab, by).await
     }
 
-    /// Whether the page that was left came back over the one that had arrived: one that reloads
-    /// itself all the time may have asked for that while the other was on its way.
+    /// Whether the previous page replaced the one that had arrived: a page that reloads itself
+    /// constantly may have requested that while the other was loading.
     async fn is_pulled_back(
         &self,
         tab: TabId,
@@ -122,7 +124,7 @@ impl Chromium {
             self.shared.state.lock().tabs.get(&tab).is_some_and(is_so)
         };
         let is_ours = |it: &Tab| it.loader == loader;
-        // Nothing but this journey began.
+        // Only this journey has begun.
         if look(&|it| is_ours(it) && it.starts <= before.starts + 1) {
             return false;
         }
@@ -153,7 +155,7 @@ impl Chromium {
         };
         let to = to.and_then(|it| usize::try_from(it).ok());
         let entry = to.and_then(|it| history["entries"].get(it));
-        // Each tab begins empty; nobody went there.
+        // Each tab starts empty; that is not a navigation.
         let begins =
             |it: &Value| it["url"] == "about:blank" && it["transitionType"] == "auto_toplevel";
         let entry = entry.filter(|it| !begins(it)).ok_or_else(|| {
@@ -165,8 +167,8 @@ impl Chromium {
         Ok(())
     }
 
-    /// Asks a page once more that did not answer. One that still does not is left behind, with its
-    /// process.
+    /// Queries an unresponsive page once more. If it still does not respond, it is abandoned
+    /// together with its process.
     async fn leave_silent(&self, tab: TabId, by: Deadline) {
         let session = {
             let mut state = self.shared.state.lock();
@@ -184,7 +186,7 @@ impl Chromium {
         }
     }
 
-    /// Gives a tab whose process ended another one. A reload then goes to where it was.
+    /// Gives a tab whose process ended a new process. A reload then goes to the previous address.
     async fn revive(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Journey, Problem> {
         self.leave_silent(tab, by).await;
         let url = {
@@ -203,7 +205,7 @@ impl Chromium {
         }
     }
 
-    /// Waits until the page is there, and some more until it is whole.
+    /// Waits until the page is there, then for a limited time until it has loaded completely.
     async fn arrive(
         &self,
         tab: TabId,
@@ -220,7 +222,7 @@ impl Chromium {
         if self.shared.until(by, |_| look(&|_| true).then_some(())).await.is_err() {
             return Err(self.stop(session, Lost::Late));
         }
-        // A page that goes on for ever is a page nevertheless.
+        // A page that never stops loading is still a page.
         let loaded =
             self.shared.until(by.within(LOAD_TIME), |_| look(&|it| it.is_loaded).then_some(()));
         drop(loaded.await);
@@ -246,8 +248,8 @@ impl Chromium {
         before: Before,
         by: Deadline,
     ) -> Result<Arrival, Problem> {
-        // A download is told a moment after the journey to it was given up. What was there stays
-        // there; the download is told beside it.
+        // A download is reported shortly after the journey to it was cancelled. The previous page
+        // stays; the download is reported with it.
         let is_told = |shared: &super::Shared| {
             let state = shared.state.lock();
             let total = state.tabs.get(&tab).map(|it| it.downloads.total);
@@ -268,10 +270,11 @@ impl Chromium {
         self.shared.ways.refusal(url.host_str()?, url.port_or_known_default()?)
     }
 
-    /// Where a tab is now. A page that the proxy gave in the place of a refused one is none.
+    /// The current address of a tab. A page that the proxy returned in place of a rejected one does
+    /// not count.
     async fn arrival(&self, tab: TabId, by: Deadline) -> Result<Arrival, Problem> {
         let frame = self.main_frame(tab)?;
-        // A page whose scripts do not end has a title that cannot be asked for.
+        // If scripts of a page do not end, its title cannot be queried.
         let title = self.ask::<String>(tab, &frame, "title", json!([]), by.within(NEWS_TIME)).await;
         let title = title.map(|it| it.0).unwrap_or_default();
         let state = self.shared.state.lock();
@@ -300,7 +303,7 @@ impl Chromium {
         })
     }
 
-    /// Waits for what an action began, and says what came of it.
+    /// Waits for what an action caused, and reports the result.
     pub(super) async fn settle(
         &self,
         tab: TabId,
@@ -314,7 +317,7 @@ impl Chromium {
         let begun = |_: &super::Shared| {
             look(&|it| it.starts > before.starts || moved(it) || it.session.is_none()).then_some(())
         };
-        // Once the page answers again, what the input began has been told.
+        // Once the page responds again, everything that the input caused has been reported.
         if let Ok(session) = self.session(tab) {
             let params = json!({ "expression": "0" });
             drop(self.call(Some(&session), "Runtime.evaluate", params, by.within(NEWS_TIME)).await);
@@ -325,9 +328,10 @@ impl Chromium {
                 look(&|it| it.session.is_none() || there(it)).then_some(())
             };
             let by = before_answer(by);
-            // What is not there by then is told as loading.
+            // What has not arrived by then is reported as loading.
             drop(self.shared.until(by.within(LOAD_TIME), is_there).await);
-            // What began and did not come may be a download, which is told a moment later.
+            // What began and did not arrive may be a download, which is reported shortly
+            // afterwards.
             let is_told = |_: &super::Shared| {
                 look(&|it| moved(it) || it.downloads.total > before.downloads).then_some(())
             };

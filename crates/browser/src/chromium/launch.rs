@@ -1,4 +1,4 @@
-//! Starting a Chromium, and ending it with everything that it started.
+//! Starts a Chromium, and ends it with all processes that it started.
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,16 +17,16 @@ use tokio::sync::oneshot;
 use super::profile::Profile;
 use crate::{Problem, ProblemKind};
 
-/// Where Chromium and its relatives are usually called by.
+/// The usual program names of Chromium and its relatives.
 const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
-/// The shell moves both pipes to where Chromium looks for them (3 and 4), and has the kernel end it
-/// when the thread that started it is gone.
+/// The shell moves both pipes to where Chromium expects them (3 and 4), and tells the kernel to end
+/// Chromium when the thread that started it ends.
 const SCRIPT: &str = "command -v setpriv >/dev/null && set -- setpriv --pdeathsig KILL -- \"$@\"
 exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1";
 
-/// What Chromium is told whatever the settings. No port is opened; nothing is asked or sent that no
-/// page asked for, as far as it can be told so (the proxy refuses the rest).
+/// The flags that Chromium always gets. It opens no port, and requests and sends only what a page
+/// asked for, as far as flags can achieve that (the proxy rejects the rest).
 const FLAGS: &[&str] = &[
     "--headless=new",
     "--remote-debugging-pipe",
@@ -67,9 +67,9 @@ pub struct ChromiumSettings {
     pub program: PathBuf,
     /// Chromium's own sandbox. It refuses to run as root with it.
     pub sandbox: bool,
-    /// Where cookies and storage stay; nothing for a fresh folder that is removed at the end.
+    /// Where cookies and storage are kept; without it, a fresh folder that is removed at the end.
     pub profile: Option<PathBuf>,
-    /// Where a fresh folder is made.
+    /// Where a fresh folder is created.
     pub temporary: PathBuf,
     /// The view, in CSS pixels.
     pub viewport: (u32, u32),
@@ -83,7 +83,7 @@ impl ChromiumSettings {
     }
 }
 
-/// The first Chromium or Chrome in a search path as `PATH` has it.
+/// The first Chromium or Chrome in a search path in the format of `PATH`.
 #[must_use]
 pub fn find_chromium(path: &OsStr) -> Option<PathBuf> {
     let mut candidates =
@@ -91,12 +91,12 @@ pub fn find_chromium(path: &OsStr) -> Option<PathBuf> {
     candidates.find(|it| it.is_file())
 }
 
-/// A running Chromium. It ends, with its whole group, when this is dropped.
+/// A running Chromium. It ends, with its whole process group, when this is dropped.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Nothing once it was reaped: then its number may be another's.
+    /// `None` once it was reaped: its number may then belong to another process.
     group: Arc<Mutex<Option<Pid>>>,
-    /// Told once it is gone and its fresh profile removed.
+    /// Resolves once it has ended and its fresh profile is removed.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
@@ -104,12 +104,12 @@ impl Process {
     pub(super) fn kill(&self) {
         let group = self.group.lock();
         if let Some(group) = *group {
-            // One that is gone needs no signal.
+            // A process that has ended needs no signal.
             kill_process_group(group, Signal::KILL).unwrap_or_default();
         }
     }
 
-    /// Gives the end of it, once.
+    /// Returns the receiver for its end, once.
     pub(super) fn ended(&self) -> Option<oneshot::Receiver<()>> {
         self.ended.lock().take()
     }
@@ -128,7 +128,7 @@ pub(super) struct Ends {
     pub(super) from: OwnedFd,
 }
 
-/// Starts it.
+/// Starts the process.
 pub(super) async fn start(
     settings: &ChromiumSettings,
     proxy: SocketAddr,
@@ -159,8 +159,8 @@ pub(super) async fn start(
     let (gone, ended) = oneshot::channel();
     let group = Arc::new(Mutex::new(None));
     let shared = group.clone();
-    // The kernel ends Chromium with the thread that started it, so that thread does nothing else and
-    // stays until the end.
+    // The kernel ends Chromium with the thread that started it, so that thread does nothing else
+    // and lives as long as Chromium.
     let begun = thread::Builder::new().name("chromium".to_owned()).spawn(move || {
         let child = command.spawn();
         drop(command);
@@ -171,7 +171,7 @@ pub(super) async fn start(
             reap(child, &shared, is_wanted);
         }
         profile.end();
-        // Nobody may be waiting for the end.
+        // There may be no receiver.
         gone.send(()).unwrap_or_default();
     });
     begun.map_err(|it| failed(&it))?;
@@ -183,7 +183,7 @@ pub(super) async fn start(
     }
 }
 
-/// Waits for the end, then ends what is left of the group while its number is still its own.
+/// Waits for the end, then ends the rest of the group while its number is still its own.
 fn reap(mut child: Child, group: &Mutex<Option<Pid>>, is_wanted: bool) {
     let pid = Pid::from_child(&child);
     if !is_wanted {

@@ -1,4 +1,4 @@
-//! What listens for clicks: the page's scripts keep it to themselves, Chromium knows it.
+//! Which elements listen for clicks: the page's scripts do not reveal it, but Chromium knows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::pipe::Lost;
 use super::world::World;
 use crate::Deadline;
 
-/// What a click, by mouse or by touch, is to scripts.
+/// The script events of a click, by mouse or by touch.
 const CLICKS: &[&str] = &[
     "click",
     "dblclick",
@@ -23,34 +23,34 @@ const CLICKS: &[&str] = &[
     "touchstart",
     "touchend",
 ];
-/// Nodes of a document that are told to our scripts.
+/// Nodes of a document that are reported to our scripts.
 const LISTENERS_MAX: usize = 500;
-/// Documents of which it is remembered what was told.
+/// Documents for which the reported nodes are remembered.
 const DOCUMENTS_MAX: usize = 64;
 const DOCUMENT: &str = "() => document";
 const WINDOW: &str = "() => window";
-/// Makes nodes known to our scripts, by Chromium's numbers.
+/// Registers nodes with our scripts, by Chromium's numbers.
 const HEAR: &str = "(numbers, ...nodes) => waypost.hear(numbers, ...nodes)";
-/// What we hold of the page's meanwhile.
+/// The group of page objects that we hold meanwhile.
 const GROUP: &str = "waypost-listeners";
 
-/// What our scripts were told, by document.
+/// The nodes that were reported to our scripts, by document.
 #[derive(Debug, Default)]
 pub(super) struct Heard(Mutex<BTreeMap<u64, BTreeSet<u64>>>);
 
 /// What listens for clicks in a document.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Listening {
-    /// By Chromium's numbers, by which our scripts know the nodes.
+    /// The nodes by Chromium's numbers, by which our scripts know them.
     nodes: BTreeSet<u64>,
-    /// The window listens, for all that is in it.
+    /// The window itself listens, for everything in it.
     everywhere: bool,
 }
 
 impl Chromium {
-    /// What listens for clicks in a document; our scripts are told of it.
+    /// What listens for clicks in a document; also reports it to our scripts.
     ///
-    /// Without it a page can be read, so whatever is in the way, less is told.
+    /// A page can be read without it, so a failure only means that fewer nodes are reported.
     pub(super) async fn listening(&self, world: &World, by: Deadline) -> Listening {
         let listening = self.listeners(world, by).await.unwrap_or_default();
         let told = self.heard.0.lock().get(&world.document).cloned().unwrap_or_default();
@@ -71,8 +71,8 @@ impl Chromium {
             params["objectGroup"] = GROUP.into();
             self.call(session, method, params, by).await
         };
-        // Of a document itself, and of a window, only those are told that were put there by scripts of
-        // the world that it is asked for by: so it is asked for by the page's own.
+        // For a document or window, Chromium reports only listeners that scripts of the querying
+        // world added: so the query runs in the page's own world.
         let params =
             json!({ "functionDeclaration": DOCUMENT, "executionContextId": world.context });
         let ours = ask("Runtime.callFunctionOn", params).await?;
@@ -96,7 +96,7 @@ impl Chromium {
         Ok(Listening { nodes: nodes.take(LISTENERS_MAX).collect(), everywhere })
     }
 
-    /// Lets go of what we held of the page's.
+    /// Releases the page objects that we held.
     fn release(&self, world: &World) {
         self.post(&super::Post {
             session: Some(world.session.clone()),
@@ -124,7 +124,7 @@ impl Chromium {
         let mut numbers: Vec<u64> = Vec::new();
         let mut arguments: Vec<Value> = vec![Value::Null];
         while let Some(told) = asking.join_next().await {
-            // Those of other frames are told there.
+            // Nodes of other frames are reported there.
             if let Ok(Ok((node, object))) = told {
                 numbers.push(node);
                 arguments.push(json!({ "objectId": object }));
@@ -142,7 +142,7 @@ impl Chromium {
     }
 }
 
-/// The listeners of an answer that hear clicks.
+/// The listeners in a response that handle clicks.
 fn clicked(told: &Value) -> impl Iterator<Item = &Value> {
     let listeners = told["listeners"].as_array().into_iter().flatten();
     listeners.filter(|it| it["type"].as_str().is_some_and(|it| CLICKS.contains(&it)))

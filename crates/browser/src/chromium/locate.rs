@@ -1,4 +1,4 @@
-//! From a target to an element.
+//! Resolves a target to an element.
 
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +14,7 @@ pub(super) struct Spot {
     pub(super) frame: String,
     pub(super) world: World,
     pub(super) number: u64,
-    /// How many the selector finds; the first visible one is this.
+    /// How many elements the selector matches; this is the first visible one.
     pub(super) matches: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What is in pictures: taken from one picture of the view, where nothing but they is seen.
+//! The content of pictures, cut from one screenshot of the view in which only pictures are visible.
 
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -14,14 +14,14 @@ use crate::engine::TabId;
 use crate::frame::Shot;
 use crate::{Deadline, Frame, PictureKey, Pixels, Problem, ProblemKind, Seen};
 
-/// Views of more pixels are looked at from further away.
+/// Views with more pixels are captured at a smaller scale.
 const PIXELS_MAX: f64 = 2_000_000.0;
-/// What one picture of a view may take once it is unpacked, in bytes.
+/// The maximum size of a decoded screenshot of a view, in bytes.
 const BYTES_MAX: usize = 32 << 20;
 
 impl Chromium {
-    /// Looks at pictures of a frame. What the view shows of them before and after is what is taken,
-    /// so that nothing that came between is taken for them.
+    /// Captures the pictures of a frame. Only what the view shows of them both before and after is
+    /// used, so nothing that appeared in between is taken for a picture.
     pub(super) async fn look_at_pictures(
         &self,
         tab: TabId,
@@ -42,7 +42,7 @@ impl Chromium {
         Ok(cut_out(&shot, scale, &before, &after, (wanted, dots)))
     }
 
-    /// A picture of the view, so many times as large as it is.
+    /// A screenshot of the view, scaled by this factor.
     pub(super) async fn shoot(
         &self,
         tab: TabId,
@@ -52,7 +52,7 @@ impl Chromium {
         self.capture(tab, scale, false, by).await
     }
 
-    /// The same; in a hurry it is packed less.
+    /// The same; with `in_a_hurry` it is compressed less.
     async fn capture(
         &self,
         tab: TabId,
@@ -94,7 +94,7 @@ fn unpack(data: &str) -> Result<Shot, Problem> {
     bytes.truncate(info.buffer_size());
     let bytes = match info.color_type {
         ColorType::Rgb => bytes,
-        // A view is never seen through.
+        // A view is never transparent.
         ColorType::Rgba => bytes.chunks_exact(4).flat_map(|it| [it[0], it[1], it[2]]).collect(),
         _ => return Err(unreadable("its colours are of another kind")),
     };

@@ -1,4 +1,4 @@
-//! Talking to Chromium: JSON, each message ended by a NUL, over two pipes.
+//! The connection to Chromium: JSON messages, each terminated by a NUL, over two pipes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use super::launch::Ends;
 use crate::Deadline;
 use crate::deadline::Late;
 
-/// The longest message that is taken; one longer ends the connection.
+/// The longest message that is accepted; a longer one closes the connection.
 const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
 /// Why a call has no result.
@@ -28,9 +28,9 @@ pub(super) enum Lost {
     Late,
     /// Its session ended.
     Detached,
-    /// Chromium is not there any more.
+    /// Chromium is gone.
     Gone,
-    /// Chromium says no.
+    /// Chromium rejected the call.
     Refused(String),
 }
 
@@ -40,7 +40,7 @@ impl From<Late> for Lost {
     }
 }
 
-/// An event, as it came.
+/// An event, as received.
 #[derive(Debug)]
 pub(super) struct Event<'a> {
     pub(super) method: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct Event<'a> {
     pub(super) params: &'a RawValue,
 }
 
-/// A command that nobody waits for.
+/// A command whose response is not awaited.
 #[derive(Debug)]
 pub(super) struct Post {
     pub(super) session: Option<String>,
@@ -96,8 +96,8 @@ struct Refusal {
 }
 
 impl Pipe {
-    /// Begins to talk. `heard` is told each event in order, and may answer with commands; `gone`
-    /// when it is over.
+    /// Opens the connection. `heard` gets each event in order, and may return commands; `gone` is
+    /// called when the connection ends.
     pub(super) fn open(
         ends: Ends,
         heard: impl Fn(&Event<'_>) -> Vec<Post> + Send + Sync + 'static,
@@ -116,7 +116,7 @@ impl Pipe {
         let pipe = Arc::new(Self { outgoing, pending: Mutex::default(), next: AtomicU64::new(1) });
         let reader = pipe.clone();
         tokio::spawn(async move {
-            // However it ends, it has ended.
+            // Whatever the reason, the connection has ended.
             reader.read(from, &heard).await.unwrap_or_default();
             reader.lose(|_| true, &Lost::Gone, true);
             gone();
@@ -128,13 +128,13 @@ impl Pipe {
         self.pending.lock().is_gone
     }
 
-    /// Says something to which no answer is awaited.
+    /// Sends a command without waiting for a response.
     pub(super) fn post(&self, post: &Post) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.send(id, post.session.as_deref(), post.method, &post.params);
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a command, and waits for the response.
     pub(super) async fn call(
         &self,
         session: Option<&str>,
@@ -159,7 +159,7 @@ impl Pipe {
         result?.unwrap_or(Err(Lost::Gone))
     }
 
-    /// Ends the calls of a session that is over.
+    /// Ends the calls of a session that has ended.
     pub(super) fn detach(&self, session: &str) {
         self.lose(|call| call.session.as_deref() == Some(session), &Lost::Detached, false);
     }
@@ -184,7 +184,7 @@ impl Pipe {
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
-        // Where nobody listens any more, the reader has noticed.
+        // If the receiver is gone, the reader has noticed it.
         self.outgoing.send(bytes).unwrap_or_default();
     }
 
@@ -210,7 +210,7 @@ impl Pipe {
     }
 
     fn take(&self, message: &[u8], heard: &impl Fn(&Event<'_>) -> Vec<Post>) {
-        // What cannot be read is of no version that is known; a call that waits for it is late.
+        // An unreadable message is of no known version; a call that waits for it times out.
         let Ok(incoming) = serde_json::from_slice::<Incoming<'_>>(message) else { return };
         if let Some(id) = incoming.id {
             let call = self.pending.lock().calls.remove(&id);

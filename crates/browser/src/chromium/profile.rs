@@ -1,4 +1,4 @@
-//! Folders of profiles: named ones that stay, and fresh ones that go with their owner.
+//! Profile folders: named ones that stay, and fresh ones that are removed with their owner.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -9,31 +9,31 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::ChromiumSettings;
 
-/// What fresh folders are called, before 16 hexadecimal digits.
+/// The prefix of fresh folders, before 16 hexadecimal digits.
 const FRESH: &str = "waypost-browser-";
 const FRESH_DIGITS: usize = 16;
-/// In a fresh folder: locked as long as its owner lives.
+/// In a fresh folder: locked as long as its owner runs.
 const OWNER: &str = ".owner";
-/// What Chromium keeps for its socket: a link in the profile, to a folder beside it.
+/// Chromium's name for its socket: a link in the profile, to another folder.
 const SOCKET: &str = "SingletonSocket";
 const COOKIE: &str = "SingletonCookie";
 const SOCKET_FOLDERS: &[&str] = &["org.chromium.", "com.google."];
-/// Another may take a folder for left over in the moment before it is locked.
+/// Another process may take a folder for abandoned in the moment before it is locked.
 const TRIES: usize = 8;
-/// Entries of the folder of fresh ones that are looked at.
+/// How many entries of the parent folder of fresh folders are examined.
 const ENTRIES_MAX: usize = 10_000;
 
-/// A folder for a profile.
+/// A profile folder.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) path: PathBuf,
-    /// It is a fresh one, held by this lock.
+    /// For a fresh folder, its lock.
     fresh: Option<File>,
 }
 
 impl Profile {
-    /// The folder that the settings name, or a fresh one. What owners left that were killed is
-    /// removed beside.
+    /// The folder from the settings, or a fresh one. Also removes folders that killed owners left
+    /// behind.
     pub(super) fn open(settings: &ChromiumSettings) -> io::Result<Self> {
         let Some(named) = &settings.profile else {
             remove_left(&settings.temporary);
@@ -59,7 +59,7 @@ impl Profile {
         Err(io::Error::other(format!("no folder for it can be had in {}", parent.display())))
     }
 
-    /// Removes a fresh one.
+    /// Removes a fresh folder.
     pub(super) fn end(self) {
         if self.fresh.is_some() {
             remove(&self.path);
@@ -76,7 +76,7 @@ fn remove_left(parent: &Path) {
         let is_fresh = digits.is_some_and(|it| {
             it.len() == FRESH_DIGITS && it.bytes().all(|it| it.is_ascii_hexdigit())
         });
-        // Whoever can lock it is alone with it until it is gone.
+        // Whoever holds the lock has the folder exclusively until it is removed.
         if is_fresh && let Some(owner) = own(&entry.path(), OFlags::empty()) {
             remove(&entry.path());
             drop(owner);
@@ -84,8 +84,8 @@ fn remove_left(parent: &Path) {
     }
 }
 
-/// Removes a fresh folder, and beside it the one of the socket by which a Chromium that was killed
-/// could have been asked to open a window.
+/// Removes a fresh folder, and also the socket folder through which a killed Chromium could have
+/// been asked to open a window.
 fn remove(folder: &Path) {
     let socket = fs::read_link(folder.join(SOCKET)).ok();
     let beside = socket.as_deref().and_then(Path::parent).filter(|it| {
@@ -98,16 +98,17 @@ fn remove(folder: &Path) {
         for name in [SOCKET, COOKIE] {
             fs::remove_file(beside.join(name)).unwrap_or_default();
         }
-        // Nothing else is in it, or it stays.
+        // It stays if it contains anything else.
         fs::remove_dir(beside).unwrap_or_default();
     }
-    // The lock goes last: a folder that a dying Chromium still writes to is removed another time.
+    // The lock is removed last: a folder that a dying Chromium still writes to is removed another
+    // time.
     if remove_inside(folder).is_ok() {
         fs::remove_dir_all(folder).unwrap_or_default();
     }
 }
 
-/// Removes what is in a fresh folder, but for its lock.
+/// Removes the content of a fresh folder except for its lock.
 fn remove_inside(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -123,8 +124,8 @@ fn remove_inside(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks a folder of ours that nobody else can look into, and that is no link; nothing if it is
-/// another's, or gone.
+/// Locks a folder that is ours, is not a link and that no other user can access; `None` if it
+/// belongs to someone else or is gone.
 fn own(folder: &Path, create: OFlags) -> Option<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = File::from(openat(CWD, folder, flags, Mode::empty()).ok()?);
@@ -132,7 +133,7 @@ fn own(folder: &Path, create: OFlags) -> Option<File> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;
     let owner = openat(&opened, OWNER, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)?;
     owner.try_lock().ok().filter(|()| is_private(&found))?;
-    // Locked, and removed a moment before.
+    // It was locked after it had just been removed.
     (owner.metadata().ok()?.nlink() > 0).then_some(owner)
 }
 
@@ -142,7 +143,7 @@ fn is_private(found: &fs::Metadata) -> bool {
         && found.mode() & 0o777 == 0o700
 }
 
-/// A profile holds sessions: it must be a folder of ours that nobody else can look into.
+/// A profile contains sessions: it must be a folder of ours that no other user can access.
 fn check_private(folder: &Path) -> io::Result<()> {
     if is_private(&fs::symlink_metadata(folder)?) {
         return Ok(());
@@ -176,7 +177,7 @@ mod tests {
         let parent = parent.path();
         let alive = Profile::fresh(parent).expect("a fresh one");
         assert_eq!(fs::metadata(&alive.path).expect("it is there").mode() & 0o777, 0o700);
-        // A killed owner's: what is left of a lock is its file.
+        // Folder of a killed owner: of its lock, only the file remains.
         folder(parent, "waypost-browser-00000000000000aa", 0o700);
         let socket = parent.join("org.chromium.Chromium.x1");
         folder(parent, "org.chromium.Chromium.x1", 0o700);

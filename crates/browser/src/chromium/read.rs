@@ -1,4 +1,4 @@
-//! Reading a page: every frame by itself, and then as one.
+//! Reads a page: each frame separately, then merged.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use crate::summary::{
 };
 use crate::{Deadline, Problem};
 
-/// Frames that are read, however many there are.
+/// The maximum number of frames that are read.
 const FRAMES_MAX: usize = 32;
-/// Frames inside frames.
+/// The maximum depth of nested frames.
 const DEPTH_MAX: usize = 6;
-/// Elements that are looked at in a frame.
+/// Elements that are examined in a frame.
 const NODES_MAX: u64 = 150_000;
-/// Elements that are asked for their pointer: it costs a style each.
+/// Elements whose pointer style is queried: each query computes a style.
 const POINTERS_MAX: u64 = 6_000;
-/// How long our script works in a frame, at most.
+/// The maximum time that our script works in a frame.
 const WORK_MS: u64 = 400;
-/// How long it may take to learn what listens in a frame.
+/// The time limit for finding the listeners in a frame.
 const WORLD_TIME: Duration = Duration::from_millis(500);
-/// Messages of each kind that a page shows.
+/// The maximum number of messages of each kind that a page shows.
 const MESSAGES_MAX: u64 = 20;
-/// Elements inside elements.
+/// The maximum nesting depth of elements.
 const NESTING_MAX: u64 = 400;
 
-/// What our script finds in a frame, before it says what that is.
+/// What our script finds in a frame, before it describes it.
 #[derive(Deserialize)]
 struct Survey {
     #[serde(default)]
@@ -63,7 +63,7 @@ struct Counts {
     controls: u64,
 }
 
-/// What our script says of a frame.
+/// What our script reports about a frame.
 #[derive(Deserialize)]
 struct Read {
     #[serde(default)]
@@ -100,19 +100,19 @@ struct Inner {
 /// The element that is read, and its document.
 type Scope = Reference;
 
-/// What there is on a page.
+/// The content of a page.
 #[derive(Default)]
 struct Found {
     frames: Vec<Surveyed>,
-    /// How much of everything, its title and its frames.
+    /// The total counts, the title and the frames.
     counted: Extract,
 }
 
-/// A frame that can be read now.
+/// A frame that can now be read.
 struct Surveyed {
     next: Next,
     scope: Option<Scope>,
-    /// What our script calls its survey.
+    /// Our script's key for its survey.
     key: String,
     /// What listens in it.
     listening: Listening,
@@ -121,7 +121,7 @@ struct Surveyed {
 /// A frame that is to be read.
 struct Next {
     frame: String,
-    /// What its selectors begin with; nothing if there is no selector for it.
+    /// The prefix of its selectors; `None` if there is no selector for it.
     hops: Option<String>,
     depth: usize,
 }
@@ -166,7 +166,7 @@ impl Chromium {
         Ok(extract)
     }
 
-    /// Finds what there is in a page and the frames in it.
+    /// Finds the content of a page and of the frames in it.
     async fn survey_page(
         &self,
         tab: TabId,
@@ -189,7 +189,7 @@ impl Chromium {
             let surveyed = self.survey_frame(tab, &next, scope, reach, by).await;
             let (survey, world) = match surveyed {
                 Ok(surveyed) => surveyed,
-                // A frame may go at any time; the page itself must be read.
+                // A frame may disappear at any time; the page itself must be read.
                 Err(_) if frames > 1 => continue,
                 Err(problem) => return Err(problem),
             };
@@ -221,7 +221,7 @@ impl Chromium {
         Ok(found)
     }
 
-    /// Looks for what there is in a frame, and once more if closed shadow roots were found in it.
+    /// Surveys a frame, and again if it has closed shadow roots.
     async fn survey_frame(
         &self,
         tab: TabId,
@@ -230,7 +230,7 @@ impl Chromium {
         reach: &Reach,
         by: Deadline,
     ) -> Result<(Survey, World), Problem> {
-        // A page that does not answer is dealt with where it is asked.
+        // An unresponsive page is handled where it is queried.
         let listening = match self.world(tab, &next.frame, by.within(WORLD_TIME)).await {
             Ok(world) => self.listening(&world, by.within(WORLD_TIME)).await,
             Err(_) => Listening::default(),
@@ -248,7 +248,7 @@ impl Chromium {
             if let Some(scope) = scope.filter(|_| survey.stale) {
                 return Err(super::locate::stale(scope));
             }
-            // Roots inside of roots come to light one after the other.
+            // Nested roots are discovered one after the other.
             if rounds > 3 || !self.adopt(&world, &survey.suspects, by).await? {
                 survey.listening = listening;
                 return Ok((survey, world));
@@ -256,7 +256,7 @@ impl Chromium {
         }
     }
 
-    /// Reads what was found, as far as there is room for it.
+    /// Reads what was found, within the limits.
     async fn read_frames(
         &self,
         tab: TabId,
@@ -298,7 +298,7 @@ impl Chromium {
         Ok(extract)
     }
 
-    /// What the selectors of a frame begin with.
+    /// The prefix of the selectors of a frame.
     pub(super) async fn hops(
         &self,
         tab: TabId,
@@ -327,7 +327,7 @@ impl Chromium {
     }
 }
 
-/// What bounds a reading.
+/// The limits of a reading.
 fn limits(scope: Option<Scope>, reach: &Reach) -> Value {
     json!({
         "scope": scope.map(|it| it.element),
@@ -339,7 +339,7 @@ fn limits(scope: Option<Scope>, reach: &Reach) -> Value {
     })
 }
 
-/// Adds what a frame holds.
+/// Adds the content of a frame.
 fn add(extract: &mut Extract, read: Read, world: &World, hops: Option<&str>) {
     let mut new = Extract {
         headings: read.headings,

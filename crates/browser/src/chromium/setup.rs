@@ -1,4 +1,4 @@
-//! What every page and frame gets before it runs.
+//! What every page and frame gets before its scripts run.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::pipe::Post;
 
 /// The world of our scripts in each document.
 pub(super) const WORLD: &str = "waypost";
-/// How our scripts tell what a secret field holds.
+/// How our scripts report the content of a secret field.
 pub(super) const BINDING: &str = "waypostSecret";
 
 /// Our scripts.
@@ -32,7 +32,7 @@ pub(super) const SCRIPT: &str = concat!(
     "})();\n",
 );
 
-/// What is said to a session of a page (with its view) or of a frame in a process of its own, before
+/// The messages to a session of a page (with its view) or of a frame in a separate process, before
 /// its first script runs.
 pub(super) fn prepare(session: &str, view: Option<(u32, u32)>) -> Vec<Post> {
     let mut posts = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn prepare(session: &str, view: Option<(u32, u32)>) -> Vec<Post> {
     posts
 }
 
-/// What a page is laid out for: width and height in CSS pixels.
+/// The size that a page is laid out for: width and height in CSS pixels.
 pub(super) fn metrics((width, height): (u32, u32)) -> Value {
     json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false })
 }

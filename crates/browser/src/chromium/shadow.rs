@@ -1,4 +1,4 @@
-//! Closed shadow roots: the page's scripts do not give them away, the DOM domain does.
+//! Closed shadow roots: page scripts cannot reach them, but the DOM domain can.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -8,18 +8,18 @@ use super::pipe::Lost;
 use super::world::World;
 use crate::{Deadline, Problem};
 
-/// Gives the nodes themselves, in one object.
+/// Returns the nodes themselves, in one object.
 const NODES: &str = "(numbers) => numbers.map(waypost.nodeOf)";
-/// Makes a root known to our scripts.
+/// Registers a root with our scripts.
 const ADOPT: &str = "function (root) { waypost.adopt(this, root); }";
-/// What we hold of the page's meanwhile.
+/// The group of page objects that we hold meanwhile.
 const GROUP: &str = "waypost-hosts";
 
 impl Chromium {
-    /// Makes the closed shadow roots of these elements known to our scripts. False if none has one.
+    /// Registers the closed shadow roots of these elements with our scripts. Returns false if none
+    /// has one.
     ///
-    /// Chromium is asked about all of them at once: one after the other, what takes time is the way
-    /// there and back.
+    /// Chromium is queried about all of them at once: one by one, the round trips would dominate.
     pub(super) async fn adopt(
         &self,
         world: &World,
@@ -76,7 +76,7 @@ impl Chromium {
         let pipe = self.shared.pipe.lock().clone().ok_or(Lost::Gone)?;
         let mut asking = JoinSet::new();
         for entry in listed["result"].as_array().into_iter().flatten() {
-            // Nodes that have gone meanwhile are null, and the length is no object.
+            // Nodes that have disappeared meanwhile are null, and the length is not an object.
             let Some(host) = entry["value"]["objectId"].as_str().map(str::to_owned) else {
                 continue;
             };
@@ -91,7 +91,7 @@ impl Chromium {
         while let Some(told) = asking.join_next().await {
             match told {
                 Ok(Ok(root)) => found.extend(root),
-                // What is no node of the document any more has no root.
+                // A node that is no longer in the document has no root.
                 Ok(Err(Lost::Refused(_))) => {}
                 Ok(Err(lost)) => return Err(lost),
                 Err(_) => return Err(Lost::Gone),
@@ -101,7 +101,7 @@ impl Chromium {
     }
 }
 
-/// The closed root of a node as the DOM domain tells of it.
+/// The closed root of a node as the DOM domain reports it.
 fn closed_root(node: &Value) -> Option<Value> {
     let roots = node["shadowRoots"].as_array()?;
     let closed = roots.iter().find(|it| it["shadowRootType"] == "closed")?;

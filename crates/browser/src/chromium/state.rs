@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use crate::engine::{DialogAnswer, TabId, TabInfo};
 use crate::summary::{PageError, Shown};
 
-/// Tabs that pages may have open; further popups are closed at once.
+/// The maximum number of tabs that pages may have open; further popups are closed at once.
 pub(super) const TABS_MAX: usize = 8;
-/// Documents that a tab remembers the names of.
+/// Document names that a tab remembers.
 const LOADERS_MAX: usize = 16;
 /// Errors, dialogs and downloads that a tab remembers.
 const NOTES_MAX: usize = 32;
@@ -19,7 +19,7 @@ const NOTES_MAX: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) tabs: BTreeMap<TabId, Tab>,
-    /// Sessions of pages and of frames in processes of their own, to their tab.
+    /// Maps sessions of pages, and of frames in separate processes, to their tab.
     pub(super) sessions: HashMap<String, TabId>,
     pub(super) last_tab: u64,
     pub(super) last_document: u64,
@@ -31,27 +31,27 @@ pub(super) struct State {
 #[expect(clippy::struct_excessive_bools, reason = "what has happened comes in any order")]
 pub(super) struct Tab {
     pub(super) target: String,
-    /// Nothing once its process is gone.
+    /// `None` once its process is gone.
     pub(super) session: Option<String>,
     pub(super) main: String,
     pub(super) frames: HashMap<String, Frame>,
     pub(super) url: String,
     pub(super) title: String,
     pub(super) is_popup: bool,
-    /// The document of the main frame; each has its own.
+    /// The document of the main frame; each document has its own loader.
     pub(super) loader: String,
-    /// The last documents of the main frame, this one included.
+    /// The last documents of the main frame, including the current one.
     pub(super) loaders: VecDeque<String>,
-    /// How often the main frame got another document, or another address in the same.
+    /// How often the main frame got a new document, or a new address in the same one.
     pub(super) commits: u64,
     pub(super) hops: u64,
-    /// How often something began to load.
+    /// How often a load started.
     pub(super) starts: u64,
-    /// Another document is on its way.
+    /// Another document is loading.
     pub(super) is_leaving: bool,
     pub(super) is_ready: bool,
     pub(super) is_loaded: bool,
-    /// It did not answer in time; perhaps it never will.
+    /// It did not respond in time and may never do so.
     pub(super) is_silent: bool,
     pub(super) status: Option<(String, u16)>,
     pub(super) in_flight: HashSet<String>,
@@ -63,7 +63,7 @@ pub(super) struct Tab {
     pub(super) choosers: u64,
     pub(super) popups: u64,
     pub(super) answer: DialogAnswer,
-    /// What it is laid out for, once a person looks at it, in CSS pixels.
+    /// The size that it is laid out for, once a person has viewed it, in CSS pixels.
     pub(super) view: Option<(u32, u32)>,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct DownloadNote {
     pub(super) state: &'static str,
 }
 
-/// The newest of something, and how many there were.
+/// The newest entries, and the total number of entries.
 #[derive(Debug)]
 pub(super) struct Notes<T> {
     pub(super) kept: VecDeque<T>,
@@ -115,7 +115,7 @@ impl<T: Clone + Serialize> Notes<T> {
         self.kept.push_back(note);
     }
 
-    /// What came after the first `seen`, as far as it is remembered.
+    /// The entries after the first `seen`, as far as they are remembered.
     pub(super) fn since(&self, seen: u64) -> Vec<Value> {
         let new = usize::try_from(self.total - seen.min(self.total)).unwrap_or(usize::MAX);
         let skip = self.kept.len().saturating_sub(new);
@@ -128,7 +128,7 @@ impl<T: Clone + Serialize> Notes<T> {
 }
 
 impl State {
-    /// A new tab for a target, in its session.
+    /// Adds a tab for a target and its session.
     pub(super) fn add_tab(&mut self, target: &str, session: &str, is_popup: bool) -> TabId {
         self.last_tab += 1;
         let id = TabId(self.last_tab);
@@ -141,7 +141,7 @@ impl State {
         let tab = Tab {
             target: target.to_owned(),
             session: Some(session.to_owned()),
-            // A page's target and its main frame have one name.
+            // A page's target and its main frame have the same name.
             main: target.to_owned(),
             frames: HashMap::from([(target.to_owned(), frame)]),
             url: "about:blank".to_owned(),
@@ -188,7 +188,7 @@ impl State {
         self.tabs.values_mut().for_each(Tab::lose);
     }
 
-    /// The tab takes over from another, which was opened in its place.
+    /// Lets the tab take over from another one that was opened in its place.
     pub(super) fn replace(&mut self, old: TabId, new: TabId) {
         if let Some(mut tab) = self.tabs.remove(&new) {
             if let Some(before) = self.tabs.get(&old) {
@@ -215,7 +215,7 @@ impl State {
 }
 
 impl Tab {
-    /// Its process is gone, and with it every document.
+    /// Its process is gone, with all its documents.
     pub(super) fn lose(&mut self) {
         self.session = None;
         self.frames.retain(|id, _| *id == self.main);
@@ -226,7 +226,7 @@ impl Tab {
         self.is_leaving = false;
     }
 
-    /// Another document is in the main frame.
+    /// A new document is in the main frame.
     pub(super) fn commit(&mut self, loader: &str, url: &str) {
         loader.clone_into(&mut self.loader);
         self.loaders.push_back(loader.to_owned());
@@ -256,7 +256,7 @@ impl Tab {
         }
     }
 
-    /// Takes a frame out, with those in it.
+    /// Removes a frame with the frames inside it.
     pub(super) fn remove_frame(&mut self, id: &str) {
         let mut gone = vec![id.to_owned()];
         while let Some(id) = gone.pop() {
@@ -270,7 +270,7 @@ impl Tab {
         self.status.as_ref().filter(|it| it.0 == self.loader).map(|it| it.1)
     }
 
-    /// What a summary says beside the page itself.
+    /// What a summary reports besides the page itself.
     pub(super) fn shown(&self) -> Shown {
         Shown {
             dialogs: self.dialogs.since(0),

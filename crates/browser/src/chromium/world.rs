@@ -1,4 +1,4 @@
-//! Asking our scripts in a page.
+//! Calls our scripts in a page.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use super::{Chromium, crashed};
 use crate::engine::TabId;
 use crate::{Deadline, Problem, ProblemKind};
 
-/// Calls one of our functions, where they are. The answer comes as one text: Chromium takes longer to
-/// go through an object than a page takes to write it down.
+/// Calls one of our functions, if they exist. The result is returned as one string: Chromium takes
+/// longer to traverse an object than a page takes to serialize it.
 const CALL: &str = "(name, given) => globalThis.waypost
   ? Promise.resolve(waypost[name](...given)).then(waypost.told)
   : null";
-/// Gives a node itself.
+/// Returns a node itself.
 const NODE: &str = "(number) => waypost.nodeOf(number)";
-/// How long a page is left to answer before its script is stopped.
+/// How long a page may take to respond before its script is stopped.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between tries while documents come and go.
+/// The pause between attempts while documents are being replaced.
 const REST: Duration = Duration::from_millis(15);
 
-/// A world to ask in.
+/// A world to call in.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) session: String,
@@ -49,7 +49,7 @@ impl Chromium {
         if let Some(world) = known(&self.shared) {
             return Ok(world);
         }
-        // Some documents begin without our scripts: those that never were loaded from anywhere.
+        // Some documents start without our scripts: those that were never loaded from anywhere.
         let session = self.session_of(tab, frame)?;
         let params = json!({ "frameId": frame, "worldName": WORLD });
         match self.call(Some(&session), "Page.createIsolatedWorld", params, by).await {
@@ -67,8 +67,8 @@ impl Chromium {
         Ok(frame.map_or_else(|| session.clone(), |it| it.session.clone()))
     }
 
-    /// Calls one of our functions in a frame. A document that goes away meanwhile is asked again in
-    /// its next form; a script that does not end is stopped.
+    /// Calls one of our functions in a frame. If the document is replaced meanwhile, the new one is
+    /// called; a script that does not end is stopped.
     pub(super) async fn ask<T: DeserializeOwned>(
         &self,
         tab: TabId,
@@ -80,7 +80,8 @@ impl Chromium {
         self.ask_of(tab, frame, None, (name, given), by).await
     }
 
-    /// [`ask`](Self::ask), of one document only: in another, the same number is another element.
+    /// [`ask`](Self::ask), for one document only: in another one, the same number is another
+    /// element.
     pub(super) async fn ask_of<T: DeserializeOwned>(
         &self,
         tab: TabId,
@@ -177,7 +178,7 @@ impl Chromium {
         }
     }
 
-    /// A world that is not there any more, whether or not its end was told yet.
+    /// Removes a world that is gone, whether or not its end has been reported yet.
     fn forget(&self, tab: TabId, frame: &str, context: i64) {
         let mut state = self.shared.state.lock();
         let known = state.tabs.get_mut(&tab).and_then(|it| it.frames.get_mut(frame));
@@ -186,7 +187,7 @@ impl Chromium {
         }
     }
 
-    /// The frame that an element of a page holds.
+    /// The frame that an element of a page contains.
     pub(super) async fn frame_in(
         &self,
         world: &World,

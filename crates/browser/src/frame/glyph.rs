@@ -1,14 +1,14 @@
-//! Letters, each with the cells that it takes.
+//! Letters and their widths in cells.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::clean;
 
-/// Bytes of a letter with its marks; further marks are left out.
+/// The maximum size of a letter with its marks in bytes; further marks are dropped.
 const LETTER_BYTES_MAX: usize = 16;
 
-/// The letters of a text with their widths in cells, 1 or 2. Terminals disagree about pictures that
-/// are put together of others; of those the first stands for all.
+/// The letters of a text with their widths in cells, 1 or 2. Terminals disagree about the widths of
+/// joined emoji; the first emoji stands for the whole sequence.
 pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
     let mut glyphs: Vec<(String, u8)> = Vec::new();
     let mut is_joined = false;
@@ -19,16 +19,17 @@ pub(crate) fn glyphs(text: &str) -> Vec<(String, u8)> {
         }
         match letter {
             '\u{200D}' => is_joined = true,
-            // What makes a picture of a letter, or colours one, changes widths in some terminals only.
+            // Characters that turn a letter into an emoji, or colour one, change widths in some
+            // terminals only.
             '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}' => {}
-            // Private letters are pictures of the page's own font.
+            // Private-use characters are icons of the page's own font.
             '\u{E000}'..='\u{F8FF}' | '\u{F0000}'.. => glyphs.push(("▪".to_owned(), 1)),
             '\n' => glyphs.push((" ".to_owned(), 1)),
             _ => match letter.width() {
                 Some(width @ 1..) => {
                     glyphs.push((letter.to_string(), u8::try_from(width).unwrap_or(2)));
                 }
-                // A mark belongs to the letter before it.
+                // A mark belongs to the preceding letter.
                 _ => {
                     if let Some((text, _)) =
                         glyphs.last_mut().filter(|it| it.0.len() < LETTER_BYTES_MAX)
@@ -63,7 +64,7 @@ mod tests {
         for (given, expected, width) in cases {
             assert_eq!((shown(given).as_str(), widths(given)), (expected, width), "{given:?}");
         }
-        // Marks without end would run over the rows around them.
+        // An unlimited number of marks would overflow into neighbouring rows.
         let marked = format!("z{}", "\u{336}".repeat(10_000));
         assert!(shown(&marked).len() <= 17 && widths(&marked) == 1);
     }

@@ -1,4 +1,4 @@
-//! What is painted, in CSS pixels or in what else a cell has a size in.
+//! Drawing operations, in CSS pixels or in the unit of the cell size.
 
 use serde::Deserialize;
 
@@ -8,61 +8,62 @@ use super::Area;
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Sides(pub(super) f64, pub(super) f64, pub(super) f64, pub(super) f64);
 
-/// A picture, and how it is known.
+/// A picture and its identity.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Shown {
-    /// The part that is to be seen.
+    /// The visible part.
     pub(super) seen: Sides,
-    /// All of it.
+    /// The whole area.
     pub(super) whole: Sides,
     pub(super) target: i64,
-    /// The number of its element; 0 where there is nothing to show, or nothing is wanted.
+    /// The number of its element; 0 if there is nothing to show or pictures are not wanted.
     pub(super) number: u64,
     pub(super) version: u64,
     pub(crate) alt: String,
 }
 
 impl Shown {
-    /// The same, with this said of it.
+    /// The same, with this description.
     pub(crate) fn said(&self, alt: String) -> Self {
         Self { alt, ..self.clone() }
     }
 }
 
-/// Something to paint. Targets are told by their place in the list that comes with it, or -1.
+/// A drawing operation. A target is its index in the accompanying list, or -1.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) enum Op {
-    /// A colour, with its opacity in the last byte.
+    /// A fill colour, with its opacity in the last byte.
     #[serde(rename = "f")]
     Fill(f64, f64, f64, f64, u32, i64),
-    /// The place of a target.
+    /// The area of a target.
     #[serde(rename = "a")]
     Own(f64, f64, f64, f64, i64),
-    /// Left, middle of the line, colour, how, text, from where to where it may be seen; target.
+    /// Left edge, middle of the line, colour, style, text, horizontal range of the visible part;
+    /// target.
     #[serde(rename = "t")]
     Text(f64, f64, u32, u8, String, f64, f64, i64),
     /// A picture.
     #[serde(rename = "m")]
     Picture(Shown),
-    /// A line across.
+    /// A horizontal line.
     #[serde(rename = "l")]
     Line(f64, f64, f64, f64, u32),
-    /// What is selected.
+    /// A selected area.
     #[serde(rename = "s")]
     Selected(Sides),
-    /// A page in the page: its left and top, the part that is seen, and the number of its element.
+    /// An inner page: its left and top, its visible part, and the number of its element.
     #[serde(rename = "i")]
     Inner(f64, f64, f64, f64, f64, f64, u64),
 }
 
 impl Op {
-    /// What is selected: left, top, right, bottom.
+    /// A selected area: left, top, right, bottom.
     pub(crate) fn selected((left, top, right, bottom): (f64, f64, f64, f64)) -> Self {
         Self::Selected(Sides(left, top, right, bottom))
     }
 }
 
-/// Where a page is in the view, and which of the frame's targets its own begin with.
+/// The position of a page in the view, and the index of the frame's targets at which its own start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pane {
     pub(crate) left: f64,

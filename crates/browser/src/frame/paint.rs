@@ -1,4 +1,4 @@
-//! From places in pixels to cells, the lowest thing first.
+//! Paints operations in pixels into cells, the lowest layer first.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use super::{
 };
 use crate::engine::Reference;
 
-/// Whose cells nobody's are.
+/// The owner of cells that belong to no target.
 const NOBODY: i64 = -1;
-/// What text is drawn with.
+/// Text styles.
 const BOLD: u8 = 1;
 const UNDERLINED: u8 = 2;
 const FAINT: u8 = 4;
-/// What a picture's place is shaded with.
+/// The shade of a picture's area.
 const SHADE: u32 = 0x8080_8040;
 
 /// Paints a frame.
 #[derive(Debug)]
 pub(crate) struct Painter {
     view: View,
-    /// A cell, in what the operations are in.
+    /// The cell size, in the unit of the operations.
     cell: (f64, f64),
     cells: Vec<Cell>,
     targets: Vec<FrameTarget>,
@@ -32,7 +32,7 @@ pub(crate) struct Painter {
 }
 
 impl Painter {
-    /// An empty frame, for operations in which a cell is so large.
+    /// An empty frame, for operations with this cell size.
     pub(crate) fn new(view: View, cell: (f64, f64), ground: Color) -> Self {
         let blank = Cell {
             text: String::new(),
@@ -56,16 +56,16 @@ impl Painter {
         }
     }
 
-    /// Takes the targets of a page; gives where they begin.
+    /// Adds the targets of a page; returns the index of the first.
     pub(crate) fn add_targets(&mut self, targets: impl IntoIterator<Item = FrameTarget>) -> usize {
         let first = self.targets.len();
-        // Cells name their target by a small number.
+        // Cells refer to their target by a small number.
         let room = usize::from(u16::MAX) - first;
         self.targets.extend(targets.into_iter().take(room));
         first
     }
 
-    /// Paints one thing of a page. What is in the page in it is the caller's.
+    /// Paints one operation of a page. Inner pages are painted by the caller.
     pub(crate) fn paint(&mut self, op: &Op, pane: &Pane) {
         let moved = |left: f64, top: f64, right: f64, bottom: f64| {
             let (x, y) = (pane.left, pane.top);
@@ -102,7 +102,7 @@ impl Painter {
         }
     }
 
-    /// The frame that was painted.
+    /// The finished frame.
     pub(crate) fn finish(
         self,
         (version, has_inner): (u64, bool),
@@ -112,7 +112,7 @@ impl Painter {
     ) -> Frame {
         let (width, height) = self.cell;
         let place = |(x, y): (f64, f64)| {
-            // A caret at the end of a line may be a little beyond it.
+            // A caret at the end of a line may be slightly beyond it.
             let (column, row) = ((x / width).round().max(0.0), (y / height).floor());
             let is_inside = row >= 0.0
                 && row < f64::from(self.view.rows)
@@ -130,7 +130,7 @@ impl Painter {
         u16::try_from(at).ok().filter(|_| target > NOBODY && at < self.targets.len())
     }
 
-    /// Columns and rows whose middle is in an area.
+    /// The columns and rows whose middle is in an area.
     fn spread(&self, area: Area) -> (Range<usize>, Range<usize>) {
         let range = |low: f64, high: f64, size: f64, most: u16| {
             let most = f64::from(most);
@@ -173,7 +173,7 @@ impl Painter {
         });
     }
 
-    /// Takes away the text of an area, with the halves of wide letters that reach out of it.
+    /// Removes the text of an area, and halves of wide letters that extend out of it.
     fn wipe(&mut self, area: Area) {
         let (columns, rows) = self.spread(area);
         for row in rows.filter(|_| !columns.is_empty()) {
@@ -192,7 +192,7 @@ impl Painter {
         });
     }
 
-    /// Makes two empty cells of a wide letter that takes this one.
+    /// Replaces a wide letter that covers this cell by two empty cells.
     fn part(&mut self, column: usize, row: usize) {
         let at = self.at(column, row);
         let is_second = self.cells[at].width == 0;
@@ -221,7 +221,7 @@ impl Painter {
         });
     }
 
-    /// The area, or the cell in its middle if it is too small for one.
+    /// The area, or the cell in its middle if it covers the middle of no cell.
     fn no_less(&self, area: Area) -> Area {
         let grown = |low: f64, high: f64, size: f64| {
             if ((high / size - 0.5).ceil() - (low / size - 0.5).ceil()) >= 1.0 {
@@ -244,7 +244,7 @@ impl Painter {
         });
     }
 
-    /// Notes a picture that can be shown.
+    /// Records a picture that can be shown.
     fn picture(&mut self, shown: &Shown, pane: &Pane) -> Option<u16> {
         let number = u16::try_from(self.pictures.len()).ok().filter(|_| shown.number > 0)?;
         let Sides(left, top, right, bottom) = shown.whole;
@@ -293,7 +293,7 @@ impl Painter {
         let (columns, _) = self.spread(Area { top: 0.0, bottom: 0.0, ..clip });
         let mut column = (x / self.cell.0).round() as i64;
         let (end, end_column) = self.ends[row];
-        // A gap that is less than half a cell is a gap nevertheless.
+        // A gap of less than half a cell is still a gap.
         let is_joined = usize::try_from(column).is_ok_and(|it| it == end_column);
         if is_joined && x - end > self.cell.0 * 0.15 {
             column += 1;

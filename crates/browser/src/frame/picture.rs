@@ -1,52 +1,52 @@
-//! Pictures of a page: where they stand in a frame, and what is in them.
+//! Pictures of a page: their positions in a frame, and their content.
 
 use std::collections::HashMap;
 
 use super::Color;
 use crate::engine::Reference;
 
-/// The most colours from left to right, and from top to bottom, that a cell of a picture has.
+/// The maximum number of colours per cell of a picture, horizontally and vertically.
 pub const DOTS_MAX: (u16, u16) = (8, 16);
 
-/// What is in a picture belongs to this: one element as it looks now, and so large.
+/// Identifies the content of a picture: one element in its present look and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PictureKey {
     pub(crate) element: Reference,
-    /// Rises when the element shows another picture.
+    /// Increases when the element shows another picture.
     pub(crate) version: u64,
     pub(crate) columns: u16,
     pub(crate) rows: u16,
 }
 
 impl PictureKey {
-    /// Cells from left to right.
+    /// The number of columns.
     #[must_use]
     pub fn columns(self) -> u16 {
         self.columns
     }
 
-    /// Cells from top to bottom.
+    /// The number of rows.
     #[must_use]
     pub fn rows(self) -> u16 {
         self.rows
     }
 }
 
-/// A picture in a frame. [`Cell::picture`](super::Cell) says where it is to be seen.
+/// A picture in a frame. [`Cell::picture`](super::Cell) marks the cells in which it is visible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// What is in it is known by this.
+    /// Identifies its content.
     pub key: PictureKey,
-    /// Its first column; before the view's where that is negative.
+    /// Its first column; negative if it starts before the view.
     pub column: i32,
     /// Its first row.
     pub row: i32,
-    /// What it is said to show.
+    /// Its alternative text.
     pub alt: String,
 }
 
 impl Picture {
-    /// Which of its own cells a cell of the view is.
+    /// Which of its own cells is shown in a cell of the view.
     #[must_use]
     pub fn place(&self, column: u16, row: u16) -> Option<(u16, u16)> {
         let own = |at: u16, first: i32, cells: u16| {
@@ -57,7 +57,7 @@ impl Picture {
     }
 }
 
-/// What is in a picture, as far as it was seen: so many colours a cell.
+/// The content of a picture, as far as it was seen, with a number of colours per cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
     key: PictureKey,
@@ -66,56 +66,56 @@ pub struct Pixels {
 }
 
 impl Pixels {
-    /// A picture of which nothing is known. Of dots there are at least one, and [`DOTS_MAX`] at most.
+    /// A picture with no known content. The number of dots is at least 1 and at most [`DOTS_MAX`].
     #[must_use]
     pub fn new(key: PictureKey, dots: (u16, u16)) -> Self {
         let dots = (dots.0.clamp(1, DOTS_MAX.0), dots.1.clamp(1, DOTS_MAX.1));
         Self { key, dots, cells: HashMap::new() }
     }
 
-    /// Which picture it is.
+    /// The identity of the picture.
     #[must_use]
     pub fn key(&self) -> PictureKey {
         self.key
     }
 
-    /// Colours of a cell: from left to right, from top to bottom.
+    /// Colours per cell: horizontally, vertically.
     #[must_use]
     pub fn dots(&self) -> (u16, u16) {
         self.dots
     }
 
-    /// The colours of one of its own cells, row by row; nothing where it was not seen yet.
+    /// The colours of one of its own cells, row by row; `None` if it was not seen yet.
     #[must_use]
     pub fn cell(&self, column: u16, row: u16) -> Option<&[Color]> {
         self.cells.get(&(column, row)).map(AsRef::as_ref)
     }
 
-    /// The means of a cell's upper and lower half; nothing where it was not seen yet.
+    /// The mean colours of a cell's upper and lower half; `None` if it was not seen yet.
     #[must_use]
     pub fn halves(&self, column: u16, row: u16) -> Option<(Color, Color)> {
         let colors = self.cell(column, row)?;
         let (upper, lower) = colors.split_at(colors.len() / 2);
-        // A row alone is both halves.
+        // A single row is both halves.
         let upper = if upper.is_empty() { lower } else { upper };
         Some((mean(upper), mean(lower)))
     }
 
-    /// How many cells are known.
+    /// The number of known cells.
     #[must_use]
     pub fn known(&self) -> usize {
         self.cells.len()
     }
 
-    /// Takes what another look at the same picture has seen.
+    /// Adds the cells of another capture of the same picture.
     pub fn merge(&mut self, other: Self) {
         if (other.key, other.dots) == (self.key, self.dots) {
             self.cells.extend(other.cells);
         }
     }
 
-    /// Takes the colours of a cell from a larger picture: `area` is where the cell is in it, as left,
-    /// top, right, bottom. Every colour is the mean of what it stands for.
+    /// Takes the colours of a cell from a screenshot: `area` is the position of the cell in it, as
+    /// left, top, right, bottom. Each colour is the mean of the area that it stands for.
     pub(crate) fn take(&mut self, cell: (u16, u16), shot: &Shot, area: [f64; 4]) {
         let [left, top, right, bottom] = area;
         let (across, down) = self.dots;
@@ -144,7 +144,7 @@ fn mean(colors: &[Color]) -> Color {
     Color(of(|it| it.0), of(|it| it.1), of(|it| it.2))
 }
 
-/// A picture of a whole view.
+/// A screenshot of a whole view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shot {
     pub(crate) width: usize,
@@ -154,10 +154,11 @@ pub(crate) struct Shot {
 }
 
 impl Shot {
-    /// The mean of an area's colours; nothing outside of it.
+    /// The mean colour of an area; `None` outside the screenshot.
     fn mean(&self, columns: (f64, f64), rows: (f64, f64)) -> Option<Color> {
         let whole = |(low, high): (f64, f64), most: usize| {
-            // A pixel belongs to where its middle is; to one of the areas if they are smaller.
+            // A pixel belongs to the area that contains its middle; to one of the areas if they are
+            // smaller than a pixel.
             let first = (low - 0.5).ceil().max(0.0) as usize;
             let last = ((high - 0.5).ceil().max(0.0) as usize).max(first + 1).min(most);
             (first < last).then_some(first..last)
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_colour_is_the_mean_of_what_it_stands_for() {
-        // Two rows of four: dark ones on the left, light ones on the right, the last row twice so.
+        // Two rows of four: dark on the left, light on the right, in the last row twice as light.
         let grey = |it: u8| [it, it, it];
         let bytes: Vec<u8> =
             [0, 10, 100, 110, 20, 30, 120, 130].into_iter().flat_map(grey).collect();
@@ -197,7 +198,7 @@ mod tests {
         let mut pixels = Pixels::new(key(1, 1), (2, 1));
         pixels.take((0, 0), &shot, [0.0, 0.0, 4.0, 2.0]);
         assert_eq!(pixels.cell(0, 0), Some(&[Color(15, 15, 15), Color(115, 115, 115)][..]));
-        // Smaller than a pixel, it is that pixel; outside there is nothing.
+        // An area smaller than a pixel has the colour of that pixel; outside there is none.
         let mut one = Pixels::new(key(9, 9), (1, 1));
         one.take((0, 0), &shot, [2.1, 1.2, 2.2, 1.3]);
         one.take((1, 0), &shot, [4.0, 0.0, 8.0, 2.0]);

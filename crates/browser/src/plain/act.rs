@@ -1,4 +1,4 @@
-//! What can be done on a page without scripts.
+//! Actions on a page without scripts.
 
 use scraper::ElementRef;
 use serde_json::{Map, json};
@@ -10,7 +10,7 @@ use super::{Plain, no_tab, unsupported};
 use crate::engine::{Action, Done, Reference, TabId, Target};
 use crate::{Deadline, Problem, ProblemKind};
 
-/// What an action on a page leads to.
+/// The consequence of an action.
 enum Then {
     Fill(u64, Filled),
     Go(Asked),
@@ -68,7 +68,7 @@ impl Plain {
         Ok(done)
     }
 
-    /// What an action means on this page.
+    /// Determines the consequence of an action on this page.
     fn decide(
         &self,
         page: &Page,
@@ -117,7 +117,7 @@ impl Plain {
                 }
                 let before = if *append { open.value(element) } else { String::new() };
                 let mut whole = format!("{before}{text}");
-                // Only areas have lines.
+                // Only text areas have lines.
                 if name_of(element) == "input" {
                     whole = whole.replace("\r\n", " ").replace(['\r', '\n'], " ");
                 }

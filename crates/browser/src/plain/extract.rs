@@ -1,4 +1,4 @@
-//! What is on a page without scripts.
+//! The content of a page without scripts.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::summary::{
     Control, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place, Table,
 };
 
-/// What begins on a line of its own.
+/// Elements that start on a new line.
 pub(super) const BLOCKS: &[&str] = &[
     "address",
     "article",
@@ -110,7 +110,7 @@ impl Open<'_> {
         Place { number, reference, selector: Some(self.selector_of(element)), ..Place::default() }
     }
 
-    /// A selector that finds this element alone.
+    /// A selector that finds only this element.
     pub(super) fn selector_of(&self, element: ElementRef<'_>) -> String {
         let mut steps = Vec::new();
         for at in std::iter::once(element).chain(element.ancestors().filter_map(ElementRef::wrap)) {
@@ -134,7 +134,7 @@ impl Open<'_> {
         steps.join(" > ")
     }
 
-    /// What a field or a button is called.
+    /// The label of a field or a button.
     pub(super) fn label(&self, element: ElementRef<'_>) -> String {
         let said =
             |name: &str| element.attr(name).map(crate::clean_line).filter(|it| !it.is_empty());
@@ -163,7 +163,7 @@ impl Open<'_> {
         tries.into_iter().flatten().find(|it| !it.is_empty()).unwrap_or_default()
     }
 
-    /// Whether what is in a field is nobody's business.
+    /// Whether the content of a field is secret.
     pub(super) fn is_secret(&self, field: ElementRef<'_>) -> bool {
         let said = ["name", "id", "placeholder", "aria-label"]
             .map(|it| field.attr(it).unwrap_or_default());
@@ -258,7 +258,7 @@ fn list<T>(found: &[ElementRef<'_>], max: usize, make: impl Fn(ElementRef<'_>) -
     Listing { total: found.len() as u64, kept }
 }
 
-/// A name made of what something is, which stays the same when the page is loaded again.
+/// A name derived from what the element is, which stays the same when the page is reloaded.
 fn made_name(kind: &str, what: &str) -> String {
     let hash = what.bytes().fold(5381_u32, |hash, byte| hash.wrapping_mul(33) ^ u32::from(byte));
     format!("{kind}-{hash:x}")
@@ -331,7 +331,7 @@ impl Text {
     }
 }
 
-/// Whether this is the value of one of a list's options, or its label.
+/// Whether this is the value or the label of one of a list's options.
 pub(super) fn option_named(list: ElementRef<'_>, wanted: &str) -> Option<String> {
     let options = options_of(list);
     let by_value = options.iter().find(|it| option_value(**it) == wanted);

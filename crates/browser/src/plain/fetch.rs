@@ -1,4 +1,4 @@
-//! Getting pages, by the proxy that every engine uses.
+//! Fetches pages through the proxy that every engine uses.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use url::Url;
 use crate::proxy::{Proxy, Ways};
 use crate::{Deadline, Policy, Problem, ProblemKind, Who};
 
-/// Redirects that are followed.
+/// The maximum number of redirects that are followed.
 const REDIRECTS_MAX: usize = 10;
-/// The longest page that is taken, in bytes.
+/// The longest page that is accepted, in bytes.
 const PAGE_BYTES_MAX: u64 = 8 << 20;
 
-/// Asks servers, and keeps their cookies.
+/// Sends requests, and stores cookies.
 #[derive(Debug)]
 pub(super) struct Fetcher {
     proxy: Proxy,
@@ -24,21 +24,21 @@ pub(super) struct Fetcher {
     pub(super) jar: Mutex<CookieStore>,
 }
 
-/// What is asked for.
+/// A request.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) url: Url,
-    /// What is sent along, as forms send it; then it is a POST.
+    /// The encoded form data; if given, the request is a POST.
     pub(super) form: Option<String>,
 }
 
-/// What came.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) url: Url,
     pub(super) status: u16,
     pub(super) body: String,
-    /// It is to be stored and not shown: under this name.
+    /// It is a download, not a page: its file name.
     pub(super) file: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Fetcher {
         Self { proxy, policy, jar: Mutex::default() }
     }
 
-    /// Follows redirects to the end. Blocks.
+    /// Fetches a page, following all redirects. Blocks.
     pub(super) fn fetch(&self, asked: &Asked, by: Deadline) -> Result<Fetched, Problem> {
         let mut asked = asked.clone();
         for _ in 0..=REDIRECTS_MAX {
@@ -83,7 +83,7 @@ impl Fetcher {
         ways.announce(host, port);
         let proxy = ureq::Proxy::new(&format!("http://{}", self.proxy.address()));
         let proxy = proxy.map_err(|error| unreachable(url, &error))?;
-        // An agent is a handful of settings; connections are closed after each answer anyhow.
+        // An agent is a handful of settings; connections are closed after each response anyway.
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .proxy(Some(proxy))
             .max_redirects(0)
@@ -115,7 +115,7 @@ impl Fetcher {
             sent.map_err(|error| ways.refusal(host, port).unwrap_or_else(|| lost(url, &error)))?;
         let mut jar = self.jar.lock();
         for cookie in response.headers().get_all("set-cookie") {
-            // A cookie that is none, or of another site, is left out.
+            // A cookie that is invalid, or belongs to another site, is ignored.
             if let Ok(text) = cookie.to_str() {
                 jar.parse(text, url).map(drop).unwrap_or_default();
             }
@@ -123,7 +123,7 @@ impl Fetcher {
         Ok(response)
     }
 
-    /// An address that a page names, if it may be followed.
+    /// An address from a page, if it may be followed.
     pub(super) fn check(&self, url: &Url) -> Result<Url, Problem> {
         self.policy.url(url.as_str(), None, Who::Agent)
     }
@@ -133,7 +133,7 @@ impl Fetcher {
     }
 }
 
-/// Nothing came, or not all of it.
+/// No response arrived, or only a part of it.
 fn lost(url: &Url, error: &ureq::Error) -> Problem {
     match error {
         ureq::Error::Timeout(_) => {
@@ -147,7 +147,7 @@ fn unreachable(url: &Url, error: &ureq::Error) -> Problem {
     Problem::new(ProblemKind::Unreachable, format!("{url}: {error}"))
 }
 
-/// The name of what is no page.
+/// The file name of a response that is not a page.
 fn file_name(kind: Option<&str>, disposition: Option<&str>, url: &Url) -> Option<String> {
     let kind = kind.unwrap_or("text/html").to_ascii_lowercase();
     let is_page = kind.starts_with("text/") || kind.contains("html") || kind.contains("xml");

@@ -1,5 +1,5 @@
-//! Laying out a page without style sheets: blocks one under the other, words in lines, tables in
-//! columns. Everything is counted in cells.
+//! Lays out a page without style sheets: blocks one under the other, words in lines, tables in
+//! columns. All sizes are in cells.
 
 mod field;
 mod table;
@@ -14,13 +14,13 @@ use super::page::{Open, hides, name_of, options_of, text_of};
 use crate::TargetKind;
 use crate::frame::glyphs;
 
-/// Lines of a page; what comes after is left out.
+/// The maximum number of lines of a page; the rest is left out.
 const LINES_MAX: usize = 20_000;
-/// Elements inside elements.
+/// The maximum nesting depth of elements.
 const DEPTH_MAX: usize = 200;
-/// Cells of a field that does not say how wide it is.
+/// The width in cells of a field that does not specify one.
 const FIELD: usize = 20;
-/// Blocks with an empty line around them.
+/// Blocks with an empty line before and after them.
 const APART: &[&str] = &[
     "blockquote",
     "dl",
@@ -41,7 +41,7 @@ const APART: &[&str] = &[
     "ul",
 ];
 
-/// A page in lines.
+/// A page as lines.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     pub(super) lines: Vec<Vec<Span>>,
@@ -61,28 +61,28 @@ pub(super) struct Span {
 pub(super) struct Style {
     pub(super) is_bold: bool,
     pub(super) is_faint: bool,
-    /// Which thing it is of.
+    /// The index of the thing that it belongs to.
     pub(super) thing: Option<usize>,
     is_verbatim: bool,
 }
 
-/// Something that can be used.
+/// A usable element.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thing {
     pub(super) kind: TargetKind,
     /// The element's number.
     pub(super) number: u64,
     pub(super) options: Vec<String>,
-    /// The line that it begins on.
+    /// The line on which it starts.
     pub(super) line: usize,
 }
 
-/// How many cells a text takes.
+/// The width of a text in cells.
 pub(super) fn cells_of(text: &str) -> usize {
     glyphs(text).iter().map(|it| usize::from(it.1)).sum()
 }
 
-/// The whole page, in lines of so many cells.
+/// The whole page as lines of this width.
 pub(super) fn lay_out(open: &Open<'_>, width: usize) -> Sheet {
     let numbers = open.elements().map(key).zip(1..).collect();
     let mut flow = Flow {
@@ -106,7 +106,7 @@ pub(super) fn lay_out(open: &Open<'_>, width: usize) -> Sheet {
     Sheet { lines: flow.lines, things: flow.things }
 }
 
-/// The number of each element: counting it anew for each would take a page's length squared.
+/// The number of each element: counting it again for each one would take quadratic time.
 type Numbers = HashMap<*const Element, u64>;
 
 fn key(element: ElementRef<'_>) -> *const Element {
@@ -122,9 +122,9 @@ struct Flow<'a> {
     line: Vec<Span>,
     column: usize,
     indent: usize,
-    /// A space comes before the next word.
+    /// A space precedes the next word.
     has_space: bool,
-    /// Nothing but the mark of a list is on the line: what follows belongs beside it.
+    /// Only a list marker is on the line: what follows belongs next to it.
     is_marked: bool,
     depth: usize,
 }
@@ -187,7 +187,7 @@ impl Flow<'_> {
                     }
                     _ => {}
                 }
-                // Nothing is left of a place in a window that is too narrow.
+                // In a window that is too narrow, nothing would be left for text.
                 self.indent = self.indent.min(self.width / 2);
                 self.inside(element, style);
             }
@@ -250,8 +250,8 @@ impl Flow<'_> {
         self.has_space &= text.is_empty() || text.ends_with(char::is_whitespace);
     }
 
-    /// Makes room for so many cells after the space that comes before them: on the next line if there
-    /// is none on this.
+    /// Makes room for this many cells after the preceding space: on the next line if they do not
+    /// fit on this one.
     fn make_room(&mut self, cells: usize, style: Style) {
         let has_space = std::mem::take(&mut self.has_space) && !self.line.is_empty();
         self.is_marked = false;
@@ -271,7 +271,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Puts a text where the line is, broken where it is too long for one.
+    /// Appends a text to the line, and breaks it where it is too long.
     fn put(&mut self, text: &str, style: Style) {
         for (letter, width) in glyphs(text) {
             let width = usize::from(width);
@@ -296,7 +296,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Ends the line, if something is on it.
+    /// Ends the line, if it is not empty.
     fn end_line(&mut self) {
         if !self.line.is_empty() {
             self.break_line();
@@ -311,7 +311,7 @@ impl Flow<'_> {
         self.is_marked = false;
     }
 
-    /// An empty line, but not two, and none at the beginning.
+    /// Adds an empty line, but never two in a row, and none at the start.
     fn gap(&mut self) {
         if self.lines.last().is_some_and(|it| !it.is_empty()) {
             self.lines.push(Vec::new());

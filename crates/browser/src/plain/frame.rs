@@ -1,4 +1,4 @@
-//! Drawing a page without scripts.
+//! Draws a page without scripts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,31 +11,31 @@ use crate::{
     Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, Scrolled, Seen, TargetKind, View,
 };
 
-/// How long a change is waited for before the answer is that there was none.
+/// How long to wait for a change before reporting that there was none.
 const HOLD: Duration = Duration::from_millis(500);
 const INK: u32 = 0x0000_00FF;
 const LINK: u32 = 0x0000_EEFF;
 const BUTTON: u32 = 0xE0E0_E0FF;
-/// How texts are drawn.
+/// Text styles.
 const BOLD: u8 = 1;
 const UNDERLINED: u8 = 2;
 const FAINT: u8 = 4;
 
-/// How a person looks at a tab.
+/// A person's view of a tab.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Rises with everything that makes it look different.
+    /// Increases with every visible change.
     pub(super) version: u64,
-    /// What was laid out: of which document, in which state, and how wide.
+    /// The layout, and what it is for: the document, its state and the width.
     sheet: Option<((u64, u64, u16), Arc<Sheet>)>,
-    /// How often something was filled in.
+    /// How often a field was filled in.
     fills: u64,
-    /// The line at the top.
+    /// The first visible line.
     pub(super) top: usize,
     pub(super) view: Option<View>,
     /// The number of the element that has the focus.
     pub(super) focus: Option<u64>,
-    /// Line, column and cells of what was found.
+    /// Line, column and cells of the found text.
     pub(super) found: Option<(usize, usize, usize)>,
 }
 
@@ -45,7 +45,7 @@ impl Look {
         *self = Self { version: self.version + 1, view: self.view, ..Self::default() };
     }
 
-    /// Something was filled in.
+    /// A field was filled in.
     pub(super) fn fill(&mut self) {
         self.fills += 1;
         self.version += 1;
@@ -67,7 +67,7 @@ impl Look {
 }
 
 impl Plain {
-    /// The page in view, once it is another than the one that was seen.
+    /// The page in view, once it differs from the one that was seen.
     pub(super) async fn draw(
         &self,
         tab: TabId,
@@ -154,7 +154,7 @@ impl Plain {
         Ok(Some(painter.finish((version, false), caret, focus, scrolled)))
     }
 
-    /// How a piece of a line is drawn.
+    /// The drawing operations of a piece of a line.
     fn ops(&self, span: &Span, row: f64, (width, height): (f64, f64), things: &[Thing]) -> Vec<Op> {
         let (left, right) = (span.column as f64 * width, (span.column + span.cells) as f64 * width);
         let (top, bottom) = (row * height, (row + 1.0) * height);
@@ -178,7 +178,7 @@ impl Plain {
 }
 
 impl Tab {
-    /// The page in lines of so many cells; laid out once.
+    /// The page as lines of this width; the layout is cached.
     pub(super) fn sheet(&mut self, columns: u16) -> Arc<Sheet> {
         let document = self.page().map_or(0, |it| it.document);
         let key = (document, self.look.fills, columns);

@@ -1,4 +1,4 @@
-//! What a person does to a page without scripts, by its cells and keys.
+//! A person's actions on a page without scripts, by cells and keys.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::engine::{
 use crate::{Deadline, Key, Problem, TargetKind};
 
 impl Plain {
-    /// What is at a place of the view, or has the focus.
+    /// The thing at a position in the view, or with the focus.
     pub(super) fn hit_thing(
         &self,
         tab: TabId,
@@ -59,7 +59,7 @@ impl Plain {
         Ok(thing.map(|it| (it.number, it.kind)))
     }
 
-    /// What a person does by cells and keys.
+    /// Performs an action by cells and keys.
     pub(super) async fn do_by_hand(
         &self,
         tab: TabId,
@@ -105,7 +105,7 @@ impl Plain {
         }
     }
 
-    /// What a key does to what has the focus.
+    /// The effect of a key on the focused thing.
     fn press(&self, tab: TabId, key: Key) -> Result<Option<(u64, Action)>, Problem> {
         let focused = self.thing(tab, None)?;
         match (key.name.as_str(), focused) {
@@ -134,7 +134,7 @@ impl Plain {
         }
     }
 
-    /// Changes how a tab is looked at.
+    /// Changes the view of a tab.
     fn look<T>(
         &self,
         tab: TabId,
@@ -164,7 +164,7 @@ fn scroll(look: &mut Look, lines: usize, direction: Direction, share: f64) {
     look.scroll_to(to, lines);
 }
 
-/// The focus goes to the next thing, or the one before.
+/// Moves the focus to the next or the previous thing.
 fn step(look: &mut Look, sheet: &Sheet, is_back: bool) {
     let at = sheet.things.iter().position(|it| Some(it.number) == look.focus);
     let last = sheet.things.len().saturating_sub(1);
@@ -186,7 +186,7 @@ fn step(look: &mut Look, sheet: &Sheet, is_back: bool) {
     }
 }
 
-/// Goes to the next line that has a text, or to the one before, round the page.
+/// Goes to the next or the previous line that contains a text, and wraps around.
 fn find(look: &mut Look, sheet: &Sheet, text: &str, backwards: bool) -> bool {
     let wanted = text.to_lowercase();
     let total = sheet.lines.len();

@@ -1,4 +1,4 @@
-//! A page without scripts: its document, and what was filled in.
+//! A page without scripts: its document, and the values that were filled in.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,20 @@ use url::form_urlencoded::Serializer;
 use super::fetch::Asked;
 use crate::{Problem, ProblemKind, Selector};
 
-/// What is shown in a tab.
+/// The page shown in a tab.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub(super) url: Url,
     pub(super) status: Option<u16>,
     pub(super) title: String,
     pub(super) html: String,
-    /// Which of all documents it is.
+    /// Its number, unique among all documents.
     pub(super) document: u64,
-    /// What was filled in: fields by their number.
+    /// The filled-in values: fields by their number.
     pub(super) filled: HashMap<u64, Filled>,
 }
 
-/// What a field holds instead of what the page gave it.
+/// A value that replaces the one from the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Filled {
     Text(String),
@@ -30,7 +30,7 @@ pub(super) enum Filled {
     Chosen(Vec<String>),
 }
 
-/// A page with its document read.
+/// A page with its parsed document.
 pub(super) struct Open<'a> {
     pub(super) page: &'a Page,
     pub(super) html: Html,
@@ -40,7 +40,7 @@ const UNSHOWN: &[&str] =
     &["script", "style", "template", "head", "title", "datalist", "iframe", "svg"];
 
 impl Page {
-    /// A page that came, as it was sent.
+    /// A page as the server sent it.
     pub(super) fn new(url: Url, status: u16, html: String, document: u64) -> Self {
         let (title, status) = (String::new(), Some(status));
         let mut page = Self { url, status, title, html, document, filled: HashMap::new() };
@@ -54,7 +54,7 @@ impl Page {
 }
 
 impl Open<'_> {
-    /// Every element, the first with number 1.
+    /// All elements; the first has number 1.
     pub(super) fn elements(&self) -> impl Iterator<Item = ElementRef<'_>> {
         self.html.root_element().descendants().filter_map(ElementRef::wrap)
     }
@@ -68,7 +68,8 @@ impl Open<'_> {
         self.elements().nth(at)
     }
 
-    /// What a selector finds: the first that is shown, or else the first, and how many.
+    /// The element that a selector finds: the first visible one, or else the first; and the number
+    /// of matches.
     pub(super) fn find(&self, selector: &Selector) -> Result<(ElementRef<'_>, u64), Problem> {
         let [step] = selector.steps() else {
             let detail = "selector: this engine reads no frames and shadow roots";
@@ -91,7 +92,7 @@ impl Open<'_> {
         Css::parse(css).map(|it| self.html.select(&it).collect()).unwrap_or_default()
     }
 
-    /// What a field holds now.
+    /// The current value of a field.
     pub(super) fn value(&self, field: ElementRef<'_>) -> String {
         match self.page.filled.get(&self.number(field)) {
             Some(Filled::Text(text)) => text.clone(),
@@ -107,7 +108,7 @@ impl Open<'_> {
         }
     }
 
-    /// The values of the options that are chosen.
+    /// The values of the chosen options.
     pub(super) fn chosen(&self, list: ElementRef<'_>) -> Vec<String> {
         if let Some(Filled::Chosen(values)) = self.page.filled.get(&self.number(list)) {
             return values.clone();
@@ -121,7 +122,7 @@ impl Open<'_> {
         values
     }
 
-    /// The form that a field is in, or names.
+    /// The form that contains a field, or that the field names.
     pub(super) fn form_of(&self, field: ElementRef<'_>) -> Option<ElementRef<'_>> {
         if let Some(id) = field.attr("form") {
             return self.select("form").into_iter().find(|it| it.attr("id") == Some(id));
@@ -133,7 +134,7 @@ impl Open<'_> {
         })
     }
 
-    /// What is asked for when a form is sent by a button of it.
+    /// The request for submitting a form with one of its buttons.
     pub(super) fn submission(
         &self,
         form: ElementRef<'_>,
@@ -194,7 +195,7 @@ pub(super) fn name_of(element: ElementRef<'_>) -> &str {
     element.value().name()
 }
 
-/// An element's text, a space between words.
+/// An element's text, with a space between words.
 pub(super) fn text_of(element: ElementRef<'_>) -> String {
     crate::clean_line(&element.text().collect::<String>())
 }
@@ -208,13 +209,13 @@ pub(super) fn option_value(option: ElementRef<'_>) -> String {
     option.attr("value").map_or_else(|| text_of(option), str::to_owned)
 }
 
-/// Whether an element is shown, as far as its own and its ancestors' attributes tell.
+/// Whether an element is visible, according to its own and its ancestors' attributes.
 pub(super) fn is_shown(element: ElementRef<'_>) -> bool {
     let above = element.ancestors().filter_map(ElementRef::wrap);
     std::iter::once(element).chain(above).all(|it| !hides(it))
 }
 
-/// Whether an element hides what is in it.
+/// Whether an element hides its content.
 pub(super) fn hides(element: ElementRef<'_>) -> bool {
     let style: String = element
         .attr("style")

@@ -1,11 +1,11 @@
-//! Which addresses are public, and of what kind the others are.
+//! Classifies addresses as public or one of the other kinds.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to the public internet: not this machine, a private or shared network,
-/// link-local (where clouds keep their metadata), multicast, documentation, or reserved. An address
-/// of version 6 that carries one of version 4 is what it carries.
+/// Whether an address belongs to the public internet: not this machine, a private or shared
+/// network, link-local (where clouds have their metadata services), multicast, documentation, or
+/// reserved. An IPv6 address that embeds an IPv4 address is classified by the latter.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -16,18 +16,18 @@ pub fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Where an address leads.
+/// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// To the public internet.
+    /// The public internet.
     Public,
-    /// To this machine.
+    /// This machine.
     Loopback,
-    /// To a private network, or one that a provider shares among customers.
+    /// A private network, or one that a provider shares among customers.
     Private,
-    /// To the neighbours on a link.
+    /// The neighbours on a link.
     Link,
-    /// To where clouds keep the credentials of a machine.
+    /// A service with the credentials of a cloud machine.
     Metadata,
     /// Multicast, documentation, reserved.
     Special,
@@ -46,14 +46,15 @@ impl fmt::Display for Class {
     }
 }
 
-/// Where the large clouds keep metadata: AWS (and most others), AWS containers, Oracle, Alibaba.
+/// The metadata services of the large clouds: AWS (and most others), AWS containers, Oracle,
+/// Alibaba.
 const METADATA_V4: &[Ipv4Addr] = &[
     Ipv4Addr::new(169, 254, 169, 254),
     Ipv4Addr::new(169, 254, 170, 2),
     Ipv4Addr::new(192, 0, 0, 192),
     Ipv4Addr::new(100, 100, 100, 200),
 ];
-/// The same of AWS, in version 6.
+/// The AWS one for IPv6.
 const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 
 /// The class of an address.
@@ -69,7 +70,7 @@ fn class_v4(address: Ipv4Addr) -> Class {
     let [a, b, ..] = address.octets();
     if METADATA_V4.contains(&address) {
         Class::Metadata
-    // All of 0.0.0.0/8 is this machine to Linux.
+    // Linux routes all of 0.0.0.0/8 to this machine.
     } else if address.is_loopback() || a == 0 {
         Class::Loopback
     } else if address.is_private() || (a == 100 && (64..128).contains(&b)) {
@@ -112,7 +113,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !is_special
 }
 
-/// The address of version 4 in a mapped, translated, or 6to4 one.
+/// The IPv4 address in a mapped, translated or 6to4 one.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let from = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
@@ -130,7 +131,7 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 fn is_global_unicast(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
-    // 2000::/3 without what is set aside in it: Teredo, ORCHID, benchmarks (2001::/23), documentation.
+    // 2000::/3 without its reserved parts: Teredo, ORCHID, benchmarks (2001::/23), documentation.
     let is_set_aside = (first == 0x2001 && (second < 0x200 || second == 0xdb8)) || first == 0x3fff;
     first & 0xe000 == 0x2000 && !is_set_aside
 }

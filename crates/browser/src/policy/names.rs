@@ -1,11 +1,11 @@
-//! What kinds of address names have had.
+//! The address classes that names have had.
 
 use std::collections::HashMap;
 
 use super::address::Class;
 
-/// Names that are remembered. Beyond these, a name that is not known counts as one that was public: who
-/// makes the browser ask for many names makes it forget none.
+/// The maximum number of remembered names. Beyond it, an unknown name counts as one that was
+/// public: requesting many names makes the browser forget none.
 const NAMES_MAX: usize = 65_536;
 
 /// A set of classes.
@@ -15,13 +15,13 @@ fn only(class: Class) -> Classes {
     1 << class as u8
 }
 
-/// The classes of the addresses that each name had, since the first time that it was asked for.
+/// The classes of the addresses of each name, since it was first requested.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<String, Classes>);
 
 impl Names {
-    /// Notes what a name has now, and says whether it may be reached: it is all public, or nothing but
-    /// what it had the first time that it was not.
+    /// Records the present classes of a name, and returns whether it may be accessed: all are
+    /// public, or it never was public and all are among the first ones that it had.
     pub(super) fn note(&mut self, name: &str, classes: &[Class]) -> bool {
         let public = only(Class::Public);
         let now = classes.iter().fold(0, |all, it| all | only(*it));

@@ -2,21 +2,21 @@
 
 use url::Url;
 
-/// The longest head that is read.
+/// The longest accepted head.
 pub(super) const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// Where a request goes, and what is sent there in its place.
+/// Where a request goes, and the head that is sent there instead.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    /// As an address names it; a literal of version 6 has its brackets.
+    /// The host as in an address; an IPv6 literal has its brackets.
     pub(super) host: String,
     pub(super) port: u16,
-    /// The head for the server; nothing for a tunnel.
+    /// The head for the server; `None` for a tunnel.
     pub(super) forwarded: Option<Vec<u8>>,
 }
 
 impl Head {
-    /// Reads a head with the empty line at its end; nothing if it is not one.
+    /// Parses a head including the empty line at its end; `None` if it is invalid.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
         let mut lines = text.split("\r\n");
@@ -37,7 +37,7 @@ impl Head {
         let mut forwarded = format!("{method} {path} {version}\r\nHost: {authority}\r\n");
         for line in lines {
             let name = line.split(':').next()?.trim().to_ascii_lowercase();
-            // One request a connection: the next one may be for another host.
+            // One request per connection: the next one may be for another host.
             if !matches!(name.as_str(), "host" | "connection" | "keep-alive")
                 && !name.starts_with("proxy-")
             {

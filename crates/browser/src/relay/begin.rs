@@ -1,4 +1,4 @@
-//! The first page, which the program was started with.
+//! The first page, with which the program was started.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{JOURNEY_TIME, Relay};
 use crate::engine::{Arrival, Journey};
 use crate::{Deadline, Problem, ProblemKind, Who};
 
-/// Lets commands in when it is dropped, however the journey ended.
+/// Admits commands when it is dropped, however the navigation ended.
 struct Beginning(Arc<Relay>);
 
 impl Drop for Beginning {
@@ -16,10 +16,11 @@ impl Drop for Beginning {
 }
 
 impl Relay {
-    /// Goes where the program was told to begin, also where agents may not. It is nobody's input: a
-    /// command that comes meanwhile waits for the page, as long as it has time, and is then done.
+    /// Navigates to the page that the program was started with, even where agents may not go. It
+    /// does not count as a person's input: a command that arrives meanwhile waits for the page, as
+    /// long as it has time, and is then executed.
     ///
-    /// Commands wait from this call on; the journey begins when the future is polled.
+    /// Commands wait from this call on; the navigation starts when the future is polled.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -43,7 +44,7 @@ impl Relay {
         }
     }
 
-    /// Waits until the first page has come.
+    /// Waits until the first page has arrived.
     pub(super) async fn begun(&self, by: Deadline) -> Result<(), Problem> {
         let mut has_begun = self.has_begun.subscribe();
         let waited = by.of(has_begun.wait_for(|it| *it)).await;

@@ -1,4 +1,4 @@
-//! What the person at the terminal does.
+//! Actions of the person at the terminal.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::engine::{
 use crate::{Deadline, Event, Holder, Key, Problem, Who, clean_line};
 
 impl Relay {
-    /// Goes where the person wants to, also where agents may not.
+    /// Navigates for the person, even where agents may not go.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -21,7 +21,7 @@ impl Relay {
         self.human_go(tab, Journey::To(url), by).await
     }
 
-    /// Goes back, forward, or here again.
+    /// Goes back or forward, or reloads.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -45,7 +45,8 @@ impl Relay {
         arrival
     }
 
-    /// Clicks at a place of the view, in CSS pixels. What is there is told as `human_click`.
+    /// Clicks at a position in the view, in CSS pixels. The clicked element is reported as
+    /// `human_click`.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -61,7 +62,7 @@ impl Relay {
         self.human_act(tab, Action::ClickAt { x, y }, by).await
     }
 
-    /// Types where the focus is. That something was typed is told as `human_input`, what is not.
+    /// Types at the focus. `human_input` reports that something was typed, but not the text.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -89,7 +90,7 @@ impl Relay {
         self.human_act(tab, action, by).await
     }
 
-    /// Scrolls by a part of the view.
+    /// Scrolls by a share of the view.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -100,7 +101,7 @@ impl Relay {
         self.human_act(tab, Action::Scroll { direction, share }, by).await
     }
 
-    /// Selects the next place of a text, or the one before, and says whether there is one.
+    /// Selects the next or the previous occurrence of a text, and returns whether there is one.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -113,7 +114,7 @@ impl Relay {
         Ok(done.get("found") == Some(&Value::Bool(true)))
     }
 
-    /// Takes the focus away from what has it.
+    /// Removes the focus from the focused element.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -124,8 +125,8 @@ impl Relay {
         self.human_act(tab, Action::Unfocus, by).await
     }
 
-    /// Chooses from the list at a place of the view, by value or label. The list is told as
-    /// `human_input`, the choice is not.
+    /// Chooses from the list at a position in the view, by value or label. `human_input` reports
+    /// the list, but not the choice.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -145,7 +146,7 @@ impl Relay {
         self.human_act_on(tab, Some(Target::Ref(list)), action, by).await
     }
 
-    /// Opens an empty tab, and goes to it.
+    /// Opens an empty tab, and switches to it.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -157,7 +158,7 @@ impl Relay {
         Ok(tab)
     }
 
-    /// Goes to another tab.
+    /// Switches to another tab.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -202,26 +203,26 @@ impl Relay {
         done
     }
 
-    /// Keeps the page until [`hand_back`](Self::hand_back).
+    /// Keeps the page for the person until [`hand_back`](Self::hand_back).
     pub fn pause(&self) {
         self.state.lock().lease.pause();
         self.taken.notify_waiters();
         self.note_holder();
     }
 
-    /// Gives the page to the agents again.
+    /// Returns the page to the agents.
     pub fn hand_back(&self) {
         self.state.lock().lease.hand_back();
         self.note_holder();
     }
 
-    /// Who has the page now.
+    /// Who controls the page now.
     #[must_use]
     pub fn holder(&self) -> Holder {
         self.state.lock().lease.holder(self.now())
     }
 
-    /// The person does something: from now on nobody else does.
+    /// The person acts: from now on programs do not.
     fn take(&self, is_login: bool) {
         let now = self.now();
         self.state.lock().lease.human_acted(now, is_login);
@@ -229,7 +230,7 @@ impl Relay {
         self.note_holder();
     }
 
-    /// An element for an event: clean, and without anything that was typed.
+    /// An element for an event: cleaned, and without anything that was typed.
     fn shown(&self, hit: &Hit) -> Element {
         let tidy = |text: &str| self.engine.mask(&clean_line(text));
         Element {
@@ -240,7 +241,7 @@ impl Relay {
         }
     }
 
-    /// Tells of dialogs and downloads that came of something.
+    /// Reports dialogs and downloads that an action caused.
     pub(super) fn note_surprises(&self, done: &Done) {
         let notes = |name: &str| -> Vec<Value> {
             let notes = done.get(name).and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! Pictures of a page: those that programs may take if a person allowed it, and those that the person
+//! Screenshots that programs may take if a person allowed it, and the pictures that the person
 //! sees.
 
 use std::sync::atomic::Ordering;
@@ -9,16 +9,16 @@ use super::{COMMAND_TIME, Relay};
 use crate::engine::TabId;
 use crate::{Deadline, PictureKey, Pixels, Problem, ProblemKind, Seen};
 
-/// Pictures are made smaller until they have no more letters than this: as an answer, the mesh
-/// carries 1 MiB.
+/// Screenshots are scaled down until they have at most this many bytes: the mesh carries responses
+/// of up to 1 MiB.
 const PICTURE_BYTES_MAX: usize = 1_000_000;
-/// The smallest that they are made.
+/// The smallest scale.
 const SCALE_MIN: f64 = 0.1;
 
 impl Relay {
-    /// What is in pictures of a frame of the current tab, with so many colours a cell; for the person
-    /// who sees the page, whether or not programs may take pictures of it. What has changed since is
-    /// left out.
+    /// The content of pictures of a frame of the current tab, with this many colours per cell; for
+    /// the person who sees the page, whether or not programs may take screenshots. Pictures that
+    /// have changed since are left out.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -33,7 +33,7 @@ impl Relay {
         self.engine.pictures(tab, seen, wanted, dots, by).await
     }
 
-    /// A picture for a program.
+    /// A screenshot for a program.
     pub(super) async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Value, Problem> {
         let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
         if !self.screenshots.load(Ordering::Relaxed) {
@@ -48,7 +48,7 @@ impl Relay {
         let mut scale = 1.0;
         let mut data = self.engine.screenshot(tab, scale, by).await?;
         while data.len() > PICTURE_BYTES_MAX && scale > SCALE_MIN {
-            // A picture's bytes grow with its area, or a little less.
+            // The bytes of a screenshot grow with its area, or a little less.
             let share = (PICTURE_BYTES_MAX as f64 / data.len() as f64).sqrt();
             scale = (scale * share * 0.95).max(SCALE_MIN);
             data = self.engine.screenshot(tab, scale, by).await?;

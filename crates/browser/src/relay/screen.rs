@@ -1,4 +1,4 @@
-//! What a terminal shows of a relay: the page, its tabs, and what is being done.
+//! What a terminal shows of a relay: the page, its tabs, and the running commands.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::{COMMAND_TIME, Relay};
 use crate::engine::{TabId, TabInfo};
 use crate::{Deadline, Frame, Problem, Seen, View, clean_line};
 
-/// Of what is being done, so many letters are told.
+/// The maximum number of letters that describe a running command.
 const DOING_MAX: usize = 60;
 
-/// A command that is being done, until it is dropped.
+/// A running command, until it is dropped.
 pub(super) struct Doing<'a> {
     relay: &'a Relay,
     number: u64,
@@ -22,8 +22,8 @@ impl Drop for Doing<'_> {
 }
 
 impl Relay {
-    /// The current tab as a person sees it; nothing if that is still what was seen. It waits for a
-    /// change, half a second long at most.
+    /// The current tab as a person sees it; `None` if it is still the frame that was seen. Waits
+    /// for a change for at most half a second.
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
@@ -33,8 +33,8 @@ impl Relay {
         self.engine.frame(tab, view, seen, by).await
     }
 
-    /// All tabs, the oldest first, and the current one. Nothing in them was typed into a secret
-    /// field, or steers a terminal.
+    /// All tabs, oldest first, and the current one. They contain nothing that was typed into a
+    /// secret field, and no terminal control characters.
     #[must_use]
     pub fn shown_tabs(&self) -> (Vec<TabInfo>, Option<TabId>) {
         let mut tabs = self.engine.tabs();
@@ -48,15 +48,15 @@ impl Relay {
         (tabs, current)
     }
 
-    /// What programs are about: the name of the last command that is not done yet, and what it is
-    /// done to.
+    /// What programs are doing: the name and the object of the newest command that is still
+    /// running.
     #[must_use]
     pub fn doing(&self) -> Option<String> {
         self.state.lock().doing.last_key_value().map(|it| it.1.clone())
     }
 
     pub(super) fn note_doing(&self, command: &str, arguments: &Value) -> Doing<'_> {
-        // Of what is typed nothing is told, only into what.
+        // Of typed text, only the field is reported.
         let told = ["selector", "ref", "url", "key", "direction", "action"];
         let to = told.iter().find_map(|it| arguments[*it].as_str()).unwrap_or_default();
         let whole = self.engine.mask(&clean_line(&format!("{command} {to}")));

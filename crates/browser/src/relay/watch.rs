@@ -1,4 +1,4 @@
-//! Noticing what changes by itself: addresses, logins, who has the page.
+//! Detects changes that no command makes: addresses, logins, who controls the page.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::engine::TabId;
 use crate::event::discreet;
 use crate::{AuthState, Deadline, Event, Holder, Problem};
 
-/// Between two looks.
+/// The pause between two checks.
 const REST: Duration = Duration::from_millis(200);
-/// A look that takes longer is given up.
+/// A check that takes longer is given up.
 const LOOK_TIME: Duration = Duration::from_secs(4);
 
 impl Relay {
-    /// Looks again and again, and tells of what it notices. It does not end by itself: spawn it, and
-    /// abort it with the relay.
+    /// Checks repeatedly, and reports what it detects. It never returns: spawn it, and abort it
+    /// with the relay.
     pub async fn watch(&self) {
         loop {
             tokio::time::sleep(REST).await;
@@ -24,13 +24,13 @@ impl Relay {
             self.note_addresses(self.holder());
             let current = self.state.lock().current;
             if let Some(tab) = current {
-                // A page that does not answer now may do so the next time.
+                // A page that does not respond now may respond the next time.
                 self.look(tab, Deadline::after(LOOK_TIME)).await.unwrap_or_default();
             }
         }
     }
 
-    /// Looks whether somebody has logged in or out.
+    /// Checks whether someone has logged in or out.
     pub(super) async fn look(&self, tab: TabId, by: Deadline) -> Result<(), Problem> {
         let seen = self.engine.evidence(tab, by).await?;
         let now = self.now();
@@ -52,7 +52,7 @@ impl Relay {
         Ok(())
     }
 
-    /// What is known of a login in a tab.
+    /// The known login state of a tab.
     pub(super) fn auth(&self, tab: TabId) -> Value {
         let now = self.now();
         let state = self.state.lock();
@@ -68,7 +68,7 @@ impl Relay {
         auth
     }
 
-    /// Tells if somebody else has the page than before.
+    /// Reports if the control of the page has changed.
     pub(super) fn note_holder(&self) {
         let now = self.now();
         let changed = {
@@ -83,7 +83,7 @@ impl Relay {
         }
     }
 
-    /// Tells of tabs that are somewhere else than before.
+    /// Reports tabs whose address has changed.
     pub(super) fn note_addresses(&self, by: Holder) {
         for info in self.engine.tabs() {
             let url = self.engine.mask(&discreet(&info.url));

@@ -1,28 +1,28 @@
-//! Finding one secret, or enough of it, in a text.
+//! Finds one secret, or enough of it, in a text.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// So many letters of a secret's beginning are masked wherever they are.
+/// The minimum length of a secret's beginning that is masked wherever it occurs.
 const BEGINNING_MIN: usize = 4;
-/// So many letters out of the middle are, or half of the secret where that is more.
+/// The minimum length of a part from the middle that is masked; half of the secret if that is more.
 const PART_MIN: usize = 6;
-/// So many letters of its beginning are masked where letters stand apart.
+/// The minimum length of a beginning that is masked where its letters are separated.
 const SPELLED_MIN: usize = 3;
-/// What matches is looked for by this many bytes.
+/// The number of bytes by which matches are looked up.
 const GRAM: usize = 4;
-/// Of places in the secret that begin alike, so many are tried.
+/// How many places in the secret with the same bytes are tried.
 const PLACES_MAX: usize = 8;
-/// Signs that may stand between two beginnings that grow, in bytes.
+/// The maximum number of bytes between two growing beginnings.
 const GAP_MAX: usize = 4;
 
-/// A secret as it may be written.
+/// One written form of a secret.
 pub(super) struct Form {
     text: String,
-    /// In ASCII's lower case: a page may show it in capitals.
+    /// In ASCII lower case: a page may show it in capitals.
     lower: String,
     part_min: usize,
-    /// Where each few bytes stand in it.
+    /// The positions of each group of bytes in it.
     places: HashMap<[u8; GRAM], Vec<usize>>,
 }
 
@@ -40,7 +40,8 @@ impl Form {
         Self { text: text.to_owned(), lower, part_min, places }
     }
 
-    /// Adds where it, or enough of it, is in a text, which comes in lower case as well.
+    /// Adds the ranges of a text that contain the secret, or enough of it; the text is also given
+    /// in lower case.
     pub(super) fn find(&self, text: &str, lower: &str, found: &mut Vec<Range<usize>>) {
         let first = found.len();
         if self.text.chars().nth(BEGINNING_MIN - 1).is_some() {
@@ -71,7 +72,7 @@ impl Form {
         }
     }
 
-    /// Letters of it that stand apart: `h u n t`.
+    /// Its letters, separated: `h u n t`.
     fn find_spelled(&self, lower: &str, found: &mut Vec<Range<usize>>) {
         let (mut run, mut starts, mut at) = (String::new(), Vec::new(), 0);
         let mut end = |run: &mut String, starts: &mut Vec<(usize, usize)>| {
@@ -107,8 +108,8 @@ impl Form {
         end(&mut run, &mut starts);
     }
 
-    /// Shorter beginnings, where something says that they are some: they stand between signs and not
-    /// in a sentence, or beside the next letters of the same.
+    /// Shorter beginnings, where there is evidence that they are some: they are between punctuation
+    /// and not in a sentence, or next to the following letters of the same secret.
     fn find_steps(&self, text: &str, first: usize, found: &mut Vec<Range<usize>>) {
         let is_step = |word: &str, least: usize| {
             let letters = word.chars().count();
@@ -135,7 +136,7 @@ impl Form {
     }
 }
 
-/// Where a text has a whole word.
+/// The whole-word occurrences in a text.
 fn find_words(text: &str, word: &str, found: &mut Vec<Range<usize>>) {
     let is_apart = |letter: Option<char>| letter.is_none_or(|it| !it.is_alphanumeric());
     for (at, _) in text.match_indices(word) {
@@ -146,27 +147,28 @@ fn find_words(text: &str, word: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether what follows stands apart from what is before it: in an address, after a colon, in quotes.
+/// Whether what follows is separated from what precedes it: in an address, after a colon, in
+/// quotes.
 fn begins_apart(before: &str) -> bool {
     let signs = ['\n', '=', ':', '/', '#', '"', '\'', '(', '[', '{', '.', '&', '?'];
     before.is_empty() || before.ends_with(signs) || before.ends_with(": ")
 }
 
-/// Whether what is before stands apart from what follows.
+/// Whether what precedes is separated from what follows.
 fn ends_apart(after: &str) -> bool {
     let signs = ['\n', '&', '"', '\'', '#', ')', ']', '}', '/', '!', '.', ',', ';', '?', '…'];
     after.is_empty() || after.starts_with(signs)
 }
 
-/// What two texts have in common at their beginning.
+/// The common prefix of two texts.
 fn same<'a>(one: &'a str, other: &str) -> &'a str {
     let bytes = one.bytes().zip(other.bytes()).take_while(|it| it.0 == it.1).count();
-    // Half a letter is none.
+    // A partial character does not count.
     let end = (0..=bytes).rev().find(|it| one.is_char_boundary(*it)).unwrap_or_default();
     &one[..end]
 }
 
-/// Each few bytes of a text, and where they are.
+/// All groups of bytes of a text, with their positions.
 fn grams(text: &str) -> impl Iterator<Item = (usize, [u8; GRAM])> {
     let windows = text.as_bytes().windows(GRAM).enumerate();
     windows.filter_map(|(at, it)| Some((at, it.try_into().ok()?)))

@@ -1,23 +1,23 @@
-//! Counting tokens, and sharing them out.
+//! Counts tokens, and distributes them.
 
 use serde_json::Value;
 
-/// Tokens of a summary if nobody says how many.
+/// The default token budget of a summary.
 pub const TOKENS_DEFAULT: usize = 4_000;
-/// The fewest that may be asked for.
+/// The smallest budget.
 pub const TOKENS_MIN: usize = 200;
-/// The most.
+/// The largest budget.
 pub const TOKENS_MAX: usize = 500_000;
 
 /// The weight of each list of a summary when tokens are scarce, and that of the text.
 const WEIGHTS: [usize; 6] = [20, 12, 20, 6, 25, 7];
 const TEXT_WEIGHT: usize = 20;
-/// Headings, forms, controls and errors come first, up to this many hundredths.
+/// Headings, forms, controls and errors come first, up to this percentage.
 const FIRST: [usize; 4] = [0, 1, 4, 5];
 const FIRST_HUNDREDTHS: usize = 65;
 
-/// About how many tokens a text is for a language model: a quarter of its plain letters, and each
-/// other one for itself. Models differ; this counts rather too many than too few.
+/// An estimate of the number of tokens of a text for a language model: one per four plain letters,
+/// and one for each other letter. Models differ; the estimate is rather too high than too low.
 #[must_use]
 pub fn tokens_in(text: &str) -> usize {
     let plain = text.bytes().filter(u8::is_ascii).count();
@@ -25,12 +25,12 @@ pub fn tokens_in(text: &str) -> usize {
     plain.div_ceil(4) + others
 }
 
-/// What a value costs in a list.
+/// The cost of a value in a list.
 pub(super) fn cost(value: &Value) -> usize {
     tokens_in(&value.to_string()) + 1
 }
 
-/// Gives each want its part of `tokens` by its weight; what one leaves goes to the others.
+/// Distributes `tokens` by weight; what one does not need goes to the others.
 pub(super) fn share(tokens: usize, wants: &[(usize, usize)]) -> Vec<usize> {
     let mut given = vec![0; wants.len()];
     let mut open: Vec<usize> = (0..wants.len()).collect();
@@ -55,7 +55,7 @@ pub(super) fn share(tokens: usize, wants: &[(usize, usize)]) -> Vec<usize> {
     given
 }
 
-/// What each list and the text get of `tokens` when they want so much.
+/// How many of `tokens` each list and the text get, given their demands.
 pub(super) fn grants(tokens: usize, wants: &[usize; 6], text: usize) -> ([usize; 6], usize) {
     let first: Vec<(usize, usize)> = FIRST.iter().map(|it| (wants[*it], WEIGHTS[*it])).collect();
     let mut granted = [0; 6];
@@ -71,7 +71,7 @@ pub(super) fn grants(tokens: usize, wants: &[usize; 6], text: usize) -> ([usize;
     (std::array::from_fn(|at| granted[at] + given[at]), given[wants.len()])
 }
 
-/// Which of a list's entries fit into `tokens`: the most important first, in the list's order.
+/// Which entries of a list fit into `tokens`: the most important first, in the list's order.
 pub(super) fn fit(costs: &[usize], importance: &[u8], tokens: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|it| (std::cmp::Reverse(importance.get(*it).copied().unwrap_or(0)), *it));
@@ -86,7 +86,7 @@ pub(super) fn fit(costs: &[usize], importance: &[u8], tokens: usize) -> Vec<bool
     is_kept
 }
 
-/// The beginning of a text that fits into `tokens`, up to the end of a line or else a word.
+/// The start of a text that fits into `tokens`, cut at the end of a line or else of a word.
 pub(super) fn cut_text(text: &str, tokens: usize) -> &str {
     if tokens_in(text) <= tokens {
         return text;
@@ -94,7 +94,7 @@ pub(super) fn cut_text(text: &str, tokens: usize) -> &str {
     let mut quarters = 0;
     let mut end = 0;
     for (at, letter) in text.char_indices() {
-        // A newline is two letters in JSON.
+        // JSON writes a newline as two characters.
         quarters += match letter {
             '\n' | '"' | '\\' => 2,
             _ if letter.is_ascii() => 1,

@@ -6,17 +6,17 @@ use serde_json::{Map, Value, json};
 
 use super::show::{LISTS, Parts};
 
-/// Of what is gone, so many are named in each list.
+/// How many removed entries of each list are named.
 const GONE_MAX: usize = 20;
 
-/// A page as it was read before.
+/// A page as it was last read.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(super) url: String,
     pub(super) parts: Parts,
 }
 
-/// What an entry is, whatever it is called now.
+/// The identity of an entry, whatever its reference is now.
 fn identity(entry: &Value) -> String {
     let mut entry = entry.clone();
     if let Some(members) = entry.as_object_mut() {
@@ -26,7 +26,7 @@ fn identity(entry: &Value) -> String {
     entry.to_string()
 }
 
-/// How an entry that is gone is named.
+/// The name of a removed entry.
 fn name(entry: &Value) -> Value {
     match entry {
         Value::Object(members) => {
@@ -37,7 +37,7 @@ fn name(entry: &Value) -> Value {
     }
 }
 
-/// Leaves in `parts` what was not there before, and gives what is not there any more.
+/// Keeps only the new entries in `parts`, and returns the removed ones.
 pub(super) fn reduce(parts: &mut Parts, before: &Parts) -> Value {
     let mut removed = Map::new();
     for (at, list) in LISTS.iter().enumerate() {
@@ -45,7 +45,7 @@ pub(super) fn reduce(parts: &mut Parts, before: &Parts) -> Value {
         let new: HashSet<String> = parts.lists[at].iter().map(identity).collect();
         let gone = before.lists[at].iter().filter(|it| !new.contains(&identity(it)));
         let gone: Vec<Value> = gone.take(GONE_MAX).map(name).collect();
-        // What there was no room for when the page was read before is not new by that.
+        // An entry that did not fit when the page was last read is not new for that reason.
         let was_met = |at: usize, entry: usize| parts.met[at].get(entry) == Some(&true);
         let is_known = |(entry, it): (usize, &Value)| {
             old.contains(&identity(it)) || (before.is_cut(at) && was_met(at, entry))
@@ -71,19 +71,19 @@ pub(super) fn reduce(parts: &mut Parts, before: &Parts) -> Value {
 }
 
 impl Parts {
-    /// Whether not all entries of a list were read.
+    /// Whether some entries of a list were not read.
     fn is_cut(&self, list: usize) -> bool {
         (self.lists[list].len() as u64) < self.totals[list]
     }
 
-    /// How many of these lines, those of the same page later, can be compared with what was read: all
-    /// of them, or if not all was read, those up to the last that is known.
+    /// How many of these lines, of the same page later, can be compared with those that were read:
+    /// all of them, or if not all were read, those up to the last known one.
     fn read_to(&self, text: &str) -> usize {
         if self.text.chars().count() as u64 >= self.letters {
             return usize::MAX;
         }
         let lines: Vec<&str> = self.text.lines().collect();
-        // The last one may have been cut in the middle.
+        // The last one may have been truncated.
         let whole: HashSet<&str> = lines.iter().rev().skip(1).copied().collect();
         text.lines().enumerate().filter(|it| whole.contains(it.1)).last().map_or(0, |it| it.0 + 1)
     }

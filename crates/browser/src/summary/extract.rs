@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What is on a page.
+/// The content of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Extract {
     /// Its address.
     pub url: String,
     /// Its title.
     pub title: String,
-    /// The status of HTTP that it came with.
+    /// The HTTP status of the page.
     pub status: Option<u16>,
-    /// Parts of it still come.
+    /// Parts of it are still loading.
     pub loading: bool,
-    /// Headings, in the page's order, as all lists.
+    /// Headings, in page order, like all lists.
     pub headings: Listing<Heading>,
     /// Forms.
     pub forms: Listing<Form>,
@@ -24,34 +24,34 @@ pub struct Extract {
     pub links: Listing<Link>,
     /// Tables that hold data.
     pub tables: Listing<Table>,
-    /// Buttons, fields and whatever else can be used, links apart.
+    /// Buttons, fields and all other usable elements except links.
     pub controls: Listing<Control>,
-    /// What went wrong on it, and what it says has gone wrong.
+    /// Errors of the page, and errors that it reports.
     pub errors: Vec<PageError>,
-    /// The text that a reader sees.
+    /// The visible text.
     pub text: String,
-    /// About how many letters there are in all of it, read or not.
+    /// The approximate number of letters in all of it, read or not.
     pub letters: u64,
-    /// How many texts no reader sees, by the reason.
+    /// The number of invisible texts, by reason.
     pub left: BTreeMap<String, u64>,
-    /// The limit at which reading stopped, if one was met.
+    /// The limit at which reading stopped, if one was reached.
     pub truncated: Option<String>,
-    /// Frames in it that were read with it.
+    /// Its frames that were read with it.
     pub frames: Vec<FrameInfo>,
     /// Dialogs that it opened.
     pub dialogs: Vec<Value>,
-    /// Downloads that it began.
+    /// Downloads that it started.
     pub downloads: Vec<Value>,
-    /// Elements that were looked at.
+    /// The number of elements that were examined.
     pub elements: u64,
 }
 
-/// The first of something, and how many there are.
+/// The first items of a list, and the total number.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Listing<T> {
-    /// How many.
+    /// The total number.
     pub total: u64,
-    /// The first of them.
+    /// The first items.
     pub kept: Vec<T>,
 }
 
@@ -62,7 +62,7 @@ impl<T> Default for Listing<T> {
 }
 
 impl<T> Listing<T> {
-    /// All of them.
+    /// A complete list.
     #[must_use]
     pub fn whole(kept: Vec<T>) -> Self {
         Self { total: kept.len() as u64, kept }
@@ -74,23 +74,23 @@ impl<T> Listing<T> {
     }
 }
 
-/// Where an element is.
+/// The location of an element.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Place {
     /// Its number in its document.
     #[serde(skip_serializing)]
     pub number: u64,
-    /// What it is called from now on.
+    /// Its reference from now on.
     #[serde(rename = "ref", skip_deserializing)]
     pub reference: String,
-    /// A selector that finds it alone.
+    /// A selector that finds only this element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
     /// It is in view.
     #[serde(skip_serializing)]
     pub in_view: bool,
-    /// It was there when the page was read before, whether or not there was room for it.
+    /// It existed when the page was last read, whether or not it fitted.
     #[serde(skip_serializing)]
     pub met: bool,
 }
@@ -98,7 +98,7 @@ pub struct Place {
 /// A heading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heading {
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// 1 to 6.
     pub level: u8,
@@ -107,11 +107,11 @@ pub struct Heading {
 /// A link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// Where it goes, absolute.
+    /// Its absolute address.
     pub href: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -119,11 +119,11 @@ pub struct Link {
 /// A form.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Form {
-    /// Its own id, or one made of what it is.
+    /// Its own id, or a derived one.
     pub id: String,
-    /// What can be filled in.
+    /// Its fields.
     pub fields: Vec<Field>,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -131,9 +131,9 @@ pub struct Form {
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Field {
-    /// Its name, or its label where it has none.
+    /// Its name, or its label if it has none.
     pub name: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -141,32 +141,33 @@ pub struct Field {
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Table {
-    /// Its own id, or one made of what it is.
+    /// Its own id, or a derived one.
     pub id: String,
-    /// All its rows, the head's included.
+    /// The number of all rows, including those of the head.
     pub rows: u64,
-    /// What its columns are called, as far as it says so.
+    /// The names of its columns, as far as they are given.
     pub columns: Vec<String>,
-    /// What it is called.
+    /// Its caption.
     pub caption: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
 }
 
-/// Something that can be used.
+/// A usable element.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Control {
-    /// `button`, `text`, `select` and the like; `clickable` for what only its scripts make one.
+    /// `button`, `text`, `select` and the like; `clickable` for an element that only scripts make
+    /// usable.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it is called.
+    /// Its label.
     pub text: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
-    /// Its state: `checked`, `disabled`, `value` (never that of a secret field) and more, where they
-    /// are so.
+    /// Its state: `checked`, `disabled`, `value` (never that of a secret field) and others, if they
+    /// apply.
     #[serde(flatten)]
     pub state: Map<String, Value>,
 }
@@ -174,9 +175,9 @@ pub struct Control {
 /// A message that the page shows.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Message {
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// Where it is.
+    /// Its location.
     #[serde(flatten)]
     pub place: Place,
 }
@@ -186,7 +187,7 @@ pub struct Message {
 pub struct FrameInfo {
     /// Its address.
     pub url: String,
-    /// What finds it; selectors of what is inside begin with it.
+    /// The selector that finds it; selectors of its content start with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
 }
@@ -195,26 +196,26 @@ pub struct FrameInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ErrorKind {
-    /// A script wrote it to the console, or ended by it.
+    /// A script logged it to the console, or ended with it.
     Console,
-    /// Something could not be loaded.
+    /// A resource could not be loaded.
     Request,
     /// The page shows it.
     Message,
 }
 
-/// Something that went wrong.
+/// An error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageError {
     /// Where it was found.
     #[serde(rename = "type")]
     pub kind: ErrorKind,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// What could not be loaded.
+    /// The address that could not be loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// With which status.
+    /// The HTTP status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Where the page shows it.
@@ -223,13 +224,13 @@ pub struct PageError {
 }
 
 impl PageError {
-    /// One that has no place in the page.
+    /// An error without a location in the page.
     #[must_use]
     pub fn new(kind: ErrorKind, text: &str) -> Self {
         Self { kind, text: text.to_owned(), url: None, status: None, place: None }
     }
 
-    /// A message of the page.
+    /// An error from a message of the page.
     #[must_use]
     pub fn of(message: Message) -> Self {
         let place = Some(message.place);
@@ -237,7 +238,7 @@ impl PageError {
     }
 }
 
-/// What a tab remembers beside its page.
+/// What a tab remembers besides its page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shown {
     pub(crate) dialogs: Vec<Value>,
@@ -246,7 +247,7 @@ pub(crate) struct Shown {
 }
 
 impl Extract {
-    /// The places of all that has one, to be named.
+    /// The locations of all entries that have one, to be named.
     pub(crate) fn places_mut(&mut self) -> impl Iterator<Item = &mut Place> {
         let forms = self.forms.kept.iter_mut().flat_map(|it| {
             std::iter::once(&mut it.place).chain(it.fields.iter_mut().map(|it| &mut it.place))

@@ -1,18 +1,19 @@
-//! What of a page there is room for, before all of it is read.
+//! Which part of a page fits into the budget, before all of it is read.
 //!
-//! To say what an entry is costs a page's process more than to count it. A budget has room for a part
-//! of a long page's entries, and which part can be told from their numbers.
+//! Describing an entry costs a page's process more than counting it. Only some of a long page's
+//! entries fit into a budget, and their numbers show which.
 
 use super::Extract;
 use super::budget::{grants, tokens_in};
 use crate::engine::Reach;
 
-/// About what an entry of each list costs, in tokens.
+/// The approximate cost of an entry of each list, in tokens.
 const EACH: [usize; 6] = [8, 24, 20, 16, 20, 16];
 /// More than any budget.
 const ALL: usize = 1 << 40;
 
-/// So much of each list, in the order of [`LISTS`](super::show::LISTS), and of the text is read.
+/// How many entries of each list, in the order of [`LISTS`](super::show::LISTS), and how much of
+/// the text to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) items: [usize; 6],
@@ -23,7 +24,7 @@ pub(crate) struct Room {
 struct Known {
     total: usize,
     kept: usize,
-    /// What those cost that were kept.
+    /// The cost of the entries that were kept.
     cost: usize,
 }
 

@@ -1,4 +1,4 @@
-//! From what an engine finds to what is sent.
+//! Converts what an engine found to the wire format.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(super) const LISTS: [&str; 6] =
     ["headings", "forms", "links", "tables", "interactive", "errors"];
 /// The longest address and title in a summary, in letters.
 const LINE_MAX: usize = 500;
-/// What a text says that is meant for a program and not for a reader.
+/// Phrases of a text that is addressed to a program and not to a reader.
 const ADDRESSED: &[&str] = &[
     "ignore all previous",
     "ignore previous instructions",
@@ -28,23 +28,23 @@ const ADDRESSED: &[&str] = &[
     "ai agent",
 ];
 
-/// What is known beside the page.
+/// What is known besides the page.
 pub(crate) struct Around<'a> {
     pub(crate) mode: Mode,
     pub(crate) tokens: usize,
     pub(crate) tab: TabId,
     pub(crate) capabilities: Capabilities,
     pub(crate) auth: Value,
-    /// Takes out what was typed into secret fields.
+    /// Masks what was typed into secret fields.
     pub(crate) mask: &'a dyn Fn(&str) -> String,
-    /// The page as it was read last.
+    /// The page as it was last read.
     pub(crate) before: Option<&'a Known>,
 }
 
-/// What of a page is worth reading for this mode and budget.
+/// Which part of a page is worth reading for this mode and budget.
 pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool) -> Reach {
-    // An entry costs some 20 tokens, a token is some four letters; a diff compares more
-    // than it shows.
+    // An entry costs some 20 tokens, a token is some four letters; a diff compares more than it
+    // shows.
     let characters_max = match mode {
         Mode::Outline | Mode::Interactive => 0,
         Mode::Full => tokens * 5,
@@ -55,18 +55,18 @@ pub(crate) fn reach(mode: Mode, tokens: usize, scope: Option<Target>, viewport: 
     Reach { scope, viewport, items_max, characters_max, tokens_max }
 }
 
-/// A summary's lists before they are cut.
+/// The lists of a summary before they are truncated.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts {
     pub(super) lists: [Vec<Value>; 6],
     /// How important each entry is.
     importance: [Vec<u8>; 6],
-    /// How many entries the page has.
+    /// The number of entries on the page.
     pub(super) totals: [u64; 6],
-    /// Which entries were there before, and are not in view.
+    /// Which entries existed before, and are not in view.
     pub(super) met: [Vec<bool>; 6],
     pub(super) text: String,
-    /// About how many letters the whole text has.
+    /// The approximate number of letters in the whole text.
     pub(super) letters: u64,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn show(extract: &Extract, around: &Around<'_>) -> (Value, Known) {
         && let Some(before) = around.before.filter(|it| it.url == url)
     {
         removed = Some(reduce(&mut parts, &before.parts));
-        // What is left out here was shown before: it is not missing.
+        // Entries that are left out here were shown before: they are not missing.
         parts.totals = std::array::from_fn(|at| parts.lists[at].len() as u64);
         parts.letters = 0;
     }
@@ -176,9 +176,9 @@ fn parts(extract: &Extract, mask: &dyn Fn(&str) -> String) -> Parts {
     parts
 }
 
-/// Puts into the summary what fits, and says what did not.
+/// Adds what fits to the summary, and reports what did not.
 fn fill(summary: &mut Value, mut parts: Parts, extract: &Extract, around: &Around<'_>) {
-    // What names the lists and tells of what was left out costs something as well.
+    // The names of the lists and the report of what was left out also have a cost.
     let reserve = tokens_in(&summary.to_string()) + 110;
     let tokens = around.tokens.saturating_sub(reserve);
     let costs: [Vec<usize>; 6] =
@@ -212,7 +212,7 @@ fn fill(summary: &mut Value, mut parts: Parts, extract: &Extract, around: &Aroun
     summary["tokens"] = tokens_in(&summary.to_string()).into();
 }
 
-/// Hints at what a reader would not notice. They are no boundary.
+/// Hints at what a reader would not notice. They are not a security boundary.
 fn flags(extract: &Extract) -> Value {
     let mut flags: Vec<Value> = Vec::new();
     for (reason, count) in &extract.left {
@@ -229,8 +229,8 @@ fn flags(extract: &Extract) -> Value {
     flags.into()
 }
 
-/// Changes every text in a value. A selector that would not be the same afterwards is left out: it
-/// would find something else, or nothing.
+/// Changes every text in a value. A selector that would change is left out: it would find another
+/// element, or none.
 pub(crate) fn scrub(value: &mut Value, change: &dyn Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = change(text),
@@ -247,7 +247,7 @@ pub(crate) fn scrub(value: &mut Value, change: &dyn Fn(&str) -> String) {
     }
 }
 
-/// How each kind of entry is shown.
+/// The form in which each kind of entry is shown.
 mod erased {
     use serde_json::{Value, json};
 
@@ -261,7 +261,7 @@ mod erased {
         ($($kind:ty),*) => {$(
             impl Shown for $kind {
                 fn shown(&self) -> Value {
-                    // These are objects of texts and numbers: nothing in them can fail.
+                    // These are objects of texts and numbers: serializing them cannot fail.
                     serde_json::to_value(self).unwrap_or_default()
                 }
             }

@@ -1,4 +1,4 @@
-//! Pages without end or measure, and what they try beside.
+//! Pages of unlimited length or size, and their other attempts.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ async fn what_has_no_end_is_taken_as_far_as_it_came() {
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
     let endless = json!({ "url": server.url("/endless") });
-    // Whether it counts as come is for the engine to say; what came is there.
+    // The engine decides whether it counts as loaded; what arrived is available.
     match world.relay.handle("navigate", endless.clone()).await {
         Ok(arrival) => assert_eq!(arrival["loading"], true, "{arrival}"),
         Err(problem) => assert_eq!(problem.kind, ProblemKind::Timeout, "{problem}"),
@@ -113,7 +113,8 @@ async fn what_a_page_tries_beside_is_data_or_nothing() {
     assert_eq!(summary["dom_summary"]["text_content"], "stays", "{summary}");
     assert_eq!(summary["url"], server.url("/refresh"));
 
-    // A code is a secret, also in the address that its form makes of it, and where it is repeated.
+    // A code is a secret, also in the address that its form builds from it, and where it is
+    // repeated.
     world.go(&server.url("/code")).await;
     world.ask("type", json!({ "selector": "#code", "text": CANARY })).await;
     let mut told = world.read().await.to_string();
@@ -126,7 +127,7 @@ async fn what_a_page_tries_beside_is_data_or_nothing() {
     assert!(told.contains("is wrong") && !told.contains(CANARY), "{told}");
     assert!(server.asked().iter().any(|it| it.contains(CANARY)), "it was sent");
 
-    // So is what was in a field from the beginning, as a browser fills in what it keeps.
+    // So is an initial value of a field, as a browser fills in what it has stored.
     world.go(&server.url("/kept")).await;
     let summary = world.read().await;
     assert_eq!(entry(&summary, "interactive", "Kept")["filled"], true);

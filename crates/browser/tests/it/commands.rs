@@ -108,7 +108,7 @@ async fn fields_are_filled_and_forms_sent(world: &World, server: &Server) {
     {
         assert!(text.contains(part), "{part} in {text}");
     }
-    // The reference is of a page that is gone.
+    // The reference belongs to a page that is gone.
     world.refused("click", json!({ "ref": order["ref"] }), ProblemKind::StaleRef).await;
     world.go("/").await;
     world.ask("type", json!({ "selector": "[name=q]", "text": "cups", "submit": true })).await;

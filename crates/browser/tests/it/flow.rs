@@ -1,4 +1,4 @@
-//! The page in a terminal where there is no Chromium.
+//! The page in a terminal without Chromium.
 
 use std::sync::Arc;
 
@@ -57,14 +57,14 @@ a  b\n c\n\ncups       ••\n";
     use TargetKind::{Button, Check, Link, Secret, Select, Text};
     assert_eq!(kinds, [Link, Text, Secret, Check, Select, Button]);
 
-    // What has the focus is seen.
+    // The focus is visible.
     relay.human_press("Tab".parse().expect("a key")).await.expect("pressed");
     let frame = look(&relay, view).await;
     assert_eq!(frame.focus(), Some(Focus::Control));
     let inverse = (0..40).filter(|it| frame.cell(*it, 2).is_some_and(|it| it.inverse)).count();
     assert_eq!(inverse, "link".len(), "{frame}");
 
-    // Typed into two fields, by a click and by Tab.
+    // Type into two fields, reached by a click and by Tab.
     let place = |kind: TargetKind, frame: &Frame| {
         let mut places = frame.places().into_iter();
         let found = places.find(|it| frame.targets()[usize::from(it.2)].kind == kind);

@@ -96,11 +96,11 @@ async fn text_stands_where_the_layout_puts_it() {
     assert_eq!((aside.foreground, aside.background), (Color(255, 255, 0), Color(0, 0, 128)));
     assert_eq!(frame.cell(49, 2).expect("a cell").background, Color(0, 0, 128), "its whole box");
     assert_eq!(frame.cell(50, 2).expect("a cell").background, Color(255, 255, 255));
-    // Columns are columns, whatever letters are in them.
+    // Columns stay aligned, whatever letters they contain.
     assert_eq!((place("Name"), place("Price")), ((0, 4), (12, 4)), "{frame}");
     assert_eq!((place("Cup"), place("3.50")), ((0, 5), (12, 5)), "{frame}");
     assert_eq!((place("汉字"), place("12.00")), ((0, 6), (12, 6)), "{frame}");
-    // What lies on top hides what is below it; what is not shown is not drawn.
+    // An upper layer hides what is below it; invisible elements are not drawn.
     assert_eq!(frame.row_text(10), "", "{frame}");
     assert_eq!(frame.row_text(12), "hidden", "{frame}");
 
@@ -174,7 +174,7 @@ async fn fields_show_what_is_in_them_and_secret_ones_do_not() {
         world.relay.human_type(typed).await.expect("typed");
         let frame = look(&world, view).await;
         assert_eq!(frame.focus(), Some(focus), "{frame}");
-        // A caret at the end of a full field is in view.
+        // The caret at the end of a full field is visible.
         let before = if row == 1 { "Ada Lovelace".to_owned() } else { "•".repeat(19) };
         assert_eq!(frame.row_text(row).trim_start(), before, "{frame}");
         let caret = 10 + before.chars().count() as u16;
@@ -193,7 +193,7 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
     world.go(&server.url("/grow")).await;
     let mut seen: Option<Seen> = None;
     let mut frame = None;
-    // A page that has just come may still be on its way to rest.
+    // A page that has just arrived may still be changing.
     while let Some(next) = world.relay.frame(view, seen).await.expect("a frame") {
         seen = Some(next.seen());
         frame = Some(next);
@@ -239,7 +239,7 @@ async fn no_page_reaches_the_terminal_and_no_size_ends_it() {
         let frame = look(&world, view).await;
         assert!(frame.cell(columns - 1, rows - 1).is_some() && frame.cell(columns, 0).is_none());
     }
-    // Zoomed in, the same measure takes more cells, and letters take one each nevertheless.
+    // Zoomed in, the same length takes more cells, but each letter still takes one.
     world.go(&server.url("/")).await;
     let near = look(&world, View::new(100, 40, 200)).await;
     assert_eq!((at(&near, "Aside").0, at(&near, "Price").0), (80, 24), "{near}");
@@ -260,8 +260,8 @@ async fn of_a_long_page_only_what_is_in_view_is_drawn() {
     assert!(last.starts_with("row 59999") && last.ends_with("119998"), "{frame}");
     assert!(frame.scrolled().y > 900_000.0 && frame.scrolled().y == frame.scrolled().y_max);
 
-    // What is fixed in the view is drawn, wherever its ancestors are: it is looked for for a moment
-    // in each frame.
+    // A fixed element in view is drawn, wherever its ancestors are: each frame spends some time
+    // searching for it.
     world.relay.hand_back();
     world.go(&server.url("/stray")).await;
     let mut frame = look(&world, view).await;
@@ -272,7 +272,7 @@ async fn of_a_long_page_only_what_is_in_view_is_drawn() {
     assert!(near.target.is_some(), "{frame}");
     assert_eq!(frame.cell(29, 4).expect("a cell").background, Color(0, 0, 128), "{frame}");
 
-    // Content that overflows a page of one view's height goes on being drawn.
+    // Content that overflows a page as high as the view is still drawn.
     world.relay.hand_back();
     world.go(&server.url("/tall")).await;
     world.relay.human_scroll(waypost_browser::Direction::Bottom, 1.0).await.expect("scrolled");

@@ -1,4 +1,4 @@
-//! A page that waits for what never comes, and hears nothing meanwhile.
+//! A page that waits for something that never arrives, and handles no events meanwhile.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Pages that do what no page should, on one Chromium.
+//! Misbehaving pages, on one Chromium.
 
 use serde_json::json;
 use waypost_browser::ProblemKind;
@@ -116,7 +116,7 @@ async fn elements_say_why_not(world: &World, server: &Server) {
     let done = world.ask("click", json!({ "selector": ".many" })).await;
     assert_eq!(done["matches"], 3);
     assert_eq!(done["element"]["text"], "2");
-    // A form lends its names to its fields, and is read nevertheless.
+    // A form exposes its fields by their names, and is read correctly nevertheless.
     let summary = world.read().await;
     let fields = json!(["id", "getAttribute", "parentElement", "elements"]);
     assert_eq!(summary["dom_summary"]["forms"][0]["fields"], fields);
@@ -214,7 +214,7 @@ async fn crashes_are_survived(world: &World, server: &Server) {
     assert_eq!(problem.expect_err("never").kind, ProblemKind::Forbidden);
     for kind in ["--type=renderer", ""] {
         world.kill(kind);
-        // It may be noticed at once, or in the middle of a call.
+        // It may be detected at once, or in the middle of a call.
         let problem = loop {
             if let Err(problem) = world.relay.handle("read", json!({})).await {
                 break problem;

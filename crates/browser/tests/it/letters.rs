@@ -1,4 +1,4 @@
-//! Letters that terminals obey, wherever a page can put them.
+//! Terminal control characters, wherever a page can put them.
 
 use serde_json::{Value, json};
 use waypost_browser::ProblemKind;
@@ -6,7 +6,7 @@ use waypost_browser::ProblemKind;
 use crate::server::{Reply, Request, Server};
 use crate::world::World;
 
-/// A title, the clipboard and the screen are changed by these, a line is turned around, a word is cut.
+/// These change the title, the clipboard or the screen, reverse a line, or split a word.
 const OBEYED: &str = "\u{1b}]0;t\u{7}\u{1b}]52;c;aGk=\u{1b}\\\u{90}q\u{9c}\u{9b}2J\u{8}\u{7f}\u{202e}\u{2066}\u{200b}";
 
 fn site(request: &Request) -> Option<Reply> {
@@ -59,14 +59,14 @@ async fn nothing_that_is_told_steers_a_terminal() {
     told.push(json!(covered.await.detail));
     let unknown = json!({ "selector": format!("#x{OBEYED}") });
     told.push(json!(world.relay.handle("click", unknown).await.expect_err("it is none").detail));
-    // A person does the same, so that it is told as events.
+    // A person does the same, so that it is reported as events.
     let (x, y) = (40.0, 20.0);
     told.push(json!(world.relay.human_click(x, y).await.expect("clicked")));
     while let Ok(event) = events.try_recv() {
         told.push(serde_json::to_value(event).expect("JSON"));
     }
     let told = Value::from(told);
-    // It is there, but for the letters.
+    // The text is there, without these letters.
     let shown = told.to_string();
     for part in [
         "title",
@@ -96,7 +96,7 @@ async fn nothing_that_is_told_steers_a_terminal() {
     world.end().await;
 }
 
-/// Looks through every text and every name.
+/// Checks every text and every name.
 fn obeys_nothing(told: &Value) {
     let is_obeyed = |it: char| {
         (it.is_control() && it != '\n')

@@ -1,4 +1,4 @@
-//! The browser on real pages, served here.
+//! The browser on real pages from a local server.
 
 mod bounds;
 mod commands;

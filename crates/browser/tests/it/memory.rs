@@ -1,4 +1,4 @@
-//! A page that takes all the memory that there is.
+//! A page that takes all available memory.
 
 use serde_json::json;
 use waypost_browser::{Problem, ProblemKind};
@@ -6,7 +6,7 @@ use waypost_browser::{Problem, ProblemKind};
 use crate::server::{Reply, Request, Server, page};
 use crate::world::World;
 
-/// For the data of a page's process. It takes two thirds of that with nothing to show.
+/// The limit for the data of a page's process. It takes two thirds of it for an empty page.
 const BYTES_MAX: u64 = 1 << 30;
 
 fn greedy(request: &Request) -> Option<Reply> {
@@ -41,7 +41,7 @@ async fn a_page_that_takes_all_memory_is_told_and_the_next_one_comes() {
     world.end().await;
 }
 
-/// What is told of a page that ends so, whichever command it ends in.
+/// The problem that such a page causes, whichever command it ends in.
 async fn taking_all(world: &World, url: &str) -> Problem {
     let commands = [
         ("navigate", json!({ "url": url })),

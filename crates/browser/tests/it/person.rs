@@ -1,4 +1,4 @@
-//! A person at the page, and what programs learn of it.
+//! A person who uses the page, and what programs learn of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ async fn a_login_is_the_persons_and_the_session_both_have() {
 
     world.go(&server.url("/login")).await;
     assert_eq!(world.read().await["auth"]["state"], "login_form");
-    // What a program clicks, and what a page clicks for it, is no person's click.
+    // A click by a program, or by a script that the page runs for it, is not a person's click.
     world.ask("click", json!({ "selector": "#fake" })).await;
     assert_eq!(listener.of("human_click"), Vec::<Value>::new());
 
@@ -117,7 +117,7 @@ async fn a_login_is_the_persons_and_the_session_both_have() {
     assert_eq!(change["state"], "authenticated");
     assert_eq!(change["origin"], format!("http://127.0.0.1:{}", server.port));
     assert_eq!(world.relay.holder(), Holder::Agent, "the page is handed back");
-    // And the program goes on in the session.
+    // And the program continues in the session.
     let summary = world.read().await;
     assert_eq!(summary["auth"]["state"], "authenticated");
     assert_eq!(summary["dom_summary"]["headings"], json!(["Welcome"]));
@@ -137,7 +137,7 @@ async fn a_login_is_the_persons_and_the_session_both_have() {
     world.end().await;
 }
 
-/// Clicks like a person: at a place.
+/// Clicks like a person: at a position.
 async fn click(world: &World, selector: &str) {
     let places = [("#user", 110.0), ("#password", 160.0), ("#show", 210.0), ("#go", 260.0)];
     let (_, y) = places.into_iter().find(|it| it.0 == selector).expect("a place");
@@ -152,7 +152,7 @@ async fn a_person_comes_first_and_hands_back() {
     });
     let world = World::start(&[]).await;
     let mut listener = Listener { events: world.relay.events(), heard: Vec::new() };
-    // A program may not go there by itself; the person may, and then both are there.
+    // A program may not go there; the person may, and then both are there.
     let url = server.url("/?q=hidden");
     world.refused("navigate", json!({ "url": url }), ProblemKind::Forbidden).await;
     world.relay.human_navigate(&url).await.expect("a person may");
@@ -161,7 +161,7 @@ async fn a_person_comes_first_and_hands_back() {
     world.relay.hand_back();
     world.ask("click", json!({ "selector": "#a" })).await;
 
-    // A command that is being done ends when the person does something.
+    // A running command ends when the person acts.
     let relay = Arc::clone(&world.relay);
     let arguments = json!({ "url": server.url("/slow") });
     let going = tokio::spawn(async move { relay.handle("navigate", arguments).await });

@@ -1,4 +1,4 @@
-//! Pictures of pages as a person sees them: where they are, and in which colours.
+//! Pictures of pages as a person sees them: their positions and colours.
 
 use serde_json::json;
 use waypost_browser::{
@@ -52,7 +52,7 @@ fn view() -> View {
     View::new(80, 24, 100).with_pictures(true)
 }
 
-/// A frame in which so many pictures are there: they come when they have been loaded.
+/// A frame with this many pictures: they appear once they have loaded.
 async fn look(world: &World, pictures: usize) -> Frame {
     let mut seen: Option<Seen> = None;
     loop {
@@ -70,7 +70,7 @@ async fn pixels(world: &World, frame: &Frame, dots: (u16, u16)) -> Vec<Pixels> {
     world.relay.pictures(frame.seen(), &keys, dots).await.expect("it is looked at")
 }
 
-/// The picture that is seen at a cell, and its halves there.
+/// The picture that is visible in a cell, and its halves there.
 fn at(frame: &Frame, all: &[Pixels], column: u16, row: u16) -> Option<(Color, Color)> {
     let which = frame.cell(column, row)?.picture?;
     let picture: &Picture = &frame.pictures()[usize::from(which)];
@@ -85,7 +85,7 @@ async fn a_picture_is_seen_in_its_colours_and_nothing_that_is_over_it() {
     world.go(&server.url("/")).await;
     let frame = look(&world, 1).await;
     let flag = &frame.pictures()[0];
-    // 161 by 137 pixels from 80 and 32: cells whose middle is in it.
+    // 161 by 137 pixels from (80, 32): the cells whose middle is inside.
     assert_eq!((flag.column, flag.row, flag.key.columns(), flag.key.rows()), (10, 2, 20, 9));
     assert_eq!(flag.alt, "A flag");
     assert!(frame.row_text(2).contains("[No ship]"), "a broken one has its text: {frame}");
@@ -100,25 +100,25 @@ async fn a_picture_is_seen_in_its_colours_and_nothing_that_is_over_it() {
     assert_eq!(at(&frame, &seen, 29, 5), Some((RED, RED)));
     assert_eq!(at(&frame, &seen, 20, 9), Some((BLUE, BLUE)));
     assert_eq!(at(&frame, &seen, 30, 5), None, "beside it");
-    // The field over it is a field: of its place nothing is taken.
+    // The field on top of it is a field: nothing of its area is a picture.
     for column in 14..22 {
         assert_eq!(frame.cell(column, 3).expect("a cell").picture, None, "{frame}");
     }
     assert_eq!(seen[0].known(), 20 * 9 - 8);
     assert_eq!((seen[0].cell(4, 1), seen[0].cell(3, 1).is_some()), (None, true));
-    // More colours a cell, where a terminal shows them.
+    // More colours per cell, where a terminal supports them.
     let fine = pixels(&world, &frame, (8, 16)).await;
     assert_eq!(fine[0].cell(0, 0).map(<[Color]>::len), Some(128));
     assert_eq!(at(&frame, &fine, 10, 2), Some((RED, RED)));
 
-    // Programs get none of it without leave, and the person does not need it.
+    // Programs get none of it without permission, and the person does not need it.
     world.refused("screenshot", json!({}), ProblemKind::Forbidden).await;
-    // Wanted by nobody, they are what is said of them.
+    // If pictures are not wanted, their descriptions are shown.
     let plain = world.relay.frame(view().with_pictures(false), None).await;
     let plain = plain.expect("a frame").expect("a view that was not seen");
     assert!(plain.row_text(2).contains("[A flag]") && plain.pictures().is_empty(), "{plain}");
 
-    // Scrolled, it is the same picture at another place.
+    // After scrolling it is the same picture at another position.
     world.relay.human_scroll(Direction::Down, 4.0 / 24.0).await.expect("scrolled");
     let moved = look(&world, 1).await;
     assert_eq!(moved.pictures()[0].key, flag.key);
@@ -140,7 +140,7 @@ async fn what_is_drawn_or_lies_behind_is_a_picture_until_it_is_another() {
         assert_eq!(at(&frame, &seen, 15, row), Some(colors), "{row}: {frame}");
     }
     assert_eq!(at(&frame, &seen, 15, 12), Some((RED, RED)));
-    // Letters stand on what is behind them.
+    // Letters are drawn on the background behind them.
     let shown = frame.to_string();
     assert!(shown.contains("Label") && shown.contains("Behind"), "{frame}");
     assert_eq!(frame.cell(0, 8).and_then(|it| it.picture), None, "{frame}");
@@ -148,7 +148,7 @@ async fn what_is_drawn_or_lies_behind_is_a_picture_until_it_is_another() {
     let keys: Vec<PictureKey> = frame.pictures().iter().map(|it| it.key).collect();
     world.ask("click", json!({ "selector": "button" })).await;
     let mut turned = look(&world, 4).await;
-    // A canvas is looked at now and then.
+    // A canvas is checked from time to time.
     while turned.pictures()[0].key == keys[0] || turned.pictures()[3].key == keys[3] {
         turned = look(&world, 4).await;
     }
@@ -172,13 +172,13 @@ async fn a_picture_larger_than_any_view_takes_no_more_than_the_view() {
     let seen = pixels(&world, &frame, (99, 99)).await;
     assert_eq!((seen[0].known(), seen[0].dots()), (80 * 24, waypost_browser::DOTS_MAX));
     assert_eq!(at(&frame, &seen, 79, 23), Some((GREEN, GREEN)));
-    // From far away the view has more pixels than are looked at.
+    // Zoomed out, the view has more pixels than are captured.
     let far = View::new(200, 60, 25).with_pictures(true);
     let frame = world.relay.frame(far, None).await.expect("a frame").expect("another view");
     let seen = pixels(&world, &frame, (1, 2)).await;
     assert_eq!(at(&frame, &seen, 120, 40), Some((GREEN, GREEN)));
 
-    // What programs may take is made small enough for its way.
+    // A screenshot for programs is made small enough to be sent.
     world.relay.allow_screenshots(true);
     world.go(&server.url("/noise")).await;
     let taken = world.ask("screenshot", json!({})).await;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// One that runs.
+/// A running process.
 pub(crate) struct Process {
     pub(crate) id: i32,
     pub(crate) group: i32,
@@ -17,7 +17,7 @@ pub(crate) fn processes() -> Vec<Process> {
         let Some(id) = id else { continue };
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
         let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
-        // One that has ended and waits for its parent runs no more.
+        // One that has ended and waits for its parent does not count as running.
         let (state, group) = (fields.next(), fields.nth(1).and_then(|it| it.parse().ok()));
         let Some(group) = group.filter(|_| state != Some("Z")) else { continue };
         let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What pages and programs may reach.
+//! What pages and programs may access.
 
 use serde_json::{Value, json};
 use waypost_browser::ProblemKind;
@@ -79,7 +79,8 @@ async fn neither_popups_nor_links_get_elsewhere(world: &World, server: &Server) 
         world.ask("click", click(".open")).await;
         others_are_empty(world, &first).await;
     }
-    // What a page made itself comes, and is taken away at once, perhaps before it has begun.
+    // A popup that a page created itself opens, and is closed at once, perhaps before it starts
+    // loading.
     assert_eq!(world.ask("click", click("#blob")).await["popups"], 1);
     others_are_empty(world, &first).await;
     world.ask("click", click("#here")).await;
@@ -87,7 +88,7 @@ async fn neither_popups_nor_links_get_elsewhere(world: &World, server: &Server) 
     assert_eq!(world.read().await["title"], "");
 }
 
-/// Closes all tabs but the first, once there is nothing in them.
+/// Closes all tabs but the first, once they are empty.
 async fn others_are_empty(world: &World, first: &Value) {
     let tabs = world.ask("tabs", json!({})).await;
     for tab in tabs["tabs"].as_array().expect("tabs").iter().filter(|it| it["tab"] != *first) {

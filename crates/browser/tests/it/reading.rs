@@ -1,4 +1,4 @@
-//! What is told of pages that are long, and of what only scripts make something to use.
+//! What is reported of long pages, and of elements that only scripts make usable.
 
 use serde_json::{Value, json};
 

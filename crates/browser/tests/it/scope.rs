@@ -1,4 +1,4 @@
-//! What belongs to one command, and to no other.
+//! State that belongs to one command, and to no other.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -37,7 +37,7 @@ async fn what_a_failed_click_accepts_is_accepted_for_no_later_dialog() {
         assert_eq!(accepted(done.into()), false, "{selector}");
         world.relay.hand_back();
     }
-    // One that a person breaks off while the covered element is still tried.
+    // A click that a person interrupts while the covered element is still being tried.
     let relay = Arc::clone(&world.relay);
     let going = tokio::spawn(async move { relay.handle("click", click_covered()).await });
     while world.relay.doing().is_none() {
@@ -47,7 +47,7 @@ async fn what_a_failed_click_accepts_is_accepted_for_no_later_dialog() {
     assert_eq!(accepted(done.into()), false);
     going.await.expect("no panic").expect_err("it was broken off, or the element is covered");
     world.relay.hand_back();
-    // And the one that it is said for.
+    // And the command for which it was given.
     assert_eq!(accepted(world.ask("click", click("#ask")).await), true);
     let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
     assert_eq!(accepted(done.into()), false);
@@ -75,7 +75,7 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
     let mut events = relay.events();
     let first = relay.begin(&server.url("/"));
     let first = tokio::spawn(first);
-    // A command waits no longer than it says.
+    // A command waits no longer than it specifies.
     let begun = Instant::now();
     let late = relay.handle("read", json!({ "timeout": 50 })).await.expect_err("no page yet");
     assert_eq!(late.kind, ProblemKind::Timeout);
@@ -98,7 +98,7 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
         assert_ne!(event["by"], "human", "{event}");
     }
     assert_eq!(relay.holder(), Holder::Agent);
-    // A first page that does not come lets commands in as well.
+    // A first page that does not arrive admits commands as well.
     relay.begin("http://127.0.0.1:1/").await.expect_err("nobody listens there");
     drop(relay.begin(&server.url("/")));
     relay.handle("read", json!({})).await.expect("the page before");
@@ -118,7 +118,7 @@ async fn a_command_says_how_long_it_waits_for_the_page() {
     let slow = json!({ "url": "/slow", "timeout": 700 });
     world.refused("navigate", slow, ProblemKind::Timeout).await;
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
-    // What is not there by then is told as such.
+    // What has not arrived by then is reported as such.
     let begun = Instant::now();
     world.ask("click", json!({ "selector": "a", "timeout": 700 })).await;
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());

@@ -1,4 +1,4 @@
-//! A page that repeats a secret while it is typed, everywhere that programs look.
+//! A page that repeats a secret while it is typed, everywhere that programs can read.
 
 use serde_json::{Value, json};
 use waypost_browser::{Key, ProblemKind};
@@ -25,7 +25,7 @@ const PAGE: &str = r"<style>#password { position: fixed; left: 20px; top: 150px;
     fetch('/check?p=' + encodeURIComponent(typed) + '&n=1');
   });</script>";
 
-/// Everything that a program is told.
+/// Everything that a program can read.
 async fn told(world: &World) -> String {
     let read = world.read().await;
     let tabs = world.ask("tabs", json!({})).await;
@@ -51,7 +51,7 @@ async fn what_a_page_repeats_letter_by_letter_is_masked_from_the_second_letter_o
         all.push_str(&now);
     }
     world.relay.hand_back();
-    // It may be guessed, but nothing tells who guessed right.
+    // It may be guessed, but nothing confirms a correct guess.
     for guess in [&SECRET[..4], SECRET, "p=zwkq"] {
         for argument in ["text", "url"] {
             let asked = json!({ argument: guess, "timeout": 0 });

@@ -1,4 +1,4 @@
-//! A server of pages.
+//! A web server for tests.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a server answers: status, more headers, body.
+/// A response: status, additional headers, body.
 pub(crate) type Reply = (u16, Vec<(String, String)>, String);
 type Handler = dyn Fn(&Request) -> Option<Reply> + Send + Sync;
 
-/// A header of replies whose body has no end.
+/// A header of responses whose body is endless.
 pub(crate) const ENDLESS: &str = "x-endless";
 
-/// A request that came.
+/// A received request.
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// With its query.
+    /// The path with its query.
     pub(crate) path: String,
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: String,
 }
 
-/// A server on a port of this machine; every page is a string. It ends with the test.
+/// A server on a local port; every page is a string. It ends with the test.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) port: u16,
@@ -37,7 +37,7 @@ impl Server {
         Self::start_at("127.0.0.1:0", handler)
     }
 
-    /// One at an address of this machine.
+    /// A server on an address of this machine.
     pub(crate) fn start_at(
         address: &str,
         handler: impl Fn(&Request) -> Option<Reply> + Send + Sync + 'static,
@@ -59,7 +59,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// Method and path of everything that was asked for.
+    /// Method and path of every request.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("nobody panicked").clone()
     }
@@ -96,7 +96,7 @@ fn answer(client: TcpStream, handler: &Handler, log: &Mutex<Vec<String>>) -> Opt
     let mut client = reader.into_inner();
     if more.iter().any(|it| it.0 == ENDLESS) {
         client.write_all(format!("{head}\r\n{body}").as_bytes()).ok()?;
-        // Until whoever asked has gone.
+        // Until the client has gone.
         while client.write_all(b"<p>and so on</p>\n").is_ok() {
             thread::park_timeout(Duration::from_millis(1));
         }

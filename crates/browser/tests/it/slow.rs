@@ -1,4 +1,4 @@
-//! Servers that take their time, without end.
+//! Servers that respond slowly and never finish.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ const HEAD: &str = "HTTP/1.1 200 X\r\ncontent-type: text/html; charset=utf-8\r\n
 const BODY: &str =
     "content-length: 100000\r\n\r\n<!doctype html><title>Test</title><h1>It begins</h1>";
 
-/// By path: what comes at once, and what then comes again and again.
+/// By path: what is sent at once, and what is then sent repeatedly.
 fn beginnings() -> [(&'static str, String, &'static str); 4] {
     [
         ("/silent", String::new(), ""),
@@ -26,13 +26,13 @@ fn beginnings() -> [(&'static str, String, &'static str); 4] {
     ]
 }
 
-/// A server on a port of this machine that ends none of its answers.
+/// A server on a local port that finishes none of its responses.
 fn slow() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
-            // A client that goes away is no fault.
+            // A client that disconnects is not an error.
             thread::spawn(move || dawdle(client).unwrap_or_default());
         }
     });
@@ -49,7 +49,7 @@ fn dawdle(mut client: TcpStream) -> std::io::Result<()> {
     };
     client.write_all(begun.as_bytes())?;
     client.set_read_timeout(Some(Duration::from_millis(50)))?;
-    // Until whoever asked has gone.
+    // Until the client has gone.
     loop {
         client.write_all(more.as_bytes())?;
         if matches!(client.read(&mut [0; 64]), Ok(0)) {
@@ -81,7 +81,7 @@ async fn servers_without_end_are_given_up_and_the_next_page_comes() {
     for (path, is_plain, told) in going {
         let (told, begun) = told.await.expect("no panic");
         let name = format!("{path}, static: {is_plain}: {told:?}");
-        // What has begun to come is a page where pages are shown as they come.
+        // An engine that shows pages while they load shows what has started to arrive.
         if matches!(path, "/halted" | "/trickle") && !is_plain {
             assert_eq!(told.expect(&name)["loading"], true, "{name}");
             assert_eq!(begun, json!(["It begins"]), "{name}");
@@ -92,7 +92,8 @@ async fn servers_without_end_are_given_up_and_the_next_page_comes() {
     world.end().await;
 }
 
-/// Goes to a page and on to another, which comes: what was told of the first, and what was read of it.
+/// Goes to a page and then to another one, which arrives: what was reported of the first, and what
+/// was read of it.
 async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Problem>, Value) {
     let tabs = relay.handle("tabs", json!({ "action": "open" })).await.expect("it opens");
     let tab = &tabs["current"];

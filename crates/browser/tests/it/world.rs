@@ -1,4 +1,4 @@
-//! An engine that looks at pages.
+//! An engine for tests.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use waypost_browser::{
 use crate::processes::{Process, processes};
 use crate::server::Server;
 
-/// Chromium with a relay, which may reach the servers of the test.
+/// Chromium with a relay that may access the servers of the test.
 pub(crate) struct World {
     pub(crate) relay: Arc<Relay>,
     pub(crate) engine: Arc<Chromium>,
@@ -33,7 +33,7 @@ impl World {
         Self::start_for(servers.iter().map(|it| it.port)).await
     }
 
-    /// The same, for servers on these ports of this machine.
+    /// The same, for servers on these local ports.
     pub(crate) async fn start_for(ports: impl IntoIterator<Item = u16>) -> Self {
         let allow =
             ports.into_iter().map(|it| format!("127.0.0.1:{it}").parse().expect("a host and port"));
@@ -76,12 +76,12 @@ impl World {
         problem
     }
 
-    /// Ends it, and looks that nothing of it stays.
+    /// Ends it, and checks that nothing of it remains.
     pub(crate) async fn end(self) {
         let leader = self.leader();
         let by = waypost_browser::Deadline::after(Duration::from_secs(20));
         self.engine.end(by).await.expect("Chromium ends");
-        // What was killed may need a moment to go.
+        // Killed processes may need a moment to end.
         while processes().iter().any(|it| it.group == leader) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -97,18 +97,18 @@ impl World {
         main.expect("Chromium runs").id
     }
 
-    /// Kills Chromium's processes of a kind; all of them without one.
+    /// Kills Chromium's processes of a kind; an empty kind means all of them.
     pub(crate) fn kill(&self, kind: &str) {
         for id in self.running(kind) {
-            // Some end with others.
+            // Some end together with others.
             Command::new("kill").args(["-9", &id.to_string()]).output().expect("there is kill");
         }
     }
 
-    /// Gives the processes of pages, and those that are to come, so much memory for data at most.
+    /// Limits the memory for data of the processes of pages, including future ones.
     pub(crate) fn limit_memory(&self, bytes: u64) {
         let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
-        // Every page's process comes of a zygote, and has its limits.
+        // Every page's process is forked from a zygote, and inherits its limits.
         for id in ["--type=zygote", "--type=renderer"].iter().flat_map(|it| self.running(it)) {
             prlimit(Pid::from_raw(id), Resource::Data, limit).expect("it runs");
         }

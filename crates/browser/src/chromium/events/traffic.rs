@@ -1,4 +1,4 @@
-//! What a page loads, and what its scripts say.
+//! What a page loads, and what its scripts log.
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ impl Hearing<'_> {
         let Some(tab) = self.state.of_session(session) else { return };
         tab.last_traffic = Instant::now();
         match method {
-            // Streams have no end to wait for.
+            // Streams do not end, so they are not waited for.
             "Network.requestWillBeSent"
                 if !matches!(text(self.params, "type"), "EventSource" | "WebSocket" | "Ping") =>
             {
@@ -60,7 +60,7 @@ impl Hearing<'_> {
             tab.status = Some((loader.clone(), status));
         }
         let url = text(response, "url");
-        // Every browser asks for an icon; that there is none is nobody's error.
+        // Every browser requests an icon; a missing one is not an error of the page.
         if status >= 400 && !url.ends_with("/favicon.ico") {
             let mut error = PageError::new(ErrorKind::Request, &format!("status {status}"));
             error.url = Some(shorten(url, 500));
@@ -102,7 +102,7 @@ impl Hearing<'_> {
                     .collect();
                 tab.console(&said.join(" "));
             }
-            // What failed on the network is told by the network.
+            // Network failures are reported by the Network domain.
             "Log.entryAdded"
                 if self.params["entry"]["level"] == "error"
                     && self.params["entry"]["source"] != "network" =>

@@ -1,17 +1,17 @@
-// What is in view, as operations for a painter, the lowest first: what lies on top comes last.
-// Everything is in CSS pixels of the view. Only what is in view is looked at.
+// The view as drawing operations for a painter, the lowest layer first. All sizes are in CSS pixels
+// of the view. Only what is in view is examined.
 
 const firstOf = getter(Node.prototype, 'firstChild');
 const nextOf = getter(Node.prototype, 'nextSibling');
 const childrenOf = getter(Element.prototype, 'children');
 const scrollHeightOf = getter(Element.prototype, 'scrollHeight');
 
-// Elements that are looked at for one frame.
+// The maximum number of elements that are examined for one frame.
 const VISITS_MAX = 12_000;
 const OPERATIONS_MAX = 20_000;
 const TARGETS_MAX = 2_000;
 const DEPTH_MAX = 300;
-// Elements that were found where their ancestors are not, and places where they are looked for.
+// Elements that are displayed outside their ancestors, and the places where they are looked for.
 const strays = new Set();
 const STRAYS_MAX = 12;
 const PLACES = 96;
@@ -25,12 +25,12 @@ const REPLACED = new Set(['img', 'canvas', 'video', 'audio', 'object', 'embed'])
 const BOLD = 1;
 const UNDERLINED = 2;
 const FAINT = 4;
-// Between dark and light: both can be read on what no colour is known of.
+// Between dark and light: both are readable on a ground of unknown colour.
 const UNKNOWN_GROUND = 'rgb(112, 112, 112)';
 
 const packs = new Map();
 let dropper = null;
-// A colour as one number: red, green, blue and opacity, a byte each.
+// A colour as one number: red, green, blue and opacity, one byte each.
 const pack = (color) => {
   let packed = packs.get(color);
   if (packed !== undefined) return packed;
@@ -59,7 +59,7 @@ const groundOf = (style) => {
 };
 const colorOf = (style) => {
   const filled = pack(style.webkitTextFillColor);
-  // Letters that a background shines through have its colour, whichever that is.
+  // Letters that are filled with a background have its colour, whichever it is.
   return opacityOf(filled) === 0 && style.webkitBackgroundClip === 'text' ? pack(style.color) : filled;
 };
 
@@ -107,7 +107,7 @@ const draw = (width, height, pictures) => {
     return style.overflow !== 'visible' && box.width <= 1.5 && box.height <= 1.5;
   };
 
-  // Of very many children the first that is not above the view, if they follow one another.
+  // With very many children, the first one that is not above the view, if they are in sequence.
   const firstChild = (parent) => {
     const children = parent instanceof Element ? childrenOf(parent) : parent.children;
     const total = children.length;
@@ -266,7 +266,7 @@ const draw = (width, height, pictures) => {
     if (isField(element) || tag === 'select') {
       if (!at.isVisible) return;
       const { color, flags } = inkOf(style, at);
-      // The signs of boxes that are ticked may be wider than these.
+      // The marks of ticked boxes may be wider than the boxes.
       const isSign = glyphs[typeOf(element)] && tag === 'input';
       const narrow = isSign ? at : { ...at, clip: intersect(at.clip, box) };
       const place = placeField(element, style, box, [width, height], (x, middle, what, isFaint) =>
@@ -310,7 +310,7 @@ const draw = (width, height, pictures) => {
   const back = [page, document.body].filter(Boolean).map((it) => groundOf(getComputedStyle(it)))
     .find((it) => opacityOf(it) > 12) ?? pack('rgb(255, 255, 255)');
   enter(page, start);
-  // What is not where its ancestors are has been passed by.
+  // The traversal has already passed an element that is displayed outside its ancestors.
   const fetchStray = (found) => {
     if (!found || met.has(found)) return;
     let top = null;
@@ -318,7 +318,7 @@ const draw = (width, height, pictures) => {
       forced.add(up);
       top = up;
     }
-    // The lowest that was met was left out for its place.
+    // The lowest one in the path was left out because of its position.
     const outer = top && parentOf(top);
     const isPart = outer && outer !== page && outer !== document.body;
     if (isPart) forced.add(outer);
@@ -333,8 +333,8 @@ const draw = (width, height, pictures) => {
     if (!isConnected(stray) || isNothing(intersect(box, view))) strays.delete(stray);
     else fetchStray(stray);
   }
-  // It is found by looking here and there, which takes long on long pages: then at some places now
-  // and at the others the next time.
+  // Such elements are found by probing points, which takes long on long pages: some points are
+  // probed now, the others in later frames.
   const until = performance.now() + LOOKING_MS;
   for (let left = PLACES; left > 0 && performance.now() < until; left -= 1) {
     place = (place + 37) % PLACES;
@@ -358,7 +358,7 @@ const draw = (width, height, pictures) => {
     }
   }
   const focus = focusKind();
-  // What has the focus without a caret is shown as what is selected.
+  // A focused element without a caret is drawn as selected.
   const active = focus.kind === 'control' ? deepActive() : null;
   for (const box of active ? Array.from(boxesOf(active)).slice(0, 20) : []) {
     const part = intersect(box, view);

@@ -1,10 +1,11 @@
-// What fields hold, and where their caret is. What a secret one holds is never told.
+// The content of fields, and the position of their caret. The content of a secret field is never
+// reported.
 
 const BULLET = '•';
 const HIDDEN_TYPES = new Set(['hidden']);
 const glyphs = { checkbox: ['[ ]', '[x]'], radio: ['( )', '(•)'] };
 
-// The inside of a box: without its borders and paddings.
+// The inner area of a box, without its borders and padding.
 const insideOf = (style, box) => {
   const sum = (...names) => names.reduce((total, name) => total + (parseFloat(style[name]) || 0), 0);
   return {
@@ -17,7 +18,7 @@ const insideOf = (style, box) => {
 const isWide = (letter) => /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u.test(letter);
 const cellsOf = (text) => Array.from(text).reduce((cells, it) => cells + (isWide(it) ? 2 : 1), 0);
 
-// A text in lines of so many cells, broken at spaces where there are some; with where each begins.
+// A text as lines of this many cells, broken at spaces if possible, each with its start position.
 const wrap = (text, cells) => {
   const lines = [];
   let begin = 0;
@@ -48,7 +49,8 @@ const caretIn = (field) => {
   }
 };
 
-// Draws a field by `put(x, middle, text, isFaint)` and tells where the caret is, if it has it.
+// Draws a field with `put(x, middle, text, isFaint)`, and returns the position of the caret if it
+// has one.
 const placeField = (field, style, box, [width, height], put) => {
   const tag = tagOf(field);
   const type = tag === 'input' ? typeOf(field) : tag;
@@ -80,7 +82,7 @@ const placeField = (field, style, box, [width, height], put) => {
   const { text, isFaint } = typeof shown === 'string' ? { text: shown, isFaint: false } : shown;
   const at = isFaint || !isActive ? 0 : Math.min(caretIn(field), text.length);
   if (tag !== 'textarea') {
-    // What was scrolled out of a field by its caret is out of view here as well.
+    // Text that the caret scrolled out of the field is not drawn either.
     const skip = Math.max(Math.round(field.scrollLeft / width), isActive && !isFaint ? at - room + 1 : 0);
     put(inside.left, middle, text.slice(skip, skip + room), isFaint);
     return isActive ? [inside.left + cellsOf(text.slice(skip, at)) * width, middle] : null;

@@ -1,4 +1,4 @@
-// Finding a text as a person does: the next place of it is selected and brought into view.
+// Finds a text like a person: the next occurrence is selected and scrolled into view.
 
 const seek = (text, backwards) => {
   const found = window.find(text, false, backwards, true, false, true, false);
@@ -10,7 +10,7 @@ const seek = (text, backwards) => {
   }
   return { found };
 };
-// Takes the focus away from what has it.
+// Removes the focus from the focused element.
 const unfocus = () => {
   const active = deepActive();
   if (active && active !== document.body) active.blur();

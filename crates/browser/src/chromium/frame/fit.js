@@ -1,5 +1,5 @@
-// Making a page fit cells: every letter is as wide as a cell, and every line as high, so that
-// columns stay columns. And knowing when something of it changes.
+// Adapts a page to cells: every letter is as wide as a cell, and every line as high, so that
+// columns stay aligned. Also detects changes of the page.
 
 const adoptedBy = {
   document: getter(Document.prototype, 'adoptedStyleSheets'),
@@ -18,11 +18,11 @@ const advances = () => {
   pen.font = '100px monospace';
   return { letter: pen.measureText('0').width, han: pen.measureText('汉').width };
 };
-// A layer's important rules come before all that the page has, wherever they stand.
+// Important rules in a layer take precedence over all rules of the page, wherever they are.
 const rulesFor = (width, height) => {
   const { letter, han } = advances();
   const size = (100 * width) / letter;
-  // What is two cells wide in a terminal has to be so here.
+  // A letter that takes two cells in a terminal must take two cells here.
   const gap = isHan() ? Math.max(0, 2 * width - (size * han) / 100) : 0;
   return `@layer waypost {
     *, ::before, ::after, ::placeholder, ::file-selector-button {
@@ -43,7 +43,7 @@ const rulesFor = (width, height) => {
 };
 let fitted = { key: '', sheet: null };
 const fit = (width, height) => {
-  // What a page is written in shows once it is there.
+  // The language of a page is known once it has loaded.
   const key = `${width} ${height} ${document.readyState}`;
   if (fitted.key !== key) {
     const sheet = fitted.sheet ?? new CSSStyleSheet();
@@ -52,13 +52,13 @@ const fit = (width, height) => {
   }
   fitRoot(document);
 };
-// A page that sets its own sheets anew has taken ours away.
+// A page that replaces its own style sheets has removed ours.
 const fitRoot = (root) => {
   const sheets = adoptedOf(root);
   if (fitted.sheet && !sheets.includes(fitted.sheet)) sheets.push(fitted.sheet);
 };
 
-// What was drawn may be no more.
+// The last drawing may be outdated.
 let isChanged = true;
 let wake = null;
 const changed = () => {
@@ -84,7 +84,7 @@ const isMoving = () =>
 
 let version = Math.floor(Math.random() * 2 ** 40);
 let lastDrawn = '';
-// What is in view, as JSON; null if it is what `since` was and stays so for `hold` milliseconds.
+// The view as JSON; null if its version is still `since` after `hold` milliseconds.
 const frame = async ({ cell, since, hold, again, pictures }) => {
   const [width, height] = cell;
   fit(width, height);

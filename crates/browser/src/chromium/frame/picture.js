@@ -1,14 +1,14 @@
-// What of a page is a picture, and when it has become another. Its pixels are never asked for here.
+// Which parts of a page are pictures, and when a picture changes. The pixels are never read here.
 
-// Smaller ones are signs: what is said of them tells more, in columns and rows.
+// Smaller pictures are icons: their description is more useful. In columns and rows.
 const PICTURE_MIN = [4, 2];
-// What moves is looked at so often, in milliseconds.
+// How often moving pictures are checked, in milliseconds.
 const LOOK_EVERY = 1000;
 const PROBE = 24;
 
 const looks = new WeakMap();
 let probe = null;
-// A number for what an element shows; another one if `what` is another.
+// A version number for the content of an element; it changes with `what`.
 const versionOf = (element, what) => {
   const before = looks.get(element);
   if (before?.what === what) return before.version;
@@ -16,7 +16,7 @@ const versionOf = (element, what) => {
   looks.set(element, { ...before, what, version });
   return version;
 };
-// What a canvas or a film shows, in short; the time where that may not be looked at.
+// A short digest of the content of a canvas or video; the time if it may not be read.
 const glance = (element, tick) => {
   const before = looks.get(element);
   if (before?.tick === tick) return before.what;
@@ -27,23 +27,24 @@ const glance = (element, tick) => {
     probe.drawImage(element, 0, 0, PROBE, PROBE);
     const { data } = probe.getImageData(0, 0, PROBE, PROBE);
     const sum = data.reduce((all, it) => (Math.imul(all, 31) + it) | 0, 7);
-    // Nothing at all is what is seen of some that are drawn otherwise.
+    // Some canvases that are drawn by other means read as empty.
     if (data.some((it) => it !== 0)) what = `=${sum}`;
   } catch {
-    // What other sites give is not shown to scripts; and now no script may be asked again.
+    // Content of other sites is not readable for scripts; and no script may read this probe from
+    // now on.
     probe = null;
   }
   looks.set(element, { ...before, tick });
   return what;
 };
-// Whether what is behind an element has come: nothing tells of it when it does.
+// Whether the background image of an element has loaded: no event reports it.
 const baseOf = getter(Node.prototype, 'baseURI');
 const hasCome = (address) => {
   const whole = URL.parse(address, baseOf(document));
   return whole !== null && performance.getEntriesByName(whole.href).length > 0;
 };
 
-// The version of what an element shows; 0 where it shows nothing yet, or nothing at all.
+// The version of an element's content; 0 if it shows nothing yet, or nothing at all.
 const pictureOf = (element, tag) => {
   const tick = Math.floor(performance.now() / LOOK_EVERY);
   if (tag === 'img' || tag === 'input') {
@@ -59,7 +60,7 @@ const pictureOf = (element, tag) => {
   if (tag === 'svg') return versionOf(element, `${query(element, '*').length} ${textOf(element).length}`);
   return tag === 'object' || tag === 'embed' ? versionOf(element, '') : 0;
 };
-// The same of what is behind an element. Of a colour that runs into another, one stands for all.
+// The same for the background of an element. In a gradient, one colour stands for all.
 const backgroundOf = (element, style) => {
   const address = /url\("((?:[^"\\]|\\.)*)"\)/.exec(style.backgroundImage)?.[1];
   if (!address) return 0;

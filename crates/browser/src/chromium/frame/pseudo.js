@@ -1,5 +1,5 @@
-// Text that style sheets put before and after elements: which elements have some is read from the
-// sheets, because to ask each element would take longer than all the rest.
+// Text that style sheets add before and after elements: the sheets tell which elements have some,
+// because querying each element would take longer than everything else.
 
 const styleSheetsOf = getter(Document.prototype, 'styleSheets');
 const walkerOf = method(Document.prototype, 'createTreeWalker');
@@ -16,7 +16,7 @@ const everyRule = (rules, visit, depth = 0) => {
     if (depth < 6 && inner) everyRule(inner, visit, depth + 1);
   }
 };
-// Sheets of other sites are not shown to scripts.
+// Style sheets of other sites are not readable for scripts.
 const rulesOf = (sheet) => {
   try {
     return sheet.cssRules;
@@ -24,7 +24,7 @@ const rulesOf = (sheet) => {
     return [];
   }
 };
-// For each side a selector of the elements that may have something there; null where there are none.
+// For each side, a selector of the elements that may have generated text; null if there are none.
 const sheetsOf = (root) => [...styleSheetsOf(root), ...adoptedOf(root)];
 const readSheets = (root) => {
   const sheets = sheetsOf(root);
@@ -74,7 +74,7 @@ const firstText = (element, isLast) => {
   return found;
 };
 
-// Draws what is before or after an element by `put(x, middle, text, style)`.
+// Draws the text before or after an element with `put(x, middle, text, style)`.
 const placePseudo = (element, side, ownStyle, box, [width, height], put) => {
   if (!mayHave(element, side)) return;
   const style = getComputedStyle(element, `::${side}`);

@@ -1,11 +1,11 @@
-// What a person can use, and what has the focus.
+// Which elements a person can use, and which one has the focus.
 
 const KINDS = {
   link: 'link', button: 'button', text: 'text', secret: 'secret', select: 'select', check: 'check', other: 'other',
 };
 const ROLES = new Set(['button', 'link', 'checkbox', 'radio', 'tab', 'menuitem', 'option', 'switch',
   'menuitemcheckbox', 'menuitemradio', 'treeitem', 'combobox', 'slider', 'spinbutton']);
-// What a person can do something with, and what that is; null for the rest.
+// The kind of use of an element for a person; null for the rest.
 const usedAs = (element, tag, style, pointer) => {
   if (tag === 'a' && hasAttribute(element, 'href')) return KINDS.link;
   if (tag === 'input' || tag === 'textarea') {

@@ -1,4 +1,4 @@
-// Where the text of a page is, line by line.
+// The position of the page's text, line by line.
 
 const measure = document.createRange();
 const boxOfRange = method(Range.prototype, 'getBoundingClientRect');
@@ -8,10 +8,10 @@ const part = (node, from, to) => {
   measure.setEnd(node, to);
   return measure;
 };
-// Longer texts are searched for the part that is in view.
+// In longer texts, the visible part is searched for.
 const LONG = 600;
 
-// The first place of a long text that is not above the view.
+// The first position in a long text that is not above the view.
 const firstInView = (node, text, top) => {
   let [low, high] = [0, text.length];
   while (high - low > LONG / 4) {
@@ -34,8 +34,8 @@ const cased = {
   capitalize: (text) => text.replace(/(^|\s)\S/gu, (it) => it.toUpperCase()),
 };
 
-// Tells `put(x, middle, text)` of every piece of a text that is inside `clip`, a piece being what
-// stands on one line without gaps.
+// Calls `put(x, middle, text)` for each piece of a text inside `clip`; a piece is a run on one line
+// without gaps.
 const placeText = (node, transform, clip, width, put) => {
   const data = node.data;
   const change = cased[transform] ?? ((text) => text);

@@ -1,4 +1,4 @@
-// Finding the place to click, and what stands in the way.
+// Finds the position to click, and what covers it.
 
 const brief = (element) => {
   places = new WeakMap();
@@ -33,7 +33,7 @@ const reaches = (hit, target) => {
   return Boolean(label) && label.control === target;
 };
 
-// Brings an element into view and says where it can be clicked: `{x, y}`, or what is wrong.
+// Scrolls an element into view and returns where it can be clicked: `{x, y}`, or what is wrong.
 const point = (number) => {
   const element = nodeOf(number);
   if (element === null) return { stale: true };
@@ -70,7 +70,7 @@ const point = (number) => {
   }
   return cover ? { covered: brief(cover), element: brief(element) } : { hidden: brief(element) };
 };
-// Where the inside of a frame begins, and whether (x, y) inside it is this frame's to take.
+// The origin of a frame's content, and whether a click at (x, y) inside it reaches this frame.
 const through = (number, x, y) => {
   const frame = nodeOf(number);
   if (frame === null) return { stale: true };
@@ -104,8 +104,8 @@ const announce = (element) => {
 const VALUED = new Set(['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range']);
 const valueOfInput = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
 
-// Makes a field ready to be typed into: `{focused}`, `{done}` for one whose value is set at once, or
-// what is wrong.
+// Prepares a field for typing: returns `{focused}`, `{done}` if its value is set at once, or what
+// is wrong.
 const prepare = (number, text, append) => {
   const element = nodeOf(number);
   if (element === null) return { stale: true };
@@ -174,7 +174,7 @@ const scrolled = () => {
     yMax: Math.max(0, page.scrollHeight - innerHeight),
   };
 };
-// Scrolls what a person would: the page, or the scrolling element in its middle.
+// Scrolls what a person would scroll: the page, or the scrollable element in its middle.
 const scroll = (direction, share) => {
   const vertical = !['left', 'right'].includes(direction);
   let box = document.scrollingElement ?? document.documentElement;

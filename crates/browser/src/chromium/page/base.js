@@ -1,6 +1,7 @@
-// What every document gets before its own scripts run, in a world of its own: the page neither sees
-// nor changes it. The DOM is shared, though, and a form or a document lends its names to its
-// children (`<input name=parentElement>`), so everything is asked by the prototypes' own functions.
+// What every document gets before its own scripts run, in an isolated world: the page can neither
+// see nor change it. The DOM is shared, though, and a form or a document exposes its children as
+// properties by their names (`<input name=parentElement>`), so everything is queried with the
+// prototypes' own functions.
 
 const { call } = Function.prototype;
 const method = (prototype, name) => call.bind(prototype[name]);
@@ -51,14 +52,14 @@ const firstElementOf = (parent) => {
   return parent instanceof Document ? firstOfDocument(parent) : firstOfFragment(parent);
 };
 
-// Text as a reader sees it: one space between words.
+// The visible text: one space between words.
 const squeeze = (text) => (text ?? '').replace(/\s+/g, ' ').trim();
 const cut = (text, length) => {
   const whole = squeeze((text ?? '').slice(0, length * 8));
   return whole.length <= length ? whole : `${Array.from(whole).slice(0, length - 1).join('')}…`;
 };
 
-// Numbers of nodes: given once in the life of the document, and to one node only.
+// Numbers of nodes: each is assigned once in the life of the document, and to one node only.
 const numbers = new WeakMap();
 const numbered = new Map();
 let last = 0;
@@ -77,7 +78,7 @@ const nodeOf = (number) => {
   return node !== undefined && isConnected(node) ? node : null;
 };
 
-// Shadow roots, the closed ones as the engine has told of them.
+// Shadow roots, including closed ones that the engine has reported.
 const closedRoots = new WeakMap();
 const shadowOf = (element) => openRootOf(element) ?? closedRoots.get(element) ?? null;
 const adopt = (host, root) => {
@@ -90,7 +91,7 @@ const isShown = (element) => checkVisibility(element, SEEN);
 // The box of an element that is drawn, or null.
 const boxSeen = (element) => {
   const box = boxOf(element);
-  // A line that is drawn has one of them only.
+  // A line that is drawn has only one of the two.
   const isThere = element instanceof SVGElement
     ? box.width > 0 || box.height > 0
     : box.width > 0 && box.height > 0;
@@ -98,8 +99,8 @@ const boxSeen = (element) => {
 };
 const isVisible = (element) => boxSeen(element) !== null;
 
-// The labels of each field, found once as long as a reading lasts: a field that is asked for its own
-// looks through the whole page.
+// The labels of each field, collected once per reading: querying a field for its labels searches
+// the whole page.
 let labels = null;
 const findLabels = (roots) => {
   labels = new Map();
@@ -113,7 +114,7 @@ const findLabels = (roots) => {
 const labelsOf = (field) =>
   (labels === null ? Array.from(field.labels ?? []) : labels.get(field) ?? []);
 
-// Secret fields: once secret, always secret, whatever the page makes of them later.
+// Secret fields: once secret, always secret, whatever the page changes later.
 const secrets = new WeakSet();
 const SECRET_NAME = new RegExp(
   'passw|passphrase|passcode|pwd|secret|one.?time|\\botp|totp|\\b2fa|\\bmfa|\\bpin\\b|\\bcv[vc]2?\\b'
@@ -139,7 +140,7 @@ const isSecret = (field) => {
   return found;
 };
 
-// Tells the engine what a secret field holds, so that it can take it out of everything it says.
+// Reports the content of a secret field to the engine, so that it can mask it in all output.
 const confess = (field) => {
   const value = isField(field) && isSecret(field) ? field.value : '';
   if (value && typeof waypostSecret === 'function') {

@@ -1,10 +1,10 @@
-// What only scripts make something that can be used: what listens for clicks itself, and what has the
-// pointer of a hand where something around it listens.
+// Elements that only scripts make usable: those that listen for clicks themselves, and those with a
+// hand pointer inside an element that listens.
 
 const SKIPPED = new Set(['script', 'style', 'template', 'head', 'meta', 'link', 'title', 'option']);
 const USED = 'a[href],button,input,select,textarea,summary,label,option';
 
-// What listens, as the engine has told: its number there, and the node.
+// Nodes that listen, as reported by the engine: its number for a node, and the node.
 const heard = new Map();
 const hear = (numbers, ...nodes) => {
   numbers.forEach((number, at) => heard.set(number, new WeakRef(nodes[at])));
@@ -14,7 +14,7 @@ const listenersOf = ({ nodes, everywhere }) => {
   return everywhere ? [...found, document] : found;
 };
 
-// Elements with the pointer of a hand inside of what listens; the outermost of each.
+// Elements with a hand pointer inside an element that listens; the outermost of each.
 const pointed = (places, known, limits) => {
   const found = [];
   let looked = 0;
@@ -26,21 +26,21 @@ const pointed = (places, known, limits) => {
       if (looked > limits.pointers) return found;
       if (getComputedStyle(element).cursor !== 'pointer') continue;
       last = element;
-      // A hall with such a pointer says nothing of what is inside.
+      // A container with such a pointer says nothing about its content.
       if (!closest(element, USED) && !isHall(element, known)) found.push(element);
     }
   }
   return found;
 };
 
-// What is so wide that it listens for what is inside, rather than for itself.
+// An element so large that it listens for its content rather than for itself.
 const isHall = (element, known) => {
   if (element === document.body || element === document.documentElement) return true;
   const box = boxOf(element);
   if (box.width * box.height < (innerWidth * innerHeight) / 2) return false;
   return Array.from(query(element, '*')).some((it) => known.has(it));
 };
-// All of it inside `scope`, but for what is known anyway, in the page's order.
+// All of them inside `scope`, except those that are known anyway, in page order.
 const clickable = (scope, known, limits) => {
   const isInside = (it) => scope === document || isWithin(it, scope);
   const listening = listenersOf(limits.listening);

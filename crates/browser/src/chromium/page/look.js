@@ -1,4 +1,4 @@
-// Small questions, asked often.
+// Small queries that are made often.
 
 const title = () => document.title.slice(0, 500);
 const knows = (number) => nodeOf(number) !== null;
@@ -9,9 +9,9 @@ const shows = (number) => {
 const hasText = (text) => (document.body?.innerText ?? '').includes(text);
 
 const LOGOUT = /^(log ?out|sign ?out|log ?off|abmelden|ausloggen|cerrar sesión|se déconnecter|déconnexion|sair|esci|uitloggen|logga ut|выйти|ログアウト|退出登录|登出)$/i;
-// What tells whether somebody is logged in, without a word of what they typed.
+// Evidence of whether someone is logged in, without any of what they typed.
 const evidence = () => {
-  // It may well be in a menu that is closed.
+  // It may well be in a closed menu.
   const found = query(document, 'a[href],button,input[type=submit],[role=button],[role=menuitem]');
   const controls = Array.from({ length: Math.min(found.length, 500) }, (_, at) => found[at]);
   const leaves = (it) => LOGOUT.test(squeeze(it.value || textOf(it).slice(0, 60)))
@@ -29,7 +29,7 @@ const evidence = () => {
   };
 };
 
-// What is under a point, for a person's click.
+// The element at a point, for a person's click.
 const hit = (x, y) => {
   const found = deepest(x, y);
   if (!found) return { nothing: true };
@@ -61,7 +61,8 @@ const selectorsOf = (given) => {
   });
 };
 
-// An answer as the engine takes it. Half a letter is none, and no JSON either.
+// A result in the form that the engine accepts. Half of a surrogate pair is not a letter, and not
+// valid JSON either.
 const told = (answer = null) => {
   const text = JSON.stringify(answer);
   if (!/\\ud[89a-f]/i.test(text)) return text;

@@ -1,4 +1,4 @@
-// What things are called, as a person would call them.
+// The names of elements, as a person would call them.
 
 const BUTTONS = new Set(['submit', 'button', 'reset']);
 const referred = (element, name) => {
@@ -17,7 +17,7 @@ const altOf = (element) => {
   if (!image) return '';
   return attribute(image, 'alt') ?? attribute(image, 'aria-label') ?? textOf(image);
 };
-// The first of these that says something.
+// The first non-empty one of these names.
 const nameOf = (element, length) => {
   const isInput = element instanceof HTMLInputElement;
   const tries = [
@@ -43,7 +43,7 @@ const LEFT_OUT = new Set([
   'script', 'style', 'noscript', 'template', 'head', 'title', 'iframe', 'frame', 'object', 'embed',
   'textarea', 'select', 'canvas', 'audio', 'video', 'datalist',
 ]);
-// The text of an element that is drawn, up to about `length` characters.
+// The visible text of an element, up to about `length` characters.
 const shownText = (element, length) => {
   let text = '';
   const walk = (node, depth) => {

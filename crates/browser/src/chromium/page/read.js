@@ -1,4 +1,4 @@
-// What of it is told, as data, within hard limits.
+// Describes the page as data, within hard limits.
 
 const describeLink = (link) => {
   const href = link instanceof HTMLAnchorElement || link instanceof HTMLAreaElement
@@ -20,7 +20,7 @@ const stateOf = (element) => {
   const said = (name) => attribute(element, name);
   if (matches(element, ':disabled') || said('aria-disabled') === 'true') state.disabled = true;
   if (isField(element) && isSecret(element)) {
-    // What the page or the browser put there is kept as well as what was typed.
+    // A value that the page or the browser entered is kept secret like a typed one.
     confess(element);
     state.secret = true;
     state.filled = element.value !== '';
@@ -49,8 +49,8 @@ const described = (element, box = boxOf(element)) => ({
   inView: inView(box),
 });
 
-// Names for forms and tables without an id: made of what they are, so that they stay the same when
-// the page is loaded again or others come before them.
+// Names for forms and tables without an id: derived from what they are, so that they stay the same
+// when the page is reloaded or others are inserted before them.
 const made = new WeakMap();
 const madeNames = new Set();
 const madeName = (element, kind, what) => {
@@ -105,8 +105,8 @@ const invalidOf = (field, box) => {
   return { text: cut(`${name}: ${told || 'marked as invalid'}`, 200), ...described(field, box) };
 };
 
-// Those of many that are in view. Where they are is asked of some: between two that are on the same side
-// of the view, none is thought to be in it.
+// Those of many elements that are in view. Only some are measured: between two that are on the same
+// side of the view, none is assumed to be in it.
 const STRIDE = 16;
 const chosen = (found, most) => {
   const sideOf = (element) => {
@@ -126,8 +126,8 @@ const chosen = (found, most) => {
   }
   return inside;
 };
-// A list of what `make` says of the visible ones, with how many there were: if they are too many, those
-// in view and then the first.
+// A list of what `make` returns for the visible ones, and their number: if there are too many,
+// those in view and then the first ones.
 const list = async (found, most, make, pause) => {
   const told = new Map();
   let asked = 0;
@@ -154,8 +154,8 @@ const list = async (found, most, make, pause) => {
   return { total: found.length, kept };
 };
 
-// What a survey found, or a new one where the page is another by now. What is counted for one reading
-// is not kept for the next.
+// The content of a survey, or of a new one if the page has changed. Nothing that is counted for one
+// reading is kept for the next.
 const read = async (options) => {
   if (!surveys.has(options.key)) {
     const again = await survey(options);

@@ -1,4 +1,4 @@
-// Selectors: which element is meant, and how to say which one was.
+// Selectors: which element one denotes, and how to denote an element.
 
 const HOP = ' >>> ';
 const tests = ['data-testid', 'data-test', 'data-test-id', 'data-qa', 'data-cy'];
@@ -11,8 +11,8 @@ const isOnly = (root, selector) => {
   }
 };
 
-// Where elements stand among their siblings of the same kind, and the way to their parent; found once
-// for each parent, as long as one call lasts.
+// The positions of elements among their siblings of the same kind, and the path to their parent;
+// computed once for each parent within a call.
 let places = new WeakMap();
 const kindredOf = (parent) => {
   let known = places.get(parent);
@@ -40,8 +40,8 @@ const stepOf = (element) => {
   return only ? tag : `${tag}:nth-of-type(${place})`;
 };
 
-// How often each address, name and name for tests occurs in a root; counted once as long as a reading
-// lasts, because asking for each one by itself would look through the whole page each time.
+// How often each address, name and test id occurs in a root; counted once per reading, because a
+// query for each one would search the whole page each time.
 let tallies = null;
 const TESTED = tests.map((it) => `[${it}]`).join(',');
 const isOnlyWith = (root, name, value, selector) => {
@@ -92,8 +92,8 @@ const byAttribute = (element, root) => {
   }
   return null;
 };
-// The way from the body, or from the nearest element with an id: each step is the only one of its
-// place, so that the whole is, and nobody need ask the page. Null where it is too long.
+// The path from the body, or from the nearest element with an id: each step is unique at its place,
+// so the whole path is, without querying the page. Null if it is too long.
 const wayTo = (parent, root, left) => {
   if (!isElement(parent) || left === 0) return null;
   const known = kindredOf(parent);
@@ -117,7 +117,7 @@ const byPath = (element, root) => {
   return root instanceof ShadowRoot && isOnly(root, anchored) ? anchored : null;
 };
 
-// A selector that finds this element alone in its frame, with a hop for each shadow root; null if
+// A selector that finds only this element in its frame, with a hop for each shadow root; null if
 // there is none.
 const selectorOf = (element) => {
   const root = rootOf(element);
@@ -127,8 +127,8 @@ const selectorOf = (element) => {
   return host === null ? null : `${host}${HOP}${own}`;
 };
 
-// The element that one step of a selector means, below `root`: the first that is visible, or else
-// the first.
+// The element that one step of a selector finds below `root`: the first visible one, or else the
+// first.
 const pick = (root, selector) => {
   let found;
   try {
@@ -146,8 +146,8 @@ const pick = (root, selector) => {
   return { element: first ?? found[0] ?? null, count: found.length };
 };
 
-// Follows the steps of a selector as far as this frame goes. `rest` counts the steps that are left
-// for the frame inside the element.
+// Follows the steps of a selector within this frame. `rest` is the number of steps that remain for
+// the frame inside the element.
 const find = (steps) => {
   let root = document;
   for (let at = 0; at < steps.length; at += 1) {

@@ -1,13 +1,13 @@
-// Where on a page there is something to tell, found in one way through it.
+// Finds what there is to report on a page, in one traversal.
 
-// What an element is by its name alone: the list that it belongs to.
+// The list that an element belongs to by its name alone.
 const LIST_OF = new Map([
   ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((it) => [it, 'headings']),
   ...['button', 'select', 'textarea', 'summary', 'input', 'area', 'video', 'audio', 'label']
     .map((it) => [it, 'controls']),
   ['a', 'links'], ['form', 'forms'], ['table', 'tables'], ['iframe', 'frames'], ['frame', 'frames'],
 ]);
-// What may belong to one by its attributes.
+// Elements that may belong to a list because of their attributes.
 const MARKED = '[role],[onclick],[contenteditable],[tabindex],[aria-invalid],[aria-live=assertive],'
   + '[class*=error-summary],[class*=errorsummary i],.field-error,.form-error,.error-message,'
   + '.invalid-feedback';
@@ -29,8 +29,8 @@ const CAN_HOST = new Set([
 const inView = (box) =>
   box.bottom > 0 && box.right > 0 && box.top < innerHeight && box.left < innerWidth;
 
-// Everything of the page and its shadow roots that there is something to tell of, as far as the limits
-// go, and what may have a closed root.
+// Everything in the page and its shadow roots that there is to report, within the limits, and
+// elements that may have a closed root.
 const explore = async (scope, limits, pause) => {
   const lists = {
     headings: [], forms: [], links: [], tables: [], controls: [], messages: [], invalid: [], frames: [],
@@ -70,7 +70,7 @@ const explore = async (scope, limits, pause) => {
   }
   return found;
 };
-// Puts an element into the lists that it belongs to.
+// Adds an element to the lists that it belongs to.
 const sort = (element, tag, isMarked, lists) => {
   const role = isMarked ? attribute(element, 'role') : null;
   const list = LIST_OF.get(tag);
@@ -85,10 +85,10 @@ const sort = (element, tag, isMarked, lists) => {
   const invalid = attribute(element, 'aria-invalid');
   if (invalid !== null && invalid !== 'false') lists.invalid.push(element);
 };
-// Elements that were asked for a closed root and had none, with their size then: what gets one later
-// has another, as a rule.
+// Elements that were checked for a closed root and had none, with their size then: an element that
+// gets one later usually changes its size.
 const asked = new WeakMap();
-// Drawn although it has no text and none of its children is: what is drawn may be a closed shadow root.
+// Drawn although it has no text and no drawn children: a closed shadow root may be what is drawn.
 const isHollow = (element) => {
   const first = firstChildOf(element);
   if (first && /\S/.test((isElement(first) ? textOf(element) : first.data).slice(0, 200))) return false;
@@ -107,13 +107,13 @@ const suspected = (element) => {
   if (!tagOf(element).includes('-')) asked.set(element, sizeOf(element));
   return numberOf(element);
 };
-// A label whose field is shown is told by its field.
+// A label whose field is shown is reported with its field.
 const labelled = (label) => {
   const field = label.control;
   return Boolean(field) && isVisible(field);
 };
 
-// Lets the page run now and then.
+// Lets the page run from time to time.
 const pauses = () => {
   let rested = performance.now();
   return async () => {
@@ -123,11 +123,11 @@ const pauses = () => {
   };
 };
 
-// Surveys that were not read yet; two may be on their way at once.
+// Surveys that were not read yet; two may be in progress at once.
 const surveys = new Map();
 // Elements that the last survey of the whole page found.
 let met = new WeakSet();
-// What there is, for each list by itself. The engine then says how much of it is worth telling.
+// The elements for each list. The engine then decides how many of them to read.
 const survey = async (options) => {
   const limits = { ...options, until: performance.now() + options.milliseconds };
   const scope = options.scope === null ? document : nodeOf(options.scope);

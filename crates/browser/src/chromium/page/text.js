@@ -1,6 +1,6 @@
-// The text that a reader sees, and what of it was left out because none would.
+// The visible text, and which text was left out because it is invisible.
 
-// Pages have few colours and many places for them.
+// Pages use few colours many times.
 const colours = new Map();
 const numbersIn = (color) => {
   let numbers = colours.get(color);
@@ -13,7 +13,7 @@ const numbersIn = (color) => {
 };
 const isSeeThrough = (color) => color === 'transparent' || numbersIn(color)[3] === 0;
 
-// A walk over what is drawn. It stops at any of its limits and says so.
+// Walks over what is drawn. It stops at any of its limits and reports which one.
 const readText = async (options) => {
   const root = options.scope === null ? document.body : nodeOf(options.scope);
   if (root === null && options.scope !== null) return { stale: true };
@@ -45,7 +45,7 @@ const readText = async (options) => {
     for (const at of chain) backgrounds.set(at, color);
     return color;
   };
-  // Whether a picture is behind it, and not only a colour.
+  // Whether it has a background image, not only a colour.
   const hasPicture = (element) => {
     for (let at = element; at; at = parentOf(at)) {
       const style = getComputedStyle(at);
@@ -96,7 +96,8 @@ const readText = async (options) => {
     }
   };
 
-  // They yield where they can rest: to wait at each element would take longer than to look at it.
+  // Generators yield where they can pause: awaiting at each element would take longer than
+  // examining it.
   function* walk(node, style, reason) {
     for (let child = node.firstChild; child; child = child.nextSibling) {
       visited += 1;
@@ -125,12 +126,12 @@ const readText = async (options) => {
     }
     if (isClipped(element, style)) return leave('clipped', element);
     const isInline = style.display.startsWith('inline') || style.display === 'contents';
-    // Formulas stand in lines, and what they are made of side by side, as cells do.
+    // Formulas are inline, and their parts are side by side, like cells.
     const isCell = style.display === 'table-cell' || style.display === 'math'
       || (style.display === 'block math' && tag !== 'math');
     if (isCell && line && !line.endsWith(' ')) line += ' ';
     else if (!isInline && !isCell) newLine();
-    // What is asked of an element's own text is asked only if it has some.
+    // An element's own text is examined only if there is some.
     let reason = null;
     if (style.visibility !== 'visible') {
       reason = 'not_displayed';
@@ -163,7 +164,7 @@ const readText = async (options) => {
   newLine();
   const text = lines.join('\n');
   const isCut = truncated === 'characters' || text.length >= limits.characters;
-  // How long all of it is, about: Chromium tells that much faster than a walk does.
+  // The approximate total length: Chromium computes it much faster than a walk.
   const whole = isCut && isElement(root) ? (root.innerText ?? '').length : 0;
   return {
     text: text.slice(0, limits.characters),

@@ -1,4 +1,4 @@
-//! Fields, and what is in them.
+//! Fields and their content.
 
 use scraper::ElementRef;
 
@@ -61,7 +61,7 @@ impl Flow<'_> {
     }
 }
 
-/// The part of a text that fits: its end where one writes, its beginning elsewhere.
+/// The part of a text that fits: its end while it is being edited, its start otherwise.
 fn tail(text: &str, cells: usize, is_written: bool) -> String {
     let letters = glyphs(text);
     let mut total: usize = letters.iter().map(|it| usize::from(it.1)).sum();

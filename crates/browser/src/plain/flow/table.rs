@@ -1,15 +1,15 @@
-//! Tables, in columns.
+//! Tables in columns.
 
 use scraper::ElementRef;
 
 use super::{FIELD, Flow, LINES_MAX, Span, Style, cells_of};
 use crate::plain::page::{hides, name_of, text_of};
 
-/// Rows of a table.
+/// The maximum number of rows of a table.
 const ROWS_MAX: usize = 4_000;
-/// Between two columns.
+/// The space between two columns.
 const GAP: usize = 2;
-/// The narrowest that a column is made.
+/// The minimum width of a column.
 const COLUMN_MIN: usize = 4;
 
 impl Flow<'_> {
@@ -82,7 +82,7 @@ impl Flow<'_> {
     }
 }
 
-/// The widths of a table's columns: as wide as they would be, or less where there is no room.
+/// The widths of a table's columns: the natural widths, or less if they do not fit.
 fn widths_of(rows: &[Vec<ElementRef<'_>>], room: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
