@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# launch.sh URL [ARGUMENTS]: starts the browser there, for the folder it is called from. The program
-# beside this script is taken, else the repository's, which is built first.
+# launch.sh URL [ARGUMENTS]: opens the browser at URL, for the current folder. The program
+# next to this script is used, or else the repository's, which is built first.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 

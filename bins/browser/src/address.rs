@@ -1,6 +1,6 @@
-//! What a person types to go somewhere.
+//! Interprets the address that a person types.
 
-/// The address that a person means who leaves its scheme out: `https://`, but for names and
+/// Completes an address without a scheme: with `https://`, or with `http://` for names and
 /// addresses of this machine and private networks, where servers rarely have a certificate.
 pub(crate) fn meant(typed: &str) -> String {
     let typed = typed.trim();
@@ -9,7 +9,7 @@ pub(crate) fn meant(typed: &str) -> String {
     }
     let authority = typed.split(['/', '?', '#']).next().unwrap_or_default();
     if !authority.starts_with('[') && authority.split_once(':').is_some_and(|it| !is_port(it.1)) {
-        // Some other scheme, which the policy will refuse by its name.
+        // Another scheme, which the policy will reject with an error that names it.
         return typed.to_owned();
     }
     let host = match authority.rsplit_once(':') {

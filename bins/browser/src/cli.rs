@@ -58,21 +58,21 @@ pub(crate) struct Arguments {
     allow: Vec<String>,
 }
 
-/// Everything that the program is started with.
+/// The resolved options of the program.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Where the person wants to begin.
+    /// The address to start with.
     pub(crate) url: String,
     pub(crate) listen: SocketAddr,
-    /// Where a socket for commands may be, the best first.
+    /// Candidate paths for a command socket, best first.
     pub(crate) sockets: Vec<PathBuf>,
     /// Without a terminal.
     pub(crate) headless: bool,
     pub(crate) engine: EngineOptions,
     pub(crate) allow: Vec<Allow>,
-    /// Ports of Waypost, which no page may reach.
+    /// Ports of Waypost, which pages must not access.
     pub(crate) own_ports: Vec<u16>,
-    /// `None` if it stays away from the mesh.
+    /// `None` if it does not join the mesh.
     pub(crate) mesh: Option<MeshSettings>,
     pub(crate) pictures: BrowserPictures,
     pub(crate) screenshots: bool,
@@ -84,14 +84,14 @@ pub(crate) struct EngineOptions {
     pub(crate) which: BrowserEngine,
     pub(crate) sandbox: bool,
     pub(crate) profile: Option<PathBuf>,
-    /// Where programs are looked for, as `PATH` has it.
+    /// The search path for programs, in the format of `PATH`.
     pub(crate) path: OsString,
-    /// Where a fresh profile is made.
+    /// Where a fresh profile is created.
     pub(crate) temporary: PathBuf,
 }
 
 impl Arguments {
-    /// Everything resolved.
+    /// Resolves all options.
     pub(crate) fn resolve(self) -> anyhow::Result<Options> {
         if !self.headless {
             terminal::check()?;
@@ -127,12 +127,12 @@ impl Arguments {
             }
         } else if let Some(state) = settings.state_dir.as_ref().filter(|_| !settings.trust_project)
         {
-            // The pairing in it says which machines to trust.
+            // It contains the pairing, which decides which machines to trust.
             waypost_project::check_data(&project, &settings.data_dir, state)?;
         }
         let profiles = settings.data_dir.join("browser");
         let mut sockets = http::candidates(&settings.data_dir, &settings.mesh.folder);
-        // A folder that holds no project gets none because of a socket.
+        // A folder without a project does not become one because of a socket.
         sockets.retain(|it| !it.starts_with(&settings.data_dir) || settings.data_dir.is_dir());
         let allow = settings.browser.allow.iter().map(|it| it.parse::<Allow>());
         Ok(Options {
@@ -169,7 +169,7 @@ impl Arguments {
     }
 }
 
-/// The name of a profile: of a folder, and nothing else.
+/// Checks the name of a profile: it must be the name of a folder, and nothing else.
 fn profile(text: &str) -> Result<String, String> {
     let is_plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
     if (1..=64).contains(&text.len()) && text.bytes().all(is_plain) {
@@ -178,7 +178,7 @@ fn profile(text: &str) -> Result<String, String> {
     Err("a name is made of 1 to 64 of a-z, 0-9 and -".to_owned())
 }
 
-/// The service's port, where `ctl` looks for it, and where paired machines come in.
+/// The ports of the service, where `ctl` looks for it, and of the mesh for paired machines.
 fn own_ports(settings: &Settings) -> anyhow::Result<Vec<u16>> {
     let mut ports = vec![settings.listen.port()];
     let url = url::Url::parse(&settings.url).ok();

@@ -1,4 +1,4 @@
-//! Which engine shows pages.
+//! Chooses the engine that shows pages.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use waypost_project::BrowserEngine;
 
 use crate::cli::EngineOptions;
 
-/// Starts the engine that is wanted; with a remark if it is another than one would expect.
+/// Starts the selected engine; returns a remark if it may not be the expected one.
 pub(crate) async fn start(
     options: &EngineOptions,
     policy: Arc<Policy>,

@@ -1,9 +1,10 @@
 //! Commands over HTTP, for programs that are not on the mesh: `POST /COMMAND` with the arguments as
 //! its body.
 //!
-//! There is no token, so who comes in is decided by where it comes from: programs of this user on this
-//! machine, by our own name, and never a web page. They come to a port of loopback, where the kernel
-//! tells whose a client is, or to a Unix socket, which nobody else can reach.
+//! There is no token, so access depends on where a request comes from: programs of this user on
+//! this machine, under our own host name, and never a web page. They connect to a loopback port,
+//! where the kernel reports which user owns the client, or to a Unix socket that no other user can
+//! access.
 
 mod answer;
 mod body;
@@ -26,23 +27,23 @@ use waypost_api::local;
 pub(crate) use self::answer::{Client, Door};
 pub(crate) use self::place::{Place, candidates};
 
-/// Connections at once; further ones wait for one of them to end.
+/// The maximum number of concurrent connections; further ones wait until one of them ends.
 const CONNECTIONS_MAX: usize = 128;
-/// A request's head has come by then, or the connection ends.
+/// The time limit for receiving a request's head; then the connection is closed.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 /// The longest head of a request.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// At the end, answers are sent by then.
+/// The time limit for sending responses at shutdown.
 const END_TIME: Duration = Duration::from_secs(2);
 
-/// Where clients come in.
+/// A listener for clients.
 #[derive(Debug)]
 pub(crate) enum Entrance {
     Port(TcpListener),
     Socket(UnixListener),
 }
 
-/// A connection that came.
+/// An accepted connection.
 enum Came {
     ByPort(TcpStream),
     BySocket(UnixStream),
@@ -57,7 +58,7 @@ impl Entrance {
     }
 }
 
-/// Answers until `stop` says so, and a little longer to whoever was being answered.
+/// Serves requests until `stop` is set, and then for a short time those in progress.
 pub(crate) async fn serve(entrance: Entrance, door: Arc<Door>, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
@@ -72,7 +73,7 @@ pub(crate) async fn serve(entrance: Entrance, door: Arc<Door>, mut stop: watch::
         };
         match accepted {
             (Ok(permit), Ok(Came::ByPort(stream))) => {
-                // Without it answers are a little slower.
+                // Without it responses are a little slower.
                 stream.set_nodelay(true).unwrap_or_default();
                 let client = Client { is_admitted: is_ours(&stream), is_by_socket: false };
                 connect(stream, client, &door, &graceful, permit);
@@ -83,17 +84,17 @@ pub(crate) async fn serve(entrance: Entrance, door: Arc<Door>, mut stop: watch::
                 let client = Client { is_admitted, is_by_socket: true };
                 connect(stream, client, &door, &graceful, permit);
             }
-            // Out of file descriptors, mostly: let some connection end first.
+            // Usually there are no file descriptors left: let some connection end first.
             _ => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
     drop(entrance);
-    // Who has no answer by then gets none.
+    // A request without a response by then gets none.
     tokio::time::timeout(END_TIME, graceful.shutdown()).await.unwrap_or_default();
 }
 
-/// Whether the client of a connection is a program of this user, or of root. One that the kernel does
-/// not tell of is none.
+/// Whether the client of a connection is a program of this user, or of root. A client that the
+/// kernel does not report is rejected.
 fn is_ours(stream: &TcpStream) -> bool {
     let (Ok(ours), Ok(theirs)) = (stream.local_addr(), stream.peer_addr()) else { return false };
     let uid = local::tcp_client_uid(ours, theirs);
@@ -119,7 +120,7 @@ fn connect(
         .serve_connection(TokioIo::new(stream), service);
     let connection = graceful.watch(connection);
     tokio::spawn(async move {
-        // A connection that breaks is its client's matter.
+        // A broken connection concerns only its client.
         connection.await.unwrap_or_default();
         drop(permit);
     });

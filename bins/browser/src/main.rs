@@ -1,7 +1,7 @@
 //! The program `browser`: a page that a person and programs share.
 //!
-//! The person sees it in the terminal. Programs reach one relay two ways: as the target `browser.relay` of the mesh, and over HTTP on
-//! loopback.
+//! The person sees it in the terminal. Programs reach one relay in two ways: as the target
+//! `browser.relay` of the mesh, and over HTTP on loopback.
 
 mod address;
 mod cli;

@@ -1,24 +1,24 @@
-//! What the person should know and nobody asked for.
+//! Unsolicited messages for the person.
 
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Lines that wait to be shown; more are left out.
+/// The maximum number of queued lines; further ones are dropped.
 const LINES_MAX: usize = 64;
 
-/// Where lines go to. Whoever shows the page shows them as it can.
+/// The sender of lines. The part that shows the page displays them.
 #[derive(Debug, Clone)]
 pub(crate) struct News(Sender<String>);
 
 impl News {
-    /// Both ends.
+    /// Both ends of the channel.
     pub(crate) fn new() -> (Self, Receiver<String>) {
         let (lines, shown) = mpsc::channel(LINES_MAX);
         (Self(lines), shown)
     }
 
-    /// Tells a line, and waits for nobody.
+    /// Sends a line, without blocking.
     pub(crate) fn tell(&self, line: impl Into<String>) {
-        // With so many waiting, one more would not be read either.
+        // If that many are queued, one more would not be read either.
         self.0.try_send(line.into()).unwrap_or_default();
     }
 }

@@ -1,5 +1,5 @@
-//! The browser as a peer of the mesh: programs call `browser.relay`, and whoever listens hears what
-//! happens.
+//! The browser as a peer of the mesh: programs call `browser.relay`, and listeners receive its
+//! events.
 
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,7 @@ use waypost_project::MeshSettings;
 use crate::news::News;
 use crate::relay::Commands;
 
-/// What programs call.
+/// The target that programs call.
 pub(crate) const TARGET: &str = "browser.relay";
 
 /// A peer that has joined.
@@ -28,7 +28,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Joins, and serves the commands. Waits; not for a thread of the runtime.
+    /// Joins, and serves the commands. Blocks; must not be called on a runtime thread.
     pub(crate) fn join(
         settings: &MeshSettings,
         runtime: &Handle,
@@ -52,7 +52,7 @@ impl Peer {
         Ok(Self { mesh, serving, telling })
     }
 
-    /// Leaves. Waits; not for a thread of the runtime.
+    /// Leaves. Blocks; must not be called on a runtime thread.
     pub(crate) fn leave(self) {
         let Self { mesh, serving, telling } = self;
         drop(serving);
@@ -62,7 +62,7 @@ impl Peer {
 }
 
 async fn answer(commands: &Commands, call: Call) -> Result<Value, Problem> {
-    // Some send the arguments as a text that holds the JSON.
+    // Some callers send the arguments as a string that contains the JSON.
     let arguments = match call.argument {
         Value::String(text) => serde_json::from_str(&text).map_err(|error| {
             Problem::new(422, "invalid", format!("the arguments are no JSON: {error}"))
@@ -76,7 +76,7 @@ async fn answer(commands: &Commands, call: Call) -> Result<Value, Problem> {
     done.map_err(|it| Problem::new(it.kind.status(), it.kind.as_str(), it.detail))
 }
 
-/// Broadcasts what happens, in its order.
+/// Broadcasts events in order.
 async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
     loop {
         let event = match events.recv().await {

@@ -1,4 +1,4 @@
-//! The one way in for programs, whatever carries their commands.
+//! The only way in for programs, whatever the transport of their commands.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use waypost_browser::{Problem, ProblemKind, Relay};
 
-/// The relay until the program ends.
+/// Access to the relay until the program ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Commands {
     relay: Arc<Relay>,
@@ -18,7 +18,7 @@ impl Commands {
         Self { relay, stop }
     }
 
-    /// Does what a program asks. When the program is to end, nothing is finished any more.
+    /// Executes a program's command. Once the program is to end, commands are no longer completed.
     pub(crate) async fn give(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
         let mut stop = self.stop.clone();
         tokio::select! {

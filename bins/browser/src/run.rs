@@ -1,4 +1,4 @@
-//! Puts the parts together, and takes them apart in order.
+//! Connects the parts, and shuts them down in order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::peer::{Peer, TARGET};
 use crate::relay::Commands;
 use crate::{engine, headless, http, stop, terminal};
 
-/// How long the engine may take to write its profile and go.
+/// How long the engine may take to write its profile and exit.
 const END_TIME: Duration = Duration::from_secs(12);
-/// Work that does not end by itself is left behind then.
+/// Work that has not ended by then is abandoned.
 const LAST_TIME: Duration = Duration::from_secs(1);
 
-/// Where one begins who wants to see no page yet.
+/// The address for starting without a page.
 const NOWHERE: &str = "about:blank";
 
-/// What everything that runs needs.
+/// What all running parts need.
 struct Parts<'a> {
     runtime: &'a Runtime,
     options: &'a Options,
@@ -35,12 +35,12 @@ struct Parts<'a> {
     engine: Arc<dyn Engine>,
     news: News,
     stop: watch::Receiver<bool>,
-    /// Ends it all.
+    /// Stops everything.
     stopper: watch::Sender<bool>,
 }
 
-/// Runs the browser until a signal to stop, or until the person quits. Then nothing of it is left, no process and no file but
-/// a named profile.
+/// Runs the browser until a signal to stop, or until the person quits. Afterwards nothing of it is
+/// left, no process and no file but a named profile.
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 impl Parts<'_> {
-    /// Serves programs, and the person, until it is time to stop.
+    /// Serves programs and the person until it is time to stop.
     fn serve(
         self,
         listener: TcpListener,
@@ -85,7 +85,7 @@ impl Parts<'_> {
         let settings = RelaySettings { screenshots: options.screenshots, ..Default::default() };
         let name = engine.capabilities().engine;
         let relay = Arc::new(Relay::new(engine, policy, &settings));
-        // Before anybody can give commands: they wait for the first page.
+        // Before anyone can send commands: they wait for the first page.
         let first = (options.url != NOWHERE).then(|| relay.begin(&options.url));
         let commands = Commands::new(Arc::clone(&relay), stop.clone());
         let join = |it| {
@@ -124,7 +124,7 @@ impl Parts<'_> {
         stopper.send_replace(true);
         beginning.abort();
         watching.abort();
-        // It does not panic; if it did, nobody is served any more.
+        // It does not panic; if it did, the program would serve no one any more.
         drop(runtime.block_on(serving));
         if let Some((place, serving)) = socket {
             drop(runtime.block_on(serving));
@@ -137,7 +137,7 @@ impl Parts<'_> {
     }
 }
 
-/// Waits for the first page, if there is to be one, then says that the browser is there.
+/// Waits for the first page, if there is one, then reports that the browser is ready.
 async fn begin(
     first: Option<impl Future<Output = Result<Arrival, Problem>>>,
     news: News,

@@ -1,10 +1,10 @@
-//! When the program has to end.
+//! When the program must end.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Becomes true when the program is to end. Asked of a runtime, which listens for signals from now
-/// on: their usual effect, to end the process at once, is gone with that.
+/// Becomes true when the program must end. Must be called within a runtime, which handles signals
+/// from then on: their default effect, ending the process at once, is disabled.
 pub(crate) fn stop() -> std::io::Result<(watch::Sender<bool>, watch::Receiver<bool>)> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,7 +1,7 @@
 //! The page in a terminal, for the person.
 //!
-//! This thread draws and takes what the person does; the page is asked, and acted on, beside it, so
-//! that neither waits for the other.
+//! This thread draws and handles input; the page is queried and changed in separate tasks, so that
+//! neither waits for the other.
 
 mod act;
 mod album;
@@ -40,18 +40,18 @@ use self::graphics::Way;
 use self::screen::Screen;
 use self::state::{Around, Effect, State};
 
-/// Between two frames, so that there are twenty a second at most.
+/// The pause between two frames, for at most twenty per second.
 const REST: Duration = Duration::from_millis(50);
-/// Between two looks at pictures.
+/// The pause between two captures of pictures.
 const LOOK_REST: Duration = Duration::from_millis(100);
-/// Between two tries where the page cannot be drawn.
+/// The pause between attempts when the page cannot be drawn.
 const RETRY: Duration = Duration::from_millis(300);
-/// So often it is looked who has the page, whatever happens.
+/// How often to check who controls the page, whatever happens.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Something that the terminal learns of.
+/// An event for the terminal.
 pub(crate) enum Happening {
-    /// The person did something.
+    /// Input of the person.
     Input(Event),
     /// The page looks different.
     Frame(Box<Frame>),
@@ -59,13 +59,13 @@ pub(crate) enum Happening {
     Pixels(Vec<Pixels>),
     /// An act is done; with what is to be said of it.
     Done(u64, Option<String>),
-    /// Something to say.
+    /// A message to show.
     News(String),
-    /// It is time to end: by a signal, or the terminal is gone.
+    /// It is time to end: because of a signal, or because the terminal is gone.
     End,
 }
 
-/// Whether there is a terminal to show pages in.
+/// Checks whether there is a terminal to show pages in.
 pub(crate) fn check() -> anyhow::Result<()> {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         return Ok(());
@@ -107,7 +107,7 @@ pub(crate) fn run(
     'shown: loop {
         state.around = around(relay);
         state.tend(now());
-        // A terminal that takes nothing any more is gone.
+        // A terminal that accepts no output is gone.
         if screen.draw(|it| paint::paint(it, &state, depth)).is_err() {
             break;
         }
@@ -139,12 +139,12 @@ pub(crate) fn run(
     drop(screen);
     is_over.store(true, Ordering::Relaxed);
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
-    // It ends by itself a moment later; nothing of it is needed any more.
+    // It ends soon by itself; nothing needs it any more.
     drop(keys);
     Ok(())
 }
 
-/// What effects are carried out by.
+/// What carries out effects.
 struct Hands<'a> {
     relay: &'a Relay,
     acts: UnboundedSender<Numbered>,
@@ -153,7 +153,7 @@ struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    /// Nothing if it is time to end.
+    /// Returns `None` when it is time to end.
     fn carry_out(&self, effects: Vec<Effect>) -> Option<()> {
         for effect in effects {
             match effect {
@@ -174,7 +174,7 @@ fn around(relay: &Relay) -> Around {
     Around { tabs, current, holder: relay.holder(), doing: relay.doing() }
 }
 
-/// Asks for frames as they change.
+/// Requests frames as they change.
 async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<Happening>) {
     let mut seen = None;
     let mut trouble = String::new();
@@ -198,7 +198,7 @@ async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<H
             Err(problem) => {
                 seen = None;
                 tokio::time::sleep(RETRY).await;
-                // Said once, however often it is so.
+                // Report a repeated problem only once.
                 if problem.detail == trouble {
                     continue;
                 }
@@ -213,7 +213,7 @@ async fn pull(relay: Arc<Relay>, mut view: watch::Receiver<View>, tell: Sender<H
     }
 }
 
-/// Looks at the pictures that are wanted, beside the frames, which do not wait for them.
+/// Captures the requested pictures, in parallel to the frames, which do not wait for them.
 async fn look(
     relay: Arc<Relay>,
     mut wanted: watch::Receiver<Option<Wanted>>,
@@ -223,7 +223,7 @@ async fn look(
     while wanted.changed().await.is_ok() {
         let begun = tokio::time::Instant::now();
         let Some(Wanted { seen, keys }) = wanted.borrow_and_update().clone() else { continue };
-        // A page that cannot be looked at is looked at again with its next frame.
+        // After a failure, the pictures are captured again with the next frame.
         if let Ok(pixels) = relay.pictures(seen, &keys, dots).await
             && tell.send(Happening::Pixels(pixels)).is_err()
         {
@@ -233,7 +233,7 @@ async fn look(
     }
 }
 
-/// Passes on the news, and when it is time to stop.
+/// Forwards the news, and the signal to stop.
 async fn hear(
     mut news: Receiver<String>,
     mut stop: watch::Receiver<bool>,
@@ -243,7 +243,7 @@ async fn hear(
         while let Some(line) = news.recv().await {
             tell.send(Happening::News(line)).unwrap_or_default();
         }
-        // Nobody has news any more; the end is still to come.
+        // There will be no more news; the end is still to come.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -252,7 +252,7 @@ async fn hear(
     }
 }
 
-/// Passes on what the page did that a person would see in a window.
+/// Forwards actions of the page that a person would see in a window.
 async fn overhear(
     mut events: broadcast::Receiver<waypost_browser::Event>,
     tell: Sender<Happening>,
@@ -270,7 +270,7 @@ async fn overhear(
     }
 }
 
-/// What a person is told of an event; nothing of what is seen anyway.
+/// The message to the person about an event; none if its effect is visible anyway.
 fn remark(event: &waypost_browser::Event) -> Option<String> {
     use waypost_browser::Event::{AuthChanged, Dialog, Download};
     let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
@@ -290,7 +290,7 @@ fn remark(event: &waypost_browser::Event) -> Option<String> {
     }
 }
 
-/// Takes what the person does, on a thread of its own, because the terminal is waited for.
+/// Reads the person's input, on a separate thread, because reading from the terminal blocks.
 fn listen(tell: Sender<Happening>, is_over: Arc<AtomicBool>) -> io::Result<thread::JoinHandle<()>> {
     thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
         while !is_over.load(Ordering::Relaxed) {

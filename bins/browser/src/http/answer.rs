@@ -1,4 +1,4 @@
-//! One request, one answer.
+//! One request, one response.
 
 #![expect(
     clippy::result_large_err,
@@ -17,19 +17,19 @@ use waypost_browser::COMMANDS;
 use super::body;
 use crate::relay::Commands;
 
-/// Who may come in, and to what.
+/// Which clients are admitted, and what they can access.
 #[derive(Debug)]
 pub(crate) struct Door {
     gate: Gate,
     commands: Commands,
 }
 
-/// Who has connected, as far as the kernel tells.
+/// What is known of a client from the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Client {
     /// A program of this user, or of root.
     pub(crate) is_admitted: bool,
-    /// It came by the Unix socket, which no web page and no name can reach.
+    /// It is connected through the Unix socket, which no web page and no name can reach.
     pub(crate) is_by_socket: bool,
 }
 
@@ -49,7 +49,7 @@ impl Door {
         Self { gate, commands }
     }
 
-    /// Answers one request; whatever happens, it is an answer.
+    /// Serves one request; whatever happens, there is a response.
     pub(super) async fn answer(
         &self,
         client: Client,
@@ -95,8 +95,8 @@ impl Door {
         let command = match admitted {
             Ok(command) => command,
             Err(problem) => {
-                // Who still sends would see a broken connection in place of the answer; who waits
-                // for `100 Continue` has not begun.
+                // A client that is still sending would see a broken connection instead of the
+                // response; one that waits for `100 Continue` has not started sending.
                 if !head.headers.contains_key(EXPECT) {
                     drop(body::read(body).await);
                 }

@@ -1,4 +1,4 @@
-//! Reading a request's body, within a size and a time.
+//! Reads a request's body, within limits of size and time.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::time::timeout;
 use waypost_api::Problem;
 use waypost_mesh::limits::PAYLOAD_BYTES_MAX;
 
-/// As over the mesh.
+/// The same limit as on the mesh.
 const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX;
-/// What is too long is read on so far and thrown away: a client that is still sending would not see
-/// its answer.
+/// How much of an oversized body is read and discarded: a client that is still sending would not
+/// see its response.
 const DRAIN_BYTES_MAX: usize = 80 << 20;
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The whole body, or 413, 408 or 400.
+/// The whole body, or a 413, 408 or 400 problem.
 pub(super) async fn read(mut body: Incoming) -> Result<Vec<u8>, Problem> {
     let (mut kept, mut length) = (Vec::new(), 0);
     let reading = async {

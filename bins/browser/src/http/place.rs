@@ -1,4 +1,4 @@
-//! The Unix socket for commands: where it is, and that it goes with the program.
+//! The Unix socket for commands: its path, and its removal with the program.
 
 use std::fs;
 use std::io;
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use tokio::net::UnixListener;
 use waypost_api::local::{self, SOCKET_PATH_BYTES_MAX};
 
-/// What the socket is called.
+/// The name of the socket.
 const NAME: &str = "browser.sock";
 
-/// Where the socket may be, the best first: in the project's data folder, or, where its path would be
-/// too long, beside the mesh in the user's runtime folder.
+/// Candidate paths of the socket, best first: in the project's data folder, or, if its path would
+/// be too long, next to the mesh's folder in the user's runtime folder.
 pub(crate) fn candidates(data_dir: &Path, mesh_folder: &Path) -> Vec<PathBuf> {
     let mut places = vec![data_dir.join(NAME)];
     if !mesh_folder.starts_with(data_dir) {
-        // Nothing but peers' own sockets is expected among them.
+        // That folder itself is expected to contain only sockets of peers.
         let name = mesh_folder.file_name().unwrap_or_default().to_string_lossy();
         places.push(mesh_folder.with_file_name(format!("{name}-{NAME}")));
     }
@@ -28,12 +28,12 @@ pub(crate) fn candidates(data_dir: &Path, mesh_folder: &Path) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub(crate) struct Place {
     path: PathBuf,
-    /// Of the file: another browser may have put its own there.
+    /// The inode of the file: another browser may have put its own socket there.
     inode: Option<u64>,
 }
 
 impl Place {
-    /// Listens at the first place where that is possible. Asked of a runtime.
+    /// Listens at the first possible path. Must be called within a runtime.
     pub(crate) fn listen(candidates: &[PathBuf]) -> Result<(Self, UnixListener), String> {
         let mut why = "its path would be too long".to_owned();
         for path in candidates {
@@ -67,7 +67,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|it| Some(it.ino()) == self.inode);
         if is_ours {
-            // What is left is replaced by the next browser.
+            // A leftover socket is replaced by the next browser.
             fs::remove_file(&self.path).unwrap_or_default();
         }
     }

@@ -1,4 +1,4 @@
-//! What a person does to a page, done one after the other while the terminal goes on.
+//! A person's actions on a page, performed one after the other while the terminal stays responsive.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,54 +15,54 @@ use waypost_browser::{
 use super::Happening;
 use crate::address;
 
-/// How long a page is waited for after something was done, so that it is seen.
+/// How long to wait for the page after an action, so that its effect is visible.
 const LOOK_TIME: Duration = Duration::from_secs(1);
 
-/// Something that a person does.
+/// An action of a person.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
-    /// Goes to what was written as an address.
+    /// Goes to the typed address.
     Go(String),
-    /// Goes back, forward, or here again.
+    /// Goes back or forward, or reloads.
     Step(Journey),
-    /// Clicks at a place of the view.
+    /// Clicks at a position in the view.
     Click(f64, f64),
-    /// Types where the focus is.
+    /// Types at the focus.
     Type(String),
     /// Presses a key.
     Press(Key),
-    /// Scrolls by a part of the view.
+    /// Scrolls by a share of the view.
     Scroll(Direction, f64),
-    /// Finds a text, or the one before.
+    /// Finds the next or the previous occurrence of a text.
     Find(String, bool),
-    /// Takes the focus from where it is.
+    /// Removes the focus.
     Unfocus,
-    /// Chooses from the list at a place.
+    /// Chooses from the list at a position.
     Choose { place: (f64, f64), list: Reference, choice: String },
     /// Opens an empty tab.
     Open,
-    /// Goes to another tab.
+    /// Switches to another tab.
     Tab(TabId),
-    /// Closes this one.
+    /// Closes the current tab.
     Close,
 }
 
 impl Act {
-    /// What is typed next may mean something else once this is done.
+    /// Whether the text typed next may go elsewhere once this is done.
     pub(crate) fn moves_focus(&self) -> bool {
         !matches!(self, Self::Type(_) | Self::Scroll(..))
     }
 
-    /// Whoever does this does not wait for what went before.
+    /// Whether this action does not wait for earlier ones.
     fn is_departure(&self) -> bool {
         matches!(self, Self::Go(_) | Self::Step(_) | Self::Tab(_) | Self::Close)
     }
 }
 
-/// An act with its number; later ones have larger numbers.
+/// An action with its number; later ones have larger numbers.
 pub(crate) type Numbered = (u64, Act);
 
-/// Does what comes, and tells when it is done, until nothing can come any more.
+/// Performs actions and reports when each is done, until no more can arrive.
 pub(crate) async fn work(
     relay: Arc<Relay>,
     mut acts: UnboundedReceiver<Numbered>,
@@ -114,7 +114,7 @@ pub(crate) async fn work(
     }
 }
 
-/// Two acts as one, where that is the same.
+/// Two actions merged into one, if the result is the same.
 fn join(act: &Act, next: &Act) -> Option<Act> {
     match (act, next) {
         (Act::Type(text), Act::Type(more)) => Some(Act::Type(format!("{text}{more}"))),
@@ -125,7 +125,7 @@ fn join(act: &Act, next: &Act) -> Option<Act> {
     }
 }
 
-/// Does it. What is said in return is for the person.
+/// Performs an action. A returned message is for the person.
 async fn perform(relay: &Relay, act: Act) -> Result<Option<String>, Problem> {
     match act {
         Act::Go(written) => drop(relay.human_navigate(&address::meant(&written)).await?),

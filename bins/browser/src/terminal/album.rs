@@ -1,23 +1,24 @@
-//! What is in the pictures of pages, as far as it was seen.
+//! The content of pages' pictures, as far as it was seen.
 
 use std::collections::HashMap;
 
 use waypost_browser::{Color, Frame, PictureKey, Pixels, Seen};
 
-/// Colours that are kept; then the pictures that were in view longest ago go.
+/// The maximum number of stored colours; beyond it, the pictures that were in view longest ago are
+/// dropped.
 const COLORS_MAX: usize = 8 << 20;
-/// How often a frame's pictures are looked at again where something of them is still missing.
+/// How often a frame's pictures are captured again while part of them is missing.
 const LOOKS_MAX: u8 = 4;
 
-/// What is to be looked at.
+/// The pictures to capture.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Wanted {
-    /// In which frame.
+    /// The frame that contains them.
     pub(crate) seen: Seen,
     pub(crate) keys: Vec<PictureKey>,
 }
 
-/// Pictures, each with when it was last in view.
+/// Pictures, each with the time when it was last in view.
 #[derive(Debug, Default)]
 pub(crate) struct Album {
     known: HashMap<PictureKey, (u64, Pixels)>,
@@ -26,7 +27,7 @@ pub(crate) struct Album {
 }
 
 impl Album {
-    /// Another frame is shown. What of its pictures is not known yet is wanted.
+    /// Another frame is shown. Returns its unknown pictures to capture.
     pub(crate) fn show(&mut self, frame: &Frame) -> Option<Wanted> {
         self.frames += 1;
         self.looks = 0;
@@ -38,7 +39,8 @@ impl Album {
         self.wanted(frame)
     }
 
-    /// Something was seen. What is still missing of the frame is wanted again, some times.
+    /// Adds captured pictures. Returns what is still missing of the frame, for a limited number of
+    /// times.
     pub(crate) fn take(&mut self, pixels: Vec<Pixels>, frame: Option<&Frame>) -> Option<Wanted> {
         for pixels in pixels {
             let now = self.frames;
@@ -57,7 +59,7 @@ impl Album {
         self.known.get(&key)?.1.halves(place.0, place.1)
     }
 
-    /// What is known of a picture.
+    /// The known content of a picture.
     pub(crate) fn pixels(&self, key: PictureKey) -> Option<&Pixels> {
         self.known.get(&key).map(|it| &it.1)
     }

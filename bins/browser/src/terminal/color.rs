@@ -1,19 +1,19 @@
-//! Colours, as far as the terminal has them.
+//! Colours within the abilities of the terminal.
 
 use ratatui::style::Color as Ink;
 use waypost_browser::Color;
 
-/// How many colours a terminal shows.
+/// The number of colours that a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// None, because somebody wants none, or the terminal has none.
+    /// None, because the user disabled them, or the terminal has none.
     None,
     Sixteen,
     TwoHundredFiftySix,
     All,
 }
 
-/// The sixteen, as most terminals show them.
+/// The sixteen colours as most terminals show them.
 const SIXTEEN: [(Color, Ink); 16] = [
     (Color(0, 0, 0), Ink::Black),
     (Color(170, 0, 0), Ink::Red),
@@ -32,11 +32,11 @@ const SIXTEEN: [(Color, Ink); 16] = [
     (Color(85, 255, 255), Ink::LightCyan),
     (Color(255, 255, 255), Ink::White),
 ];
-/// The steps of a colour's parts in the cube of 216.
+/// The steps of each component in the cube of 216 colours.
 const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 
 impl Depth {
-    /// What the environment says: `NO_COLOR`, `COLORTERM` and `TERM`.
+    /// Reads the depth from the environment: `NO_COLOR`, `COLORTERM` and `TERM`.
     pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
         let term = variable("TERM").unwrap_or_default();
         let is_unwanted = variable("NO_COLOR").is_some_and(|it| !it.is_empty());
@@ -53,7 +53,7 @@ impl Depth {
         }
     }
 
-    /// The nearest colour that the terminal has; nothing if it has none.
+    /// The nearest colour that the terminal has; `None` if it has no colours.
     pub(crate) fn ink(self, color: Color) -> Option<Ink> {
         match self {
             Self::None => None,
@@ -69,7 +69,7 @@ fn distance(a: Color, b: Color) -> u32 {
     apart(a.0, b.0) + apart(a.1, b.1) + apart(a.2, b.2)
 }
 
-/// The nearest of the cube of 216 and the 24 greys.
+/// The nearest colour of the cube of 216 and the 24 greys.
 fn indexed(color: Color) -> u8 {
     let step = |part: u8| {
         let nearest = (0_u8..).zip(STEPS).min_by_key(|it| it.1.abs_diff(part));

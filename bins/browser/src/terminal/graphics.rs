@@ -1,5 +1,5 @@
-//! How a terminal shows pictures: by halves of blocks in two colours, or by their pixels where it
-//! can. Which it can is never waited for long.
+//! How a terminal shows pictures: with half blocks in two colours, or as pixels where it supports
+//! them. Detecting the support never blocks for long.
 
 mod ask;
 
@@ -21,22 +21,22 @@ pub(crate) use self::ask::{Answers, ask};
 use super::album::Album;
 use super::color::Depth;
 
-/// Pictures are sent as pixels once they have stood still for so long, in milliseconds: meanwhile
-/// they are blocks.
+/// Pictures are sent as pixels once they have not moved for this long, in milliseconds: meanwhile
+/// they are drawn as blocks.
 const STILL_MS: u64 = 120;
-/// A cell in pixels, where the terminal does not tell.
+/// The size of a cell in pixels, if the terminal does not report it.
 const CELL: (u16, u16) = (8, 16);
-/// The largest cell that is believed, in pixels.
+/// The largest accepted cell size, in pixels.
 const CELL_MAX: u16 = 64;
 
 /// How pictures are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Not at all: what is said of them stands there.
+    /// Not at all: their descriptions are shown.
     Off,
-    /// Two colours a cell.
+    /// Two colours per cell.
     Blocks,
-    /// All their pixels.
+    /// As pixels.
     Pixels(Sent),
 }
 
@@ -44,9 +44,9 @@ pub(crate) enum Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {
     kind: Kind,
-    /// A cell in pixels.
+    /// The size of a cell in pixels.
     cell: (u16, u16),
-    /// Through a tmux, which has to be told that it is for the terminal.
+    /// Through tmux, which must be told to pass them on to the terminal.
     in_tmux: bool,
 }
 
@@ -58,7 +58,8 @@ enum Kind {
 }
 
 impl Way {
-    /// What a person wishes and the terminal can. `answers` asks the terminal, where that helps.
+    /// The way that the person chose and the terminal supports. `answers` queries the terminal, if
+    /// that helps.
     pub(crate) fn of(
         wish: BrowserPictures,
         depth: Depth,
@@ -73,7 +74,7 @@ impl Way {
         };
         let in_tmux = is("TMUX", &["/"]);
         let hint = if in_tmux || is("TERM", &["tmux", "screen"]) {
-            // What is around it cannot be asked, and may be another at any time.
+            // The terminal around it cannot be queried, and may change at any time.
             None
         } else if is("TERM", &["kitty", "ghostty"]) || is("TERM_PROGRAM", &["ghostty"]) {
             Some(Kind::Kitty)
@@ -105,34 +106,34 @@ impl Way {
         Self::Pixels(Sent { kind, cell: cell.unwrap_or(CELL), in_tmux })
     }
 
-    /// Colours of a cell that are wanted.
+    /// The number of colours needed per cell.
     pub(crate) fn dots(self) -> (u16, u16) {
         if matches!(self, Self::Pixels(_)) { DOTS_MAX } else { (1, 2) }
     }
 }
 
-/// A part of a picture at a place of the page's cells.
+/// A part of a picture in an area of the page's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     key: PictureKey,
-    /// Column and row in the view, and how many of each.
+    /// Column and row in the view, and the number of each.
     area: Rect,
     /// Column and row in the picture.
     from: (u16, u16),
 }
 
-/// The pictures of a view whose pixels are sent.
+/// The pictures of a view that are sent as pixels.
 #[derive(Default)]
 pub(crate) struct Gallery {
     parts: Vec<Part>,
-    /// Since when they are where they are.
+    /// Since when they have been at their positions.
     since: u64,
     hung: Vec<(Rect, Protocol)>,
     is_hung: bool,
 }
 
 impl Gallery {
-    /// Sees where pictures are now, and makes those ready that have stood still.
+    /// Updates the positions of pictures, and prepares those that have not moved for long enough.
     pub(crate) fn tend(&mut self, sent: Sent, frame: &Frame, album: &Album, now: u64) {
         let parts = parts(frame, album);
         if parts != self.parts {
@@ -140,7 +141,7 @@ impl Gallery {
         } else if !self.is_hung && now >= self.since + STILL_MS {
             let hang = |it: &Part| {
                 let made = make(album.pixels(it.key)?, *it, sent);
-                // One that cannot be made stays as blocks.
+                // A picture that cannot be prepared stays as blocks.
                 made.ok().map(|made| (it.area, made))
             };
             self.hung = self.parts.iter().filter_map(hang).collect();
@@ -165,7 +166,7 @@ impl std::fmt::Debug for Gallery {
     }
 }
 
-/// Pictures of which everything that is in view is known, and on which nothing stands.
+/// Pictures whose visible part is known completely and not covered.
 fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
     let view = frame.view();
     let mut parts = Vec::new();
@@ -189,7 +190,8 @@ fn parts(frame: &Frame, album: &Album) -> Vec<Part> {
             rows.end.saturating_sub(rows.start),
         );
         let mut cells = rows.flat_map(|row| columns.clone().map(move |column| (column, row)));
-        // In the very first cell everything is sent, and the next is moved to: so two at least.
+        // The first cell carries all the data, and the cursor then moves to the next one: so there
+        // must be at least two.
         if area.width > 1 && area.height > 0 && cells.all(|it| is_whole(it.0, it.1)) {
             parts.push(Part { key: picture.key, area, from });
         }
@@ -224,7 +226,7 @@ fn make(pixels: &Pixels, part: Part, sent: Sent) -> anyhow::Result<Protocol> {
         Kind::Kitty => {
             let mut number = [0; 4];
             getrandom::fill(&mut number).map_err(|it| anyhow::anyhow!("no random bytes: {it}"))?;
-            // What is sent may be packed: every terminal with these placeholders unpacks it.
+            // The data may be compressed: every terminal with these placeholders decompresses it.
             Protocol::Kitty(Kitty::new(picture, size, u32::from_le_bytes(number), in_tmux, true)?)
         }
         Kind::Sixel => Protocol::Sixel(Sixel::new(picture, size, in_tmux)?),

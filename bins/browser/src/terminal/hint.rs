@@ -1,11 +1,11 @@
-//! Letters beside everything that can be used, so that it can be used by typing them.
+//! Labels next to all usable elements; typing a label uses its element.
 
 use waypost_browser::Frame;
 
-/// Those under the fingers come first.
+/// Those on the home row come first.
 const LETTERS: &[u8] = b"asdfghjklqwertyuiopzxcvbnm";
 
-/// A label at a place.
+/// A label and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hint {
     pub(crate) label: String,
@@ -13,7 +13,7 @@ pub(crate) struct Hint {
     pub(crate) row: u16,
 }
 
-/// A label for everything in the frame that can be used, as far as two letters go.
+/// A label for each usable element in the frame, as far as two letters suffice.
 pub(crate) fn hints(frame: &Frame) -> Vec<Hint> {
     let places = frame.places();
     let labels = labels(places.len());
@@ -21,7 +21,7 @@ pub(crate) fn hints(frame: &Frame) -> Vec<Hint> {
     labels.into_iter().zip(places).map(hint).collect()
 }
 
-/// So many labels, none of which begins with another.
+/// This many labels, none of which is a prefix of another.
 fn labels(count: usize) -> Vec<String> {
     let letter = |at: usize| char::from(LETTERS[at]);
     let total = LETTERS.len();

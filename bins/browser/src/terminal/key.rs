@@ -1,22 +1,22 @@
-//! What keys mean.
+//! The meaning of keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use waypost_browser::{Direction, Journey, Key};
 
-/// What a key asks for while no field takes it.
+/// The command of a key while no field takes it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Command {
     Scroll(Direction, Amount),
     Step(Journey),
-    /// A key of the page's own.
+    /// A key for the page.
     Press(Key),
     Hints,
     Find,
-    /// The next place of what was found, or the one before.
+    /// The next or the previous occurrence of the searched text.
     Again {
         backwards: bool,
     },
-    /// The address line, with the address in it or empty.
+    /// The address line, with the current address in it or empty.
     Address {
         is_empty: bool,
     },
@@ -27,16 +27,16 @@ pub(crate) enum Command {
     OtherTab {
         backwards: bool,
     },
-    /// Keeps the page, or hands it back.
+    /// Keeps the page for the person, or hands it back.
     Pause,
-    /// Pictures, or what is said of them.
+    /// Switches between pictures and their descriptions.
     Pictures,
-    /// Into the first field in view.
+    /// Moves the focus into the first field in view.
     Field,
     Quit,
 }
 
-/// How far to scroll.
+/// The distance to scroll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
     Rows,
@@ -45,7 +45,7 @@ pub(crate) enum Amount {
     All,
 }
 
-/// How to zoom.
+/// The zoom step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zoom {
     In,
@@ -53,7 +53,7 @@ pub(crate) enum Zoom {
     Not,
 }
 
-/// What is shown by `?`: keys, and what they do. The page of the documentation says the same.
+/// The help that `?` shows: keys and their effects. The documentation page has the same table.
 pub(crate) const HELP: &[(&str, &str)] = &[
     ("f", "hints: type a label to use what it stands at"),
     ("Tab Shift+Tab Enter", "go through the page, and use what has the focus"),
@@ -71,7 +71,7 @@ pub(crate) const HELP: &[(&str, &str)] = &[
     ("q Ctrl+Q Ctrl+C", "quit"),
 ];
 
-/// What holds in every mode.
+/// The command of a key that works in every mode.
 pub(crate) fn always(key: KeyEvent) -> Option<Command> {
     let control = key.modifiers.contains(KeyModifiers::CONTROL);
     let alt = key.modifiers.contains(KeyModifiers::ALT);
@@ -90,7 +90,7 @@ pub(crate) fn always(key: KeyEvent) -> Option<Command> {
     })
 }
 
-/// What a key asks for while no field takes it.
+/// The command of a key while no field takes it.
 pub(crate) fn command(key: KeyEvent) -> Option<Command> {
     use Direction::{Bottom, Down, Left, Right, Top, Up};
     if let Some(command) = always(key) {
@@ -135,7 +135,7 @@ pub(crate) fn command(key: KeyEvent) -> Option<Command> {
     })
 }
 
-/// A key as the page's own; nothing for what pages know no name of.
+/// A key as pages name it; `None` if pages have no name for it.
 pub(crate) fn pressed(key: KeyEvent) -> Option<Key> {
     let name = match key.code {
         KeyCode::Enter => "Enter",
@@ -171,7 +171,7 @@ fn held(pressed: KeyEvent, mut key: Key) -> Key {
             key.modifiers |= value;
         }
     }
-    // Held keys other than Shift make commands, not letters.
+    // Modifiers other than Shift make commands, not letters.
     if key.modifiers & !8 != 0 {
         key.text = None;
     }

@@ -1,4 +1,4 @@
-//! Which row of the terminal is whose. The page has its own rows and reaches no other.
+//! Which rows of the terminal belong to what. The page has its own rows and can draw on no others.
 
 use waypost_browser::{TabId, TabInfo};
 
@@ -7,13 +7,13 @@ use waypost_browser::{TabId, TabInfo};
 pub(crate) struct Layout {
     pub(crate) tabs: Option<u16>,
     pub(crate) address: Option<u16>,
-    /// The page's first row, and how many it has.
+    /// The page's first row, and its number of rows.
     pub(crate) page: (u16, u16),
     pub(crate) status: Option<u16>,
 }
 
 impl Layout {
-    /// The rows of a terminal of this height. One that is very low has the page alone.
+    /// The rows of a terminal of this height. In a very low one there is only the page.
     pub(crate) fn of(height: u16) -> Self {
         match height {
             0 | 1 => Self { tabs: None, address: None, page: (0, 1), status: None },
@@ -33,14 +33,14 @@ impl Layout {
         }
     }
 
-    /// The page's row that a row of the terminal is.
+    /// The page's row at a row of the terminal.
     pub(crate) fn page_row(self, row: u16) -> Option<u16> {
         let (first, rows) = self.page;
         row.checked_sub(first).filter(|it| *it < rows)
     }
 }
 
-/// Columns of each tab's name: from, to.
+/// The columns of each tab's name: from, to.
 pub(crate) fn tab_spans(tabs: &[TabInfo], width: u16) -> Vec<(u16, u16, TabId)> {
     let each = (width / u16::try_from(tabs.len()).unwrap_or(u16::MAX).max(1)).clamp(1, 28);
     let spans = (0_u16..).zip(tabs).map(|(at, tab)| (at.saturating_mul(each), tab.tab));

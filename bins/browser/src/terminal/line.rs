@@ -1,11 +1,11 @@
-//! A line that a person writes.
+//! A line editor.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// More letters are not taken.
+/// The maximum number of letters.
 const LETTERS_MAX: usize = 8_192;
 
-/// A text with a caret in it.
+/// A text with a caret.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     before: String,
@@ -13,7 +13,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// With the caret at the end.
+    /// A text with the caret at its end.
     pub(crate) fn of(text: &str) -> Self {
         Self { before: text.to_owned(), after: String::new() }
     }
@@ -22,19 +22,19 @@ impl Line {
         format!("{}{}", self.before, self.after)
     }
 
-    /// What is before the caret, and what is after it.
+    /// The text before and after the caret.
     pub(crate) fn halves(&self) -> (&str, &str) {
         (&self.before, &self.after)
     }
 
-    /// Puts a text where the caret is, as far as it is one line.
+    /// Inserts a text at the caret, as one line.
     pub(crate) fn insert(&mut self, text: &str) {
         let letters = text.trim_matches(['\r', '\n']).chars().filter(|it| !it.is_control());
         let room = LETTERS_MAX.saturating_sub(self.before.len() + self.after.len());
         self.before.extend(letters.take(room));
     }
 
-    /// Does what a key does in a line. False if it does nothing there.
+    /// Applies a key to the line. Returns false if the key has no meaning there.
     pub(crate) fn take(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {

@@ -1,4 +1,4 @@
-//! Drawing it all.
+//! Draws everything.
 
 mod over;
 mod picture;
@@ -16,17 +16,17 @@ use super::color::Depth;
 use super::layout::{Layout, tab_spans};
 use super::state::{Mode, State};
 
-/// What is the program's own: light on dark, and never a page's.
+/// The colours of the program's own rows: light on dark, never a page's.
 const BAR: (Color, Color) = (Color(208, 208, 208), Color(48, 48, 48));
 const BAR_STRONG: (Color, Color) = (Color(255, 255, 255), Color(88, 88, 88));
 
-/// Draws everything, and puts the cursor where something is written.
+/// Draws everything, and puts the cursor where text is typed.
 pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
     let area = picture.area();
     if area.is_empty() {
         return;
     }
-    // The terminal may have another size than was last told.
+    // The terminal may have another size than last reported.
     let layout = Layout::of(area.height);
     let pen = Pen { depth };
     let buffer = picture.buffer_mut();
@@ -35,7 +35,7 @@ pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
     if let Some(frame) = &state.frame {
         pen.page(buffer, page, frame, &state.album);
     }
-    // What is open over the page would be under pixels.
+    // Pixels would cover what is open over the page.
     if matches!(state.mode, Mode::Page | Mode::Address(_) | Mode::Find(_)) {
         state.gallery.draw(buffer, page);
     }
@@ -66,13 +66,13 @@ pub(crate) fn paint(picture: &mut Picture<'_>, state: &State, depth: Depth) {
     }
 }
 
-/// What everything is drawn with.
+/// The colour depth used for drawing.
 struct Pen {
     depth: Depth,
 }
 
 impl Pen {
-    /// Two colours, or none; then `reversed` stands for them.
+    /// The style for two colours, or without colours for `reversed`.
     fn style(&self, (front, back): (Color, Color), reversed: bool) -> Style {
         let style = Style::new();
         match (self.depth.ink(front), self.depth.ink(back)) {
@@ -88,7 +88,7 @@ impl Pen {
                 let Some(cell) = frame.cell(column, row).filter(|it| it.width > 0) else {
                     continue;
                 };
-                // Half a letter at the edge would push the next row.
+                // Half of a wide letter at the edge would shift the next row.
                 if u16::from(cell.width) > area.width - column {
                     continue;
                 }
@@ -107,7 +107,7 @@ impl Pen {
 
     fn cell(&self, cell: &Cell, kind: Option<TargetKind>) -> Style {
         let mut style = self.style((cell.foreground, cell.background), false);
-        // Without colours a button is known by this alone.
+        // Without colours, only this identifies a button.
         let is_button = self.depth == Depth::None && kind == Some(TargetKind::Button);
         for (is_so, modifier) in [
             (cell.bold, Modifier::BOLD),
@@ -144,8 +144,8 @@ impl Pen {
         }
     }
 
-    /// The address, the host stronger than the rest. It is our own text of where the page is, not the
-    /// page's.
+    /// Draws the address, with the host emphasized. It is our own text for the page's address, not
+    /// the page's.
     fn address(&self, buffer: &mut Buffer, area: Rect, state: &State) -> Option<(u16, u16)> {
         let bar = self.style(BAR, false);
         buffer.set_style(area, bar);
@@ -187,7 +187,7 @@ impl Pen {
         None
     }
 
-    /// A line that is being written; gives the place of its caret.
+    /// Draws a line that is being edited; returns the position of its caret.
     fn line(
         &self,
         buffer: &mut Buffer,
@@ -199,7 +199,7 @@ impl Pen {
         buffer.set_style(area, style);
         let (column, _) = buffer.set_stringn(area.x, area.y, what, usize::from(area.width), style);
         let room = usize::from(area.right().saturating_sub(column).saturating_sub(1));
-        // The caret is always in view: what is far before it is not.
+        // The caret is always visible: text far before it is not.
         let mut shown = before;
         while shown.width() > room {
             let mut letters = shown.chars();
@@ -212,7 +212,7 @@ impl Pen {
     }
 }
 
-/// Who has the page, and what programs are about; and whether it is the person.
+/// Who controls the page, and what programs are doing; and whether it is the person.
 fn near(state: &State) -> (String, bool) {
     match (state.is_paused, state.around.holder, &state.around.doing) {
         (true, _, _) => ("you keep the page · p hands it back".to_owned(), true),
@@ -222,7 +222,7 @@ fn near(state: &State) -> (String, bool) {
     }
 }
 
-/// How far the page is scrolled, how large it is, and where help is.
+/// How far the page is scrolled, how large it is, and how to get help.
 fn far(state: &State) -> String {
     let scrolled = state.frame.as_ref().map(|it| it.scrolled()).unwrap_or_default();
     let place = match scrolled.y_max {

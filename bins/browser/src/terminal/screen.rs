@@ -1,4 +1,4 @@
-//! The terminal itself: taken, and given back as it was, however the program ends.
+//! The terminal itself: taken over, and restored however the program ends.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::panic;
@@ -14,13 +14,13 @@ use crossterm::terminal::{
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
-/// The terminal while the page has it.
+/// The terminal while the program uses it.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub(crate) fn take() -> io::Result<Self> {
         enable_raw_mode()?;
         let before = panic::take_hook();
@@ -41,7 +41,7 @@ impl Screen {
         }
     }
 
-    /// Draws what has changed.
+    /// Draws the changes.
     pub(crate) fn draw(&mut self, paint: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
         self.terminal.draw(paint)?;
         self.terminal.backend_mut().flush()
@@ -58,7 +58,7 @@ impl Drop for Screen {
     }
 }
 
-/// What of it fails has no terminal to be told to.
+/// A failure here cannot be reported: there is no terminal to report it to.
 fn give_back() {
     let left = execute!(
         io::stdout(),

@@ -1,4 +1,4 @@
-//! What the terminal is about, and what becomes of what a person does at it.
+//! The state of the terminal, and how input changes it.
 
 mod command;
 
@@ -20,9 +20,9 @@ use super::key::{self, Amount, Command};
 use super::layout::{Layout, tab_spans};
 use super::line::Line;
 
-/// What is typed waits so long at most, in milliseconds, for what was done before it to show.
+/// How long typed text waits at most, in milliseconds, for the effect of earlier actions to show.
 const HOLD_MS: u64 = 1_500;
-/// As pages are.
+/// The zoom at which pages have their own size.
 const ZOOM: u16 = 100;
 
 /// What is open over the page.
@@ -36,7 +36,7 @@ pub(crate) enum Mode {
     Help,
 }
 
-/// A list that is chosen from.
+/// An open list of options.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Choice {
     pub(crate) place: (f64, f64),
@@ -45,7 +45,7 @@ pub(crate) struct Choice {
     pub(crate) at: usize,
 }
 
-/// What the relay says of itself.
+/// The reported state of the relay.
 #[derive(Debug, Clone)]
 pub(crate) struct Around {
     pub(crate) tabs: Vec<TabInfo>,
@@ -54,13 +54,13 @@ pub(crate) struct Around {
     pub(crate) doing: Option<String>,
 }
 
-/// What is to be done.
+/// An effect to carry out.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Effect {
     Act(Numbered),
-    /// The page is wanted in this view.
+    /// Request the page in this view.
     View(View),
-    /// What is in these pictures is wanted.
+    /// Request the content of these pictures.
     Look(Wanted),
     Pause,
     HandBack,
@@ -73,7 +73,7 @@ pub(crate) struct State {
     size: (u16, u16),
     zoom: u16,
     way: Way,
-    /// The person wants pictures.
+    /// The person wants to see pictures.
     has_pictures: bool,
     pub(crate) album: Album,
     pub(crate) gallery: Gallery,
@@ -83,9 +83,9 @@ pub(crate) struct State {
     pub(crate) message: Option<String>,
     pub(crate) is_paused: bool,
     found: String,
-    /// The number of the last act.
+    /// The number of the last action.
     last: u64,
-    /// What is typed waits for this act, since then.
+    /// Typed text waits for this action, since this time.
     held: Option<(u64, u64)>,
     waiting: VecDeque<Event>,
 }
@@ -119,39 +119,39 @@ impl State {
         self.zoom
     }
 
-    /// The part of the terminal that is the page's.
+    /// The page's part of the terminal.
     pub(crate) fn view(&self) -> View {
         let pictures = self.has_pictures && self.way != Way::Off;
         View::new(self.size.0, self.layout().page.1, self.zoom).with_pictures(pictures)
     }
 
-    /// The page looks different.
+    /// The page has changed.
     pub(crate) fn show(&mut self, frame: Box<Frame>) -> Vec<Effect> {
         let wanted = self.album.show(&frame);
         self.frame = Some(frame);
         wanted.map(Effect::Look).into_iter().collect()
     }
 
-    /// Something of its pictures was seen.
+    /// Pictures were captured.
     pub(crate) fn see(&mut self, pixels: Vec<Pixels>) -> Vec<Effect> {
         let wanted = self.album.take(pixels, self.frame.as_deref());
         wanted.map(Effect::Look).into_iter().collect()
     }
 
-    /// Makes ready what has stood still long enough to be sent to the terminal.
+    /// Prepares pictures that have not moved for long enough to be sent to the terminal.
     pub(crate) fn tend(&mut self, now: u64) {
         if let (Way::Pixels(sent), Some(frame)) = (self.way, &self.frame) {
             self.gallery.tend(sent, frame, &self.album, now);
         }
     }
 
-    /// What is typed goes to a field of the page.
+    /// Whether typed text goes to a field of the page.
     pub(crate) fn is_typing(&self) -> bool {
         let focus = self.frame.as_ref().and_then(|it| it.focus());
         self.mode == Mode::Page && matches!(focus, Some(Focus::Text | Focus::Secret))
     }
 
-    /// An act is done; or so much time has passed that what was typed waits no longer.
+    /// An action is done, or enough time has passed that typed text no longer waits.
     pub(crate) fn go_on(&mut self, done: Option<(u64, Option<String>)>, now: u64) -> Vec<Effect> {
         if let Some((number, message)) = done {
             if message.is_some() {
@@ -169,7 +169,7 @@ impl State {
         effects
     }
 
-    /// What becomes of an input.
+    /// Handles input.
     pub(crate) fn take(&mut self, event: Event, now: u64) -> Vec<Effect> {
         if let Event::Resize(columns, rows) = event {
             self.size = (columns, rows);
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    /// A key for the field that has the focus.
+    /// A key for the focused field.
     fn typed(&mut self, key: KeyEvent) -> Vec<Effect> {
         if let Some(command) = key::always(key) {
             return self.command(command);
@@ -301,7 +301,7 @@ impl State {
         Vec::new()
     }
 
-    /// Uses what is at a cell of the page.
+    /// Uses the element at a cell of the page.
     fn use_at(&mut self, column: u16, row: u16) -> Vec<Effect> {
         let Some(frame) = &self.frame else { return Vec::new() };
         let place = frame.point(column, row);
@@ -317,10 +317,10 @@ impl State {
         self.act(Act::Click(place.0, place.1))
     }
 
-    /// What was pasted is text, whatever is in it: it goes into a field or a line, or nowhere.
+    /// A pasted text is text, whatever it contains: it goes into a field or a line, or nowhere.
     fn paste(&mut self, text: &str) -> Vec<Effect> {
         if self.is_typing() {
-            // Terminals send the ends of lines as the key that makes them.
+            // Terminals send line ends as the key that types them.
             let lines = text.replace("\r\n", "\n").replace('\r', "\n");
             let is_text = |it: &char| !it.is_control() || matches!(it, '\n' | '\t');
             return self.act(Act::Type(lines.chars().filter(is_text).collect()));

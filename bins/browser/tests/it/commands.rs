@@ -30,7 +30,7 @@ fn shop(request: &Request) -> Option<Reply> {
     }
 }
 
-/// Either way to the same commands.
+/// One of the two ways to send the same commands.
 type Way<'a> = &'a dyn Fn(&str, Value) -> Value;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What breaks under the commands.
+//! Failures underneath the commands.
 
 use std::process::Command;
 use std::thread;
@@ -17,10 +17,10 @@ fn a_chromium_that_is_killed_in_a_call_is_told_and_started_again() {
     let waiting = thread::spawn(move || {
         post(address, "wait", &json!({ "text": "never", "timeout": 60_000 }))
     });
-    // It waits by now; should it come late, it comes to a page that has crashed.
+    // It waits by now; if it is late, it arrives at a page that has crashed.
     browser.done("read", &json!({}));
     for id in place.chromiums() {
-        // Some end with others.
+        // Some end together with others.
         Command::new("kill").args(["-9", &id.to_string()]).output().expect("there is kill");
     }
     let told = waiting.join().expect("no panic").problem(409);

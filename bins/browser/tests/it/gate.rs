@@ -1,4 +1,4 @@
-//! Who may give commands over HTTP, and how.
+//! Who may send commands over HTTP, and how.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn web_pages_and_other_names_are_kept_out() {
     }
     let ours = format!("host: {address}\r\n");
     assert_eq!(read(&format!("{ours}sec-fetch-site: none\r\n")).status, 200);
-    // A name that its owner points at 127.0.0.1.
+    // A name whose owner points it at 127.0.0.1.
     for evil in
         [format!("evil.example:{port}"), "evil.example".to_owned(), "127.0.0.1:1".to_owned()]
     {
@@ -81,7 +81,7 @@ fn bodies_are_json_whatever_they_are_called() {
     }
     let missing = navigate("", b"").problem(422);
     assert!(missing["detail"].as_str().is_some_and(|it| it.contains("url")), "{missing}");
-    // As over the mesh, 1 MiB is taken.
+    // As on the mesh, the limit is 1 MiB.
     navigate("", &vec![b' '; 10 << 20]).problem(413);
     navigate("", &[vec![b' '; (1 << 20) - 2], b"{}".to_vec()].concat()).problem(422);
     navigate("", &[vec![b' '; (1 << 20) - 1], b"{}".to_vec()].concat()).problem(413);

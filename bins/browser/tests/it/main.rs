@@ -1,4 +1,4 @@
-//! The browser, run as a program, with pages served here.
+//! The browser as a program, with pages from a local server.
 
 mod commands;
 mod faults;

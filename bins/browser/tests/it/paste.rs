@@ -1,4 +1,4 @@
-//! What is pasted into the terminal: text, and nothing but text.
+//! Pasting into the terminal inserts text, and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use crate::tmux::Terminal;
 use crate::world::call;
 
 const CANARY: &str = "kanarienvogel7";
-/// Typed, it would ask for help, begin an address, open a tab, send a form, and quit in three ways.
+/// Typed, it would ask for help, start an address, open a tab, submit a form, and quit in three
+/// ways.
 const KEYS: &str = "?o\rt\tf\u{1b}[A\u{1b}OP\u{9b}1~\u{7f}\u{3}\u{11}q";
 /// The same as one line of text.
 const KEYS_AS_TEXT: &str = "?o t\tf[AOP1~q";
@@ -41,7 +42,7 @@ fn what_is_pasted_is_text_and_a_secret_is_not_told() {
     let listener = mesh.listen(&Pattern::all()).expect("it listens");
     let read = || call(&mesh, "read", &json!({})).expect("it reads");
 
-    // Where nothing takes text, nothing comes of it; the next key is heard after it.
+    // If nothing takes text, it has no effect; the next key is handled after it.
     terminal.paste(KEYS);
     terminal.press(&["i"]);
     let screen = terminal.shows("Esc leaves the field");
@@ -96,7 +97,7 @@ fn what_is_pasted_is_text_and_a_secret_is_not_told() {
     );
 }
 
-/// The files in a folder that hold a text.
+/// The files in a folder that contain a text.
 fn files_with(folder: &Path, text: &[u8]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -104,7 +105,7 @@ fn files_with(folder: &Path, text: &[u8]) -> Vec<PathBuf> {
         if kind.is_dir() {
             found.append(&mut files_with(&entry.path(), text));
         } else if kind.is_file() {
-            // Some go while others are read.
+            // Some are deleted while others are read.
             let content = fs::read(entry.path()).unwrap_or_default();
             if content.windows(text.len()).any(|it| it == text) {
                 found.push(entry.path());

@@ -1,4 +1,4 @@
-//! Pictures in terminals: by blocks in tmux, and by what others say that they can.
+//! Pictures in terminals: as blocks in tmux, and in the way that other terminals say they support.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn site(request: &Request) -> Option<Reply> {
     }
 }
 
-/// Half a cell of red over half a cell of blue, as a terminal is told of it.
+/// Half a cell of red over half a cell of blue, as escape sequences.
 fn has_halves(screen: &str) -> bool {
     let mut rows = screen.lines().filter(|it| it.contains('▀'));
     rows.any(|it| it.contains("38;2;255;0;0") && it.contains("48;2;0;0;255"))
@@ -51,14 +51,14 @@ fn a_picture_is_shown_in_halves_of_cells_as_long_as_the_person_wants_it() {
 
     let terminal = Terminal::start(&server.url("/"), &["--no-mesh", "--pictures", "off"], (80, 24));
     terminal.shows("[A flag]");
-    // The greeting comes once the page is there whole, and would take the place of what is said next.
+    // The greeting appears once the page has loaded completely, and would replace the next message.
     terminal.shows("listening on");
     terminal.press(&["m"]);
     let screen = terminal.shows("no pictures here");
     assert!(!screen.contains('▀'), "{screen}");
 }
 
-/// A terminal that is nothing but a pipe: it answers what it is told to, or nothing.
+/// A terminal that is only a pipe: it answers with the given text, or nothing.
 struct Bare {
     _place: Place,
     child: Child,
@@ -110,7 +110,7 @@ impl Bare {
 
 impl Drop for Bare {
     fn drop(&mut self) {
-        // Quits; script ends with it.
+        // Quits; `script` ends with it.
         self.say("q");
         drop(self.child.stdin.take());
         drop(self.child.wait());
@@ -123,11 +123,11 @@ fn pixels_are_sent_as_the_terminal_says_or_the_person_wants() {
     let url = server.url("/");
     let answer = "\x1b[6;16;8t\x1b[?62;4;22c";
     let cases = [
-        // It says that it shows sixels.
+        // It reports support for sixels.
         ("auto", "xterm-256color", answer, "\x1bP"),
         ("auto", "xterm-kitty", "\x1b[6;16;8t\x1b[?62c", "\x1b_Gq=2,i="),
         ("iterm", "xterm-256color", "", "\x1b]1337;File=inline=1"),
-        // It says nothing at all, or that it has no sixels.
+        // It reports nothing at all, or no sixels.
         ("auto", "xterm-256color", "", "▀"),
         ("auto", "xterm-256color", "\x1b[6;16;8t\x1b[?62;22c", "▀"),
     ];

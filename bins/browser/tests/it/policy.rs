@@ -1,4 +1,4 @@
-//! Where programs and pages get to.
+//! What programs and pages can access.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ fn what_is_not_public_needs_the_person_or_a_permission() {
     let arguments = json!({ "url": other.url("/") });
     {
         let browser = place.plain(&begun.url("/"), &["--no-mesh"]);
-        // The person began there.
+        // The person started there.
         assert_eq!(browser.done("read", &json!({}))["dom_summary"]["headings"], json!(["Begun"]));
         let problem = browser.refused("navigate", &arguments, 403);
         assert!(problem["detail"].as_str().is_some_and(|it| it.contains("--allow")), "{problem}");
@@ -41,7 +41,7 @@ fn ports_of_waypost_are_reached_by_nobody() {
     let itself = json!({ "url": format!("http://{}/read", browser.address) });
     browser.refused("navigate", &itself, 403);
     assert!(service.asked().is_empty(), "nobody came: {:?}", service.asked());
-    // The person neither.
+    // Nor may the person.
     let mut start = place.command(&[&service.url("/"), "--headless", "--listen", "127.0.0.1:0"]);
     let refused = start.output().expect("it ends");
     let said = String::from_utf8_lossy(&refused.stderr);

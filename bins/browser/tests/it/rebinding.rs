@@ -1,5 +1,5 @@
-//! Names that mean something else the second time they are asked for. The browser, the servers and the
-//! resolver are in a network of their own, where an address that is public is this machine's.
+//! Names that resolve to another address the second time (DNS rebinding). The browser, the servers
+//! and the resolver are in a separate network, where a public address belongs to this machine.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -50,13 +50,13 @@ fn in_a_network_of_its_own() {
         let turning = format!("turning-{engine}");
         assert_eq!(browser.done("navigate", &url(&turning))["status"], 200, "{engine}");
         if engine == "chromium" {
-            // What the page asks for next goes to the address that the name has by then.
+            // The page's next request goes to the address that the name has by then.
             browser.done("wait", &json!({ "text": "all is done", "timeout": 30_000 }));
         }
         assert_eq!(browser.done("read", &json!({}))["dom_summary"]["headings"], json!(["Outside"]));
         let refused = browser.refused("reload", &json!({}), 403);
         assert!(refused["detail"].as_str().is_some_and(|it| it.contains("127.0.0.1")), "{refused}");
-        // One address that is not public is enough, wherever it stands.
+        // One non-public address is enough, at any position.
         for name in ["both", "local", "mapped"] {
             browser.refused("navigate", &url(name), 403);
         }
@@ -69,11 +69,11 @@ fn in_a_network_of_its_own() {
     }
     let asked = names.asked.lock().expect("nobody panicked").clone();
     assert!(asked.iter().any(|it| it == "turning-chromium.example"), "{asked:?}");
-    // Names are for the proxy to resolve: a page's hints are not followed beside it.
+    // The proxy resolves names: hints of a page are not followed besides it.
     assert!(!asked.iter().any(|it| it.starts_with("hinted")), "{asked:?}");
 }
 
-/// The ways in which a page reaches its own host again.
+/// The ways in which a page can access its own host again.
 const WAYS: &[&str] = &[
     "GET /v-image",
     "GET /v-frame",
@@ -83,8 +83,8 @@ const WAYS: &[&str] = &[
     "GET /v-popup",
 ];
 
-/// The person began there, or a setting allows it, and then the name gets another address. The same pages
-/// under a name that was of this machine from the beginning show that each way leads there.
+/// The person started there, or a setting allows it, and then the name gets another address. The
+/// same pages under a name that was on this machine from the start show that each way leads there.
 fn what_a_person_opened_while_it_was_public_reaches_nothing_else(
     engine: &str,
     port: u16,
@@ -148,7 +148,7 @@ fn try_each_way(browser: &Browser) {
     browser.done("wait", &json!({ "networkIdle": true, "timeout": 30_000 }));
 }
 
-/// A person may allow a name, but none for the browser's own port.
+/// A person may allow a name, but not the browser's own port.
 fn names_of_ourselves_are_refused(browser: &Browser) {
     let own = format!("http://allowed.example:{}/read", browser.address.port());
     let refused = browser.refused("navigate", &json!({ "url": own }), 403);
@@ -196,7 +196,7 @@ fn site(request: &Request) -> Option<Reply> {
     }
 }
 
-/// A resolver: what it was asked for, in order. It ends with the test.
+/// A resolver: its queries, in order. It ends with the test.
 struct Names {
     asked: Arc<Mutex<Vec<String>>>,
 }
@@ -217,7 +217,7 @@ impl Names {
     }
 }
 
-/// RFC 1035, section 4: the question again, and the addresses of its name, to be forgotten at once.
+/// RFC 1035, section 4: the question repeated, and the addresses of its name, with a TTL of zero.
 fn answer(question: &[u8], asked: &mut Vec<String>) -> Vec<u8> {
     let (mut name, mut at) = (String::new(), 12);
     while question[at] != 0 {
@@ -233,7 +233,7 @@ fn answer(question: &[u8], asked: &mut Vec<String>) -> Vec<u8> {
         (1, Some("turning" | "granted" | "steady")) => vec![PUBLIC.to_vec()],
         (1, Some("both")) => vec![PUBLIC.to_vec(), LOCAL.to_vec()],
         (1, Some("local" | "allowed")) => vec![LOCAL.to_vec()],
-        // ::ffff:127.0.0.1, as version 6 has it.
+        // ::ffff:127.0.0.1, an IPv4 address in IPv6.
         (28, Some("mapped")) => vec![[&[0; 10][..], &[255; 2], &LOCAL].concat()],
         _ => Vec::new(),
     };

@@ -1,4 +1,4 @@
-//! Clients that take their time, without end.
+//! Clients that send slowly and never finish.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,9 +11,9 @@ use crate::server::{Server, page};
 use crate::tmux::PATIENCE;
 use crate::world::Place;
 
-/// As many are heard at once.
+/// This many are served at once.
 const CONNECTIONS_MAX: usize = 128;
-/// Between two pieces of a trickle.
+/// The pause between two pieces of a trickle.
 const REST: Duration = Duration::from_millis(100);
 
 #[test]
@@ -25,7 +25,7 @@ fn clients_without_end_are_sent_away_and_others_come_in() {
     let connect = || TcpStream::connect(address).expect("it listens");
     let to = |path: &str, rest: &str| format!("POST {path} HTTP/1.1\r\nhost: {address}\r\n{rest}");
 
-    // Byte by byte, but whole in the end.
+    // Byte by byte, but eventually complete.
     let mut patient = connect();
     patient.set_nodelay(true).expect("small pieces");
     for byte in to("/read", "content-length: 2\r\nconnection: close\r\n\r\n{}").bytes() {
@@ -53,7 +53,7 @@ fn clients_without_end_are_sent_away_and_others_come_in() {
         });
         let others: Vec<TcpStream> =
             (begun.len()..CONNECTIONS_MAX - 1).map(|_| connect()).collect();
-        // There is room for one more, and then for none until they are sent away.
+        // There is room for one more, and then for none until they are disconnected.
         browser.done("read", &json!({}));
         let last = connect();
         browser.done("read", &json!({}));
@@ -69,7 +69,7 @@ fn clients_without_end_are_sent_away_and_others_come_in() {
     });
 }
 
-/// What comes back until a client is sent away that goes on with so much again and again.
+/// What is returned to a client that keeps sending the same data, until it is disconnected.
 fn until_away(mut stream: TcpStream, more: &str) -> String {
     stream.set_read_timeout(Some(REST)).expect("a time");
     let (mut answer, begun) = (Vec::new(), Instant::now());
@@ -77,10 +77,10 @@ fn until_away(mut stream: TcpStream, more: &str) -> String {
         match stream.read_to_end(&mut answer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 assert!(begun.elapsed() < PATIENCE, "it is never sent away");
-                // Whoever has answered hears nothing more.
+                // A server that has responded reads no more.
                 stream.write_all(more.as_bytes()).unwrap_or_default();
             }
-            // In order, or not.
+            // Whether closed in order or not.
             Ok(_) | Err(_) => return String::from_utf8_lossy(&answer).into_owned(),
         }
     }

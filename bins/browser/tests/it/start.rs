@@ -1,4 +1,4 @@
-//! What the program refuses to start with, and why.
+//! When the program refuses to start, and why.
 
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn a_second_browser_is_told_of_the_first_and_harms_nothing() {
     let (code, said) = ended(place.command(&usual));
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("browser.relay") && said.contains("--no-mesh"), "{said}");
-    // Beside it, without the mesh.
+    // A second one, without the mesh.
     let second = place.plain("about:blank", &["--no-mesh"]);
     assert!(second.said.contains("no mesh"), "{}", second.said);
     second.refused("read", &json!({ "mode": "everything" }), 422);
@@ -89,7 +89,7 @@ fn a_first_page_that_does_not_come_is_told_and_the_browser_is_there() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let allow = format!("127.0.0.1:{}", server.port);
-    // Nobody listens on port 1.
+    // Nothing listens on port 1.
     let browser = place.plain("http://127.0.0.1:1/", &["--no-mesh", "--allow", &allow]);
     assert!(browser.said.contains("the first page did not come"), "{}", browser.said);
     assert_eq!(browser.done("navigate", &json!({ "url": server.url("/") }))["status"], 200);

@@ -1,4 +1,4 @@
-//! The end of it: nothing stays.
+//! Shutdown leaves nothing behind.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::server::{Server, page};
 use crate::world::{Browser, Place, going_for_long, slow};
 
-/// Ends a browser by a signal, and looks what is left of it.
+/// Ends a browser with a signal, and checks what is left of it.
 fn ends_without_a_trace(place: &Place, browser: &mut Browser, signal: &str) {
     browser.signal(signal);
     let (status, said) = browser.end();
@@ -18,7 +18,7 @@ fn ends_without_a_trace(place: &Place, browser: &mut Browser, signal: &str) {
     assert_eq!(said, "", "{signal}");
     let left: Vec<_> = fs::read_dir(place.temporary()).expect("a folder").flatten().collect();
     assert!(left.is_empty(), "{signal}: {left:?}");
-    // What was killed with the group may take a moment to be gone.
+    // Processes that were killed with the group may take a moment to end.
     let until = Instant::now() + Duration::from_secs(5);
     while !place.chromiums().is_empty() && Instant::now() < until {
         thread::sleep(Duration::from_millis(10));
@@ -77,14 +77,14 @@ fn what_a_killed_browser_left_is_removed_by_the_next() {
     let of_first = left();
     assert!(!of_first.is_empty(), "a profile, and what Chromium keeps beside it");
     first.kill();
-    // Its Chromium goes with it, a moment later.
+    // Its Chromium ends with it, a moment later.
     while !place.chromiums().is_empty() {
         thread::sleep(Duration::from_millis(10));
     }
     assert!(of_first.iter().all(|it| it.exists()), "nobody was there to remove it");
     let second = place.chromium(&server.url("/"), &["--no-mesh"]);
     assert!(of_first.iter().all(|it| !it.exists()), "{of_first:?} {:?}", left());
-    // Beside one that lives its profile stays.
+    // While a second one runs, that one's profile stays.
     let of_second = left();
     let third = place.chromium(&server.url("/"), &["--no-mesh"]);
     assert!(of_second.iter().all(|it| it.exists()), "{of_second:?} {:?}", left());

@@ -1,4 +1,4 @@
-//! The page in a real terminal, kept by tmux: keys are sent to it, and its screen is read.
+//! The page in a real terminal, provided by tmux: the test sends keys to it and reads its screen.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Lines};
@@ -50,14 +50,14 @@ fn site(request: &Request) -> Option<Reply> {
     }
 }
 
-/// `ctl mesh listen`, as a process of its own.
+/// `ctl mesh listen`, as a separate process.
 struct Listening {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Listening {
-    /// One that hears what is told from now on.
+    /// A listener for all events from now on.
     fn start(place: &Place, pattern: &str) -> Self {
         let program = Path::new(env!("CARGO_BIN_EXE_browser")).with_file_name("ctl");
         let mut command = place.command_of(&program, &["--json", "mesh", "listen", pattern]);
@@ -79,7 +79,7 @@ impl Listening {
         listening
     }
 
-    /// The next event of a kind, as it is shown.
+    /// The next event of a kind, as printed.
     #[track_caller]
     fn next(&mut self, kind: &str) -> Value {
         loop {
@@ -99,7 +99,7 @@ impl Drop for Listening {
     }
 }
 
-/// The next event of a kind; all that came are kept.
+/// The next event of a kind; all received events are stored.
 fn next(listener: &Listener, kind: &str, heard: &mut Vec<Event>) -> Value {
     loop {
         let event = listener.next(PATIENCE).expect("it was told");
@@ -142,7 +142,7 @@ fn a_login_is_played_by_keys_and_the_agent_goes_on_in_the_session() {
     }
     let change = next(&listener, "auth_changed", &mut heard);
     assert_eq!(change["state"], "authenticated", "{change}");
-    // The page is the agent's again, and the session is both theirs.
+    // The agent controls the page again, and both share the session.
     told.push_str(&terminal.shows("programs may act"));
     let summary = read();
     assert_eq!(summary["auth"]["state"], "authenticated");
@@ -179,13 +179,13 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     assert_eq!((&told["event"], &told["source"]), (&clicked, &json!("browser.relay")), "{told}");
     assert_eq!((&told["origin"], &told["from"]), (&json!("local"), &json!("browser")), "{told}");
 
-    // A dialog is answered at once, and told.
+    // A dialog is answered at once, and reported.
     let (column, row) = place_of(&terminal.screen(), "Alarm");
     terminal.click(column, row);
     terminal.shows("the page says: Be careful");
     assert_eq!(next(&listener, "human_click", &mut heard)["element"]["text"], "Alarm");
 
-    // By a hint: the link is the first that can be used.
+    // By a hint: the link is the first usable element.
     terminal.press(&["f"]);
     terminal.until("a label", |it| it.lines().any(|it| it.trim_start().starts_with("aore of it")));
     terminal.press(&["a"]);
@@ -198,7 +198,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     terminal.press(&["H"]);
     terminal.shows("not yet");
 
-    // A list is chosen from in the terminal.
+    // Choose from a list in the terminal.
     let (column, row) = place_of(&terminal.shows("Small"), "Small");
     terminal.click(column, row);
     terminal.shows("Large");
@@ -217,7 +217,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
     terminal.press(&["Escape"]);
     terminal.until("the help is gone", |it| !it.contains("type a label"));
 
-    // The address line, which the page does not reach.
+    // The address line, which the page cannot draw on.
     terminal.press(&["o"]);
     terminal.shows("go to");
     terminal.type_text(&server.url("/login"));

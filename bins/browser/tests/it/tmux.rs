@@ -1,4 +1,4 @@
-//! A terminal, kept by tmux.
+//! A terminal provided by tmux.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -9,18 +9,19 @@ use tempfile::TempDir;
 
 use crate::world::Place;
 
-/// Everything is there long before.
+/// Everything appears long before this.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A browser in a terminal of its own. Both end with the test.
+/// A browser in a separate terminal. Both end with the test.
 pub(crate) struct Terminal {
-    /// The folder of tmux's socket: apart, because Chromium is known by the place's.
+    /// The folder of tmux's socket: separate, because Chromium's processes are identified by the
+    /// place's folder.
     folder: TempDir,
     pub(crate) place: Place,
 }
 
 impl Terminal {
-    /// One of so many columns and rows, in which the browser begins there.
+    /// A terminal of this size, with a browser that starts at the address.
     pub(crate) fn start(url: &str, arguments: &[&str], (columns, rows): (u16, u16)) -> Self {
         let terminal = Self { folder: tempfile::tempdir().expect("a folder"), place: Place::new() };
         let program =
@@ -50,35 +51,35 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// The same with the colours, as a terminal is told them.
+    /// The same with the colours, as escape sequences.
     pub(crate) fn colors(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-e"])
     }
 
-    /// Keys by their names, one after the other.
+    /// Presses keys by their names, one after the other.
     pub(crate) fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// A text, letter by letter.
+    /// Types a text, letter by letter.
     pub(crate) fn type_text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", text]);
     }
 
-    /// A text that is pasted, as terminals send it to programs that ask for it.
+    /// Pastes a text, as terminals send it to programs with bracketed paste enabled.
     pub(crate) fn paste(&self, text: &str) {
         self.tmux(&["set-buffer", "--", text]);
         self.tmux(&["paste-buffer", "-p"]);
     }
 
-    /// A click on a cell of the terminal, counted from 1, as terminals send it.
+    /// Clicks on a cell of the terminal, counted from 1, as terminals send it.
     pub(crate) fn click(&self, column: usize, row: usize) {
         for end in ["M", "m"] {
             self.type_text(&format!("\u{1b}[<0;{column};{row}{end}"));
         }
     }
 
-    /// The screen once it shows what is looked for.
+    /// The screen once it satisfies the condition.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
@@ -97,7 +98,7 @@ impl Terminal {
         self.until(text, |it| it.contains(text))
     }
 
-    /// Where programs reach it over HTTP; it says so at its beginning.
+    /// Its HTTP address for programs, which it prints at its start.
     #[track_caller]
     pub(crate) fn address(&self) -> SocketAddr {
         let screen = self.shows("listening on http://");
@@ -105,7 +106,7 @@ impl Terminal {
         rest.split(' ').next().and_then(|it| it.parse().ok()).expect("an address")
     }
 
-    /// Waits until nothing of the browser runs.
+    /// Waits until no process of the browser runs.
     pub(crate) fn is_gone(&self) {
         let begun = Instant::now();
         while !self.place.chromiums().is_empty() {
@@ -122,7 +123,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Where a text is on a screen: column and row, counted from 1.
+/// The position of a text on a screen: column and row, counted from 1.
 #[track_caller]
 pub(crate) fn place_of(screen: &str, text: &str) -> (usize, usize) {
     let found =

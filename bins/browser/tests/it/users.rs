@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::server::{Server, page};
 use crate::world::{Browser, Place, call};
 
-/// Nobody, on every system.
+/// The user nobody, on every system.
 const OTHER: u32 = 65_534;
 
 fn opened(place: &Place) -> (Server, Browser) {
@@ -22,7 +22,7 @@ fn opened(place: &Place) -> (Server, Browser) {
     (server, browser)
 }
 
-/// What a program of another user is answered; nothing for one that does not get in at all.
+/// The response to a program of another user; empty if it cannot connect at all.
 fn as_another_user(address: SocketAddr, request: &str) -> String {
     let script = "exec 3<>/dev/tcp/127.0.0.1/$1 && printf %s \"$2\" >&3 && cat <&3";
     let output = Command::new("bash")
@@ -58,7 +58,7 @@ fn programs_of_other_users_give_no_commands() {
         assert!(answer.contains("only programs of the user that started the browser"), "{answer}");
         assert!(!answer.contains("Hello"), "{answer}");
     }
-    // It did nothing, and this user goes on.
+    // It had no effect, and this user can continue.
     assert_eq!(browser.done("read", &json!({}))["dom_summary"]["headings"], json!(["Hello"]));
 }
 
@@ -84,14 +84,14 @@ fn the_socket_takes_the_same_commands_and_is_this_users_alone() {
     assert_eq!(fs::metadata(&socket).expect("a socket").mode() & 0o777, 0o600);
     let folder = fs::metadata(place.file(".waypost/data")).expect("a folder");
     assert_eq!(folder.mode() & 0o777, 0o700);
-    // No name is needed to reach it, so any will do.
+    // A Unix socket needs no host name, so any is accepted.
     for host in ["browser", "localhost", "127.0.0.1:4748"] {
         let answer = ask(&place, "read", host);
         assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("Hello"), "{answer}");
     }
     let missing = ask(&place, "click", "browser");
     assert!(missing.starts_with("HTTP/1.1 422 ") && missing.contains("selector"), "{missing}");
-    // Another browser beside it has none, and leaves this one alone.
+    // A second browser gets no socket, and leaves this one alone.
     let second = place.plain("about:blank", &["--no-mesh"]);
     assert!(second.said.contains("there is no socket"), "{}", second.said);
     drop(second);
@@ -99,7 +99,7 @@ fn the_socket_takes_the_same_commands_and_is_this_users_alone() {
     browser.signal("TERM");
     browser.end();
     assert!(!socket.exists(), "it goes with the browser");
-    // What a killed one left is replaced; what is no socket is not.
+    // The socket of a killed browser is replaced; a file that is not a socket is not.
     drop(UnixListener::bind(&socket).expect("a socket that nobody answers on"));
     let (_server, third) = opened(&place);
     assert!(ask(&place, "read", "browser").starts_with("HTTP/1.1 200 "));

@@ -1,4 +1,4 @@
-//! The program, and ways to talk to it.
+//! The program, and ways to communicate with it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,10 +16,10 @@ use waypost_mesh::{CallError, Mesh, Settings};
 use crate::processes::processes;
 use crate::server::{Reply, Request, Server, page};
 
-/// Everything is answered long before.
+/// Every response arrives long before this.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A project's folder, and what a browser may need beside it.
+/// A project's folder, and what else a browser may need.
 pub(crate) struct Place {
     folder: TempDir,
 }
@@ -31,7 +31,7 @@ impl Place {
         Self { folder }
     }
 
-    /// The folder where fresh profiles are made.
+    /// The folder in which fresh profiles are created.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
@@ -52,8 +52,8 @@ impl Place {
         self.command_of(Path::new(env!("CARGO_BIN_EXE_browser")), arguments)
     }
 
-    /// Some program in the project's folder, with nothing of the tester's own environment but where
-    /// programs are.
+    /// A program in the project's folder, without any of the tester's environment except the search
+    /// path.
     pub(crate) fn command_of(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env_clear();
@@ -66,18 +66,18 @@ impl Place {
         command
     }
 
-    /// A browser that begins there and has begun.
+    /// A browser that has started at the address.
     fn browser(&self, url: &str, arguments: &[&str]) -> Browser {
         let usual = [url, "--headless", "--listen", "127.0.0.1:0"];
         Browser::begun(self.command(&[&usual, arguments].concat()))
     }
 
-    /// The static engine there.
+    /// One with the static engine.
     pub(crate) fn plain(&self, url: &str, arguments: &[&str]) -> Browser {
         self.browser(url, &[&["--engine", "static"], arguments].concat())
     }
 
-    /// Chromium there. Tests run as root in containers, and their pages are ours.
+    /// One with Chromium. Tests run as root in containers, and their pages are ours.
     pub(crate) fn chromium(&self, url: &str, arguments: &[&str]) -> Browser {
         self.browser(url, &[&["--engine", "chromium", "--no-sandbox"], arguments].concat())
     }
@@ -98,22 +98,22 @@ impl Place {
     }
 }
 
-/// Calls the browser as another program does.
+/// Calls the browser like another program.
 pub(crate) fn call(mesh: &Mesh, command: &str, arguments: &Value) -> Result<Value, CallError> {
     mesh.call("browser.relay", command, arguments, PATIENCE)
 }
 
-/// A browser that runs. It is ended with the test.
+/// A running browser. It ends with the test.
 pub(crate) struct Browser {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// What it said at its beginning.
+    /// What it printed at its start.
     pub(crate) said: String,
     lines: BufReader<ChildStderr>,
 }
 
 impl Browser {
-    /// One that has begun.
+    /// One that has started.
     pub(crate) fn begun(mut command: Command) -> Self {
         let mut child = command.spawn().expect("it starts");
         let mut lines = BufReader::new(child.stderr.take().expect("its errors are piped"));
@@ -130,12 +130,12 @@ impl Browser {
         Self { child, address, said, lines }
     }
 
-    /// Gives a command over HTTP.
+    /// Sends a command over HTTP.
     pub(crate) fn post(&self, command: &str, arguments: &Value) -> Answer {
         post(self.address, command, arguments)
     }
 
-    /// The same for what must be done.
+    /// The same for a command that must succeed.
     #[track_caller]
     pub(crate) fn done(&self, command: &str, arguments: &Value) -> Value {
         let answer = self.post(command, arguments);
@@ -143,7 +143,7 @@ impl Browser {
         answer.json()
     }
 
-    /// The same for what must be refused.
+    /// The same for a command that must be rejected.
     #[track_caller]
     pub(crate) fn refused(&self, command: &str, arguments: &Value, status: u16) -> Value {
         let answer = self.post(command, arguments);
@@ -159,13 +159,13 @@ impl Browser {
         assert!(sent.success(), "{name}");
     }
 
-    /// Ends it at once, so that it can do nothing more.
+    /// Kills it at once, so that it can do nothing more.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it is killed");
         self.child.wait().expect("it is gone");
     }
 
-    /// Waits for the end, and gives what was said since the beginning.
+    /// Waits for the end, and returns what was printed since the start.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).expect("its last words");
@@ -177,7 +177,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Ended in order, so that nothing of it stays; a browser that has ended needs nothing.
+        // Shut down in order, so that nothing of it remains; a browser that has ended needs
+        // nothing.
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal("TERM");
             drop(self.child.wait());
@@ -185,7 +186,7 @@ impl Drop for Browser {
     }
 }
 
-/// What came over HTTP.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -199,7 +200,7 @@ impl Answer {
         serde_json::from_str(&self.body).expect("the body is JSON")
     }
 
-    /// The problem of an answer with this status.
+    /// The problem in a response with this status.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
@@ -213,7 +214,7 @@ impl Answer {
     }
 }
 
-/// Gives a command: its arguments as the body, or no body, and nothing said of its type.
+/// Sends a command: its arguments as the body, or no body, and no content type.
 pub(crate) fn post(address: SocketAddr, command: &str, arguments: &Value) -> Answer {
     let body = if arguments.is_null() { String::new() } else { arguments.to_string() };
     let head = format!(
@@ -223,7 +224,7 @@ pub(crate) fn post(address: SocketAddr, command: &str, arguments: &Value) -> Ans
     send(address, &head, body.as_bytes())
 }
 
-/// Sends a request whose head lacks its end only.
+/// Sends a request whose head is complete except for its end.
 pub(crate) fn send(address: SocketAddr, head: &str, body: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
@@ -245,7 +246,7 @@ pub(crate) fn slow(request: &Request) -> Option<Reply> {
     page("<h1>Hello</h1>")
 }
 
-/// A program that is on its way to the slow page.
+/// A program that is navigating to the slow page.
 pub(crate) fn going_for_long(server: &Server, browser: &Browser) -> JoinHandle<Answer> {
     let address = browser.address;
     let going = thread::spawn(move || post(address, "navigate", &json!({ "url": "/slow" })));

@@ -1,4 +1,4 @@
-//! Asking the terminal what it can.
+//! Queries the abilities of the terminal.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -7,27 +7,28 @@ use std::time::{Duration, Instant};
 use crossterm::terminal::window_size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// A terminal that has not answered by then does not.
+/// A terminal that has not answered by then does not answer.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// What an answer may take; more is none.
+/// The maximum length of an answer; a longer one is ignored.
 const ANSWER_BYTES_MAX: usize = 512;
-/// How large is a cell in pixels? And, which every terminal answers: what are you?
+/// The size of a cell in pixels; and the device attributes, which every terminal reports.
 const QUESTION: &[u8] = b"\x1b[16t\x1b[c";
-/// What a terminal with sixels says among what it is.
+/// The attribute of a terminal with sixels.
 const SIXEL: &str = "4";
 
-/// What a terminal says of itself.
+/// The reported abilities of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Answers {
-    /// It shows sixels.
+    /// It supports sixels.
     pub(crate) sixel: bool,
-    /// A cell in pixels: width, height.
+    /// The size of a cell in pixels: width, height.
     pub(crate) cell: Option<(u16, u16)>,
 }
 
-/// Asks, and waits a moment for the answer. Nobody else may read from the terminal meanwhile.
+/// Queries the terminal, and waits briefly for the answer. No other thread may read from the
+/// terminal meanwhile.
 pub(crate) fn ask() -> Answers {
-    // Who does not answer has said nothing.
+    // A terminal that does not answer has reported nothing.
     let said = exchange().unwrap_or_default();
     let mut answers = read(&said);
     let by_size = window_size().ok().filter(|it| it.columns > 0 && it.rows > 0);
@@ -59,13 +60,13 @@ fn exchange() -> io::Result<Vec<u8>> {
     Ok(said)
 }
 
-/// Everything that begins as an answer does, without its beginning.
+/// Everything that starts like an answer, without that start.
 fn sequences(said: &[u8]) -> impl Iterator<Item = &[u8]> {
     let begins = (0..said.len()).filter(|it| said[*it..].starts_with(b"\x1b["));
     begins.map(|it| &said[it + 2..])
 }
 
-/// The answer to a question: its numbers, and the letter that ends it.
+/// The answer to a query: its numbers, which precede the final letter.
 fn numbers(sequence: &[u8], last: u8) -> Option<Vec<&str>> {
     let is_last = |it: &u8| (0x40..=0x7e).contains(it);
     let end = sequence.iter().position(is_last).filter(|it| sequence[*it] == last)?;
@@ -80,7 +81,7 @@ fn read(said: &[u8]) -> Answers {
     let mut answers = Answers::default();
     for sequence in sequences(said) {
         if let Some(kinds) = sequence.strip_prefix(b"?").and_then(|it| numbers(it, b'c')) {
-            // The first is the terminal's family, whose number may be the same.
+            // The first number is the terminal's family, which may have the same value.
             answers.sixel |= kinds.iter().skip(1).any(|it| *it == SIXEL);
         } else if let Some(["6", height, width]) = numbers(sequence, b't').as_deref() {
             answers.cell = width.parse().ok().zip(height.parse().ok());

@@ -1,4 +1,4 @@
-//! What is drawn over the page.
+//! Draws what is open over the page.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -14,7 +14,7 @@ const LABEL: (Color, Color) = (Color(0, 0, 0), Color(255, 215, 0));
 const SHEET: (Color, Color) = (Color(0, 0, 0), Color(238, 238, 238));
 
 impl Pen {
-    /// The labels that begin with what was typed.
+    /// The labels that start with the typed letters.
     pub(super) fn hints(&self, buffer: &mut Buffer, page: Rect, hints: &[Hint], typed: &str) {
         let style = self.style(LABEL, true).add_modifier(Modifier::BOLD);
         for hint in hints {
@@ -31,7 +31,7 @@ impl Pen {
         self.sheet(buffer, page, &rows, None);
     }
 
-    /// The options around the one that is meant.
+    /// The options around the current one.
     pub(super) fn choice(&self, buffer: &mut Buffer, page: Rect, choice: &Choice) {
         let room = usize::from(page.height).max(1);
         let first =
@@ -41,7 +41,7 @@ impl Pen {
         self.sheet(buffer, page, &rows, Some(choice.at - first));
     }
 
-    /// Rows in the middle of the page, one of them marked.
+    /// Rows in the middle of the page, one of them highlighted.
     fn sheet(&self, buffer: &mut Buffer, page: Rect, rows: &[String], marked: Option<usize>) {
         let style = self.style(SHEET, true);
         let widest = rows.iter().map(|it| it.chars().count()).max().unwrap_or_default();
@@ -59,7 +59,7 @@ impl Pen {
     }
 }
 
-/// Puts a text over what is there, halves of wide letters included.
+/// Writes a text over the existing content, including halves of wide letters.
 fn put(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, width: usize, style: Style) {
     if let Some(before) = x.checked_sub(1).and_then(|it| buffer.cell_mut((it, y)))
         && before.symbol().chars().count() > 0

@@ -1,4 +1,4 @@
-//! Pictures as halves of blocks, and what is said of those that are not there.
+//! Draws pictures with half blocks, and the descriptions of unknown ones.
 
 use ratatui::buffer::{Buffer, Cell as Place};
 use ratatui::layout::Rect;
@@ -8,13 +8,13 @@ use waypost_browser::{Color, Frame};
 use super::Pen;
 use crate::terminal::album::Album;
 
-/// The upper half of a cell in the colour of letters; the rest has the one behind them.
+/// The upper half of a cell has the text colour; the rest has the background colour.
 const UPPER_HALF: &str = "▀";
 const DARK: Color = Color(0, 0, 0);
 const LIGHT: Color = Color(255, 255, 255);
 
 impl Pen {
-    /// What a picture shows in a cell, if one is seen there and it is known.
+    /// The content of a picture in a cell, if one is visible there and known.
     pub(super) fn picture(
         &self,
         place: &mut Place,
@@ -30,12 +30,12 @@ impl Pen {
         let (Some(front), Some(back)) = (self.depth.ink(upper), self.depth.ink(lower)) else {
             return;
         };
-        // Where both are the same, nothing is copied with a text beside it.
+        // If both are the same, copying text next to it copies no block.
         place.set_symbol(if front == back { " " } else { UPPER_HALF });
         place.set_fg(front).set_bg(back);
     }
 
-    /// What is said of pictures of which nothing is known yet, where they begin.
+    /// The descriptions of pictures whose content is still unknown, at their first cells.
     pub(super) fn said(&self, buffer: &mut Buffer, area: Rect, frame: &Frame, album: &Album) {
         let mut is_said: Vec<bool> = frame
             .pictures()

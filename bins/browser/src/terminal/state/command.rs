@@ -1,4 +1,4 @@
-//! What becomes of a command.
+//! The effects of commands.
 
 use waypost_browser::{Direction, TargetKind};
 
@@ -9,7 +9,7 @@ use crate::terminal::hint::hints;
 use crate::terminal::key::{Amount, Command, Zoom};
 use crate::terminal::line::Line;
 
-/// Rows that an arrow or a turn of the wheel scrolls.
+/// Rows that an arrow key or a step of the wheel scrolls.
 const ROWS: f64 = 3.0;
 const ZOOMS: &[u16] = &[25, 33, 50, 67, 80, 100, 125, 150, 200, 300, 400];
 
@@ -26,7 +26,7 @@ impl State {
         self.act(Act::Scroll(direction, share))
     }
 
-    /// Does what a key asks for.
+    /// Executes the command of a key.
     pub(super) fn command(&mut self, command: Command) -> Vec<Effect> {
         match command {
             Command::Scroll(direction, amount) => self.scroll(direction, amount),
