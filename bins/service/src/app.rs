@@ -12,16 +12,16 @@ use waypost_events::Bus;
 use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
-use crate::body::Bodies;
 use crate::context::ProjectContext;
 use crate::feed::Feed;
 use crate::flows::{Flows, Halt};
-use crate::guard::Rejections;
+use crate::http::body::Bodies;
+use crate::http::pool::Pool;
+use crate::http::rejections::Rejections;
+use crate::http::sessions::Sessions;
 use crate::mesh::Board;
 use crate::metrics::Metrics;
 use crate::model::ModelBoard;
-use crate::pool::Pool;
-use crate::sessions::Sessions;
 
 /// The opened parts of the service.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use waypost_context::{Context, Discovery, Error, How, Limits, Mode, Watch};
 use waypost_project::{ContextSettings, WatchMode};
 
 use crate::error::chain;
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 pub(crate) use self::items::{Asked, asks_the_project, find};
 pub(crate) use self::keeper::keep;

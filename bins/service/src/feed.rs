@@ -11,8 +11,8 @@ use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use waypost_events::{Bus, Event, EventType, Subscription, Tail};
 
 use crate::error::chain;
-use crate::reply::encode;
-use crate::wire;
+use crate::http::reply::encode;
+use crate::http::wire;
 
 /// Events that a listener may be behind before it reads on from the log.
 const FRAMES_KEPT: usize = 4096;

@@ -17,8 +17,8 @@ use waypost_project::MeshSettings;
 use crate::app::App;
 use crate::clock::event_time;
 use crate::error::chain;
-use crate::failure::Failure;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::wire;
 
 /// The type of event that a peer orders something by.
 const TASK: &str = "mesh:task";

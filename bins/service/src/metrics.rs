@@ -1,5 +1,7 @@
 //! What the service counts, in Prometheus' text format.
 
+mod process;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,19 +9,48 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use waypost_api::RunState;
 use waypost_events::SyncStep;
 
-use crate::app::App;
-use crate::guard::Denied;
-use crate::process::Process;
-use crate::wire;
+use self::process::Process;
 
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 16] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
     60.0,
 ];
+
+/// Why a request was not let in, for the metrics and the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Denied {
+    Missing,
+    Malformed,
+    Unknown,
+    Expired,
+    Revoked,
+    Unavailable,
+}
+
+impl Denied {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Missing,
+        Self::Malformed,
+        Self::Unknown,
+        Self::Expired,
+        Self::Revoked,
+        Self::Unavailable,
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Malformed => "malformed",
+            Self::Unknown => "unknown",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
 
 /// Counters of requests; gauges are read where they are when they are asked for.
 #[derive(Debug, Default)]
@@ -94,44 +125,15 @@ pub(crate) struct Gauges {
 /// The same of events and flows.
 #[derive(Debug, Default)]
 pub(crate) struct EventGauges {
-    kept: u64,
-    last: u64,
-    bytes: u64,
-    fault: bool,
-    decided: u64,
-    flows: u64,
-    halted: bool,
-    runs: Vec<(&'static str, u64)>,
-    ended: Vec<(&'static str, u64)>,
-}
-
-impl EventGauges {
-    pub(crate) fn of(app: &App) -> Self {
-        let bus = &app.events;
-        let last = bus.last();
-        let engine = app.flows.engine();
-        let stages = engine.stages().iter();
-        let runs: BTreeMap<&str, u64> =
-            stages.map(|(stage, count)| (wire::flows::stage(*stage).as_str(), *count)).collect();
-        let ended = engine.ends().iter();
-        let ended: BTreeMap<&str, u64> =
-            ended.map(|(end, count)| (wire::flows::state(*end).as_str(), *count)).collect();
-        let count = |counts: &BTreeMap<&str, u64>, state: RunState| {
-            (state.as_str(), counts.get(state.as_str()).copied().unwrap_or(0))
-        };
-        let ends = [RunState::Succeeded, RunState::Failed, RunState::Skipped, RunState::Cancelled];
-        Self {
-            kept: (last + 1).saturating_sub(bus.first()),
-            last,
-            bytes: bus.bytes(),
-            fault: bus.fault().is_some(),
-            decided: engine.cursor(),
-            flows: engine.flows().len() as u64,
-            halted: app.flows.halt().is_some(),
-            runs: RunState::ALL.iter().map(|it| count(&runs, *it)).collect(),
-            ended: ends.iter().map(|it| count(&ended, *it)).collect(),
-        }
-    }
+    pub(crate) kept: u64,
+    pub(crate) last: u64,
+    pub(crate) bytes: u64,
+    pub(crate) fault: bool,
+    pub(crate) decided: u64,
+    pub(crate) flows: u64,
+    pub(crate) halted: bool,
+    pub(crate) runs: Vec<(&'static str, u64)>,
+    pub(crate) ended: Vec<(&'static str, u64)>,
 }
 
 impl Metrics {

@@ -6,8 +6,8 @@ use waypost_api as api;
 use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, TaskType, Why};
 
 use super::memories;
-use crate::failure::Failure;
-use crate::scoped::Scoped;
+use crate::http::failure::Failure;
+use crate::http::scoped::Scoped;
 
 /// Bytes of a token, about: what the index counts with, too.
 const TOKEN_BYTES: usize = 4;

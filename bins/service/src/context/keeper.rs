@@ -13,7 +13,7 @@ use super::{Order, ProjectContext};
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::error::chain;
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 use crate::workers::yield_to_requests;
 
 /// How long nothing changes before the index is saved: a save writes all that changed since the

@@ -3,9 +3,9 @@
 use waypost_api as api;
 use waypost_memory::{Filter, Hit, SearchOptions};
 
-use crate::failure::Failure;
-use crate::scoped::Scoped;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::scoped::Scoped;
+use crate::http::wire;
 
 /// Bytes of a memory's content that an item shows; the rest is at its path.
 const CONTENT_BYTES_MAX: usize = 2000;

@@ -11,7 +11,7 @@ use super::files::load;
 use super::{Flows, Halt};
 use crate::app::App;
 use crate::clock::event_time;
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 impl Flows {
     /// Why nothing is decided any more.

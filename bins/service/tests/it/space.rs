@@ -391,16 +391,23 @@ fn an_idempotency_key_of_another_space_is_free() {
 
 #[test]
 fn no_route_goes_past_the_scoped_reader() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/routes");
-    for entry in std::fs::read_dir(folder).expect("the routes") {
-        let path = entry.expect("an entry").path();
-        let text = std::fs::read_to_string(&path).expect("a text");
-        for way in ["app.store", "app.events", "shared.store", "shared.events"] {
-            assert!(
-                !text.contains(way),
-                "{} uses {way}: take app.scoped or app.whole",
-                path.display()
-            );
+    let routes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http/routes");
+    let mut folders = vec![routes];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the routes") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("a text");
+            for way in ["app.store", "app.events", "shared.store", "shared.events"] {
+                assert!(
+                    !text.contains(way),
+                    "{} uses {way}: take app.scoped or app.whole",
+                    path.display()
+                );
+            }
         }
     }
 }

@@ -21,10 +21,10 @@ use waypost_events::{Error, Pattern, Tail};
 use super::events::pattern;
 use crate::app::App;
 use crate::error::chain;
-use crate::failure::Failure;
 use crate::feed::{Frame, frame};
-use crate::guard::Caller;
-use crate::scoped::Scoped;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::scoped::Scoped;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 /// How often a listener is told how far the events are when none is for it.

@@ -15,15 +15,15 @@ use waypost_auth::Scope;
 use waypost_memory::{Added, Ready, Store};
 
 use crate::app::App;
-use crate::body::{drain_and, next_piece, too_large};
 use crate::clock::now;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::encode;
-use crate::request::parse;
-use crate::scoped::Scoped;
-use crate::stream::{Ahead, NotSent};
-use crate::wire;
+use crate::http::body::{drain_and, next_piece, too_large};
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::encode;
+use crate::http::request::parse;
+use crate::http::scoped::Scoped;
+use crate::http::stream::{Ahead, NotSent};
+use crate::http::wire;
 
 /// Lines that are stored together.
 const GROUP_LINES_MAX: usize = 256;

@@ -10,11 +10,11 @@ use waypost_api as api;
 use waypost_auth::Scope;
 
 use crate::app::App;
-use crate::failure::Failure;
-use crate::guard::Caller;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::wire;
 use crate::metrics::{EventGauges, Gauges};
-use crate::reply::json;
-use crate::wire;
 
 pub(super) async fn status(
     State(app): State<Arc<App>>,

@@ -9,12 +9,12 @@ use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
 use waypost_auth::Scope;
 
 use crate::app::App;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::json;
-use crate::request::{parse, whole};
-use crate::scoped::Scoped;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::scoped::Scoped;
+use crate::http::wire;
 
 pub(super) async fn search(
     State(app): State<Arc<App>>,

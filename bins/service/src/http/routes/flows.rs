@@ -12,13 +12,13 @@ use waypost_flows::{Engine, Error, FlowName, RunId, Why};
 
 use crate::app::App;
 use crate::clock::event_time;
-use crate::failure::Failure;
 use crate::flows::Flows;
-use crate::guard::Caller;
-use crate::reply::json;
-use crate::request::{parse, whole};
-use crate::scoped::Whole;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::scoped::Whole;
+use crate::http::wire;
 
 /// Why a run is cancelled by a request.
 const CANCELLED: &str = "cancelled by a request";

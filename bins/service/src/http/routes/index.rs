@@ -19,11 +19,11 @@ use waypost_memory::{Compaction, Reindex, ReindexProgress, Store};
 
 use crate::app::App;
 use crate::clock::now;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::{encode, json};
-use crate::request::whole;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::{encode, json};
+use crate::http::request::whole;
+use crate::http::wire;
 
 /// Progress is told at most this often.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);

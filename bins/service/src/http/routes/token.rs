@@ -10,11 +10,11 @@ use waypost_auth::{Scope, TokenId};
 
 use crate::app::App;
 use crate::clock::now_ms;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::json;
-use crate::request::{parse, whole};
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::wire;
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,

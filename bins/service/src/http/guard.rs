@@ -2,84 +2,28 @@
 //! good token. It is taken from `Authorization` alone, which no web page can send for its reader.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use http::StatusCode;
 use http::header::{AUTHORIZATION, HeaderMap};
-use parking_lot::Mutex;
 use waypost_api::ProblemKind;
 use waypost_auth::{Rejected, Scope, Scopes, Token};
 use waypost_events::Lineage;
 
 use crate::app::App;
 use crate::clock::now_ms;
-use crate::failure::Failure;
 use crate::flows::{Grant, Grants};
-use crate::server::Peer;
-use crate::sessions::{Session, Sessions, Who};
+use crate::http::failure::Failure;
+use crate::http::sessions::{Session, Sessions, Who};
+use crate::metrics::Denied;
 
 /// Longer tokens are refused unread.
 const TOKEN_BYTES_MAX: usize = 512;
-/// Rejected tokens are logged at most so often, each reason by itself.
-const LOG_EVERY: Duration = Duration::from_secs(10);
-
 /// Who calls, once the token was found good.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     session: Arc<Session>,
     scopes: Scopes,
     space: Option<Arc<str>>,
-}
-
-/// Why a request was not let in, for the metrics and the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Denied {
-    Missing,
-    Malformed,
-    Unknown,
-    Expired,
-    Revoked,
-    Unavailable,
-}
-
-impl Denied {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Missing,
-        Self::Malformed,
-        Self::Unknown,
-        Self::Expired,
-        Self::Revoked,
-        Self::Unavailable,
-    ];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Malformed => "malformed",
-            Self::Unknown => "unknown",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-            Self::Unavailable => "unavailable",
-        }
-    }
-}
-
-/// Rejected tokens that are to be logged.
-#[derive(Debug, Default)]
-pub(crate) struct Rejections(Mutex<[(Option<Instant>, u64); Denied::ALL.len()]>);
-
-impl Rejections {
-    /// How many rejections a log line of now stands for; `None` if there is to be none.
-    fn count(&self, why: Denied) -> Option<u64> {
-        let mut logged = self.0.lock();
-        let (last, count) = &mut logged[why as usize];
-        *count += 1;
-        if last.is_some_and(|it| it.elapsed() < LOG_EVERY) {
-            return None;
-        }
-        *last = Some(Instant::now());
-        Some(std::mem::take(count))
-    }
 }
 
 impl Caller {
@@ -168,17 +112,6 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Caller {
     ) -> Result<Self, Failure> {
         // Only a public path has no caller, and none of those routes takes one.
         parts.extensions.get::<Self>().cloned().ok_or_else(no_token)
-    }
-}
-
-/// Paths that need no token. Metrics tell how much is remembered, and of what: without a token only at
-/// the socket, which nobody but this user reaches. On loopback, it may be any user of the machine, or a
-/// proxy that brings everybody.
-pub(crate) fn is_public(path: &str, peer: Peer) -> bool {
-    match path {
-        "/healthz" | "/readyz" | "/openapi.json" => true,
-        "/metrics" => peer == Peer::Socket,
-        _ => false,
     }
 }
 

@@ -20,13 +20,13 @@ use tracing::Instrument;
 use waypost_api::{PROBLEM_JSON, Problem};
 
 use crate::app::App;
-use crate::body;
-use crate::failure::{Failure, as_problem};
-use crate::guard;
-use crate::request_id::{REQUEST_ID, request_id};
-use crate::route::Route;
-use crate::server::Peer;
-use crate::sessions;
+use crate::http::body;
+use crate::http::failure::{Failure, as_problem};
+use crate::http::gate::{self, Peer};
+use crate::http::guard;
+use crate::http::request_id::{REQUEST_ID, request_id};
+use crate::http::route::Route;
+use crate::http::sessions;
 
 /// Answers one request; whatever happens, it is an answer.
 pub(crate) async fn answer(
@@ -61,12 +61,8 @@ pub(crate) async fn answer(
 
 /// The checks before the router, then the router.
 async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> Response {
-    let checked = match peer {
-        Peer::Socket => app.gate.check_page(request.headers()),
-        Peer::Network => app.gate.check(request.uri(), request.headers()),
-    };
-    let admitted = checked.map_err(Failure::from).and_then(|()| {
-        if guard::is_public(request.uri().path(), peer) {
+    let admitted = gate::check(&app.gate, peer, &request).and_then(|()| {
+        if gate::is_public(request.uri().path(), peer) {
             return Ok(None);
         }
         if app.is_stopping() {

@@ -18,7 +18,7 @@ use axum::Router;
 use axum::routing::{delete, get, post};
 
 use crate::app::App;
-use crate::route::note_route;
+use crate::http::route::note_route;
 
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {

@@ -9,7 +9,7 @@ use waypost_log::Snapshot;
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::error::chain;
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 /// The files of all stores, each as of one moment, in the order that leaves nothing dangling: runs
 /// refer to events, and events to memories, so what they refer to is taken after them.

@@ -13,11 +13,11 @@ use waypost_memory::SearchMode;
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::context::{Asked, asks_the_project, find};
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::json;
-use crate::request::whole;
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::request::whole;
+use crate::http::wire;
 
 /// How long an answer waits for the query's vector. A model that is busy takes longer; then words
 /// alone count, and the next time the vector is known.

@@ -9,7 +9,7 @@ use waypost_auth as auth;
 use waypost_events as events;
 use waypost_memory as memory;
 
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 pub(crate) fn time(it: memory::Timestamp) -> api::Time {
     api::Time(it.as_millis())

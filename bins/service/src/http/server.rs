@@ -15,9 +15,10 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 use waypost_api::local;
 
-use crate::answer;
 use crate::app::App;
-use crate::raw::{self, Replies};
+use crate::http::answer;
+use crate::http::gate::Peer;
+use crate::http::raw::{self, Replies};
 
 /// Where the service listens.
 pub(crate) struct Doors {
@@ -26,15 +27,6 @@ pub(crate) struct Doors {
     pub(crate) tls: Option<TlsAcceptor>,
     /// For this user alone.
     pub(crate) socket: Option<UnixListener>,
-}
-
-/// How a request came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Peer {
-    /// Over the network, loopback's or another.
-    Network,
-    /// Over the socket: from this user, or root.
-    Socket,
 }
 
 enum Accepted {

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 use waypost_project::LimitSettings;
 
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 /// How much and how long an answer's sender is heard out after its body was refused: a client that
 /// is still sending would otherwise see a broken connection in place of the answer.

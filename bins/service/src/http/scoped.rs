@@ -17,9 +17,9 @@ use waypost_memory::{
 
 use crate::app::App;
 use crate::clock::now;
-use crate::failure::Failure;
 use crate::feed::Frame;
-use crate::guard::Caller;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
 use crate::news::{About, note};
 
 /// The store and the bus as one caller may know them.

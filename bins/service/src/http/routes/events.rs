@@ -12,12 +12,12 @@ use waypost_events::{Draft, Error, IdempotencyKey, Pattern, Query};
 
 use crate::app::App;
 use crate::clock::event_time;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::pool::Promise;
-use crate::reply::json;
-use crate::request::{parse, whole};
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::pool::Promise;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::wire;
 
 pub(super) async fn publish(
     State(app): State<Arc<App>>,

@@ -4,8 +4,8 @@ use axum::extract::Request;
 use bytes::Bytes;
 
 use crate::app::App;
-use crate::body::Held;
-use crate::failure::Failure;
+use crate::http::body::Held;
+use crate::http::failure::Failure;
 
 /// The request's whole body, within the limits.
 pub(crate) async fn whole(app: &App, request: Request) -> Result<Held, Failure> {

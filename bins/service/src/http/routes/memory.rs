@@ -12,12 +12,12 @@ use waypost_memory::{Added, Linked, MemoryId};
 
 use crate::app::App;
 use crate::clock::now;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::pool::Promise;
-use crate::reply::json;
-use crate::request::{parse, whole};
-use crate::wire;
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::pool::Promise;
+use crate::http::reply::json;
+use crate::http::request::{parse, whole};
+use crate::http::wire;
 
 /// Bytes of a body that is read and analysed without leaving the connection's thread: about half a
 /// millisecond.

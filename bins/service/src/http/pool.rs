@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use crate::failure::Failure;
+use crate::http::failure::Failure;
 
 /// Runs blocking calls on threads of their own: so many at once, so many waiting, no more.
 #[derive(Debug)]

@@ -11,16 +11,16 @@ use waypost_api as api;
 use waypost_auth::Scope;
 
 use crate::app::App;
-use crate::backup;
-use crate::body::drain_and;
-use crate::body::{next_piece, too_large};
 use crate::clock::now;
 use crate::error::chain;
-use crate::failure::Failure;
-use crate::guard::Caller;
-use crate::reply::json;
-use crate::stream::{Reader, Writer};
-use crate::wire;
+use crate::http::backup;
+use crate::http::body::drain_and;
+use crate::http::body::{next_piece, too_large};
+use crate::http::failure::Failure;
+use crate::http::guard::Caller;
+use crate::http::reply::json;
+use crate::http::stream::{Reader, Writer};
+use crate::http::wire;
 
 pub(super) async fn export(
     State(app): State<Arc<App>>,

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use waypost_api::{PROBLEM_JSON, Problem};
 
-use crate::request_id::new_id;
+use crate::http::request_id::new_id;
 
 /// A bare answer of hyper's is shorter.
 const BARE_BYTES_MAX: usize = 256;

@@ -1,0 +1,26 @@
+//! Everything that speaks HTTP: the server, who is let in, routes, and what goes over the wire.
+//!
+//! Modules here see [`App`](crate::app::App). The parts that it lists (memory, events, flows, context,
+//! mesh, model) know neither it nor HTTP.
+
+pub(crate) mod answer;
+pub(crate) mod backup;
+pub(crate) mod body;
+pub(crate) mod failure;
+pub(crate) mod gate;
+pub(crate) mod gauges;
+pub(crate) mod guard;
+pub(crate) mod pool;
+pub(crate) mod raw;
+pub(crate) mod rejections;
+pub(crate) mod reply;
+pub(crate) mod request;
+pub(crate) mod request_id;
+pub(crate) mod route;
+pub(crate) mod routes;
+pub(crate) mod scoped;
+pub(crate) mod server;
+pub(crate) mod sessions;
+pub(crate) mod stream;
+pub(crate) mod tls;
+pub(crate) mod wire;

@@ -1,0 +1,38 @@
+//! The values of metrics that others keep.
+
+use std::collections::BTreeMap;
+
+use waypost_api::RunState;
+
+use crate::app::App;
+use crate::http::wire;
+use crate::metrics::EventGauges;
+
+impl EventGauges {
+    pub(crate) fn of(app: &App) -> Self {
+        let bus = &app.events;
+        let last = bus.last();
+        let engine = app.flows.engine();
+        let stages = engine.stages().iter();
+        let runs: BTreeMap<&str, u64> =
+            stages.map(|(stage, count)| (wire::flows::stage(*stage).as_str(), *count)).collect();
+        let ended = engine.ends().iter();
+        let ended: BTreeMap<&str, u64> =
+            ended.map(|(end, count)| (wire::flows::state(*end).as_str(), *count)).collect();
+        let count = |counts: &BTreeMap<&str, u64>, state: RunState| {
+            (state.as_str(), counts.get(state.as_str()).copied().unwrap_or(0))
+        };
+        let ends = [RunState::Succeeded, RunState::Failed, RunState::Skipped, RunState::Cancelled];
+        Self {
+            kept: (last + 1).saturating_sub(bus.first()),
+            last,
+            bytes: bus.bytes(),
+            fault: bus.fault().is_some(),
+            decided: engine.cursor(),
+            flows: engine.flows().len() as u64,
+            halted: app.flows.halt().is_some(),
+            runs: RunState::ALL.iter().map(|it| count(&runs, *it)).collect(),
+            ended: ends.iter().map(|it| count(&ended, *it)).collect(),
+        }
+    }
+}
