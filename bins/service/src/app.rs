@@ -21,7 +21,8 @@ use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
 use crate::mesh::Board;
 use crate::metrics::Metrics;
-use crate::model::ModelBoard;
+use crate::model::EmbeddingModel;
+use crate::stopping::Stopping;
 
 /// The opened parts of the service.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) struct App {
     pub(crate) feed: Feed,
     pub(crate) listeners: Arc<Semaphore>,
     pub(crate) flows: Flows,
-    pub(crate) context: ProjectContext,
+    pub(crate) context: Arc<ProjectContext>,
     /// What happens to memories is published.
     pub(crate) tells_of_memory: bool,
     /// Notes of the store could not be published, and wait.
@@ -45,27 +46,19 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     /// Where it is reached over the network.
     pub(crate) url: String,
-    pub(crate) metrics: Metrics,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: Bodies,
     pub(crate) reads: Pool,
     pub(crate) writes: Pool,
     pub(crate) streams: Pool,
-    pub(crate) model: Arc<ModelBoard>,
+    pub(crate) model: Arc<EmbeddingModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
-    pub(crate) give_memory_back: fn(),
     pub(crate) storage_bytes: AtomicU64,
     pub(crate) started: Instant,
-    pub(crate) stopping: AtomicBool,
+    pub(crate) stopping: Stopping,
 }
 
 impl App {
-    /// There may be something to embed.
-    pub(crate) fn added(&self) {
-        if self.model.is_ready() {
-            self.wake.embedding();
-        }
-    }
-
     /// Makes the vector of a query; it tells nothing of what is stored.
     pub(crate) fn embedder(&self) -> impl Fn(&str) -> QueryVector + Send + use<> {
         let store = Arc::clone(&self.store);
@@ -115,8 +108,13 @@ impl App {
         self.store.index_progress().is_some()
     }
 
+    /// What is closed in order at the end; everything else is dropped.
+    pub(crate) fn into_stores(self) -> (Arc<ProjectContext>, Arc<Store>) {
+        (self.context, self.store)
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.stopping.has_begun()
     }
 }
 

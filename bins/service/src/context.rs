@@ -1,9 +1,7 @@
-//! The project's context inside the service: the index, what is known of it, and what is asked of
-//! the thread that keeps it fresh.
+//! The project's context inside the service: the index, its state, and requests to the thread that
+//! keeps it fresh.
 
-mod items;
-mod keeper;
-mod memories;
+pub(crate) mod keeper;
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -18,10 +16,6 @@ use waypost_context::{Context, Discovery, Error, How, Limits, Mode, Watch};
 use waypost_project::{ContextSettings, WatchMode};
 
 use crate::error::chain;
-use crate::http::failure::Failure;
-
-pub(crate) use self::items::{Asked, asks_the_project, find};
-pub(crate) use self::keeper::keep;
 
 /// Bytes of what git ignores everywhere that are read.
 const IGNORE_BYTES_MAX: u64 = 256 << 10;
@@ -36,13 +30,24 @@ pub(crate) struct ProjectContext {
     root: PathBuf,
     mode: Mode,
     watch: Mutex<Option<Arc<Watch>>>,
-    /// Who waits for a scan that begins from now on; none after the last one.
-    orders: Mutex<Option<Vec<Order>>>,
+    /// Requests for a scan that begins from now on; none after the last one.
+    requests: Mutex<Option<Vec<ScanRequest>>>,
     last_scan: Mutex<Option<api::ContextScan>>,
 }
 
-/// Somebody who waits for a scan, and gets nothing if there will be none.
-type Order = oneshot::Sender<Result<api::ContextScan, Failure>>;
+/// The sender of a scan's result; it is dropped if there will be none.
+type ScanRequest = oneshot::Sender<Result<api::ContextScan, Unavailable>>;
+
+/// Why there is no index, or no scan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unavailable {
+    /// There is no index, for this reason.
+    Off(String),
+    /// The service stops.
+    Stopping,
+    /// The scan failed; the log has the cause.
+    ScanFailed,
+}
 
 impl ProjectContext {
     /// Takes up what an earlier process left. Nothing is scanned before the keeper runs. An index
@@ -84,7 +89,7 @@ impl ProjectContext {
                 WatchMode::Off => Mode::Off,
             },
             watch: Mutex::default(),
-            orders: Mutex::new(Some(Vec::new())),
+            requests: Mutex::new(Some(Vec::new())),
             last_scan: Mutex::default(),
         })
     }
@@ -94,21 +99,23 @@ impl ProjectContext {
         self.index.as_ref().ok()
     }
 
-    /// The index, or 409 with what to do.
-    pub(crate) fn required(&self) -> Result<&Context, Failure> {
-        self.index.as_ref().map_err(|why| {
-            let detail = format!("there is no context: {why}");
-            Failure::new(http::StatusCode::CONFLICT, detail).of(waypost_api::ProblemKind::NoContext)
-        })
+    /// Why there is no index.
+    pub(crate) fn why_off(&self) -> Option<&str> {
+        self.index.as_ref().err().map(String::as_str)
     }
 
-    /// Orders a scan; what it found comes when it is through.
-    pub(crate) fn order_scan(
+    /// The index, or why there is none.
+    pub(crate) fn required(&self) -> Result<&Context, Unavailable> {
+        self.index.as_ref().map_err(|why| Unavailable::Off(why.clone()))
+    }
+
+    /// Requests a scan; what it found comes when it is through.
+    pub(crate) fn request_scan(
         &self,
-    ) -> Result<oneshot::Receiver<Result<api::ContextScan, Failure>>, Failure> {
+    ) -> Result<oneshot::Receiver<Result<api::ContextScan, Unavailable>>, Unavailable> {
         self.required()?;
         let (sender, answer) = oneshot::channel();
-        self.orders.lock().as_mut().ok_or_else(Failure::stopping)?.push(sender);
+        self.requests.lock().as_mut().ok_or(Unavailable::Stopping)?.push(sender);
         self.wake();
         Ok(answer)
     }
@@ -120,10 +127,14 @@ impl ProjectContext {
         }
     }
 
-    /// How it is.
-    pub(crate) fn status(&self) -> api::ContextStatus {
-        let how = self.watch.lock().as_ref().map_or(How::Off, |it| it.how());
-        items::status(self.index.as_ref(), *self.last_scan.lock(), &how)
+    /// The last complete scan.
+    pub(crate) fn last_scan(&self) -> Option<api::ContextScan> {
+        *self.last_scan.lock()
+    }
+
+    /// How changes are noticed.
+    pub(crate) fn watching(&self) -> How {
+        self.watch.lock().as_ref().map_or(How::Off, |it| it.how())
     }
 
     /// Writes what makes the next start fast.

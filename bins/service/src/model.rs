@@ -1,20 +1,30 @@
-//! What is known of the embedding model: written by its loader, read by status and metrics.
+//! The embedding model: the state that its loader writes, and status and metrics read.
+
+pub(crate) mod embedding;
+pub(crate) mod loader;
+pub(crate) mod priority;
+
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use waypost_api::{ModelState, ModelStatus};
 
+use crate::wake::Wake;
+
 /// The model's present state.
 #[derive(Debug)]
-pub(crate) struct ModelBoard {
+pub(crate) struct EmbeddingModel {
+    wake: Arc<Wake>,
     present: Mutex<ModelStatus>,
     remedy: Mutex<Option<String>>,
     /// Why it gave a text no vector, the last time that it did not.
     failure: Mutex<Option<String>>,
 }
 
-impl ModelBoard {
-    pub(crate) fn new(name: &str, state: ModelState) -> Self {
-        let board = Self {
+impl EmbeddingModel {
+    pub(crate) fn new(name: &str, state: ModelState, wake: Arc<Wake>) -> Self {
+        let model = Self {
+            wake,
             present: Mutex::new(ModelStatus {
                 name: name.to_owned(),
                 dimensions: None,
@@ -26,16 +36,23 @@ impl ModelBoard {
             failure: Mutex::new(None),
         };
         if state == ModelState::Off {
-            *board.remedy.lock() = Some(
+            *model.remedy.lock() = Some(
                 "the model is switched off: search is by words alone; set a model in the settings to search by meaning"
                     .to_owned(),
             );
         }
-        board
+        model
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.present.lock().state == ModelState::Ready
+    }
+
+    /// Wakes the thread that embeds, if there is a model: there may be texts without a vector.
+    pub(crate) fn embed_soon(&self) {
+        if self.is_ready() {
+            self.wake.embedding();
+        }
     }
 
     pub(crate) fn status(&self) -> ModelStatus {

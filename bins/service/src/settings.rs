@@ -8,7 +8,6 @@ use waypost_project::{
     ContextSettings, EventSettings, LimitSettings, MeshSettings, Model, Origin, Project, Settings,
 };
 
-use crate::loader::ModelOptions;
 use crate::umask::Umask;
 
 /// What the service is started with, resolved from flags, environment and configuration.
@@ -53,6 +52,36 @@ pub struct Options {
     /// Called when much memory has become free at once: who owns the allocator can have it give
     /// pages back to the system. Does nothing unless set.
     pub give_memory_back: fn(),
+}
+
+/// Which model, and where it comes from.
+#[derive(Debug, Clone)]
+pub struct ModelOptions {
+    /// Which one.
+    pub model: Model,
+    /// The folder of cached models.
+    pub cache_dir: PathBuf,
+    /// Which sources are asked, and how.
+    pub sources: fetch::Options,
+    /// Texts that are embedded at once in the background.
+    pub batch: usize,
+}
+
+impl ModelOptions {
+    /// The name for status, without a path of this machine.
+    pub(crate) fn name(&self) -> String {
+        match &self.model {
+            Model::Named(name) => name.clone(),
+            Model::Folder(path) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+            }
+            Model::Off => "none".to_owned(),
+        }
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.model == Model::Off
+    }
 }
 
 /// Where the certificate is that the service shows.

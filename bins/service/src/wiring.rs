@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,7 @@ use waypost_project::LimitSettings;
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::context::ProjectContext;
+use crate::context::keeper::Keeper;
 use crate::error::REPAIR;
 use crate::feed::Feed;
 use crate::flows::{self, Flows};
@@ -31,16 +32,19 @@ use crate::http::routes;
 use crate::http::server::{self, Doors};
 use crate::http::sessions::Sessions;
 use crate::http::tls;
-use crate::loader;
 use crate::mesh;
-use crate::metrics::{self, Metrics};
-use crate::model::ModelBoard;
+use crate::metrics;
+use crate::model::EmbeddingModel;
+use crate::model::embedding::Embedding;
+use crate::model::loader::Loader;
+use crate::model::priority::Priority;
 use crate::predecessor;
 use crate::presence::Presence;
 use crate::settings::{Approval, Options};
+use crate::stopping::Stopping;
 use crate::umask::Umask;
 use crate::wake::Wake;
-use crate::workers::{Priority, Workers};
+use crate::workers::Workers;
 
 /// How long store calls that outlived their requests may take at the end.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
@@ -79,7 +83,7 @@ impl Running {
         else {
             return Ok(());
         };
-        app.stopping.store(true, Ordering::Relaxed);
+        app.stopping.begin();
         app.feed.stop();
         app.context.wake();
         app.mesh.leave();
@@ -95,11 +99,11 @@ impl Running {
         workers.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
         app.tokens.flush().context("the last use of tokens could not be written")?;
-        let parts = Arc::try_unwrap(app).map(|it| {
-            it.context.close();
-            Arc::try_unwrap(it.store)
-        });
-        if let Ok(Ok(store)) = parts {
+        let parts = Arc::try_unwrap(app).map(App::into_stores);
+        if let Ok((context, store)) = parts
+            && let (Ok(context), Ok(store)) = (Arc::try_unwrap(context), Arc::try_unwrap(store))
+        {
+            context.close();
             store.close().context("the store could not be closed in order")?;
         } else {
             // The loader or a call that takes long still has it; what was answered is on disk.
@@ -147,6 +151,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let project_flows = Flows::open(options, &events, url.clone(), &wake)?;
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
+    let model = EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake));
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
         data_dir: options.data_dir.clone(),
@@ -157,34 +162,56 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         feed: Feed::new(&events),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows: project_flows,
-        context,
+        context: Arc::new(context),
         tells_of_memory: options.events.memory,
         noted_waits: AtomicBool::new(false),
         events,
         mesh: mesh::Board::new(options.mesh.is_some()),
         gate: gate(address, options),
         url: url.clone(),
-        metrics: Metrics::default(),
+        metrics: Arc::default(),
         bodies: Bodies::new(&limits),
         reads: pool(limits.reads_max),
         writes: pool(limits.writes_max),
         streams: pool(limits.streams_max),
-        model: Arc::new(ModelBoard::new(&options.model.name(), state)),
+        model: Arc::new(model),
         wake,
         storage_bytes: AtomicU64::new(0),
-        give_memory_back: options.give_memory_back,
         started,
-        stopping: AtomicBool::new(false),
+        stopping: Stopping::default(),
         limits,
     });
     app.measure_storage();
     flows::start_files(&app).context("no threads for the service")?;
     let priority = Arc::new(Priority::new().context("no threads for the model")?);
-    let workers = Workers::start(&app, Arc::clone(&priority), options.model.batch)
-        .context("no threads for the service")?;
+    let embedding = Embedding {
+        store: Arc::clone(&app.store),
+        context: Arc::clone(&app.context),
+        model: Arc::clone(&app.model),
+        priority: Arc::clone(&priority),
+        metrics: Arc::clone(&app.metrics),
+        wake: Arc::clone(&app.wake),
+        batch: options.model.batch,
+    };
+    let keeper = Keeper {
+        context: Arc::clone(&app.context),
+        model: Arc::clone(&app.model),
+        wake: Arc::clone(&app.wake),
+        stopping: app.stopping.clone(),
+        give_memory_back: options.give_memory_back,
+    };
+    let workers = Workers::start(&app, embedding, keeper).context("no threads for the service")?;
     if !options.model.is_off() {
-        loader::start(Arc::clone(&app), options.model.clone(), priority)
-            .context("no threads for the service")?;
+        let loader = Loader {
+            options: options.model.clone(),
+            model: Arc::clone(&app.model),
+            priority,
+            store: Arc::clone(&app.store),
+            context: Arc::clone(&app.context),
+            wake: Arc::clone(&app.wake),
+        };
+        let thread = thread::Builder::new().name("model".to_owned());
+        thread.spawn(move || loader.run()).context("no threads for the service")?;
     }
     let mesh = options.mesh.as_ref().map(|it| mesh::start(&app, it)).transpose();
     let mesh = mesh.context("no threads for the mesh")?;

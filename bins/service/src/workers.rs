@@ -7,101 +7,20 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-
 use crate::app::App;
 use crate::clock::event_time;
-use crate::context;
+use crate::context::keeper::Keeper;
 use crate::error::chain;
 use crate::flows;
+use crate::model::embedding::Embedding;
 use crate::news;
 use crate::wake::{Bell, Wake};
 
-/// Memories embedded between two looks at whether a search waits, when there are searches.
-const BATCH_BUSY: usize = 4;
-/// Searches within this time make the embedding's pieces small.
-const BUSY_TIME: Duration = Duration::from_secs(2);
-/// How long embedding steps aside for searches before it goes on, so that it does not starve.
-const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
-/// How often is looked for memories without a vector when nobody said that there are any.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How long embedding rests when the model failed.
+/// How long building the index rests after it failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
-/// The nice value of the threads that embed in the background: about a tenth of a core beside one
-/// busy thread. At 19 they would stand still as long as many clients write.
-#[cfg(target_os = "linux")]
-const BACKGROUND_NICE: i32 = 10;
-/// The same for threads that index the project: about a quarter of a core. They hold locks for as long
-/// as a file takes to be put in, and beside a compiler a first index must come to its end, too.
-#[cfg(target_os = "linux")]
-const INDEXING_NICE: i32 = 5;
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// How often the bytes on disk are counted for the metrics, which walks over folders.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
-
-/// Lets searches go before background embedding: both use the same model and the same cores.
-#[derive(Debug)]
-pub(crate) struct Priority {
-    state: Mutex<Searches>,
-    ended: Condvar,
-    /// Threads that yield to all others. They run the model and hold no lock: a thread that yields
-    /// and holds one would keep everybody waiting.
-    background: ThreadPool,
-}
-
-#[derive(Debug, Default)]
-struct Searches {
-    running: usize,
-    last: Option<Instant>,
-}
-
-thread_local! {
-    static IN_BACKGROUND: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
-}
-
-impl Priority {
-    pub(crate) fn new() -> Result<Self, ThreadPoolBuildError> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let background = ThreadPoolBuilder::new()
-            .num_threads(cores.saturating_sub(1).max(1))
-            .thread_name(|_| "background".to_owned())
-            .start_handler(|_| yield_to_all())
-            .build()?;
-        Ok(Self { state: Mutex::default(), ended: Condvar::new(), background })
-    }
-
-    /// Runs the model: for a search on this thread, and it is counted while it runs; for the
-    /// background on threads that yield.
-    pub(crate) fn run<T: Send>(&self, embed: impl FnOnce() -> T + Send) -> T {
-        if IN_BACKGROUND.get() {
-            return self.background.install(embed);
-        }
-        self.state.lock().running += 1;
-        let value = embed();
-        let mut state = self.state.lock();
-        state.running -= 1;
-        state.last = Some(Instant::now());
-        self.ended.notify_all();
-        value
-    }
-
-    /// Waits, not for ever, until no search runs the model; tells how much to embed at once.
-    fn step_aside(&self, batch: usize) -> usize {
-        let until = Instant::now() + ASIDE_TIME_MAX;
-        let mut state = self.state.lock();
-        while state.running > 0 {
-            if self.ended.wait_until(&mut state, until).timed_out() {
-                break;
-            }
-        }
-        match state.last {
-            Some(last) if last.elapsed() < BUSY_TIME => batch.min(BATCH_BUSY),
-            _ if state.running > 0 => batch.min(BATCH_BUSY),
-            _ => batch,
-        }
-    }
-}
 
 /// The threads, to be joined at the end.
 #[derive(Debug)]
@@ -113,19 +32,12 @@ pub(crate) struct Workers {
 impl Workers {
     pub(crate) fn start(
         app: &Arc<App>,
-        priority: Arc<Priority>,
-        batch: usize,
+        embedding: Embedding,
+        keeper: Keeper,
     ) -> std::io::Result<Self> {
         let mut threads = Vec::new();
-        let shared = Arc::clone(app);
-        let embedding = std::thread::Builder::new().name("embedding".to_owned());
-        threads.push(embedding.spawn(move || {
-            IN_BACKGROUND.set(true);
-            while shared.wake.wait_embedding(LOOK_EVERY) {
-                embed_all(&shared, &priority, batch);
-                embed_context(&shared, &priority, batch);
-            }
-        })?);
+        let thread = std::thread::Builder::new().name("embedding".to_owned());
+        threads.push(thread.spawn(move || embedding.run())?);
         let shared = Arc::clone(app);
         let writer = std::thread::Builder::new().name("writer".to_owned());
         threads.push(writer.spawn(move || {
@@ -146,9 +58,8 @@ impl Workers {
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
         threads.push(runner.spawn(move || flows::run(&shared))?);
-        let shared = Arc::clone(app);
-        let keeper = std::thread::Builder::new().name("context".to_owned());
-        threads.push(keeper.spawn(move || context::keep(&shared))?);
+        let thread = std::thread::Builder::new().name("context".to_owned());
+        threads.push(thread.spawn(move || keeper.run())?);
         let shared = Arc::clone(app);
         let upkeep = std::thread::Builder::new().name("upkeep".to_owned());
         threads.push(upkeep.spawn(move || {
@@ -180,25 +91,6 @@ impl Workers {
                 tracing::error!("a worker panicked");
             }
         }
-    }
-}
-
-/// Gives this thread a low priority, where the system has priorities of threads.
-fn yield_to_all() {
-    #[cfg(target_os = "linux")]
-    be_nice(BACKGROUND_NICE);
-}
-
-/// Gives this thread, and those that it starts, the priority of indexing.
-pub(crate) fn yield_to_requests() {
-    #[cfg(target_os = "linux")]
-    be_nice(INDEXING_NICE);
-}
-
-#[cfg(target_os = "linux")]
-fn be_nice(value: i32) {
-    if let Err(error) = rustix::process::setpriority_process(None, value) {
-        tracing::debug!(%error, "a thread of the background has the priority of all");
     }
 }
 
@@ -240,52 +132,6 @@ fn build_index(app: &App) {
         if app.store.index_progress().is_none() {
             tracing::info!("the index is complete");
             app.wake.embedding();
-        }
-    }
-}
-
-fn embed_all(app: &App, priority: &Priority, batch: usize) {
-    while !app.wake.is_stopping() {
-        match app.store.embed_pending(priority.step_aside(batch)) {
-            Ok(done) => {
-                app.metrics.embeddings(done.embedded, done.failed);
-                if let Some(error) = &done.last_error {
-                    app.model.failed(error);
-                    tracing::warn!(failed = done.failed, error, "texts could not be embedded");
-                }
-                if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "embedding in the background failed");
-                if !app.wake.rest(FAILED_REST) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-/// Embeds pieces of the project, until there may be memories to embed, which go first.
-fn embed_context(app: &App, priority: &Priority, batch: usize) {
-    let Some(context) = app.context.index() else { return };
-    while app.model.is_ready() && !app.wake.breaks_embedding() {
-        match context.embed_pending(priority.step_aside(batch)) {
-            Ok(done) => {
-                app.metrics.embeddings(done.embedded, done.failed);
-                if let Some(error) = &done.last_error {
-                    tracing::warn!(failed = done.failed, error, "texts could not be embedded");
-                }
-                if done.pending == 0 || done.embedded + done.failed == 0 {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(error = chain(&error), "embedding the project failed");
-                app.wake.rest(FAILED_REST);
-                return;
-            }
         }
     }
 }

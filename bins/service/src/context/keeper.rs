@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use waypost_api as api;
 use waypost_context::{Changes, Context, Error, ScanReport, Watch};
 
-use super::{Order, ProjectContext};
-use crate::app::App;
+use super::{ProjectContext, ScanRequest, Unavailable};
 use crate::clock::now_ms;
 use crate::error::chain;
-use crate::http::failure::Failure;
-use crate::workers::yield_to_requests;
+use crate::model::EmbeddingModel;
+use crate::nice::yield_to_requests;
+use crate::stopping::Stopping;
+use crate::wake::Wake;
 
 /// How long nothing changes before the index is saved: a save writes all that changed since the
 /// last one.
@@ -26,33 +27,46 @@ const MANY: u64 = 256;
 /// How long it rests after something failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// Keeps the index fresh until the service stops.
-pub(crate) fn keep(app: &App) {
-    if let Some(context) = app.context.index() {
-        let mut keeper = Keeper {
-            app,
-            context,
-            folders: Vec::new(),
-            git_files: Vec::new(),
-            looked: Instant::now(),
-            unsaved_since: None,
-        };
-        while !app.is_stopping() {
-            // What panicked is not undone by resting, but the next round may have other files.
-            if catch_unwind(AssertUnwindSafe(|| keeper.run())).is_err() {
-                tracing::error!("keeping the context fresh panicked");
-                app.wake.rest(FAILED_REST);
-            }
-        }
-        keeper.save();
-    }
-    // Who still waits is told that the service stops.
-    app.context.orders.lock().take();
+/// What the thread works with.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    pub(crate) context: Arc<ProjectContext>,
+    pub(crate) model: Arc<EmbeddingModel>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) stopping: Stopping,
+    pub(crate) give_memory_back: fn(),
 }
 
-struct Keeper<'a> {
-    app: &'a App,
-    context: &'a Context,
+impl Keeper {
+    /// Keeps the index fresh until the service stops.
+    pub(crate) fn run(&self) {
+        if let Some(index) = self.context.index() {
+            let mut follower = Follower {
+                keeper: self,
+                index,
+                folders: Vec::new(),
+                git_files: Vec::new(),
+                looked: Instant::now(),
+                unsaved_since: None,
+            };
+            while !self.stopping.has_begun() {
+                // What panicked is not undone by resting, but the next round may have other files.
+                if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
+                    tracing::error!("keeping the context fresh panicked");
+                    self.wake.rest(FAILED_REST);
+                }
+            }
+            follower.save();
+        }
+        // Requests that still wait are answered: the service stops.
+        self.context.requests.lock().take();
+    }
+}
+
+/// Follows the changes of the project.
+struct Follower<'a> {
+    keeper: &'a Keeper,
+    index: &'a Context,
     /// What is watched.
     folders: Vec<String>,
     git_files: Vec<PathBuf>,
@@ -62,22 +76,22 @@ struct Keeper<'a> {
     unsaved_since: Option<Instant>,
 }
 
-impl Keeper<'_> {
+impl Follower<'_> {
     fn run(&mut self) {
-        self.serve_orders_or_scan();
+        self.serve_requests_or_scan();
         let watch = self.watch();
         // What changed before it was watched.
         self.scan_and_log();
         // What opening took.
-        (self.app.give_memory_back)();
-        while !self.app.is_stopping() {
-            if self.has_orders() {
-                self.serve_orders_or_scan();
+        (self.keeper.give_memory_back)();
+        while !self.keeper.stopping.has_begun() {
+            if self.has_requests() {
+                self.serve_requests_or_scan();
                 self.follow(&watch, &Changes::default());
                 continue;
             }
             let changes = watch.wait(Some(self.next_due()));
-            if !self.app.is_stopping() {
+            if !self.keeper.stopping.has_begun() {
                 self.take(&watch, &changes);
             }
         }
@@ -91,7 +105,7 @@ impl Keeper<'_> {
         if changes.rescan || self.looked.elapsed() >= LOOK_EVERY {
             self.scan_and_log();
         } else if !changes.paths.is_empty() {
-            let done = self.context.update(&changes.paths, seconds());
+            let done = self.index.update(&changes.paths, seconds());
             self.took(done.as_ref().ok());
             if let Err(error) = done {
                 self.failed(&error);
@@ -104,18 +118,18 @@ impl Keeper<'_> {
 
     /// Begins to watch; a watch that was there before is let go.
     fn watch(&mut self) -> Arc<Watch> {
-        self.folders = self.context.watched();
+        self.folders = self.index.watched();
         self.git_files = self.find_git_files();
-        let ProjectContext { root, mode, .. } = &self.app.context;
+        let ProjectContext { root, mode, .. } = &*self.keeper.context;
         let watch = Arc::new(Watch::start(root, &self.folders, &self.git_files, *mode));
-        *self.app.context.watch.lock() = Some(Arc::clone(&watch));
+        *self.keeper.context.watch.lock() = Some(Arc::clone(&watch));
         watch
     }
 
     /// Watches the folders that there are now, until none is new.
     fn follow(&mut self, watch: &Watch, changes: &Changes) {
         let mut is_new = self.watch_folders(watch, changes);
-        while is_new && !self.app.is_stopping() {
+        while is_new && !self.keeper.stopping.has_begun() {
             // What came into a new folder before it was watched.
             self.scan_and_log();
             is_new = self.watch_folders(watch, &Changes::default());
@@ -125,7 +139,7 @@ impl Keeper<'_> {
     /// Watches the folders that the last scan saw, and those again that changed: they may be others
     /// under the same names. Whether there was a new one.
     fn watch_folders(&mut self, watch: &Watch, changes: &Changes) -> bool {
-        let folders = self.context.watched();
+        let folders = self.index.watched();
         let changed: BTreeSet<&str> = changes.paths.iter().map(String::as_str).collect();
         let again: Vec<String> =
             folders.iter().filter(|it| is_below_one_of(it, &changed)).cloned().collect();
@@ -148,7 +162,7 @@ impl Keeper<'_> {
             self.git_files = files;
             watch.follow(&self.folders, &self.git_files);
         }
-        match self.context.update_history(&|| self.app.is_stopping()) {
+        match self.index.update_history(&|| self.keeper.stopping.has_begun()) {
             Ok(is_other) => tracing::debug!(is_other, "looked at the history"),
             Err(error) => self.failed(&error),
         }
@@ -156,7 +170,7 @@ impl Keeper<'_> {
 
     /// The files that tell of another commit.
     fn find_git_files(&self) -> Vec<PathBuf> {
-        match waypost_context::head(&self.app.context.root) {
+        match waypost_context::head(&self.keeper.context.root) {
             Ok(head) => head.map(|it| it.files).unwrap_or_default(),
             Err(error) => {
                 tracing::debug!(error = chain(&error), "git cannot be read");
@@ -165,21 +179,21 @@ impl Keeper<'_> {
         }
     }
 
-    fn has_orders(&self) -> bool {
-        self.app.context.orders.lock().as_ref().is_some_and(|it| !it.is_empty())
+    fn has_requests(&self) -> bool {
+        self.keeper.context.requests.lock().as_ref().is_some_and(|it| !it.is_empty())
     }
 
     /// One scan for all who wait for one that begins now.
-    fn serve_orders_or_scan(&mut self) {
-        let orders: Vec<Order> =
-            self.app.context.orders.lock().as_mut().map(std::mem::take).unwrap_or_default();
+    fn serve_requests_or_scan(&mut self) {
+        let requests: Vec<ScanRequest> =
+            self.keeper.context.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
         let scanned = self.scan_and_log();
-        if self.app.is_stopping() {
+        if self.keeper.stopping.has_begun() {
             return;
         }
-        for order in orders {
+        for request in requests {
             // Who asked may be gone.
-            drop(order.send(scanned.ok_or_else(Failure::internal)));
+            drop(request.send(scanned.ok_or(Unavailable::ScanFailed)));
         }
     }
 
@@ -196,8 +210,8 @@ impl Keeper<'_> {
     fn scan(&mut self) -> Result<api::ContextScan, Error> {
         let started = Instant::now();
         self.looked = started;
-        let stopping = || self.app.is_stopping();
-        let report = in_background(|| self.context.scan(seconds(), &stopping))?;
+        let stopping = || self.keeper.stopping.has_begun();
+        let report = in_background(|| self.index.scan(seconds(), &stopping))?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scan = api::ContextScan {
             at: api::Time(now_ms()),
@@ -211,10 +225,10 @@ impl Keeper<'_> {
             tracing::info!(files = found, indexed, removed, duration_ms, "the project is indexed");
         }
         if report.indexed + report.removed >= MANY {
-            (self.app.give_memory_back)();
+            (self.keeper.give_memory_back)();
         }
         if !report.cancelled {
-            *self.app.context.last_scan.lock() = Some(scan);
+            *self.keeper.context.last_scan.lock() = Some(scan);
         }
         self.took(Some(&report));
         Ok(scan)
@@ -224,16 +238,16 @@ impl Keeper<'_> {
     fn took(&mut self, report: Option<&ScanReport>) {
         if report.is_some_and(|it| it.indexed + it.removed > 0) {
             self.unsaved_since = Some(Instant::now());
-            self.app.added();
+            self.keeper.model.embed_soon();
         }
     }
 
     fn failed(&self, error: &Error) {
-        if self.app.is_stopping() {
+        if self.keeper.stopping.has_begun() {
             return;
         }
         tracing::warn!(error = chain(error), "the project could not be indexed");
-        self.app.wake.rest(FAILED_REST);
+        self.keeper.wake.rest(FAILED_REST);
     }
 
     /// How long there is nothing to do unless something changes.
@@ -245,7 +259,7 @@ impl Keeper<'_> {
 
     fn save(&mut self) {
         self.unsaved_since = None;
-        match self.context.save() {
+        match self.index.save() {
             Ok(saved) => tracing::trace!(saved, "the index of the project"),
             Err(error) => {
                 tracing::warn!(error = chain(&error), "the index of the project was not saved");

@@ -80,7 +80,7 @@ fn act(app: &App, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
                 Ok(Task::AddMemory(memory)) => {
                     match app.store.add(draft(app, attempt, memory), now()) {
                         Ok(added) => {
-                            app.added();
+                            app.model.embed_soon();
                             done(format!("memory {}", added.memory().id))
                         }
                         Err(error) => failed(chain(&error)),

@@ -6,6 +6,7 @@ use http::{StatusCode, header};
 use waypost_api::{PROBLEM_JSON, Problem, ProblemKind};
 use waypost_memory::ErrorKind;
 
+use crate::context::Unavailable;
 use crate::error::chain;
 
 /// A problem and the headers that go with it.
@@ -146,6 +147,20 @@ impl From<waypost_context::Error> for Failure {
         }
         tracing::error!(error = chain(&error), "the context failed");
         Self::internal()
+    }
+}
+
+impl From<Unavailable> for Failure {
+    fn from(error: Unavailable) -> Self {
+        match error {
+            Unavailable::Off(why) => {
+                Self::new(StatusCode::CONFLICT, format!("there is no context: {why}"))
+                    .of(ProblemKind::NoContext)
+            }
+            Unavailable::Stopping => Self::stopping(),
+            // The keeper has logged why.
+            Unavailable::ScanFailed => Self::internal(),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Between the domain's types and the wire's: plain functions, nothing else.
 
+pub(crate) mod context;
 pub(crate) mod flows;
 
 use std::collections::BTreeMap;

@@ -169,7 +169,7 @@ impl Lines {
     async fn say_written(&mut self) -> Result<(), NotSent> {
         let Some(Writing { numbers, outcome }) = self.writing.take() else { return Ok(()) };
         let stored = outcome.await.unwrap_or_else(|_| Err(Failure::internal()));
-        self.app.added();
+        self.app.model.embed_soon();
         match stored {
             Ok(results) => {
                 for (number, result) in numbers.into_iter().zip(results) {

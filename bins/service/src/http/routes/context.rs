@@ -1,5 +1,8 @@
 //! What of the project a task needs.
 
+mod items;
+mod memories;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,9 +13,9 @@ use waypost_api as api;
 use waypost_auth::Scope;
 use waypost_memory::SearchMode;
 
+use self::items::{Asked, find};
 use crate::app::App;
 use crate::clock::now_ms;
-use crate::context::{Asked, asks_the_project, find};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
@@ -40,7 +43,7 @@ pub(super) async fn query(
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;
     }
-    if asks_the_project(&asked) {
+    if wire::context::asks_the_project(&asked) {
         app.context.required()?;
     }
     let text = asked.query.as_deref().unwrap_or_default().trim();
@@ -89,7 +92,7 @@ pub(super) async fn status(
 ) -> Result<Response, Failure> {
     caller.require(Scope::ContextRead)?;
     let shared = Arc::clone(&app);
-    app.reads.run(move || json(StatusCode::OK, &shared.context.status())).await
+    app.reads.run(move || json(StatusCode::OK, &wire::context::status(&shared.context))).await
 }
 
 pub(super) async fn rescan(
@@ -99,7 +102,7 @@ pub(super) async fn rescan(
     caller.require(Scope::ContextRead)?;
     // It takes as long as it takes: the slot bounds how many wait, not how long.
     let slot = app.streams.slot().await?;
-    let scanned = app.context.order_scan()?.await.map_err(|_| Failure::stopping())?;
+    let scanned = app.context.request_scan()?.await.map_err(|_| Failure::stopping())?;
     drop(slot);
     Ok(json(StatusCode::OK, &scanned?))
 }

@@ -53,7 +53,7 @@ pub(super) async fn add(
         Added::New(memory) => (StatusCode::CREATED, memory),
         Added::Existing(memory) => (StatusCode::OK, scoped.added(memory)),
     };
-    app.added();
+    app.model.embed_soon();
     Ok(json(status, &wire::memory(memory)))
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn update(
         Ok(json(StatusCode::OK, &wire::memory(changed)))
     };
     let answered = app.writes.run(work).await?;
-    app.added();
+    app.model.embed_soon();
     answered
 }
 

@@ -103,9 +103,9 @@ pub(super) async fn metrics(
         caller.require_all_spaces()?;
     }
     let shared = Arc::clone(&app);
-    let looked = app
-        .reads
-        .run(move || (shared.counted(), EventGauges::of(&shared), shared.context.status()));
+    let looked = app.reads.run(move || {
+        (shared.counted(), EventGauges::of(&shared), wire::context::status(&shared.context))
+    });
     let (of_store, events, context) = looked.await?;
     let of_store = of_store?;
     let gauges = Gauges {

@@ -112,7 +112,7 @@ pub(super) async fn import(
     };
     drop(pieces);
     let imported = importing.await.map_err(|_| Failure::internal())?;
-    app.added();
+    app.model.embed_soon();
     if let Some(failure) = broken {
         return Err(failure);
     }

@@ -1,50 +1,11 @@
-//! Between requests and the index: what is asked, what is answered, how it stands.
+//! The project's context between the index's types and the wire's.
 
 use std::time::Duration;
 
 use waypost_api as api;
 use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, TaskType, Why};
 
-use super::memories;
-use crate::http::failure::Failure;
-use crate::http::scoped::Scoped;
-
-/// Bytes of a token, about: what the index counts with, too.
-const TOKEN_BYTES: usize = 4;
-
-/// A request that was checked, and what belongs to it.
-pub(crate) struct Asked<'a> {
-    pub(crate) request: &'a api::ContextRequest,
-    /// The query's vector, if there is a model.
-    pub(crate) vector: Option<Vec<f32>>,
-    /// In seconds since 1970.
-    pub(crate) now: i64,
-}
-
-/// Finds what is asked for.
-pub(crate) fn find(
-    context: Option<&Context>,
-    scoped: &Scoped,
-    asked: Asked<'_>,
-) -> Result<api::ContextAnswer, Failure> {
-    let Asked { request, vector, now } = asked;
-    let query = query(request, vector);
-    let mut answer = match context {
-        Some(context) if asks_the_project(request) => answered(context.query(&query, now)?),
-        _ => api::ContextAnswer::default(),
-    };
-    let with_memories = request.sources.contains(&api::ContextSource::Memory);
-    if with_memories && !query.text.trim().is_empty() {
-        let best = answer.items.first().map_or(1.0, |it| it.score);
-        let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
-        answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
-        // Stable: of equal scores, what is of the project comes first.
-        answer.items.sort_by(|a, b| b.score.total_cmp(&a.score));
-        answer.items.truncate(query.max_items);
-        answer.truncated |= fit(&mut answer.items, query.max_tokens);
-    }
-    Ok(answer)
-}
+use crate::context::ProjectContext;
 
 /// Whether the request asks for anything of the project.
 pub(crate) fn asks_the_project(it: &api::ContextRequest) -> bool {
@@ -53,19 +14,7 @@ pub(crate) fn asks_the_project(it: &api::ContextRequest) -> bool {
     a_source && a_type
 }
 
-/// Leaves out what is too much for the tokens; whether there was such.
-fn fit(items: &mut Vec<api::ContextItem>, max_tokens: Option<usize>) -> bool {
-    let Some(mut left) = max_tokens.map(|it| it as u64) else { return false };
-    let before = items.len();
-    items.retain(|it| {
-        let rest = left.checked_sub(it.tokens);
-        left = rest.unwrap_or(left);
-        rest.is_some()
-    });
-    items.len() < before
-}
-
-fn query(asked: &api::ContextRequest, vector: Option<Vec<f32>>) -> Query {
+pub(crate) fn query(asked: &api::ContextRequest, vector: Option<Vec<f32>>) -> Query {
     let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
     Query {
         text: asked.query.clone().unwrap_or_default(),
@@ -100,7 +49,7 @@ fn source(it: api::ContextSource) -> Option<Source> {
     }
 }
 
-fn answered(it: Answer) -> api::ContextAnswer {
+pub(crate) fn answered(it: Answer) -> api::ContextAnswer {
     api::ContextAnswer {
         items: it.items.into_iter().map(item).collect(),
         indexed_at: it.indexed_at.map(time),
@@ -132,44 +81,25 @@ fn item(it: Item) -> api::ContextItem {
     }
 }
 
-/// What a text takes.
-pub(super) fn tokens(title: &str, content: &str) -> u64 {
-    (title.len() + content.len()).div_ceil(TOKEN_BYTES) as u64
-}
-
-/// The beginning of a text: whole lines if one fits, else whole characters.
-pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
-    if text.len() <= bytes_max {
-        return text;
-    }
-    let end = (0..=bytes_max).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
-    let start = &text[..end];
-    start.rfind('\n').filter(|it| *it > 0).map_or(start, |it| &start[..it])
-}
-
 fn time(seconds: i64) -> api::Time {
     api::Time(seconds.saturating_mul(1000))
 }
 
 /// How the context is, for `GET /api/context/status`.
-pub(super) fn status(
-    index: Result<&Context, &String>,
-    last_scan: Option<api::ContextScan>,
-    how: &How,
-) -> api::ContextStatus {
+pub(crate) fn status(context: &ProjectContext) -> api::ContextStatus {
+    let (index, last_scan, how) = (context.index(), context.last_scan(), context.watching());
     let of_index = index.map(Context::status).unwrap_or_default();
     let state = match index {
-        Err(_) => api::ContextState::Off,
-        Ok(_) if of_index.indexed_at.is_none() || of_index.pending > 0 => {
+        None => api::ContextState::Off,
+        Some(_) if of_index.indexed_at.is_none() || of_index.pending > 0 => {
             api::ContextState::Indexing
         }
-        Ok(_) => api::ContextState::Ready,
+        Some(_) => api::ContextState::Ready,
     };
-    let why = index.err().cloned();
     let Status { skipped_samples: mut samples, .. } = of_index;
     api::ContextStatus {
         status: state,
-        why,
+        why: context.why_off().map(str::to_owned),
         files: of_index.files,
         chunks: of_index.chunks.iter().map(|(kind, it)| (kind.name().to_owned(), *it)).collect(),
         skipped: of_index
@@ -184,7 +114,7 @@ pub(super) fn status(
         truncated: of_index.truncated,
         indexed_at: of_index.indexed_at.map(time),
         last_scan,
-        watch: watch(how),
+        watch: watch(&how),
         redactions: of_index.redactions,
         parsed_by_lines: of_index.parsed_by_lines,
         head: of_index.head,

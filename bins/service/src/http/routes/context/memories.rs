@@ -10,6 +10,9 @@ use crate::http::wire;
 /// Bytes of a memory's content that an item shows; the rest is at its path.
 const CONTENT_BYTES_MAX: usize = 2000;
 
+/// Bytes of a token, about: what the index counts with, too.
+const TOKEN_BYTES: usize = 4;
+
 /// The memories that fit, best first, their scores on the scale of the project's items: the best
 /// memory counts as much as the best of these.
 pub(super) fn find(
@@ -36,11 +39,11 @@ pub(super) struct Wanted<'a> {
 
 fn item(hit: Hit, scale: f64) -> api::ContextItem {
     let Hit { memory, score, .. } = hit;
-    let shown = super::items::cut(&memory.content, CONTENT_BYTES_MAX);
+    let shown = cut(&memory.content, CONTENT_BYTES_MAX);
     let (content, truncated) = (shown.to_owned(), shown.len() < memory.content.len());
     api::ContextItem {
         source: api::ContextSource::Memory,
-        tokens: super::items::tokens(&memory.title, &content),
+        tokens: tokens(&memory.title, &content),
         path: format!("/api/memory/{}", memory.id.get()),
         line: None,
         end_line: None,
@@ -52,4 +55,19 @@ fn item(hit: Hit, scale: f64) -> api::ContextItem {
         title: memory.title,
         content,
     }
+}
+
+/// What a text takes.
+fn tokens(title: &str, content: &str) -> u64 {
+    (title.len() + content.len()).div_ceil(TOKEN_BYTES) as u64
+}
+
+/// The beginning of a text: whole lines if one fits, else whole characters.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    if text.len() <= bytes_max {
+        return text;
+    }
+    let end = (0..=bytes_max).rev().find(|it| text.is_char_boundary(*it)).unwrap_or(0);
+    let start = &text[..end];
+    start.rfind('\n').filter(|it| *it > 0).map_or(start, |it| &start[..it])
 }

@@ -1,0 +1,57 @@
+//! The items of an answer: what the index finds, and memories among them.
+
+use waypost_api as api;
+use waypost_context::Context;
+
+use super::memories;
+use crate::http::failure::Failure;
+use crate::http::scoped::Scoped;
+use crate::http::wire;
+
+/// A request that was checked, and what belongs to it.
+pub(crate) struct Asked<'a> {
+    pub(crate) request: &'a api::ContextRequest,
+    /// The query's vector, if there is a model.
+    pub(crate) vector: Option<Vec<f32>>,
+    /// In seconds since 1970.
+    pub(crate) now: i64,
+}
+
+/// Finds what is asked for.
+pub(crate) fn find(
+    context: Option<&Context>,
+    scoped: &Scoped,
+    asked: Asked<'_>,
+) -> Result<api::ContextAnswer, Failure> {
+    let Asked { request, vector, now } = asked;
+    let query = wire::context::query(request, vector);
+    let mut answer = match context {
+        Some(context) if wire::context::asks_the_project(request) => {
+            wire::context::answered(context.query(&query, now)?)
+        }
+        _ => api::ContextAnswer::default(),
+    };
+    let with_memories = request.sources.contains(&api::ContextSource::Memory);
+    if with_memories && !query.text.trim().is_empty() {
+        let best = answer.items.first().map_or(1.0, |it| it.score);
+        let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
+        answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
+        // Stable: of equal scores, what is of the project comes first.
+        answer.items.sort_by(|a, b| b.score.total_cmp(&a.score));
+        answer.items.truncate(query.max_items);
+        answer.truncated |= fit(&mut answer.items, query.max_tokens);
+    }
+    Ok(answer)
+}
+
+/// Leaves out what is too much for the tokens; whether there was such.
+fn fit(items: &mut Vec<api::ContextItem>, max_tokens: Option<usize>) -> bool {
+    let Some(mut left) = max_tokens.map(|it| it as u64) else { return false };
+    let before = items.len();
+    items.retain(|it| {
+        let rest = left.checked_sub(it.tokens);
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    });
+    items.len() < before
+}

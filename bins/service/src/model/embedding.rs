@@ -1,0 +1,89 @@
+//! The thread that embeds what was added, memories before pieces of the project.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use waypost_memory::Store;
+
+use super::EmbeddingModel;
+use super::priority::{Priority, enter_background};
+use crate::context::ProjectContext;
+use crate::error::chain;
+use crate::metrics::Metrics;
+use crate::wake::Wake;
+
+/// How often is looked for memories without a vector when nobody said that there are any.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How long embedding rests when the model failed.
+const FAILED_REST: Duration = Duration::from_secs(5);
+
+/// What the thread works with.
+#[derive(Debug)]
+pub(crate) struct Embedding {
+    pub(crate) store: Arc<Store>,
+    pub(crate) context: Arc<ProjectContext>,
+    pub(crate) model: Arc<EmbeddingModel>,
+    pub(crate) priority: Arc<Priority>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) wake: Arc<Wake>,
+    /// Texts that are embedded at once.
+    pub(crate) batch: usize,
+}
+
+impl Embedding {
+    /// Embeds until the service stops.
+    pub(crate) fn run(&self) {
+        enter_background();
+        while self.wake.wait_embedding(LOOK_EVERY) {
+            self.embed_memories();
+            self.embed_context();
+        }
+    }
+
+    /// Embeds memories until none lacks a vector.
+    fn embed_memories(&self) {
+        while !self.wake.is_stopping() {
+            match self.store.embed_pending(self.priority.step_aside(self.batch)) {
+                Ok(done) => {
+                    self.metrics.embeddings(done.embedded, done.failed);
+                    if let Some(error) = &done.last_error {
+                        self.model.failed(error);
+                        tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                    }
+                    if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "embedding in the background failed");
+                    if !self.wake.rest(FAILED_REST) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Embeds pieces of the project, until there may be memories to embed, which go first.
+    fn embed_context(&self) {
+        let Some(context) = self.context.index() else { return };
+        while self.model.is_ready() && !self.wake.breaks_embedding() {
+            match context.embed_pending(self.priority.step_aside(self.batch)) {
+                Ok(done) => {
+                    self.metrics.embeddings(done.embedded, done.failed);
+                    if let Some(error) = &done.last_error {
+                        tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                    }
+                    if done.pending == 0 || done.embedded + done.failed == 0 {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(error = chain(&error), "embedding the project failed");
+                    self.wake.rest(FAILED_REST);
+                    return;
+                }
+            }
+        }
+    }
+}

