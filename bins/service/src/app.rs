@@ -13,13 +13,13 @@ use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::context::ProjectContext;
-use crate::feed::Feed;
+use crate::events::broadcast::Broadcast;
 use crate::flows::{Flows, Halt};
 use crate::http::body::Bodies;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
-use crate::mesh::Board;
+use crate::mesh::Membership;
 use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
 use crate::stopping::Stopping;
@@ -34,7 +34,7 @@ pub(crate) struct App {
     pub(crate) sessions: Sessions,
     pub(crate) rejections: Rejections,
     pub(crate) events: Arc<Bus>,
-    pub(crate) feed: Feed,
+    pub(crate) broadcast: Broadcast,
     pub(crate) listeners: Arc<Semaphore>,
     pub(crate) flows: Flows,
     pub(crate) context: Arc<ProjectContext>,
@@ -42,7 +42,7 @@ pub(crate) struct App {
     pub(crate) tells_of_memory: bool,
     /// Notes of the store could not be published, and wait.
     pub(crate) noted_waits: AtomicBool,
-    pub(crate) mesh: Board,
+    pub(crate) mesh: Arc<Membership>,
     pub(crate) gate: Gate,
     /// Where it is reached over the network.
     pub(crate) url: String,

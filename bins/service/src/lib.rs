@@ -7,7 +7,7 @@ mod app;
 mod clock;
 mod context;
 mod error;
-mod feed;
+mod events;
 mod flows;
 mod http;
 mod mesh;

@@ -14,7 +14,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use waypost_api::{Gate, ModelState};
 use waypost_auth::{AdminToken, TokenStore};
-use waypost_events::{Bus, Retention};
 use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 use waypost_project::LimitSettings;
 
@@ -22,17 +21,17 @@ use crate::app::App;
 use crate::clock::now_ms;
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
-use crate::error::REPAIR;
-use crate::feed::Feed;
+use crate::events::{self, broadcast::Broadcast};
 use crate::flows::{self, Flows};
 use crate::http::body::Bodies;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
-use crate::http::routes;
+use crate::http::routes::{self, stream};
 use crate::http::server::{self, Doors};
 use crate::http::sessions::Sessions;
 use crate::http::tls;
-use crate::mesh;
+use crate::mesh::Membership;
+use crate::mesh::events::MeshEvents;
 use crate::metrics;
 use crate::model::EmbeddingModel;
 use crate::model::embedding::Embedding;
@@ -84,7 +83,7 @@ impl Running {
             return Ok(());
         };
         app.stopping.begin();
-        app.feed.stop();
+        app.broadcast.stop();
         app.context.wake();
         app.mesh.leave();
         self.stop.send_replace(true);
@@ -133,7 +132,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     metrics::measure_syncs();
     let (store, report) = open_store(&options.data_dir)?;
     tell(&report);
-    let events = Arc::new(open_events(options)?);
+    let events = Arc::new(events::open(options)?);
     let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
         .context("the tokens could not be read")?;
     let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
@@ -159,14 +158,14 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         tokens,
         sessions: Sessions::default(),
         rejections: Rejections::default(),
-        feed: Feed::new(&events),
+        broadcast: Broadcast::new(&events, stream::frame),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows: project_flows,
         context: Arc::new(context),
         tells_of_memory: options.events.memory,
         noted_waits: AtomicBool::new(false),
         events,
-        mesh: mesh::Board::new(options.mesh.is_some()),
+        mesh: Arc::new(Membership::new(options.mesh.is_some())),
         gate: gate(address, options),
         url: url.clone(),
         metrics: Arc::default(),
@@ -213,15 +212,27 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         let thread = thread::Builder::new().name("model".to_owned());
         thread.spawn(move || loader.run()).context("no threads for the service")?;
     }
-    let mesh = options.mesh.as_ref().map(|it| mesh::start(&app, it)).transpose();
-    let mesh = mesh.context("no threads for the mesh")?;
+    let mesh = match &options.mesh {
+        Some(settings) => {
+            let mesh_events = MeshEvents {
+                membership: Arc::clone(&app.mesh),
+                events: Arc::clone(&app.events),
+                wake: Arc::clone(&app.wake),
+                settings: settings.clone(),
+            };
+            let thread = thread::Builder::new().name("mesh events".to_owned());
+            let thread = thread.spawn(move || mesh_events.run());
+            Some(thread.context("no threads for the mesh")?)
+        }
+        None => None,
+    };
     let noting = Arc::clone(&app.wake);
     app.store.when_noted(Box::new(move || noting.publishing_soon()));
     let fed = Arc::clone(&app);
     runtime.spawn(async move {
         // Sessions are looked after as long as events are handed out.
         tokio::select! {
-            () = fed.feed.run(&fed.events) => {}
+            () = fed.broadcast.run() => {}
             () = fed.sessions.keep(&fed.tokens) => {}
         }
     });
@@ -426,42 +437,6 @@ fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
     };
     predecessor::open(|| Store::open(dir, options.clone()), owner)
         .context("the store could not be opened")
-}
-
-fn open_events(options: &Options) -> anyhow::Result<Bus> {
-    let keep = options.events;
-    let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
-    let retention = Retention {
-        age_ms: keep.keep_time.map(millis),
-        events: keep.keep_count,
-        bytes: keep.keep_bytes,
-    };
-    let bus_options = waypost_events::Options { retention, ..waypost_events::Options::default() };
-    let dir = options.data_dir.join("events");
-    let owner = |it: &waypost_events::Error| match it {
-        waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
-        _ => None,
-    };
-    let (bus, opened) =
-        predecessor::open(|| Bus::open(&dir, &bus_options), owner).map_err(|it| {
-            let remedy = match &it {
-                waypost_events::Error::Damaged(_) => REPAIR,
-                _ => "",
-            };
-            anyhow::Error::new(it).context(format!("the events could not be opened{remedy}"))
-        })?;
-    if opened.truncated_bytes > 0 {
-        let bytes = opened.truncated_bytes;
-        tracing::warn!(
-            bytes,
-            "an unfinished write at the end of the events was cut: it was never answered"
-        );
-    }
-    if let Some(why) = &opened.index_rebuilt {
-        tracing::warn!(why, "rebuilt from the log: the index of events");
-    }
-    tracing::info!(events = opened.events, "the bus is open");
-    Ok(bus)
 }
 
 /// What to try where the address cannot be had.

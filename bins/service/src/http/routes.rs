@@ -8,7 +8,7 @@ mod index;
 mod memory;
 mod operation;
 mod search;
-mod stream;
+pub(crate) mod stream;
 mod token;
 mod transfer;
 

@@ -17,7 +17,7 @@ use waypost_memory::{
 
 use crate::app::App;
 use crate::clock::now;
-use crate::feed::Frame;
+use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::news::{About, note};

@@ -16,15 +16,17 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use waypost_api as api;
 use waypost_auth::Scope;
-use waypost_events::{Error, Pattern, Tail};
+use waypost_events::{Error, Event, Pattern, Tail};
 
 use super::events::pattern;
 use crate::app::App;
 use crate::error::chain;
-use crate::feed::{Frame, frame};
+use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
+use crate::http::reply::encode;
 use crate::http::scoped::Scoped;
+use crate::http::wire;
 
 const LAST_EVENT_ID: &str = "last-event-id";
 /// How often a listener is told how far the events are when none is for it.
@@ -65,9 +67,9 @@ pub(super) async fn stream(
     let farewell = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
     let listener = Listener {
         // Listened before the log is read, so that nothing falls between.
-        frames: app.feed.listen(),
-        readers: app.feed.readers(),
-        stopped: app.feed.stopped(),
+        frames: app.broadcast.listen(),
+        readers: app.broadcast.readers(),
+        stopped: app.broadcast.stopped(),
         tail: scoped.tail(pattern.clone(), after),
         scoped,
         pattern,
@@ -85,6 +87,14 @@ pub(super) async fn stream(
     let event_stream = HeaderValue::from_static(api::EVENT_STREAM);
     response.headers_mut().insert(CONTENT_TYPE, event_stream);
     Ok(response)
+}
+
+/// The bytes of an event as listeners get it.
+pub(crate) fn frame(event: Event) -> Vec<u8> {
+    let head = format!("id: {}\ndata: ", event.id);
+    // JSON has no raw line breaks, so one data line is enough.
+    let data = encode(&wire::event(event));
+    [head.as_bytes(), &data, b"\n\n"].concat()
 }
 
 /// The cursor that a client resumes with.

@@ -1,7 +1,7 @@
-//! New events for everybody who listens: each is encoded once, whoever gets it.
+//! Broadcasts new events to listeners; each event is encoded once for all of them.
 //!
-//! A listener that falls behind reads on from the log, so that nobody waits for it and it misses
-//! nothing.
+//! A listener that falls behind reads on from the log, so that it misses nothing and never blocks the
+//! others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,6 @@ use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use waypost_events::{Bus, Event, EventType, Subscription, Tail};
 
 use crate::error::chain;
-use crate::http::reply::encode;
-use crate::http::wire;
 
 /// Events that a listener may be behind before it reads on from the log.
 const FRAMES_KEPT: usize = 4096;
@@ -40,26 +38,23 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    fn new(event: Event) -> Self {
+    fn new(event: Event, encode: Encode) -> Self {
         let (id, kind) = (event.id, event.kind.clone());
         let space = event.space.as_deref().map(Box::from);
-        let bytes = frame(event);
+        let bytes = encode(event);
         let is_small = bytes.len() <= FRAME_BYTES_MAX;
         Self { id, kind, space, bytes: is_small.then(|| bytes.into()) }
     }
 }
 
-/// The bytes of an event as listeners get it.
-pub(crate) fn frame(event: Event) -> Vec<u8> {
-    let head = format!("id: {}\ndata: ", event.id);
-    // JSON has no raw line breaks, so one data line is enough.
-    let data = encode(&wire::event(event));
-    [head.as_bytes(), &data, b"\n\n"].concat()
-}
+/// Makes the bytes of an event that listeners get.
+pub(crate) type Encode = fn(Event) -> Vec<u8>;
 
-/// Hands new events out.
+/// Broadcasts new events.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct Broadcast {
+    events: Arc<Bus>,
+    encode: Encode,
     frames: broadcast::Sender<Arc<Frame>>,
     more: Arc<Notify>,
     readers: Arc<Semaphore>,
@@ -67,14 +62,16 @@ pub(crate) struct Feed {
     _subscription: Subscription,
 }
 
-impl Feed {
-    pub(crate) fn new(bus: &Bus) -> Self {
+impl Broadcast {
+    pub(crate) fn new(events: &Arc<Bus>, encode: Encode) -> Self {
         let more = Arc::new(Notify::new());
         let told = Arc::clone(&more);
         Self {
+            events: Arc::clone(events),
+            encode,
             frames: broadcast::Sender::new(FRAMES_KEPT),
             more,
-            _subscription: bus.subscribe(Box::new(move |_| told.notify_one())),
+            _subscription: events.subscribe(Box::new(move |_| told.notify_one())),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
             stopped: watch::Sender::new(false),
         }
@@ -99,8 +96,9 @@ impl Feed {
         self.stopped.send_replace(true);
     }
 
-    /// Hands out what comes until [`stop`](Self::stop).
-    pub(crate) async fn run(&self, bus: &Arc<Bus>) {
+    /// Broadcasts new events until [`stop`](Self::stop).
+    pub(crate) async fn run(&self) {
+        let bus = &self.events;
         let mut cursor = bus.last();
         let mut stopped = self.stopped();
         loop {
@@ -119,14 +117,15 @@ impl Feed {
             if listeners > 1 {
                 tokio::time::sleep(gather).await;
             }
-            cursor = self.hand_out(bus, cursor).await;
+            cursor = self.send_after(cursor).await;
         }
     }
 
-    async fn hand_out(&self, bus: &Arc<Bus>, mut cursor: u64) -> u64 {
+    async fn send_after(&self, mut cursor: u64) -> u64 {
+        let (bus, encode) = (&self.events, self.encode);
         while cursor < bus.last() {
             let reading = Arc::clone(bus);
-            let read = tokio::task::spawn_blocking(move || frames_after(&reading, cursor));
+            let read = tokio::task::spawn_blocking(move || frames_after(&reading, cursor, encode));
             match read.await {
                 Ok(Ok((frames, examined))) => {
                     cursor = examined;
@@ -147,8 +146,12 @@ impl Feed {
     }
 }
 
-fn frames_after(bus: &Arc<Bus>, after: u64) -> waypost_events::Result<(Vec<Arc<Frame>>, u64)> {
+fn frames_after(
+    bus: &Arc<Bus>,
+    after: u64,
+    encode: Encode,
+) -> waypost_events::Result<(Vec<Arc<Frame>>, u64)> {
     let tailed = Tail::new(Arc::clone(bus), None, after).next_batch(READ_AT_ONCE)?;
-    let frames = tailed.events.into_iter().map(|it| Arc::new(Frame::new(it))).collect();
+    let frames = tailed.events.into_iter().map(|it| Arc::new(Frame::new(it, encode))).collect();
     Ok((frames, tailed.examined))
 }

@@ -1,0 +1,48 @@
+//! The event bus: opening it, and broadcasting what is new.
+
+pub(crate) mod broadcast;
+
+use std::time::Duration;
+
+use waypost_events::{Bus, Retention};
+
+use crate::error::REPAIR;
+use crate::predecessor;
+use crate::settings::Options;
+
+/// Opens the bus, and logs what opening it found.
+pub(crate) fn open(options: &Options) -> anyhow::Result<Bus> {
+    let keep = options.events;
+    let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+    let retention = Retention {
+        age_ms: keep.keep_time.map(millis),
+        events: keep.keep_count,
+        bytes: keep.keep_bytes,
+    };
+    let bus_options = waypost_events::Options { retention, ..waypost_events::Options::default() };
+    let dir = options.data_dir.join("events");
+    let owner = |it: &waypost_events::Error| match it {
+        waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
+        _ => None,
+    };
+    let (bus, opened) =
+        predecessor::open(|| Bus::open(&dir, &bus_options), owner).map_err(|it| {
+            let remedy = match &it {
+                waypost_events::Error::Damaged(_) => REPAIR,
+                _ => "",
+            };
+            anyhow::Error::new(it).context(format!("the events could not be opened{remedy}"))
+        })?;
+    if opened.truncated_bytes > 0 {
+        let bytes = opened.truncated_bytes;
+        tracing::warn!(
+            bytes,
+            "an unfinished write at the end of the events was cut: it was never answered"
+        );
+    }
+    if let Some(why) = &opened.index_rebuilt {
+        tracing::warn!(why, "rebuilt from the log: the index of events");
+    }
+    tracing::info!(events = opened.events, "the bus is open");
+    Ok(bus)
+}

@@ -1,0 +1,190 @@
+//! The thread that takes events from the mesh: tasks of peers, and if that is wanted what a human does
+//! in the browser, become events on the bus. Nothing else does.
+//!
+//! Whatever the mesh does, the service goes on: `GET /api/memory/status` says what is wrong with it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize as _;
+use waypost_events::{Bus, Data, Draft, EventType, IdempotencyKey, InvalidType, Value};
+use waypost_mesh::{Event, Far, Listener, Mesh, Pattern, Settings};
+use waypost_project::MeshSettings;
+
+use super::Membership;
+use crate::clock::event_time;
+use crate::error::chain;
+use crate::wake::Wake;
+
+/// The type of event that a peer orders something by.
+const TASK: &str = "mesh:task";
+/// What a human does in a browser.
+const HUMAN: &str = "human_*";
+/// How long a thread waits for an event before it waits anew: that the mesh is left wakes it, too.
+const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// What the thread works with.
+#[derive(Debug)]
+pub(crate) struct MeshEvents {
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) events: Arc<Bus>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) settings: MeshSettings,
+}
+
+impl MeshEvents {
+    /// Joins the mesh and takes its events, until it is left. Nothing waits for this.
+    pub(crate) fn run(&self) {
+        let mut logged = None;
+        loop {
+            match self.join() {
+                Ok(listeners) => return self.take_part(&listeners),
+                Err(error) => {
+                    let why = chain(&error);
+                    if logged.as_ref() != Some(&why) {
+                        tracing::warn!(error = why, "the mesh could not be joined");
+                    }
+                    logged = Some(why);
+                    self.membership.failed(told(&error));
+                }
+            }
+            if !self.membership.rest() {
+                return;
+            }
+        }
+    }
+
+    fn join(&self) -> waypost_mesh::Result<Vec<Listener>> {
+        let settings = &self.settings;
+        let far = Far { folder: settings.pairing_dir.clone(), listens: settings.listen };
+        let mesh = Mesh::open(&Settings::new(&settings.folder, "service").with_far(far))?;
+        let mut patterns = vec![TASK];
+        patterns.extend(settings.human_events.then_some(HUMAN));
+        let listeners = patterns
+            .into_iter()
+            .map(|pattern| mesh.listen(&Pattern::parse(pattern)?))
+            .collect::<waypost_mesh::Result<_>>()?;
+        self.membership.joined(mesh);
+        Ok(listeners)
+    }
+
+    /// Takes events until the mesh is left, and looks now and then whether something is wrong.
+    fn take_part(&self, listeners: &[Listener]) {
+        thread::scope(|scope| {
+            for listener in listeners {
+                scope.spawn(|| self.receive(listener));
+            }
+            let (mut lost, mut trouble) = (0, None);
+            while self.membership.rest() {
+                let now = self.membership.trouble();
+                if let Some(why) = now.as_ref().filter(|_| now != trouble) {
+                    tracing::warn!(trouble = why, "the mesh is joined in part");
+                }
+                trouble = now;
+                let now_lost = listeners.iter().map(Listener::dropped).sum();
+                if now_lost > lost {
+                    tracing::warn!(events = now_lost - lost, "events of peers came too fast");
+                    lost = now_lost;
+                }
+            }
+        });
+    }
+
+    /// Takes events until the mesh is closed.
+    fn receive(&self, listener: &Listener) {
+        while !listener.is_closed() {
+            if let Some(event) = listener.next(WAIT_MAX) {
+                self.publish(&event);
+            }
+        }
+    }
+
+    /// Puts an event of a peer on the bus, checked as any other; what is none is logged. The same event
+    /// is published once, however often it comes.
+    fn publish(&self, event: &Event) {
+        let failed = |error: String| {
+            tracing::warn!(
+                kind = event.kind,
+                origin = %event.from.origin,
+                error,
+                "what a peer broadcast is not on the bus"
+            );
+        };
+        let draft = match draft(event) {
+            Ok(draft) => draft,
+            Err(error) => return failed(error),
+        };
+        let then = Box::new(|done: waypost_events::Result<_>| {
+            if let Err(error) = done {
+                tracing::warn!(error = chain(&error), "what a peer broadcast is not on the bus");
+            }
+        });
+        if let Err(error) = self.events.queue(draft, event_time(), then) {
+            failed(chain(&error));
+        }
+        self.wake.publishing();
+    }
+}
+
+/// What the status says: no path and nothing else of the machine.
+fn told(error: &waypost_mesh::Error) -> &'static str {
+    use waypost_mesh::Error;
+    match error {
+        Error::Exposed { .. } => "others could use its folder; the service's log says what to do",
+        Error::PathTooLong { .. } => "the path of its folder is too long; set mesh.folder",
+        Error::Refused { .. } => "the peers that are there do not accept its credentials",
+        Error::Damaged { .. } => "a file of it is damaged; the service's log says which",
+        _ => "it cannot be joined; the service's log says why",
+    }
+}
+
+fn draft(event: &Event) -> Result<Draft, String> {
+    let kind = match event.kind.as_str() {
+        TASK => TASK.to_owned(),
+        human => format!("browser:{human}"),
+    };
+    let kind: EventType = kind.parse().map_err(|it: InvalidType| it.to_string())?;
+    if kind.is_reserved() {
+        return Err(format!("the namespace {} is the service's own", kind.namespace()));
+    }
+    let said = event.body.as_object().into_iter().flatten().filter(|(name, _)| *name != "type");
+    let mut flat = BTreeMap::new();
+    for (name, value) in said {
+        flatten(name.clone(), value, &mut flat)?;
+    }
+    let mut data = Data::default();
+    for (name, value) in flat {
+        data.insert(&name, value).map_err(|it| it.to_string())?;
+    }
+    // The origin is proved, the name is the peer's word; both are checked names.
+    let source = format!("mesh:{}/{}", event.from.origin, event.from.says);
+    let key = format!("mesh:{}:{}", event.from.origin, event.id);
+    let key = key.parse::<IdempotencyKey>().expect("names and digits are a key");
+    Ok(Draft { key: Some(key), ..Draft::new(kind, data, source) })
+}
+
+/// Data has no levels: `element.tag` becomes `element_tag`.
+fn flatten(
+    name: String,
+    value: &serde_json::Value,
+    data: &mut BTreeMap<String, Value>,
+) -> Result<(), String> {
+    if let Some(inner) = value.as_object() {
+        // One level, as events of browsers have it; deeper is no data.
+        for (key, value) in inner {
+            let scalar =
+                Value::deserialize(value).map_err(|_| not_flat(&format!("{name}/{key}")))?;
+            data.insert(format!("{name}_{key}"), scalar);
+        }
+        return Ok(());
+    }
+    let scalar = Value::deserialize(value).map_err(|_| not_flat(&name))?;
+    data.insert(name, scalar);
+    Ok(())
+}
+
+fn not_flat(name: &str) -> String {
+    format!("/{name}: must be a text or a number")
+}
