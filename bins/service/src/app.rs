@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::Semaphore;
@@ -13,12 +12,14 @@ use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::context::ProjectContext;
+use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::{Flows, Halt};
 use crate::http::body::Bodies;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
 use crate::http::sessions::Sessions;
+use crate::memory::publisher::Publisher;
 use crate::mesh::Membership;
 use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
@@ -30,7 +31,7 @@ pub(crate) struct App {
     pub(crate) data_dir: PathBuf,
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
-    pub(crate) tokens: TokenStore,
+    pub(crate) tokens: Arc<TokenStore>,
     pub(crate) sessions: Sessions,
     pub(crate) rejections: Rejections,
     pub(crate) events: Arc<Bus>,
@@ -38,10 +39,7 @@ pub(crate) struct App {
     pub(crate) listeners: Arc<Semaphore>,
     pub(crate) flows: Flows,
     pub(crate) context: Arc<ProjectContext>,
-    /// What happens to memories is published.
-    pub(crate) tells_of_memory: bool,
-    /// Notes of the store could not be published, and wait.
-    pub(crate) noted_waits: AtomicBool,
+    pub(crate) publisher: Arc<Publisher>,
     pub(crate) mesh: Arc<Membership>,
     pub(crate) gate: Gate,
     /// Where it is reached over the network.
@@ -53,7 +51,7 @@ pub(crate) struct App {
     pub(crate) streams: Pool,
     pub(crate) model: Arc<EmbeddingModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
-    pub(crate) storage_bytes: AtomicU64,
+    pub(crate) disk: Arc<DiskUsage>,
     pub(crate) started: Instant,
     pub(crate) stopping: Stopping,
 }
@@ -80,22 +78,6 @@ impl App {
     /// What there is in the store, for the metrics; its bytes on disk are counted by the upkeep.
     pub(crate) fn counted(&self) -> waypost_memory::Result<waypost_memory::Status> {
         self.store.counts()
-    }
-
-    /// Bytes on disk, as of the last time that somebody looked.
-    pub(crate) fn storage_bytes(&self) -> u64 {
-        self.storage_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Looks how many bytes are on disk.
-    pub(crate) fn measure_storage(&self) {
-        self.storage_bytes.store(self.store.storage_bytes(), Ordering::Relaxed);
-    }
-
-    /// Bytes that are free where the data folder is; 0 if the system does not say.
-    pub(crate) fn disk_free_bytes(&self) -> u64 {
-        let stat = rustix::fs::statvfs(&self.data_dir);
-        stat.map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize))
     }
 
     /// Whether nothing can be published until the next start.

@@ -6,14 +6,15 @@
 mod app;
 mod clock;
 mod context;
+mod disk;
 mod error;
 mod events;
 mod flows;
 mod http;
+mod memory;
 mod mesh;
 mod metrics;
 mod model;
-mod news;
 mod nice;
 mod predecessor;
 mod presence;

@@ -1,5 +1,6 @@
 //! Waking the threads of the service that are not a request's, and telling them to stop.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
@@ -34,7 +35,7 @@ pub(crate) struct Bell {
 
 impl Bell {
     /// This is the thread that it wakes.
-    pub(crate) fn is_here(&self) {
+    fn is_here(&self) {
         drop(self.thread.set(std::thread::current()));
     }
 
@@ -58,7 +59,7 @@ impl Bell {
     }
 
     /// Waits, on the thread that it wakes, until there is something to do, or until `due`.
-    pub(crate) fn wait(&self, due: Option<Instant>) {
+    fn wait(&self, due: Option<Instant>) {
         let mut until = due;
         let mut gathers = false;
         loop {
@@ -156,6 +157,23 @@ impl Wake {
         }
         state.embedding = false;
         !state.stopping
+    }
+
+    /// Serves a queue that requests fill, on this thread: whenever its bell rings, and at the end what
+    /// is left.
+    pub(crate) fn serve(&self, bell: &Bell, doing: &str, work: impl Fn()) {
+        bell.is_here();
+        loop {
+            let is_last = self.is_stopping();
+            // Who was in it when it panicked is answered with an error; the next ones are served.
+            if catch_unwind(AssertUnwindSafe(&work)).is_err() {
+                tracing::error!("{doing} panicked");
+            }
+            if is_last {
+                return;
+            }
+            bell.wait(None);
+        }
     }
 
     /// Waits that time; `false` to stop.

@@ -3,7 +3,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,13 +13,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use waypost_api::{Gate, ModelState};
 use waypost_auth::{AdminToken, TokenStore};
-use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
 use waypost_project::LimitSettings;
 
 use crate::app::App;
 use crate::clock::now_ms;
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
+use crate::disk::DiskUsage;
 use crate::events::{self, broadcast::Broadcast};
 use crate::flows::{self, Flows};
 use crate::http::body::Bodies;
@@ -30,6 +29,7 @@ use crate::http::routes::{self, stream};
 use crate::http::server::{self, Doors};
 use crate::http::sessions::Sessions;
 use crate::http::tls;
+use crate::memory::{self, publisher::Publisher};
 use crate::mesh::Membership;
 use crate::mesh::events::MeshEvents;
 use crate::metrics;
@@ -37,7 +37,6 @@ use crate::model::EmbeddingModel;
 use crate::model::embedding::Embedding;
 use crate::model::loader::Loader;
 use crate::model::priority::Priority;
-use crate::predecessor;
 use crate::presence::Presence;
 use crate::settings::{Approval, Options};
 use crate::stopping::Stopping;
@@ -130,8 +129,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     check_address(options)?;
     prepare(options)?;
     metrics::measure_syncs();
-    let (store, report) = open_store(&options.data_dir)?;
-    tell(&report);
+    let store = Arc::new(memory::open(&options.data_dir)?);
     let events = Arc::new(events::open(options)?);
     let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
         .context("the tokens could not be read")?;
@@ -148,22 +146,23 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let wake = Arc::new(Wake::default());
     let project_flows = Flows::open(options, &events, url.clone(), &wake)?;
+    let publisher = Publisher::new(&store, &events, &wake, options.events.memory);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let model = EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake));
+    let disk = Arc::new(DiskUsage::new(&options.data_dir, &store));
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
         data_dir: options.data_dir.clone(),
-        store: Arc::new(store),
-        tokens,
+        store,
+        tokens: Arc::new(tokens),
         sessions: Sessions::default(),
         rejections: Rejections::default(),
         broadcast: Broadcast::new(&events, stream::frame),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
         flows: project_flows,
         context: Arc::new(context),
-        tells_of_memory: options.events.memory,
-        noted_waits: AtomicBool::new(false),
+        publisher: Arc::new(publisher),
         events,
         mesh: Arc::new(Membership::new(options.mesh.is_some())),
         gate: gate(address, options),
@@ -175,12 +174,12 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         streams: pool(limits.streams_max),
         model: Arc::new(model),
         wake,
-        storage_bytes: AtomicU64::new(0),
+        disk,
         started,
         stopping: Stopping::default(),
         limits,
     });
-    app.measure_storage();
+    app.disk.measure();
     flows::start_files(&app).context("no threads for the service")?;
     let priority = Arc::new(Priority::new().context("no threads for the model")?);
     let embedding = Embedding {
@@ -414,66 +413,11 @@ fn greeting(url: &str, options: &Options) -> String {
     format!("listening on {url} · project {} · {mode}", options.project.root().display())
 }
 
-fn open_store(dir: &Path) -> anyhow::Result<(Store, OpenReport)> {
-    let told = parking_lot::Mutex::new(None::<Instant>);
-    let options = StoreOptions {
-        progress: Some(Arc::new(move |it| {
-            let mut told = told.lock();
-            if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
-                *told = Some(Instant::now());
-                let what = match it.phase {
-                    OpenPhase::State => "the state from the log",
-                    OpenPhase::Index => "the index",
-                };
-                tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
-            }
-        })),
-        index_later: true,
-        ..StoreOptions::default()
-    };
-    let owner = |it: &waypost_memory::Error| match it {
-        waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
-        _ => None,
-    };
-    predecessor::open(|| Store::open(dir, options.clone()), owner)
-        .context("the store could not be opened")
-}
-
 /// What to try where the address cannot be had.
 fn cannot_listen(address: SocketAddr) -> String {
     format!(
         "cannot listen on {address}; if another service has that address, choose one with `--listen 127.0.0.1:PORT`"
     )
-}
-
-/// What opening found that an operator may want to know.
-fn tell(report: &OpenReport) {
-    if report.log_truncated_bytes > 0 {
-        let bytes = report.log_truncated_bytes;
-        if report.is_truncation_unsure {
-            tracing::warn!(
-                bytes,
-                "an unfinished write at the end of the log was cut; the machine stopped during it, \
-                 so it cannot be told from one that was never acknowledged"
-            );
-        } else {
-            tracing::warn!(
-                bytes,
-                "an unfinished write at the end of the log was cut; it was never acknowledged"
-            );
-        }
-    }
-    let rebuilt = [
-        ("state", &report.state_rebuilt),
-        ("index", &report.index_rebuilt),
-        ("vectors", &report.vectors_discarded),
-    ];
-    for (what, why) in rebuilt {
-        if let Some(why) = why {
-            tracing::warn!(why, "rebuilt from the log: {what}");
-        }
-    }
-    tracing::info!(memories = report.memories, "the store is open");
 }
 
 fn tell_token(made: &AdminToken, path: &Path) {

@@ -1,9 +1,7 @@
 //! Every thread of the service that is not a request's: writing, embedding, upkeep, indexing after
 //! a start.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,12 +10,10 @@ use crate::clock::event_time;
 use crate::context::keeper::Keeper;
 use crate::error::chain;
 use crate::flows;
+use crate::memory::indexing;
 use crate::model::embedding::Embedding;
-use crate::news;
-use crate::wake::{Bell, Wake};
+use crate::wake::Wake;
 
-/// How long building the index rests after it failed.
-const FAILED_REST: Duration = Duration::from_secs(5);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// How often the bytes on disk are counted for the metrics, which walks over folders.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
@@ -42,19 +38,11 @@ impl Workers {
         let writer = std::thread::Builder::new().name("writer".to_owned());
         threads.push(writer.spawn(move || {
             let wake = &shared.wake;
-            serve(wake, &wake.writer, "writing", || shared.store.write_queued());
+            wake.serve(&wake.writer, "writing", || shared.store.write_queued());
         })?);
-        let shared = Arc::clone(app);
-        let publisher = std::thread::Builder::new().name("publisher".to_owned());
-        threads.push(publisher.spawn(move || {
-            let wake = &shared.wake;
-            serve(wake, &wake.publisher, "publishing", || {
-                // What cannot be published now is tried again by the upkeep.
-                let is_done = news::publish_noted(&shared);
-                shared.noted_waits.store(!is_done, Ordering::Relaxed);
-                shared.events.write_queued();
-            });
-        })?);
+        let publisher = Arc::clone(&app.publisher);
+        let thread = std::thread::Builder::new().name("publisher".to_owned());
+        threads.push(thread.spawn(move || publisher.run())?);
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
         threads.push(runner.spawn(move || flows::run(&shared))?);
@@ -67,7 +55,7 @@ impl Workers {
             while shared.wake.rest(UPKEEP_EVERY) {
                 keep_up(&shared);
                 if measured.elapsed() >= MEASURE_EVERY {
-                    shared.measure_storage();
+                    shared.disk.measure();
                     measured = Instant::now();
                 }
             }
@@ -77,7 +65,7 @@ impl Workers {
             for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
                 let shared = Arc::clone(app);
                 let indexing = std::thread::Builder::new().name("indexing".to_owned());
-                threads.push(indexing.spawn(move || build_index(&shared))?);
+                threads.push(indexing.spawn(move || indexing::build(&shared.store, &shared.wake))?);
             }
         }
         Ok(Self { wake: Arc::clone(&app.wake), threads })
@@ -94,52 +82,8 @@ impl Workers {
     }
 }
 
-/// Serves a queue that requests fill, on this thread: whenever its bell rings, and at the end what
-/// is left.
-fn serve(wake: &Wake, bell: &Bell, doing: &str, work: impl Fn()) {
-    bell.is_here();
-    loop {
-        let is_last = wake.is_stopping();
-        // Who was in it when it panicked is answered with an error; the next ones are served.
-        if catch_unwind(AssertUnwindSafe(&work)).is_err() {
-            tracing::error!("{doing} panicked");
-        }
-        if is_last {
-            return;
-        }
-        bell.wait(None);
-    }
-}
-
-/// Brings what the index lacks into it. Every core does a piece at a time.
-fn build_index(app: &App) {
-    while !app.wake.is_stopping() {
-        let failed = match catch_unwind(AssertUnwindSafe(|| app.store.build_index())) {
-            Ok(Ok(Some(_))) => false,
-            Ok(Ok(None)) => return,
-            Ok(Err(error)) => {
-                tracing::warn!(error = chain(&error), "building the index failed");
-                true
-            }
-            Err(_) => {
-                tracing::error!("building the index panicked");
-                true
-            }
-        };
-        if failed && !app.wake.rest(FAILED_REST) {
-            return;
-        }
-        if app.store.index_progress().is_none() {
-            tracing::info!("the index is complete");
-            app.wake.embedding();
-        }
-    }
-}
-
 fn keep_up(app: &Arc<App>) {
-    if app.noted_waits.load(Ordering::Relaxed) {
-        app.wake.publishing();
-    }
+    app.publisher.try_again();
     match app.store.maintain() {
         Ok(done) => {
             tracing::trace!(?done, "upkeep");

@@ -16,7 +16,7 @@ use super::post::post;
 use crate::app::App;
 use crate::clock::{event_time, now};
 use crate::error::chain;
-use crate::news::{About, note};
+use crate::memory::publisher::About;
 
 /// Begins an action. What comes of it is told to the runner.
 pub(super) fn start(app: &Arc<App>, attempt: Attempt, output: PathBuf) {
@@ -148,7 +148,7 @@ fn draft(app: &App, attempt: &Attempt, it: NewMemory) -> waypost_memory::Draft {
         kind: it.kind,
         tags: it.tags,
         space: it.space,
-        note: app.tells_of_memory.then(|| note(&attempt.lineage, About::Memory)),
+        note: app.publisher.note(&attempt.lineage, About::Memory),
         ..waypost_memory::Draft::default()
     }
 }

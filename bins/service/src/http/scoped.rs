@@ -20,7 +20,7 @@ use crate::clock::now;
 use crate::events::broadcast::Frame;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
-use crate::news::{About, note};
+use crate::memory::publisher::{About, Publisher};
 
 /// The store and the bus as one caller may know them.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(crate) struct Scoped {
     store: Arc<Store>,
     bus: Arc<Bus>,
     caller: Caller,
-    tells_of_memory: bool,
+    publisher: Arc<Publisher>,
 }
 
 /// All of the store and the bus.
@@ -45,7 +45,7 @@ impl App {
             store: Arc::clone(&self.store),
             bus: Arc::clone(&self.events),
             caller: caller.clone(),
-            tells_of_memory: self.tells_of_memory,
+            publisher: Arc::clone(&self.publisher),
         }
     }
 
@@ -95,7 +95,7 @@ impl Scoped {
         if let Some(own) = self.space() {
             draft.space = Some(own.to_owned());
         }
-        draft.note = self.tells_of_memory.then(|| note(&self.caller.lineage(), About::Memory));
+        draft.note = self.publisher.note(&self.caller.lineage(), About::Memory);
         draft
     }
 
@@ -201,7 +201,7 @@ impl Scoped {
         // A link between two spaces is in neither.
         let space = (one.space == other.space).then_some(one.space);
         let about = About::Link { from, to, kind, space };
-        let note = self.tells_of_memory.then(|| note(&self.caller.lineage(), about));
+        let note = self.publisher.note(&self.caller.lineage(), about);
         Ok(self.store.link_noted(from, to, kind, now(), note)?)
     }
 

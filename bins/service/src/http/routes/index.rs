@@ -102,7 +102,7 @@ fn reindex(
             told = Some(Instant::now());
         }
     })?;
-    app.tell_reindexed(&done, caller.lineage());
+    app.publisher.reindexed(&done, caller.lineage());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(wire::reindexed(done, duration_ms))
 }

@@ -1,4 +1,4 @@
-//! What happens to memories, published as events.
+//! Publishes events about memories.
 //!
 //! A new memory and a new link have a note in the store's log, in the same batch as the change. The
 //! publisher reads the notes in order, publishes an event for each, and tells the store how far it
@@ -6,16 +6,17 @@
 //! after a crash. It is published once: its idempotency key is made of the note, which keeps its
 //! place, and the store writes down how far was published long before the bus forgets a key.
 
+use std::sync::Arc;
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
-use waypost_events::{Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
-use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Summary};
+use waypost_events::{Bus, Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
+use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary};
 
-use crate::app::App;
 use crate::clock::event_time;
 use crate::error::chain;
+use crate::wake::Wake;
 
 /// Characters of a title that an event has.
 const TITLE_CHARS_MAX: usize = 200;
@@ -77,8 +78,120 @@ fn is_zero(number: &u8) -> bool {
     *number == 0
 }
 
+/// Publishes events about memories, on the thread of the publisher.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    store: Arc<Store>,
+    events: Arc<Bus>,
+    wake: Arc<Wake>,
+    /// Whether changes get notes from now on.
+    is_on: bool,
+    /// Whether notes could not be published, and wait.
+    is_behind: AtomicBool,
+}
+
+impl Publisher {
+    pub(crate) fn new(
+        store: &Arc<Store>,
+        events: &Arc<Bus>,
+        wake: &Arc<Wake>,
+        is_on: bool,
+    ) -> Self {
+        Self {
+            store: Arc::clone(store),
+            events: Arc::clone(events),
+            wake: Arc::clone(wake),
+            is_on,
+            is_behind: AtomicBool::new(false),
+        }
+    }
+
+    /// Publishes what is queued and noted, until the service stops.
+    pub(crate) fn run(&self) {
+        self.wake.serve(&self.wake.publisher, "publishing", || {
+            // What cannot be published now is tried again by the upkeep.
+            let is_done = self.publish_noted();
+            self.is_behind.store(!is_done, Ordering::Relaxed);
+            self.events.write_queued();
+        });
+    }
+
+    /// Wakes the thread if notes wait for another try.
+    pub(crate) fn try_again(&self) {
+        if self.is_behind.load(Ordering::Relaxed) {
+            self.wake.publishing();
+        }
+    }
+
+    /// The note that has an event published about a change; `None` where there are to be none.
+    pub(crate) fn note(&self, lineage: &Lineage, about: About) -> Option<Vec<u8>> {
+        self.is_on.then(|| note(lineage, about))
+    }
+
+    /// Publishes what was noted; `false` if that has to be tried again later.
+    fn publish_noted(&self) -> bool {
+        loop {
+            let notices = self.store.notices(NOTES_AT_ONCE);
+            let Some(last) = notices.last().map(|it| it.sequence) else { return true };
+            let drafts: Vec<Draft> = notices.into_iter().filter_map(told).collect();
+            match self.events.publish_batch(drafts, event_time()) {
+                Ok(answers) => {
+                    for refused in answers.into_iter().filter_map(Result::err) {
+                        // One that a purge has changed since was published before the crash.
+                        if !matches!(refused, Refused::KeyReused { .. }) {
+                            let error = Error::from(refused);
+                            tracing::error!(
+                                error = chain(&error),
+                                "an event about a memory is none"
+                            );
+                        }
+                    }
+                    self.store.told(last);
+                }
+                Err(error) => {
+                    // Said once, until it works again.
+                    if !self.is_behind.load(Ordering::Relaxed) {
+                        tracing::warn!(error = chain(&error), "events about memories have to wait");
+                    }
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// The index was built anew. Nothing waits for it: an event that cannot be published is logged.
+    pub(crate) fn reindexed(&self, done: &Reindexed, lineage: Lineage) {
+        if !self.is_on {
+            return;
+        }
+        let values = vec![
+            ("indexed", number(done.indexed)),
+            ("embedded", number(done.embedded)),
+            ("failed", number(done.failed)),
+            ("skipped", number(done.skipped)),
+        ];
+        let draft = match draft("memory:reindexed", values) {
+            Ok(draft) => Draft { lineage, ..draft },
+            Err(error) => {
+                tracing::error!(%error, "an event about the index is none");
+                return;
+            }
+        };
+        let failed = |error: &Error| {
+            tracing::warn!(error = chain(error), "an event about the index is missing");
+        };
+        let then = Box::new(move |done: waypost_events::Result<_>| {
+            done.map_or_else(|error| failed(&error), drop);
+        });
+        if let Err(error) = self.events.queue(draft, event_time(), then) {
+            failed(&error);
+        }
+        self.wake.publishing_soon();
+    }
+}
+
 /// The note that has an event published about a change.
-pub(crate) fn note(lineage: &Lineage, about: About) -> Vec<u8> {
+fn note(lineage: &Lineage, about: About) -> Vec<u8> {
     let link = match about {
         About::Memory => None,
         About::Link { from, to, kind, space } => {
@@ -88,34 +201,6 @@ pub(crate) fn note(lineage: &Lineage, about: About) -> Vec<u8> {
     let Lineage { root, cause, depth, flows } = lineage.clone();
     let stored = Stored { run: RUN.clone(), root, cause, depth, flows, link };
     serde_json::to_vec(&stored).expect("texts and numbers are JSON")
-}
-
-/// Publishes what was noted; `false` if that has to be tried again later.
-pub(crate) fn publish_noted(app: &App) -> bool {
-    loop {
-        let notices = app.store.notices(NOTES_AT_ONCE);
-        let Some(last) = notices.last().map(|it| it.sequence) else { return true };
-        let drafts: Vec<Draft> = notices.into_iter().filter_map(told).collect();
-        match app.events.publish_batch(drafts, event_time()) {
-            Ok(answers) => {
-                for refused in answers.into_iter().filter_map(Result::err) {
-                    // One that a purge has changed since was published before the crash.
-                    if !matches!(refused, Refused::KeyReused { .. }) {
-                        let error = Error::from(refused);
-                        tracing::error!(error = chain(&error), "an event about a memory is none");
-                    }
-                }
-                app.store.told(last);
-            }
-            Err(error) => {
-                // Said once, until it works again.
-                if !app.noted_waits.load(Ordering::Relaxed) {
-                    tracing::warn!(error = chain(&error), "events about memories have to wait");
-                }
-                return false;
-            }
-        }
-    }
 }
 
 /// The event that a note asks for.
@@ -160,38 +245,6 @@ fn drafted(
     let key = format!("memory:{run}:{sequence}").parse().ok();
     let lineage = Lineage { root, cause, depth, flows };
     Ok(Some(Draft { lineage, space, key, ..draft(kind, values)? }))
-}
-
-impl App {
-    /// The index was built anew. Nothing waits for it: an event that cannot be published is logged.
-    pub(crate) fn tell_reindexed(&self, done: &Reindexed, lineage: Lineage) {
-        if !self.tells_of_memory {
-            return;
-        }
-        let values = vec![
-            ("indexed", number(done.indexed)),
-            ("embedded", number(done.embedded)),
-            ("failed", number(done.failed)),
-            ("skipped", number(done.skipped)),
-        ];
-        let draft = match draft("memory:reindexed", values) {
-            Ok(draft) => Draft { lineage, ..draft },
-            Err(error) => {
-                tracing::error!(%error, "an event about the index is none");
-                return;
-            }
-        };
-        let failed = |error: &Error| {
-            tracing::warn!(error = chain(error), "an event about the index is missing");
-        };
-        let then = Box::new(move |done: waypost_events::Result<_>| {
-            done.map_or_else(|error| failed(&error), drop);
-        });
-        if let Err(error) = self.events.queue(draft, event_time(), then) {
-            failed(&error);
-        }
-        self.wake.publishing_soon();
-    }
 }
 
 fn number(number: u64) -> Value {

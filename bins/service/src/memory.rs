@@ -1,0 +1,72 @@
+//! The store of memories: opening it, and the threads beside it.
+
+pub(crate) mod indexing;
+pub(crate) mod publisher;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
+
+use crate::predecessor;
+
+/// Opens the store, and logs what opening it found.
+pub(crate) fn open(dir: &Path) -> anyhow::Result<Store> {
+    let told = Mutex::new(None::<Instant>);
+    let options = StoreOptions {
+        progress: Some(Arc::new(move |it| {
+            let mut told = told.lock();
+            if told.is_none_or(|it| it.elapsed() >= Duration::from_secs(1)) {
+                *told = Some(Instant::now());
+                let what = match it.phase {
+                    OpenPhase::State => "the state from the log",
+                    OpenPhase::Index => "the index",
+                };
+                tracing::info!(done = it.done, total = it.total, "rebuilding {what}");
+            }
+        })),
+        index_later: true,
+        ..StoreOptions::default()
+    };
+    let owner = |it: &waypost_memory::Error| match it {
+        waypost_memory::Error::Locked { pid, .. } => Some(pid.clone()),
+        _ => None,
+    };
+    let (store, report) = predecessor::open(|| Store::open(dir, options.clone()), owner)
+        .context("the store could not be opened")?;
+    log_report(&report);
+    Ok(store)
+}
+
+/// What opening found that an operator may want to know.
+fn log_report(report: &OpenReport) {
+    if report.log_truncated_bytes > 0 {
+        let bytes = report.log_truncated_bytes;
+        if report.is_truncation_unsure {
+            tracing::warn!(
+                bytes,
+                "an unfinished write at the end of the log was cut; the machine stopped during it, \
+                 so it cannot be told from one that was never acknowledged"
+            );
+        } else {
+            tracing::warn!(
+                bytes,
+                "an unfinished write at the end of the log was cut; it was never acknowledged"
+            );
+        }
+    }
+    let rebuilt = [
+        ("state", &report.state_rebuilt),
+        ("index", &report.index_rebuilt),
+        ("vectors", &report.vectors_discarded),
+    ];
+    for (what, why) in rebuilt {
+        if let Some(why) = why {
+            tracing::warn!(why, "rebuilt from the log: {what}");
+        }
+    }
+    tracing::info!(memories = report.memories, "the store is open");
+}
