@@ -46,6 +46,7 @@ mod rewrite;
 mod scan;
 mod segment;
 mod snapshot;
+mod witness;
 mod writer;
 
 pub use entries::{Entries, EntryRef};
@@ -58,6 +59,7 @@ pub use options::{
     Compacted, Entry, Extent, Keep, OnDamage, Options, Record, Recovery, Report, Verify,
 };
 pub use snapshot::{Snapshot, SnapshotFile};
+pub use witness::Witness;
 
 /// The largest payload of one record.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;

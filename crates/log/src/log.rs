@@ -157,6 +157,12 @@ impl Log {
         self.shared.list().last().map_or(0, |it| it.view.read().next - 1)
     }
 
+    /// The last sequence that is known to be on disk, 0 for none: never above
+    /// [`last_sequence`](Self::last_sequence). Waits for an append that goes on.
+    pub fn reached(&self) -> u64 {
+        self.shared.reached()
+    }
+
     /// Bytes in use by headers and records. The last file is larger by what is preallocated.
     pub fn bytes(&self) -> u64 {
         compact::bytes(&self.shared.list())

@@ -16,9 +16,10 @@ pub struct Options {
     pub on_damage: OnDamage,
     /// What opening reads.
     pub verify: Verify,
-    /// The highest sequence that data derived from the log knows of, 0 for none. The log notes by
-    /// itself how far it has reached; this is for when its files are gone. A log that ends before
-    /// either is damaged, and salvaging it never gives out a sequence up to there again.
+    /// The highest sequence that anything outside of the log's folder knows of, such as data derived
+    /// from it or a [`Witness`](crate::Witness), 0 for none. The log notes how far it has reached;
+    /// this is for when its files are gone, or are an older copy. A log that ends before either is
+    /// damaged, and salvaging it never gives out a sequence up to there again.
     pub reached: u64,
     /// Whether the caller can read records of a kind and a version. Opening refuses a log with
     /// others as [`Error::NewerRecord`](crate::Error::NewerRecord) and changes nothing, as far as

@@ -34,6 +34,8 @@ pub(crate) struct Known {
     pub(crate) sequence: u64,
     /// Whether no higher one can have been acknowledged.
     pub(crate) is_exact: bool,
+    /// Whether the log's own notes do not know of it: they are missing, or an older copy.
+    pub(crate) is_told: bool,
     /// The newest note.
     counter: u64,
 }
@@ -66,6 +68,7 @@ impl Known {
         let same_boot = newest.boot != [0; 16] && newest.boot == boot();
         Ok(Self {
             sequence: noted.max(told),
+            is_told: told > noted,
             is_exact: notes.len() == 2 && told <= noted && (newest.is_closed || same_boot),
             counter: newest.counter,
         })
@@ -103,6 +106,11 @@ impl Reached {
             self.note.counter += 1;
             self.write(disk).unwrap_or_default();
         }
+    }
+
+    /// The highest sequence that is known to be on disk.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.note.sequence
     }
 
     /// Notes that the log is closed.

@@ -182,13 +182,16 @@ impl Survey {
     }
 
     /// A sequence behind all that the damaged last segment may have given out.
-    fn next_unused(&self, last: &Scan) -> u64 {
+    fn next_unused(&self, last: &Scan, options: &Options) -> u64 {
         let is_counted = last.damage.iter().all(|it| it.to != u64::MAX) && self.reached.is_exact;
         if last.is_end_known || is_counted {
             return last.view.next;
         }
         // Each record takes a frame at least.
-        last.view.next.max(last.place.base + last.len / FRAME_BYTES)
+        let held = last.view.next.max(last.place.base + last.len / FRAME_BYTES);
+        // Where the log is an older copy, there were other files behind what it has.
+        let may_have_held = if self.reached.is_told { records_max(options) } else { 0 };
+        held.max(last.view.next + may_have_held)
     }
 
     /// The survey for the operator.
@@ -262,7 +265,7 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
     for (at, scan) in survey.scans.iter().enumerate().filter(|it| !it.1.damage.is_empty()) {
         let next = match survey.scans.get(at + 1) {
             Some(behind) => behind.place.base,
-            None => survey.next_unused(scan),
+            None => survey.next_unused(scan, options),
         };
         let mut rewrite = Rewrite::new(disk, scan.place.base, scan.place.generation + 1)?;
         copy_good(disk, scan, &mut rewrite)?;
@@ -271,15 +274,17 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
     for gap in damage.iter().filter(|it| it.what == DamageKind::Missing) {
         // An empty sealed segment says that these sequences are known to be gone.
         let is_last = survey.scans.last().is_none_or(|it| it.place.base < gap.from);
-        let may_have_held = if survey.reached.is_exact || !is_last {
-            0
-        } else {
-            options.segment_bytes / FRAME_BYTES
-        };
+        let may_have_held =
+            if survey.reached.is_exact || !is_last { 0 } else { records_max(options) };
         let to = if gap.to == u64::MAX { gap.from } else { gap.to + 1 };
         Rewrite::new(disk, gap.from, 1)?.finish(disk, to + may_have_held)?;
     }
     Ok(())
+}
+
+/// How many records a segment has at most.
+fn records_max(options: &Options) -> u64 {
+    options.segment_bytes / FRAME_BYTES
 }
 
 /// Copies the runs of good records between the holes.

@@ -199,6 +199,11 @@ impl Shared {
         }
     }
 
+    /// The highest sequence that is known to be on disk.
+    pub(crate) fn reached(&self) -> u64 {
+        self.tail.lock().reached.sequence()
+    }
+
     /// Notes how far the log has reached. Nothing is appended any more.
     pub(crate) fn close(&self) {
         let mut tail = self.tail.lock();

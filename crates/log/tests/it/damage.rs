@@ -375,6 +375,30 @@ fn an_older_copy_of_the_last_segment_is_noticed() {
 }
 
 #[test]
+fn an_older_copy_of_the_folder_is_noticed_by_what_the_caller_knows() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    fill(&log, 10);
+    let older = copied(dir.path());
+    fill(&log, 1_000);
+    // As the last time that the caller looked; more was appended before the folder was replaced.
+    let reached = log.reached();
+    assert_eq!(reached, log.last_sequence());
+    fill(&log, 40);
+    log.append_batch_unsynced(&[record(b"not on disk yet")]).expect("room");
+    assert_eq!((log.reached(), log.last_sequence()), (reached + 40, reached + 41));
+    let last = log.last_sequence();
+    assert_eq!(Log::verify(older.path(), &small()).expect("readable").damage, []);
+    let knowing = Options { reached, ..small() };
+    let damage = damage_of(Log::open(older.path(), &knowing).expect_err("it is older"));
+    assert_eq!((damage[0].from, damage[0].to, damage[0].what), (11, reached, DamageKind::Short));
+    let salvaging = Options { reached, ..salvaging() };
+    let log = Log::open(older.path(), &salvaging).expect("salvage opens").0;
+    assert_eq!(entries(&log).len(), 10);
+    assert!(log.append(record(b"goes on")).expect("room") > last, "none is given out again");
+}
+
+#[test]
 fn what_was_cut_off_is_unsure_only_after_a_power_cut() {
     let source = crate::folder();
     let log = open(source.path());
