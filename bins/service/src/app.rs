@@ -14,7 +14,8 @@ use waypost_project::LimitSettings;
 use crate::context::ProjectContext;
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
-use crate::flows::{Flows, Halt};
+use crate::flows::Flows;
+use crate::flows::halt::Halt;
 use crate::http::body::Bodies;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
@@ -37,7 +38,7 @@ pub(crate) struct App {
     pub(crate) events: Arc<Bus>,
     pub(crate) broadcast: Broadcast,
     pub(crate) listeners: Arc<Semaphore>,
-    pub(crate) flows: Flows,
+    pub(crate) flows: Arc<Flows>,
     pub(crate) context: Arc<ProjectContext>,
     pub(crate) publisher: Arc<Publisher>,
     pub(crate) mesh: Arc<Membership>,

@@ -1,40 +1,40 @@
-//! Flows inside the service: the engine decides, and here is done what it decided.
+//! Flows inside the service: the engine decides, and this part does what it decided.
 //!
-//! One thread (`runner`) gives the engine events and what came of actions. Each action is done on a
-//! thread of its own (`attempt`). A third one looks after the files (`files`).
+//! One thread (`runner`) gives the engine events and the results of actions. Each action is done on a
+//! thread of its own (`actions`). Another one reads the flow files when they change (`files`).
 
+mod actions;
 mod approvals;
-mod attempt;
-mod desk;
-mod files;
-mod going;
-mod grants;
-mod halt;
+pub(crate) mod files;
+pub(crate) mod grants;
+pub(crate) mod halt;
 mod inbox;
+mod place;
 mod post;
-mod runner;
+mod requests;
+pub(crate) mod runner;
+mod running;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
-use waypost_flows::{Effect, Engine, Error, Loader, Notice, Surroundings};
+use waypost_flows::{Effect, Engine, Error, Loader, Notice};
 use waypost_project::Approvals;
 
-use self::going::Going;
+use self::actions::{Actions, end_orphan};
+use self::grants::Grants;
+use self::halt::Halt;
 use self::inbox::{Inbox, Message};
-use crate::app::App;
+use self::place::Place;
+use self::running::Running;
 use crate::clock::event_time;
 use crate::error::chain;
 use crate::settings::{Approval, Options};
-use crate::umask::Umask;
 use crate::wake::Wake;
 
-pub(crate) use self::files::start as start_files;
-pub(crate) use self::grants::{Grant, Grants};
-pub(crate) use self::halt::Halt;
-pub(crate) use self::runner::run;
+pub(crate) use self::actions::Targets;
 
 /// Characters of the name that tells this project's idempotency keys from others'.
 const IDENTITY_CHARS: usize = 16;
@@ -44,27 +44,19 @@ const IDENTITY_CHARS: usize = 16;
 pub(crate) struct Flows {
     engine: Mutex<Engine>,
     /// Locked before the engine.
-    loader: Mutex<Loader>,
+    loader: Arc<Mutex<Loader>>,
     /// What the user has approved; nothing where everything is taken as approved.
     approvals: Option<Approvals>,
     halt: Mutex<Option<Halt>>,
     inbox: Arc<Inbox>,
-    going: Arc<Going>,
-    pub(crate) grants: Grants,
-    place: Place,
+    running: Arc<Running>,
+    pub(crate) grants: Arc<Grants>,
+    actions: Arc<Actions>,
+    /// The folder of flow files.
+    folder: PathBuf,
+    events: Arc<Bus>,
+    wake: Arc<Wake>,
     _subscription: Subscription,
-}
-
-/// Where actions are done.
-#[derive(Debug)]
-struct Place {
-    project: PathBuf,
-    files: PathBuf,
-    programs: PathBuf,
-    environment: Vec<(String, String)>,
-    url: String,
-    boot: String,
-    umask: Option<Umask>,
 }
 
 impl Flows {
@@ -76,10 +68,11 @@ impl Flows {
     /// Takes up what an earlier process left. Nothing is done before the runner runs.
     pub(crate) fn open(
         options: &Options,
-        events: &Bus,
         url: String,
+        targets: Targets,
         wake: &Arc<Wake>,
     ) -> anyhow::Result<Self> {
+        let events = Arc::clone(&targets.events);
         let boot = boot();
         let engine_options = waypost_flows::Options {
             identity: waypost_auth::random_text(IDENTITY_CHARS)?,
@@ -105,45 +98,57 @@ impl Flows {
         let of_files = approvals.clone().map(approvals::boxed);
         let loader = Loader::new(options.project.root(), &files, of_files);
         let told = Arc::clone(wake);
-        Ok(Self {
-            engine: Mutex::new(engine),
-            loader: Mutex::new(loader),
-            approvals,
-            halt: Mutex::default(),
-            inbox: Arc::new(Inbox::new(wake)),
-            going: Arc::default(),
-            grants: Grants::default(),
+        let loader = Arc::new(Mutex::new(loader));
+        let inbox = Arc::new(Inbox::new(wake));
+        let actions = Actions {
+            targets,
+            loader: Arc::clone(&loader),
+            inbox: Arc::clone(&inbox),
+            running: Arc::default(),
+            grants: Arc::default(),
             place: Place {
                 project: options.project.root().to_owned(),
-                files,
                 programs: options.flows.programs_dir.clone(),
                 environment: options.flows.environment.clone(),
                 url,
                 boot,
                 umask: options.flows.umask,
             },
+        };
+        Ok(Self {
+            engine: Mutex::new(engine),
+            loader,
+            approvals,
+            halt: Mutex::default(),
+            inbox,
+            running: Arc::clone(&actions.running),
+            grants: Arc::clone(&actions.grants),
+            actions: Arc::new(actions),
+            folder: files,
             _subscription: events.subscribe(Box::new(move |_| told.flowing())),
+            events,
+            wake: Arc::clone(wake),
         })
     }
 
     /// Forgets what is too old, now and then.
-    pub(crate) fn maintain(&self, app: &Arc<App>) -> Result<(), Error> {
+    pub(crate) fn maintain(&self) -> Result<(), Error> {
         let mut engine = self.engine.lock();
         engine.maintain(event_time())?;
-        self.settle(app, &mut engine)
+        self.settle(&mut engine)
     }
 
     /// Brings to disk what the engine decided, and has it done.
-    fn settle(&self, app: &Arc<App>, engine: &mut Engine) -> Result<(), Error> {
+    fn settle(&self, engine: &mut Engine) -> Result<(), Error> {
         for effect in engine.commit()? {
             match effect {
                 Effect::Start(attempt) => {
                     let output = engine.output_dir(&attempt.id.run);
-                    attempt::start(app, attempt, output);
+                    self.actions.start(attempt, output);
                 }
-                Effect::Stop(attempt) => self.going.stop(&attempt),
-                Effect::EndOrphan(orphan) => attempt::end_orphan(&self.inbox, orphan),
-                Effect::Announce(notice) => self.announce(app, notice),
+                Effect::Stop(attempt) => self.running.stop(&attempt),
+                Effect::EndOrphan(orphan) => end_orphan(&self.inbox, orphan),
+                Effect::Announce(notice) => self.announce(notice),
                 Effect::RemoveOutput(run) => remove_output(&engine.output_dir(&run)),
                 other => tracing::error!(?other, "the engine wants what the service cannot do"),
             }
@@ -152,7 +157,7 @@ impl Flows {
     }
 
     /// Publishes an event about flows, without waiting for it.
-    fn announce(&self, app: &App, notice: Notice) {
+    fn announce(&self, notice: Notice) {
         let end = notice.end.clone();
         if let Some(end) = end.as_ref().filter(|_| notice.kind.as_str() != "flow:succeeded") {
             tracing::info!(run = %end.run, "a run of a flow failed");
@@ -168,33 +173,10 @@ impl Flows {
                 tracing::warn!(error = chain(&error), "an event about a flow was not published");
             }
         });
-        if let Err(error) = app.events.queue(notice.draft(), event_time(), published) {
+        if let Err(error) = self.events.queue(notice.draft(), event_time(), published) {
             tracing::error!(error = chain(&error), "an event about a flow is none");
         }
-        app.wake.publishing();
-    }
-}
-
-impl Place {
-    fn surroundings<'a>(
-        &'a self,
-        token: &'a str,
-        secret: &'a dyn Fn(&str) -> Option<String>,
-    ) -> Surroundings<'a> {
-        Surroundings {
-            project: &self.project,
-            programs: &self.programs,
-            inherited: &self.environment,
-            url: &self.url,
-            token,
-            secret,
-            grace: waypost_flows::GRACE,
-        }
-    }
-
-    /// A secret is the variable of its name in the service's own environment.
-    fn secret(&self, name: &str) -> Option<String> {
-        self.environment.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone())
+        self.wake.publishing();
     }
 }
 

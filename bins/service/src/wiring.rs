@@ -21,7 +21,7 @@ use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
 use crate::disk::DiskUsage;
 use crate::events::{self, broadcast::Broadcast};
-use crate::flows::{self, Flows};
+use crate::flows::{Flows, Targets, files};
 use crate::http::body::Bodies;
 use crate::http::pool::Pool;
 use crate::http::rejections::Rejections;
@@ -145,11 +145,17 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let doors = Doors { network, tls, socket };
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
     let wake = Arc::new(Wake::default());
-    let project_flows = Flows::open(options, &events, url.clone(), &wake)?;
-    let publisher = Publisher::new(&store, &events, &wake, options.events.memory);
+    let model = Arc::new(EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake)));
+    let publisher = Arc::new(Publisher::new(&store, &events, &wake, options.events.memory));
+    let targets = Targets {
+        store: Arc::clone(&store),
+        events: Arc::clone(&events),
+        publisher: Arc::clone(&publisher),
+        model: Arc::clone(&model),
+    };
+    let flows = Arc::new(Flows::open(options, url.clone(), targets, &wake)?);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
-    let model = EmbeddingModel::new(&options.model.name(), state, Arc::clone(&wake));
     let disk = Arc::new(DiskUsage::new(&options.data_dir, &store));
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
     let app = Arc::new(App {
@@ -160,9 +166,9 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         rejections: Rejections::default(),
         broadcast: Broadcast::new(&events, stream::frame),
         listeners: Arc::new(Semaphore::new(limits.listeners_max)),
-        flows: project_flows,
+        flows,
         context: Arc::new(context),
-        publisher: Arc::new(publisher),
+        publisher,
         events,
         mesh: Arc::new(Membership::new(options.mesh.is_some())),
         gate: gate(address, options),
@@ -172,7 +178,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         reads: pool(limits.reads_max),
         writes: pool(limits.writes_max),
         streams: pool(limits.streams_max),
-        model: Arc::new(model),
+        model,
         wake,
         disk,
         started,
@@ -180,7 +186,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
         limits,
     });
     app.disk.measure();
-    flows::start_files(&app).context("no threads for the service")?;
+    files::start(&app.flows).context("no threads for the service")?;
     let priority = Arc::new(Priority::new().context("no threads for the model")?);
     let embedding = Embedding {
         store: Arc::clone(&app.store),

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::clock::event_time;
 use crate::context::keeper::Keeper;
 use crate::error::chain;
-use crate::flows;
+use crate::flows::runner;
 use crate::memory::indexing;
 use crate::model::embedding::Embedding;
 use crate::wake::Wake;
@@ -45,7 +45,7 @@ impl Workers {
         threads.push(thread.spawn(move || publisher.run())?);
         let shared = Arc::clone(app);
         let runner = std::thread::Builder::new().name("flows".to_owned());
-        threads.push(runner.spawn(move || flows::run(&shared))?);
+        threads.push(runner.spawn(move || runner::run(&shared.flows))?);
         let thread = std::thread::Builder::new().name("context".to_owned());
         threads.push(thread.spawn(move || keeper.run())?);
         let shared = Arc::clone(app);
@@ -98,7 +98,7 @@ fn keep_up(app: &Arc<App>) {
         }
         Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
     }
-    if let Err(error) = app.flows.maintain(app) {
+    if let Err(error) = app.flows.maintain() {
         tracing::warn!(error = chain(&error), "upkeep of flows failed");
     }
     if let Err(error) = app.tokens.flush() {

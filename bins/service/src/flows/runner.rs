@@ -1,15 +1,14 @@
 //! The thread that the engine belongs to.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use waypost_events::{Bus, Event, Pattern, Query};
 use waypost_flows::{Backfill, Engine};
 
-use super::Halt;
+use super::Flows;
+use super::halt::Halt;
 use super::inbox::Message;
-use crate::app::App;
 use crate::clock::event_time;
 
 /// Events that are decided at once: they go to disk in one batch.
@@ -19,14 +18,14 @@ const FAILED_REST: Duration = Duration::from_secs(5);
 
 /// Runs flows until the service stops, then ends what goes on. What is ended so is found cut off at
 /// the next start, and done again.
-pub(crate) fn run(app: &Arc<App>) {
-    app.wake.flowing_is_here();
-    while !app.wake.is_stopping() {
-        let halt = match catch_unwind(AssertUnwindSafe(|| step(app))) {
+pub(crate) fn run(flows: &Flows) {
+    flows.wake.flowing_is_here();
+    while !flows.wake.is_stopping() {
+        let halt = match catch_unwind(AssertUnwindSafe(|| step(flows))) {
             Ok(Ok(has_more)) => {
-                *app.flows.halt.lock() = None;
+                *flows.halt.lock() = None;
                 if !has_more {
-                    rest(app);
+                    rest(flows);
                 }
                 continue;
             }
@@ -39,29 +38,28 @@ pub(crate) fn run(app: &Arc<App>) {
                 Halt::Fault
             }
         };
-        *app.flows.halt.lock() = Some(halt);
-        app.wake.rest(FAILED_REST);
+        *flows.halt.lock() = Some(halt);
+        flows.wake.rest(FAILED_REST);
     }
-    app.flows.going.end_all();
+    flows.running.end_all();
 }
 
 /// Waits until something happens or is due.
-fn rest(app: &App) {
-    let due_ms = app.flows.engine.lock().next_wake_ms();
+fn rest(flows: &Flows) {
+    let due_ms = flows.engine.lock().next_wake_ms();
     let due = due_ms.map(|due_ms| {
         // A millisecond more than none: time is read in whole ones.
         let left_ms = due_ms.saturating_sub(event_time()).max(1);
         Instant::now() + Duration::from_millis(left_ms)
     });
-    app.wake.wait_flowing(due);
+    flows.wake.wait_flowing(due);
 }
 
 /// Does what there is to do now; whether there is more of it at once.
-fn step(app: &Arc<App>) -> anyhow::Result<bool> {
-    let flows = &app.flows;
+fn step(flows: &Flows) -> anyhow::Result<bool> {
     let mut engine = flows.engine.lock();
     // What could not be written the last time goes first, so that it does not grow.
-    flows.settle(app, &mut engine)?;
+    flows.settle(&mut engine)?;
     let now_ms = event_time();
     for message in flows.inbox.take() {
         match message {
@@ -71,10 +69,10 @@ fn step(app: &Arc<App>) -> anyhow::Result<bool> {
             Message::Announced(end) => engine.announced(&end),
         }
     }
-    let offered = offer(&app.events, &mut engine, now_ms);
-    let filled = fill(&app.events, &mut engine, now_ms);
+    let offered = offer(&flows.events, &mut engine, now_ms);
+    let filled = fill(&flows.events, &mut engine, now_ms);
     engine.wake(now_ms);
-    flows.settle(app, &mut engine)?;
+    flows.settle(&mut engine)?;
     Ok(offered? | filled?)
 }
 

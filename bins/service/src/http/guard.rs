@@ -11,7 +11,7 @@ use waypost_events::Lineage;
 
 use crate::app::App;
 use crate::clock::now_ms;
-use crate::flows::{Grant, Grants};
+use crate::flows::grants::{Grant, Grants};
 use crate::http::failure::Failure;
 use crate::http::sessions::{Session, Sessions, Who};
 use crate::metrics::Denied;

@@ -22,7 +22,7 @@ use waypost_api::EVENT_STREAM;
 use waypost_auth::{TokenId, TokenStore};
 
 use crate::clock::now_ms;
-use crate::flows::Grant;
+use crate::flows::grants::Grant;
 
 /// How often tokens of calls in progress are looked at: one `stat` each, for an answer within a
 /// moment.

@@ -119,7 +119,7 @@ async fn change_run(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let (done, run) = shared.flows.change(&shared, |engine, now_ms| {
+            let (done, run) = shared.flows.change(|engine, now_ms| {
                 let done = change(engine, &id, now_ms)?;
                 Ok((done, wire::flows::run(engine.run(&id)?)))
             })?;
@@ -210,7 +210,7 @@ pub(super) async fn replay(
             let mut replay = None;
             if !asked.dry_run && after < until {
                 let order = |engine: &mut Engine, _| engine.replay(&name, after, until);
-                replay = Some(u64::from(shared.flows.change(&shared, order)?));
+                replay = Some(u64::from(shared.flows.change(order)?));
             }
             let range = api::EventRange { after, until };
             let flow = name.to_string();
@@ -281,7 +281,7 @@ async fn change_flow(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let info = shared.flows.change(&shared, |engine, now_ms| {
+            let info = shared.flows.change(|engine, now_ms| {
                 change(engine, &name, now_ms)?;
                 let unknown = || Error::UnknownFlow(name.clone());
                 let entry = engine.flows().get(&name).ok_or_else(unknown)?;
@@ -320,7 +320,10 @@ pub(super) async fn allow(
     app.writes
         .run(move || {
             let asked: api::AllowRequest = parse(&body.bytes)?;
-            let status = shared.flows.allow(&shared, &name, &asked)?;
+            let status = shared
+                .flows
+                .allow(&name, &asked)?
+                .ok_or_else(|| Failure::not_found(format!("{name} is not there any more")))?;
             Ok(json(StatusCode::OK, &wire::flows::file(&status)))
         })
         .await?

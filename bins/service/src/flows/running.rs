@@ -1,4 +1,4 @@
-//! Actions that go on now, so that they can be ended.
+//! The actions that run now, so that they can be ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const STOP_TIME: Duration = Duration::from_secs(3);
 const KILLED_TIME: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Default)]
-pub(super) struct Going {
+pub(super) struct Running {
     actions: Mutex<HashMap<AttemptId, Action>>,
     fewer: Condvar,
 }
@@ -25,7 +25,7 @@ struct Action {
     leader: Option<Leader>,
 }
 
-impl Going {
+impl Running {
     pub(super) fn begin(&self, id: &AttemptId, key: &str, stop: &Arc<Stop>) {
         let action = Action { stop: Arc::clone(stop), key: key.to_owned(), leader: None };
         self.actions.lock().insert(id.clone(), action);

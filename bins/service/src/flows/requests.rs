@@ -1,17 +1,19 @@
-//! What requests ask of flows.
+//! Requests to flows: reads, changes, approvals.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 use waypost_api::AllowRequest;
-use waypost_flows::{Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, plan};
+use waypost_flows::{
+    ApprovalError, Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, plan,
+};
 
+use super::Flows;
+use super::actions::file_name;
 use super::files::load;
-use super::{Flows, Halt};
-use crate::app::App;
+use super::halt::Halt;
 use crate::clock::event_time;
-use crate::http::failure::Failure;
 
 impl Flows {
     /// Why nothing is decided any more.
@@ -32,14 +34,13 @@ impl Flows {
     /// Has the engine decide something; it is on disk when this returns.
     pub(crate) fn change<T>(
         &self,
-        app: &Arc<App>,
         decide: impl FnOnce(&mut Engine, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut engine = self.engine.lock();
         let decided = decide(&mut engine, event_time())?;
-        self.settle(app, &mut engine)?;
+        self.settle(&mut engine)?;
         // There may be past events to read, or another time to wake up.
-        app.wake.flowing();
+        self.wake.flowing();
         Ok(decided)
     }
 
@@ -55,25 +56,25 @@ impl Flows {
         let entry = engine.flows().get(name).ok_or_else(|| Error::UnknownFlow(name.clone()))?;
         let flow = Arc::clone(&entry.flow);
         drop(engine);
-        let secret = |name: &str| self.place.secret(name).map(|_| HIDDEN.to_owned());
-        Ok(plan(&flow, event, &self.place.surroundings(HIDDEN, &secret)))
+        let secret = |name: &str| self.actions.place.secret(name).map(|_| HIDDEN.to_owned());
+        Ok(plan(&flow, event, &self.actions.place.surroundings(HIDDEN, &secret)))
     }
 
-    /// Approves the content of a file that has this hash, and puts it in force.
+    /// Approves the content of a file that has this hash, and puts it in force. Nothing is returned
+    /// if the file is gone by then.
     pub(crate) fn allow(
         &self,
-        app: &Arc<App>,
         name: &str,
         asked: &AllowRequest,
-    ) -> Result<FileStatus, Failure> {
+    ) -> Result<Option<FileStatus>, ApprovalError> {
         let mut loader = self.loader.lock();
         loader.allow(name, &asked.hash, &asked.programs)?;
         drop(loader);
         tracing::info!(file = name, hash = asked.hash, "a flow file was approved");
-        load(app);
+        load(self);
         let loader = self.loader.lock();
         let status = loader.status().iter().find(|it| it.name == name);
-        status.cloned().ok_or_else(|| Failure::not_found(format!("{name} is not there any more")))
+        Ok(status.cloned())
     }
 
     /// The flow files that wait for approval.
@@ -90,9 +91,4 @@ impl Flows {
             Some(String::from_utf8_lossy(&bytes).into_owned())
         })
     }
-}
-
-/// The file, in a run's folder, of what a try wrote.
-pub(super) fn file_name(step: u16, attempt: u32, stream: &str) -> String {
-    format!("{step}.{attempt}.{stream}")
 }

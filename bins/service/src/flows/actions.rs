@@ -1,0 +1,196 @@
+//! Actions of flows, each on a thread of its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use waypost_events::Bus;
+use waypost_flows::{
+    Attempt, Captured, GRACE, Kind, Loader, NewMemory, Orphan, Outcome, Problem, Program, Report,
+    Stop, Task, end_orphans, run_program,
+};
+use waypost_memory::Store;
+
+use super::grants::Grants;
+use super::inbox::{Inbox, Message};
+use super::place::Place;
+use super::post::post;
+use super::running::Running;
+use crate::clock::{event_time, now};
+use crate::error::chain;
+use crate::memory::publisher::{About, Publisher};
+use crate::model::EmbeddingModel;
+
+/// What actions write to.
+#[derive(Debug)]
+pub(crate) struct Targets {
+    pub(crate) store: Arc<Store>,
+    pub(crate) events: Arc<Bus>,
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) model: Arc<EmbeddingModel>,
+}
+
+/// What actions are done with.
+#[derive(Debug)]
+pub(super) struct Actions {
+    pub(super) targets: Targets,
+    pub(super) loader: Arc<Mutex<Loader>>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) running: Arc<Running>,
+    pub(super) grants: Arc<Grants>,
+    pub(super) place: Place,
+}
+
+impl Actions {
+    /// Starts an action. Its result goes to the inbox of the runner.
+    pub(super) fn start(self: &Arc<Self>, attempt: Attempt, output: PathBuf) {
+        let (running, inbox) = (Arc::clone(&self.running), Arc::clone(&self.inbox));
+        let id = attempt.id.clone();
+        let stop = match Stop::new() {
+            Ok(stop) => Arc::new(stop),
+            Err(error) => return inbox.put(Message::Ended(id, failed(error.to_string()))),
+        };
+        running.begin(&id, &attempt.idempotency_key, &stop);
+        let shared = Arc::clone(self);
+        let (ending, told, failed_id) = (Arc::clone(&running), Arc::clone(&inbox), id.clone());
+        let work = move || {
+            let report = catch_unwind(AssertUnwindSafe(|| shared.act(&attempt, &stop, &output)))
+                .unwrap_or_else(|_| failed("doing it panicked".to_owned()));
+            // Whoever waits for the last action may take the parts apart.
+            drop(shared);
+            ending.ended(&attempt.id);
+            told.put(Message::Ended(attempt.id, report));
+        };
+        let thread = std::thread::Builder::new().name(format!("flow {}", id.run.flow)).spawn(work);
+        if let Err(error) = thread {
+            running.ended(&failed_id);
+            inbox.put(Message::Ended(
+                failed_id,
+                failed(format!("there is no thread for it: {error}")),
+            ));
+        }
+    }
+
+    fn act(&self, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
+        let begun = Instant::now();
+        let mut report = match self.grants.give(attempt) {
+            Err(error) => failed(chain(&error)),
+            Ok(given) => {
+                let secret = |name: &str| self.place.secret(name);
+                if let Err(problem) = self.approved(attempt) {
+                    return Report::new(Outcome::Refused, problem);
+                }
+                match attempt.task(&self.place.surroundings(&given.token, &secret)) {
+                    Err(unready) => unready.into(),
+                    Ok(Task::Run(program)) => return self.run(attempt, &program, stop, output),
+                    Ok(Task::Publish { kind, data }) => {
+                        match self.targets.events.publish(attempt.draft(kind, data), event_time()) {
+                            Ok(published) => done(format!("event {}", published.event.id)),
+                            Err(error) => failed(chain(&error)),
+                        }
+                    }
+                    Ok(Task::AddMemory(memory)) => {
+                        match self.targets.store.add(self.draft(attempt, memory), now()) {
+                            Ok(added) => {
+                                self.targets.model.embed_soon();
+                                done(format!("memory {}", added.memory().id))
+                            }
+                            Err(error) => failed(chain(&error)),
+                        }
+                    }
+                    Ok(Task::Post(it)) => post(&it, event_time() / 1000),
+                    Ok(other) => {
+                        Report::new(Outcome::Refused, format!("the service cannot do {other:?}"))
+                    }
+                }
+            }
+        };
+        report.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        report
+    }
+
+    /// The journal of runs is in the project's folder: what it has of a flow may have come with the files,
+    /// or its approval may have been revoked. A program may have changed since its flow was put in force,
+    /// or since its run was created.
+    fn approved(&self, attempt: &Attempt) -> Result<(), String> {
+        let mut loader = self.loader.lock();
+        let (file, hash) = (attempt.file(), attempt.hash());
+        loader.check_definition(file, hash).map_err(|it| match it {
+            Problem::Unapproved(_) => format!(
+                "the flow file {} with SHA-256 {hash} is not approved; look at it, approve it with `ctl allow`, and run it again",
+                file.escape_debug()
+            ),
+            it => it.to_string(),
+        })?;
+        if !matches!(attempt.action().kind, Kind::Command(_) | Kind::Exec { .. }) {
+            return Ok(());
+        }
+        loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
+            it @ Problem::Unapproved(_) => format!("a program of the flow {it}"),
+            it => it.to_string(),
+        })
+    }
+
+    fn run(&self, attempt: &Attempt, program: &Program, stop: &Stop, output: &Path) -> Report {
+        let spawned = |leader: waypost_flows::Leader| {
+            self.running.spawned(&attempt.id, leader.clone());
+            self.inbox.put(Message::Spawned(attempt.id.clone(), leader));
+        };
+        let work = || run_program(program, &self.place.boot, stop, spawned);
+        let finished = match self.place.umask {
+            Some(umask) => umask.lift(work),
+            None => work(),
+        };
+        let save = |captured: &Captured, stream: &str| {
+            let name = file_name(attempt.id.step, attempt.id.attempt, stream);
+            if let Err(error) = captured.save(&output.join(name)) {
+                tracing::warn!(run = %attempt.id.run, %error, "what a program wrote was not saved");
+            }
+        };
+        save(&finished.stdout, "out");
+        save(&finished.stderr, "err");
+        finished.report
+    }
+
+    fn draft(&self, attempt: &Attempt, it: NewMemory) -> waypost_memory::Draft {
+        waypost_memory::Draft {
+            content: it.content,
+            title: it.title,
+            kind: it.kind,
+            tags: it.tags,
+            space: it.space,
+            note: self.targets.publisher.note(&attempt.lineage, About::Memory),
+            ..waypost_memory::Draft::default()
+        }
+    }
+}
+
+/// Ends what an earlier process left of an action.
+pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
+    let told = Arc::clone(inbox);
+    let run = orphan.run.clone();
+    let work = move || {
+        end_orphans(&orphan, GRACE);
+        told.put(Message::OrphanEnded(orphan.run));
+    };
+    let thread = std::thread::Builder::new().name("flow orphan".to_owned()).spawn(work);
+    if let Err(error) = thread {
+        // It is looked for again at the next start.
+        tracing::error!(%run, %error, "there is no thread to end what is left of a run");
+    }
+}
+
+fn done(detail: String) -> Report {
+    Report::new(Outcome::Succeeded, detail)
+}
+
+fn failed(detail: String) -> Report {
+    Report::new(Outcome::Failed, detail)
+}
+
+/// The file, in a run's folder, of what a try wrote.
+pub(super) fn file_name(step: u16, attempt: u32, stream: &str) -> String {
+    format!("{step}.{attempt}.{stream}")
+}
