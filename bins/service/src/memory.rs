@@ -2,6 +2,7 @@
 
 pub(crate) mod indexing;
 pub(crate) mod publisher;
+pub(crate) mod writer;
 
 use std::path::Path;
 use std::sync::Arc;

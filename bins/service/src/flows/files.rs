@@ -3,35 +3,45 @@
 use std::sync::{Arc, Weak};
 
 use waypost_flows::Watch;
-use waypost_project::Approvals;
+use waypost_project::{Approvals, ApprovalsStamp};
 
 use super::Flows;
 
-/// Puts in force what there is, and begins to look for changes.
-pub(crate) fn start(flows: &Arc<Flows>) -> std::io::Result<()> {
-    // Before the files are read, so that no change falls between.
-    let mut watch = Watch::new(&flows.folder);
-    let mut approved = flows.approvals.as_ref().map(Approvals::stamp);
-    load(flows);
-    // It waits for two seconds at a time, which nobody is to wait for at the end.
-    let shared = Arc::downgrade(flows);
-    let files = std::thread::Builder::new().name("flow files".to_owned());
-    files.spawn(move || {
+/// The thread that looks for changes of flow files, of what they name, and of approvals.
+#[derive(Debug)]
+pub(crate) struct FlowFiles {
+    /// It waits for two seconds at a time, and nothing is to wait for it at the end.
+    flows: Weak<Flows>,
+    watch: Watch,
+    approved: Option<ApprovalsStamp>,
+}
+
+impl FlowFiles {
+    /// Puts in force what there is.
+    pub(crate) fn load(flows: &Arc<Flows>) -> Self {
+        // Before the files are read, so that no change falls between.
+        let watch = Watch::new(&flows.folder);
+        let approved = flows.approvals.as_ref().map(Approvals::stamp);
+        load(flows);
+        Self { flows: Arc::downgrade(flows), watch, approved }
+    }
+
+    /// Puts in force what changes, until the service stops.
+    pub(crate) fn run(mut self) {
         loop {
-            let has_changed = watch.wait();
-            let Some(flows) = Weak::upgrade(&shared).filter(|it| !it.wake.is_stopping()) else {
+            let has_changed = self.watch.wait();
+            let Some(flows) = Weak::upgrade(&self.flows).filter(|it| !it.wake.is_stopping()) else {
                 return;
             };
             // `ctl allow` writes to the user's state folder, and programs are anywhere.
             let now_approved = flows.approvals.as_ref().map(Approvals::stamp);
-            let is_other = now_approved != approved;
-            approved = now_approved;
+            let is_other = now_approved != self.approved;
+            self.approved = now_approved;
             if has_changed || is_other || flows.loader.lock().programs_changed() {
                 load(&flows);
             }
         }
-    })?;
-    Ok(())
+    }
 }
 
 /// Reads the files, and puts in force what can be.

@@ -1,6 +1,7 @@
 //! The threads that build an index which was missing or damaged at the start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use waypost_memory::Store;
@@ -11,27 +12,43 @@ use crate::wake::Wake;
 /// How long building the index rests after it failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// Brings what the index lacks into it. Every core does a piece at a time.
-pub(crate) fn build(store: &Store, wake: &Wake) {
-    while !wake.is_stopping() {
-        let failed = match catch_unwind(AssertUnwindSafe(|| store.build_index())) {
-            Ok(Ok(Some(_))) => false,
-            Ok(Ok(None)) => return,
-            Ok(Err(error)) => {
-                tracing::warn!(error = chain(&error), "building the index failed");
-                true
+/// What the threads work with.
+#[derive(Debug)]
+pub(crate) struct Indexing {
+    pub(crate) store: Arc<Store>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Indexing {
+    /// How many threads it takes: one a core, and none where the index is complete.
+    pub(crate) fn threads(&self) -> usize {
+        let Some(progress) = self.store.index_progress() else { return 0 };
+        tracing::info!(memories = progress.total, "building the index beside the searches");
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    /// Brings what the index lacks into it. Every core does a piece at a time.
+    pub(crate) fn run(&self) {
+        while !self.wake.is_stopping() {
+            let failed = match catch_unwind(AssertUnwindSafe(|| self.store.build_index())) {
+                Ok(Ok(Some(_))) => false,
+                Ok(Ok(None)) => return,
+                Ok(Err(error)) => {
+                    tracing::warn!(error = chain(&error), "building the index failed");
+                    true
+                }
+                Err(_) => {
+                    tracing::error!("building the index panicked");
+                    true
+                }
+            };
+            if failed && !self.wake.rest(FAILED_REST) {
+                return;
             }
-            Err(_) => {
-                tracing::error!("building the index panicked");
-                true
+            if self.store.index_progress().is_none() {
+                tracing::info!("the index is complete");
+                self.wake.embedding();
             }
-        };
-        if failed && !wake.rest(FAILED_REST) {
-            return;
-        }
-        if store.index_progress().is_none() {
-            tracing::info!("the index is complete");
-            wake.embedding();
         }
     }
 }

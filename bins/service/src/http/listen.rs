@@ -1,0 +1,62 @@
+//! Where the service listens over the network, and by which names it is reached there.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::{Context, bail};
+use tokio::net::TcpListener;
+use waypost_api::Gate;
+
+use crate::settings::Options;
+
+/// Refuses an address that other machines reach, unless what goes over it is encrypted or somebody said
+/// that it need not be.
+pub(crate) fn check_address(options: &Options) -> anyhow::Result<()> {
+    let address = options.listen;
+    if address.ip().is_loopback() || options.tls.is_some() {
+        return Ok(());
+    }
+    if !options.allow_remote {
+        bail!(
+            "{address} can be reached by other machines, and the service speaks no TLS there: set tls.cert and tls.key, listen on 127.0.0.1 behind a TLS proxy, or give --allow-remote to send tokens and memories in the clear"
+        );
+    }
+    tracing::warn!(%address, "other machines reach this address, and nothing is encrypted on the way");
+    Ok(())
+}
+
+/// Listens over the network. A default port that is in use gives way to a free one.
+pub(crate) async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
+    let asked = options.listen;
+    match TcpListener::bind(asked).await {
+        Err(error) if options.any_port && error.kind() == std::io::ErrorKind::AddrInUse => {
+            let free = SocketAddr::new(asked.ip(), 0);
+            let listener = TcpListener::bind(free).await.with_context(|| cannot_listen(free))?;
+            tracing::info!("port {} is in use, so a free one is taken", asked.port());
+            Ok(listener)
+        }
+        bound => bound.with_context(|| cannot_listen(asked)),
+    }
+}
+
+pub(crate) fn gate(address: SocketAddr, options: &Options) -> Gate {
+    let gate = Gate::new(address).with_settings(&options.hosts, &options.origins);
+    if options.tls.is_some() { gate.with_tls() } else { gate }
+}
+
+/// Where the service is reached over the network; one that listens everywhere is so on loopback.
+pub(crate) fn url(address: SocketAddr, tls: bool) -> String {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    let scheme = if tls { "https" } else { "http" };
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
+}
+
+/// What to try where the address cannot be had.
+fn cannot_listen(address: SocketAddr) -> String {
+    format!(
+        "cannot listen on {address}; if another service has that address, choose one with `--listen 127.0.0.1:PORT`"
+    )
+}

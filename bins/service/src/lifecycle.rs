@@ -1,0 +1,192 @@
+//! Starts the service, runs it until a signal, and stops it in order.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use waypost_project::LimitSettings;
+
+use crate::app::App;
+use crate::http::server::{self, Doors};
+use crate::http::{listen, routes, tls};
+use crate::metrics;
+use crate::prepare::prepare;
+use crate::presence::Presence;
+use crate::settings::Options;
+use crate::threads::Threads;
+use crate::umask::Umask;
+use crate::wiring::{self, Stores};
+
+/// How long store calls that outlived their requests may take at the end.
+const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
+
+/// A service that answers. Dropping it stops it.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    parts: Option<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    app: Arc<App>,
+    runtime: Runtime,
+    serving: JoinHandle<()>,
+    threads: Threads,
+    presence: Presence,
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Finishes what was accepted, writes what makes the next start fast, and ends.
+    pub fn shutdown(mut self) -> anyhow::Result<()> {
+        self.end()
+    }
+
+    fn end(&mut self) -> anyhow::Result<()> {
+        let Some(Parts { app, runtime, serving, threads, presence }) = self.parts.take() else {
+            return Ok(());
+        };
+        app.stopping.begin();
+        app.broadcast.stop();
+        app.context.wake();
+        app.mesh.leave();
+        self.stop.send_replace(true);
+        if runtime.block_on(serving).is_err() {
+            tracing::error!("the accept loop panicked");
+        }
+        // While the store is still ours: the next service makes files of the same names.
+        drop(presence);
+        threads.stop();
+        runtime.shutdown_timeout(LAST_CALLS_TIME);
+        app.tokens.flush().context("the last use of tokens could not be written")?;
+        let parts = Arc::try_unwrap(app).map(App::into_stores);
+        if let Ok((context, store)) = parts
+            && let (Ok(context), Ok(store)) = (Arc::try_unwrap(context), Arc::try_unwrap(store))
+        {
+            context.close();
+            store.close().context("the store could not be closed in order")?;
+        } else {
+            // The loader or a call that takes long still has it; what was answered is on disk.
+            tracing::warn!("the store was left open by work that did not end in time");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!("stopping: {error:#}");
+        }
+    }
+}
+
+/// Starts the service and returns as soon as it answers. It runs on threads of its own.
+pub fn start(options: &Options) -> anyhow::Result<Running> {
+    let started = Instant::now();
+    for warning in &options.warnings {
+        tracing::warn!("{warning}");
+    }
+    let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+    listen::check_address(options)?;
+    prepare(options)?;
+    metrics::measure_syncs();
+    let stores = Stores::open(options)?;
+    let runtime = runtime(&options.limits).context("no threads for the service")?;
+    let network = runtime.block_on(listen::bind(options))?;
+    let address = network.local_addr().context("the listener has no address")?;
+    let app = Arc::new(wiring::app(options, stores, address, started)?);
+    // After the parts, so that its files are removed while they still hold the store's lock.
+    let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
+    let doors = Doors { network, tls, socket };
+    app.disk.measure();
+    let threads = Threads::start(wiring::workers(&app, options)?)?;
+    let noting = Arc::clone(&app.wake);
+    app.store.when_noted(Box::new(move || noting.publishing_soon()));
+    let shared = Arc::clone(&app);
+    runtime.spawn(async move {
+        // Sessions are looked after as long as events are broadcast.
+        tokio::select! {
+            () = shared.broadcast.run() => {}
+            () = shared.sessions.keep(&shared.tokens) => {}
+        }
+    });
+    let (stop, stopped) = watch::channel(false);
+    let router = routes::router(Arc::clone(&app));
+    let serving = runtime.spawn(server::serve(doors, Arc::clone(&app), router, stopped));
+    let described = presence.describe(&options.data_dir, &app.url);
+    tracing::info!("{}", greeting(&app.url, options));
+    let parts = Parts { app, runtime, serving, threads, presence };
+    // From here on, dropping it stops everything in order.
+    let running = Running { address, stop, parts: Some(parts) };
+    described.context("service.json could not be written")?;
+    Ok(running)
+}
+
+fn runtime(limits: &LimitSettings) -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("http")
+        .max_blocking_threads(limits.reads_max + limits.writes_max + limits.streams_max + 8)
+        .build()
+}
+
+/// Runs the service until a signal to stop.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    allow_open_files(options.limits.connections_max);
+    let mut options = options.clone();
+    options.flows.umask = Some(Umask::close());
+    let running = start(&options)?;
+    let signals = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("no runtime for signals")?;
+    let name = signals.block_on(signal()).context("signals cannot be waited for")?;
+    tracing::info!(signal = name, "stopping");
+    running.shutdown()
+}
+
+/// Each connection is an open file, and the usual limit of 1,024 is below what the settings allow.
+fn allow_open_files(connections: usize) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    /// Files of the stores, models and programs of flows.
+    const OTHERS: u64 = 512;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = connections as u64 + OTHERS;
+    let possible = limit.maximum.map_or(wanted, |it| wanted.min(it));
+    if limit.current.is_some_and(|it| it < possible)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(possible), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files stays below limits.connections_max");
+    }
+}
+
+async fn signal() -> std::io::Result<&'static str> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}
+
+fn greeting(url: &str, options: &Options) -> String {
+    let mode = if options.model.is_off() {
+        "lexical: the model is off"
+    } else {
+        "lexical until the model is here"
+    };
+    format!("listening on {url} · project {} · {mode}", options.project.root().display())
+}

@@ -1,0 +1,21 @@
+//! The thread that writes what requests queue.
+
+use std::sync::Arc;
+
+use waypost_memory::Store;
+
+use crate::wake::Wake;
+
+/// What the thread works with.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) store: Arc<Store>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Writer {
+    /// Writes what is queued, until the service stops.
+    pub(crate) fn run(&self) {
+        self.wake.serve(&self.wake.writer, "writing", || self.store.write_queued());
+    }
+}

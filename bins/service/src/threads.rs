@@ -1,0 +1,94 @@
+//! Starts the threads of the service, and stops them in order.
+//!
+//! Threads of requests belong to tokio, and those of actions to flows.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use anyhow::Context;
+
+use crate::context::keeper::Keeper;
+use crate::flows::files::FlowFiles;
+use crate::flows::{Flows, runner};
+use crate::memory::indexing::Indexing;
+use crate::memory::publisher::Publisher;
+use crate::memory::writer::Writer;
+use crate::mesh::events::MeshEvents;
+use crate::model::embedding::Embedding;
+use crate::model::loader::Loader;
+use crate::upkeep::Upkeep;
+use crate::wake::Wake;
+
+/// What each thread works with.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    pub(crate) flow_files: FlowFiles,
+    pub(crate) embedding: Embedding,
+    pub(crate) writer: Writer,
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) keeper: Keeper,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) indexing: Arc<Indexing>,
+    /// None where there is to be no model.
+    pub(crate) loader: Option<Loader>,
+    /// None where no mesh is wanted.
+    pub(crate) mesh: Option<MeshEvents>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+/// The threads that are joined at the end.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    wake: Arc<Wake>,
+    /// It publishes until it ends, which it does when the mesh is left.
+    mesh: Option<JoinHandle<()>>,
+    joined: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    /// Starts all threads. Those of flow files and the model are not joined: they may be in the
+    /// middle of something long, which nothing depends on.
+    pub(crate) fn start(workers: Workers) -> anyhow::Result<Self> {
+        let Workers { embedding, writer, publisher, flows, keeper, upkeep, .. } = workers;
+        spawn("flow files", move || workers.flow_files.run())?;
+        let mut joined = vec![
+            spawn("embedding", move || embedding.run())?,
+            spawn("writer", move || writer.run())?,
+            spawn("publisher", move || publisher.run())?,
+            spawn("flows", move || runner::run(&flows))?,
+            spawn("context", move || keeper.run())?,
+            spawn("upkeep", move || upkeep.run())?,
+        ];
+        for _ in 0..workers.indexing.threads() {
+            let indexing = Arc::clone(&workers.indexing);
+            joined.push(spawn("indexing", move || indexing.run())?);
+        }
+        if let Some(loader) = workers.loader {
+            spawn("model", move || loader.run())?;
+        }
+        let mesh = workers.mesh.map(|it| spawn("mesh events", move || it.run())).transpose()?;
+        Ok(Self { wake: workers.wake, mesh, joined })
+    }
+
+    /// Stops the threads and waits for what they are in the middle of. The mesh was left before.
+    pub(crate) fn stop(self) {
+        join(self.mesh);
+        self.wake.stop();
+        join(self.joined);
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name(name.to_owned());
+    thread.spawn(work).with_context(|| format!("no thread for {name}"))
+}
+
+fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
+    for thread in threads {
+        let name = thread.thread().name().unwrap_or_default().to_owned();
+        if thread.join().is_err() {
+            tracing::error!(name, "a thread of the service panicked");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The thread that does now and then what stores need: dropping, saving, measuring.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use waypost_auth::TokenStore;
+use waypost_events::Bus;
+use waypost_memory::Store;
+
+use crate::clock::event_time;
+use crate::disk::DiskUsage;
+use crate::error::chain;
+use crate::flows::Flows;
+use crate::memory::publisher::Publisher;
+use crate::wake::Wake;
+
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// How often the bytes on disk are counted for the metrics, which walks over folders.
+const MEASURE_EVERY: Duration = Duration::from_secs(60);
+
+/// What the thread works with.
+#[derive(Debug)]
+pub(crate) struct Upkeep {
+    pub(crate) store: Arc<Store>,
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) events: Arc<Bus>,
+    pub(crate) flows: Arc<Flows>,
+    pub(crate) tokens: Arc<TokenStore>,
+    pub(crate) disk: Arc<DiskUsage>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Upkeep {
+    /// Keeps the stores until the service stops.
+    pub(crate) fn run(&self) {
+        let mut measured = Instant::now();
+        while self.wake.rest(UPKEEP_EVERY) {
+            self.keep_up();
+            if measured.elapsed() >= MEASURE_EVERY {
+                self.disk.measure();
+                measured = Instant::now();
+            }
+        }
+    }
+
+    fn keep_up(&self) {
+        self.publisher.try_again();
+        match self.store.maintain() {
+            Ok(done) => {
+                tracing::trace!(?done, "upkeep");
+                // Only after the store has written down which of its notes were published: then the
+                // bus forgets no key that a note would be recognised by.
+                match self.events.retain(event_time()) {
+                    Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
+                    Err(error) => {
+                        tracing::warn!(error = chain(&error), "old events could not be dropped");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
+        }
+        if let Err(error) = self.flows.maintain() {
+            tracing::warn!(error = chain(&error), "upkeep of flows failed");
+        }
+        if let Err(error) = self.tokens.flush() {
+            tracing::warn!(error = chain(&error), "the last use of tokens was not written");
+        }
+    }
+}
