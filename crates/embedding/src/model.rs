@@ -1,4 +1,4 @@
-//! A loaded model: texts in, vectors of unit length out.
+//! A loaded model: embeds texts as vectors of unit length.
 
 mod attention;
 mod encoder;
@@ -23,11 +23,11 @@ use crate::{Error, Result};
 
 /// A sentence model in memory.
 ///
-/// `embed` takes `&self`, so one model serves many threads. A call with one text runs on the thread
-/// that makes it; one with many texts, beyond about 192 terms, on rayon's global pool, which has as
-/// many threads as the machine has cores unless the host builds the pool otherwise or sets
-/// `RAYON_NUM_THREADS`. A host that also answers requests should embed from a thread of its own
-/// and in calls of bounded size.
+/// `embed` takes `&self`, so one model serves many threads. A call with one text runs on the
+/// calling thread; one with many texts, beyond about 192 tokens, runs on rayon's global pool, which
+/// has as many threads as the machine has cores unless the host builds the pool otherwise or sets
+/// `RAYON_NUM_THREADS`. A host that also serves requests should embed on a separate thread and in
+/// calls of bounded size.
 pub struct Model {
     name: String,
     folder: PathBuf,
@@ -39,21 +39,20 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads the model folder: `config.json`, `tokenizer.json` and `model.safetensors`, and where
-    /// they are there `1_Pooling/config.json` (mean or first), `modules.json`,
-    /// `sentence_bert_config.json` and `tokenizer_config.json` (how long a text may be).
+    /// Loads a model folder: `config.json`, `tokenizer.json` and `model.safetensors`, and if
+    /// present `1_Pooling/config.json` (mean or first), `modules.json`, `sentence_bert_config.json`
+    /// and `tokenizer_config.json` (the maximum length of a text).
     ///
-    /// Reads the weights once (twice their size is needed for a moment), keeps them as 16-bit floats
-    /// where these hold them, digests all files, and
-    /// embeds one text as a trial, so that a model that loads also works.
+    /// Reads the weights once (briefly needing twice their size), stores them as 16-bit floats if
+    /// these represent them, digests all files, and embeds one text as a trial, so a model that
+    /// loads also works.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if one of the three files is missing,
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if one is truncated, is not what was
-    /// recorded when the folder came into the cache, or they do not fit each other,
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if the model is of a kind that is not run
-    /// here.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged) if one is truncated, differs from what was
+    /// recorded when the folder was added to the cache, or they do not match each other,
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) if this kind of model is not supported.
     pub fn load(folder: &Path) -> Result<Self> {
         let config = files::read(folder, CONFIG)?;
         let recipe = Recipe::read(folder)?;
@@ -94,31 +93,31 @@ impl Model {
         &self.name
     }
 
-    /// How many numbers a vector has.
+    /// The number of components of a vector.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// How many terms of a text are read, its two marks included; what follows is cut.
+    /// How many tokens of a text are read, including [CLS] and [SEP]; the rest is cut.
     pub fn terms_max(&self) -> usize {
         self.terms_max
     }
 
-    /// SHA-256 in hexadecimal over the files and settings that decide a vector. Vectors of models
-    /// with different fingerprints must not be compared.
+    /// SHA-256 in hexadecimal over the files and settings that determine a vector. Vectors of
+    /// models with different fingerprints must not be compared.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
     /// The vector of each text, in the texts' order, each of unit length.
     ///
-    /// The vector of a text has the same bits whatever it is embedded together with and on however
-    /// many threads; to 1e-6 in each number with a model that candle's own network runs (see
-    /// `docs/models.md`, exactness).
+    /// The vector of a text has the same bits whatever other texts it is embedded with and on
+    /// however many threads; with a model that candle's own network runs, each component is equal
+    /// to 1e-6 (see `docs/models.md`, exactness).
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the engine fails or gives numbers
+    /// [`ErrorKind::Internal`](crate::ErrorKind::Internal) if the engine fails or returns numbers
     /// that are not finite.
     pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let failed = |reason: String| Error::Inference { folder: self.folder.clone(), reason };
@@ -144,7 +143,7 @@ impl fmt::Debug for Model {
     }
 }
 
-/// Scales to unit length; a broken model's vectors (not finite, or all zero) go no further.
+/// Scales to unit length; rejects a broken model's vectors (not finite, or all zero).
 fn unit_length(mut vector: Vec<f32>) -> std::result::Result<Vec<f32>, String> {
     let length = vector.iter().map(|&it| f64::from(it) * f64::from(it)).sum::<f64>().sqrt();
     if !length.is_finite() || length < 1e-12 {

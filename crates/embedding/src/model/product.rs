@@ -1,17 +1,16 @@
-//! Products of matrices, the greater part of the work.
+//! Matrix products, most of the work.
 //!
-//! Weights are packed once, when a model is loaded, into panels of 32 columns in the order in
-//! which they are read, as 16-bit floats: a short text is bound by reading them, and half of the
-//! bytes is half of the time. They are widened in registers, which costs a twelfth of an
-//! instruction for each multiplication. A tile of rows and columns stays in registers over the
-//! whole depth.
+//! Weights are packed once, when a model is loaded, into panels of 32 columns in reading order, as
+//! 16-bit floats: for a short text, reading them is the bottleneck, and half the bytes take half
+//! the time. Widening them in registers costs a twelfth of an instruction for each multiplication.
+//! A tile of rows and columns stays in registers over the whole depth.
 //!
-//! Each number of a product is one sum, that begins with the bias and goes over the depth from the
-//! first to the last, whatever is computed beside it: a text's vector has the same bits alone, in
-//! a batch, and on any number of threads.
+//! Each number of a product is one sum that starts with the bias and runs over the depth from first
+//! to last, whatever else is computed: a text's vector has the same bits alone, in a batch, and on
+//! any number of threads.
 //!
-//! Why not the crate `gemm`, which candle uses: it packs the weights again in every call. Measured on
-//! a busy Zen 5 (AVX-512, one thread, copies of a matrix in turn, so that they come from memory), in
+//! The crate `gemm`, which candle uses, packs the weights again in every call. Measured on a busy
+//! Zen 5 (AVX-512, one thread, alternating copies of a matrix, so that they come from memory), in
 //! 10⁹ operations a second, in three runs:
 //!
 //! | rows | 12 | 20 | 97 | 640 |
@@ -30,10 +29,10 @@ use super::simd::{LANES, Simd, Task};
 /// Columns of a panel.
 pub(super) const PANEL: usize = 2 * LANES;
 
-/// How many lines of a panel, of 64 bytes each, are asked for ahead of use.
+/// How many lines of a panel, of 64 bytes each, are prefetched ahead of use.
 const AHEAD: usize = 24;
 
-/// What a panel holds at one depth.
+/// A panel's contents at one depth.
 type Line<W> = [[W; LANES]; 2];
 
 /// A number of a panel.
@@ -55,12 +54,13 @@ impl Weight for f32 {
     }
 }
 
-/// Numbers as the lines of panels.
+/// Converts numbers to the lines of panels.
 pub(super) fn lines<W>(numbers: &[W]) -> &[Line<W>] {
     numbers.as_chunks::<LANES>().0.as_chunks::<2>().0
 }
 
-/// The left side of a product: `count` rows, each at `stride` numbers from the last one's start.
+/// The left side of a product: `count` rows, each starting `stride` numbers after the start of the
+/// previous one.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) numbers: &'a [f32],
@@ -68,8 +68,8 @@ pub(super) struct Rows<'a> {
     pub(super) count: usize,
 }
 
-/// Where a panel's part of a product goes: rows as wide as the panel, each at `stride` numbers from
-/// the last one's start.
+/// The destination of a panel's part of a product: rows as wide as the panel, each starting
+/// `stride` numbers after the start of the previous one.
 pub(super) struct Out<'a> {
     pub(super) numbers: &'a mut [f32],
     pub(super) stride: usize,
@@ -85,7 +85,7 @@ pub(super) fn multiply<S: Simd, W: Weight>(
     out: &mut Out<'_>,
 ) {
     let (rows_max, halves) = S::TILE;
-    // As many rows in each tile as can be alike.
+    // Tiles of nearly equal numbers of rows.
     let tiles = left.count.div_ceil(rows_max);
     let mut from = 0;
     for tile in 0..tiles {
@@ -103,7 +103,7 @@ pub(super) fn multiply<S: Simd, W: Weight>(
     }
 }
 
-/// One tile, in code made for its number of rows.
+/// One tile, in code specialised for its number of rows.
 #[inline(always)]
 fn tile_of<S: Simd, W: Weight, const HALVES: usize>(
     simd: S,
@@ -174,7 +174,7 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// Packs weights whose rows, of `depth` numbers, belong to one output each; several such
+    /// Packs weights whose rows, of `depth` numbers, each belong to one output; several such
     /// matrices become one, their outputs side by side. The outputs of each are a multiple of
     /// [`PANEL`].
     pub(super) fn pack<'a>(
@@ -204,13 +204,13 @@ impl Linear {
         self.bias.len()
     }
 
-    /// The step for rows that follow each other without a gap, in `input` and in `output`.
+    /// The step for consecutive rows without a gap, in `input` and in `output`.
     pub(super) fn of<'a>(&'a self, input: &'a [f32], output: &'a mut [f32]) -> Step<'a> {
         Step { linear: self, input, output, activated: false }
     }
 }
 
-/// A linear step to be run.
+/// A linear step, ready to run.
 pub(super) struct Step<'a> {
     linear: &'a Linear,
     input: &'a [f32],
@@ -219,7 +219,7 @@ pub(super) struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The error linear unit goes over the outputs.
+    /// Applies the error linear unit to the outputs.
     pub(super) fn activated(self) -> Self {
         Self { activated: true, ..self }
     }
@@ -238,7 +238,7 @@ impl Task for Step<'_> {
             let numbers = &mut self.output[place * PANEL..];
             multiply(simd, left, lines(panel), first, &mut Out { numbers, stride: width });
             if self.activated {
-                // While the panel's part of the rows is still near.
+                // While the panel's part of the rows is still in the cache.
                 for row in self.output[place * PANEL..].chunks_mut(width) {
                     math::gelu_all(simd, &mut row[..PANEL]);
                 }

@@ -1,8 +1,8 @@
-//! Sixteen floats at a time, in the widest instructions that the machine has.
+//! Sixteen floats at a time, in the machine's widest instructions.
 //!
-//! Every operation is one that IEEE 754 rounds exactly, multiplication and addition are one step
-//! everywhere, and lanes are added up in one order. So what is computed with these has the same
-//! bits on every machine and in every variant; [`Portable`] says what they are.
+//! Every operation is one that IEEE 754 rounds exactly, multiplication and addition are fused
+//! everywhere, and lanes are added up in one order. So results have the same bits on every machine
+//! and in every variant; [`Portable`] defines them.
 #![expect(clippy::inline_always, reason = "compiled with the instructions of the caller")]
 
 #[cfg(test)]
@@ -12,17 +12,17 @@ mod x86;
 
 use half::f16;
 
-/// Floats that are worked on together.
+/// Floats processed together.
 pub(super) const LANES: usize = 16;
 
-/// Something to compute, for any instructions. `run` must be `#[inline(always)]` down to the
-/// operations, so that all of it is compiled with the instructions it is called for.
+/// A computation, for any instructions. `run` must be `#[inline(always)]` down to the operations,
+/// so that all of it is compiled with the instructions it is called for.
 pub(super) trait Task {
     type Output;
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// Operations on [`LANES`] floats. A value of such a type is the proof that the machine has the
+/// Operations on [`LANES`] floats. A value of such a type proves that the machine has the
 /// instructions.
 pub(super) trait Simd: Copy {
     type Lanes: Copy;
@@ -39,13 +39,13 @@ pub(super) trait Simd: Copy {
     fn div(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
     /// `a * b + c`, rounded once.
     fn mul_add(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes;
-    /// The greater one; `b` where they are equal or one is not a number.
+    /// The greater one; `b` if they are equal or one is NaN.
     fn max(self, a: Self::Lanes, b: Self::Lanes) -> Self::Lanes;
-    /// The nearest whole number, the even one of two.
+    /// The nearest integer; of two, the even one.
     fn round(self, lanes: Self::Lanes) -> Self::Lanes;
-    /// `a` times 2 to the power of `n`, a whole number from -126 to 127.
+    /// `a` times 2 to the power of `n`, an integer from -126 to 127.
     fn scale(self, a: Self::Lanes, n: Self::Lanes) -> Self::Lanes;
-    /// Has memory that is needed soon brought near; without effect on results.
+    /// Prefetches memory that is needed soon; without effect on results.
     fn prefetch<T>(self, from: &[T], at: usize);
 
     /// The sum over the lanes, by halves: 16 to 8 to 4 to 2 to 1.
@@ -75,7 +75,7 @@ pub(super) trait Simd: Copy {
     }
 }
 
-/// Instructions to run tasks with.
+/// Instructions for running tasks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernel {
     Portable(Portable),
@@ -86,14 +86,14 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// The best kernel of this machine; `None` where all that runs is portable and slow, because
-    /// a fused multiplication and addition is a call there.
+    /// The best kernel of this machine; `None` if only the portable one runs and is slow, because a
+    /// fused multiply-add is a function call there.
     pub(super) fn detect() -> Option<Self> {
         let fused = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
         Self::all().pop().filter(|best| fused || !matches!(best, Self::Portable(_)))
     }
 
-    /// All kernels of this machine, the best last.
+    /// All kernels of this machine, best last.
     pub(super) fn all() -> Vec<Self> {
         let mut kernels = vec![Self::Portable(Portable)];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -116,7 +116,7 @@ impl Kernel {
     }
 }
 
-/// Plain code, which a compiler turns into NEON on the 64-bit ARM.
+/// Plain code, which a compiler turns into NEON on 64-bit ARM.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Portable;
 
@@ -141,8 +141,8 @@ impl Simd for Portable {
         *from
     }
 
-    /// In steps that a compiler can do for many at once: a half's exponent and fraction, moved to
-    /// a float's places, are the number divided by 2 to the power of 112. Not for infinities.
+    /// In steps that a compiler can vectorise: a half's exponent and fraction, moved to a float's
+    /// positions, are the number divided by 2 to the power of 112. Not for infinities.
     #[inline(always)]
     fn load_halves(self, from: &[f16; LANES]) -> Self::Lanes {
         let two_to_112 = f32::from_bits((127 + 112) << 23);

@@ -1,4 +1,4 @@
-//! Texts to the numbers of their terms.
+//! Converts texts to token ids.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::files::TOKENIZER;
 use crate::recipe::Recipe;
 use crate::{Error, Result};
 
-/// A text's head of this many bytes nearly always fills a model's 256 or 512 terms; the rest of a
-/// text of a megabyte need not be split to be thrown away.
+/// This many bytes nearly always fill a model's 256 or 512 tokens; the rest of a text of a megabyte
+/// need not be tokenized only to be discarded.
 const HEAD_BYTES: usize = 16 << 10;
 
 pub(super) struct Terms {
@@ -49,11 +49,11 @@ impl Terms {
         Ok(terms)
     }
 
-    /// The terms of a text, at least one and at most the model's length.
+    /// The tokens of a text, at least one and at most the model's length.
     pub(super) fn of(&self, text: &str) -> std::result::Result<Vec<u32>, String> {
         if let Some(head) = head(text) {
             let terms = self.split(head)?;
-            // The head fills the model's length: what follows would be cut anyway.
+            // The head fills the model's length: the rest would be cut anyway.
             if terms.len() >= self.length_max {
                 return Ok(terms);
             }
@@ -64,7 +64,7 @@ impl Terms {
     fn split(&self, text: &str) -> std::result::Result<Vec<u32>, String> {
         let lowered = self.lower_case.then(|| text.to_lowercase());
         let text = lowered.as_deref().unwrap_or(text);
-        // The library panics where a template names a mark that the file does not define.
+        // The library panics if a template names a special token that the file does not define.
         let encoding = guarded(|| self.tokenizer.encode_fast(text, true))
             .map_err(|panic| contradiction(&panic))?
             .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
@@ -80,10 +80,10 @@ fn contradiction(panic: &str) -> String {
     format!("tokenizer.json contradicts itself ({panic})")
 }
 
-/// The parts of `tokenizer.json` that turn a text into terms.
+/// The parts of `tokenizer.json` that turn a text into tokens.
 ///
-/// The decoder turns terms into text, which nothing here does; truncation and padding are the
-/// recipe's. What is not used is not parsed: the library panics on some damaged decoders.
+/// The decoder turns tokens into text, which nothing here does; truncation and padding belong to
+/// the recipe. Unused parts are not parsed: the library panics on some damaged decoders.
 fn used_parts(tokenizer: &[u8]) -> serde_json::Result<Vec<u8>> {
     let mut parts: Map<String, Value> = serde_json::from_slice(tokenizer)?;
     for unused in ["decoder", "truncation", "padding"] {
@@ -92,7 +92,7 @@ fn used_parts(tokenizer: &[u8]) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&parts)
 }
 
-/// A long text up to the first white space behind [`HEAD_BYTES`]: words stay whole, so the terms
+/// A long text up to the first white space after [`HEAD_BYTES`]: words stay whole, so the tokens
 /// before the cut are those of the whole text.
 fn head(text: &str) -> Option<&str> {
     let mut start = HEAD_BYTES;

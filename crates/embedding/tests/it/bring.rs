@@ -1,4 +1,4 @@
-//! Bringing models: cache, hub, package, and all of them failing.
+//! Getting models: cache, hub, package, and failure of all of them.
 
 use std::fs;
 use std::io::Write;
@@ -59,7 +59,7 @@ fn nothing() -> Options {
     Options { hub: None, package: None, offline: false }
 }
 
-/// A wheel of the tiny model, made by hand.
+/// A wheel of the tiny model, assembled here.
 fn wheel(folder: &Path, files: &[(&str, Vec<u8>)]) {
     let path = folder.join("waypost_tiny_model-1.0-py3-none-any.whl");
     let mut archive = zip::ZipWriter::new(fs::File::create(path).unwrap());
@@ -162,7 +162,7 @@ fn a_half_file_longer_than_the_file_is_dropped() {
         Model::load(&folder).unwrap();
         let asked = hub.downloads("model.safetensors");
         assert!(asked.last().is_some_and(|it| it.ends_with(" bytes=0-")), "{asked:?}");
-        // Behind the end of a complete one the hub has nothing, which is found out by asking.
+        // A complete file costs a request, which shows that the hub has nothing past its end.
         assert_eq!(asked.len(), 2 - extra, "{asked:?}");
         fs::remove_dir_all(folder).unwrap();
         fs::create_dir_all(&blobs).unwrap();
@@ -172,7 +172,7 @@ fn a_half_file_longer_than_the_file_is_dropped() {
 #[test]
 fn a_hub_with_other_files_is_not_believed() {
     let cache = tempfile::tempdir().unwrap();
-    // As long as the pinned ones, but not the same.
+    // As long as the pinned ones, but different.
     let hub = LoopbackHub::start(tiny::files(2), Manner::Good);
     let error = fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {});
     let reasons = attempts(error.unwrap_err());

@@ -1,4 +1,4 @@
-//! Folders that are no model, or no longer one: an error with the file's name, never a panic.
+//! Folders that are not a model, or no longer one: an error with the file's name, never a panic.
 
 use std::fs;
 use std::path::Path;
@@ -101,7 +101,7 @@ fn weights_that_give_no_numbers_are_refused() {
         let folder = whole();
         let path = folder.path().join("model.safetensors");
         let mut weights = fs::read(&path).unwrap();
-        // The last tensor is the last layer's scale or shift, which every vector goes through.
+        // The last tensor is the last layer's scale or shift, which affects every vector.
         let end = weights.len();
         weights[end - 4..].copy_from_slice(&broken.to_le_bytes());
         fs::write(&path, weights).unwrap();
@@ -200,8 +200,7 @@ fn a_text_of_a_megabyte_has_the_vector_of_its_beginning() {
     assert_eq!(vectors[0], vectors[1]);
 }
 
-/// Loads a model whose files are `files`; whatever they are, its vectors are finite or there is an
-/// error.
+/// Loads a model from `files`; whatever they are, its vectors are finite or there is an error.
 fn loads_or_refuses(files: &[(&'static str, Vec<u8>)]) {
     let folder = tempfile::tempdir().unwrap();
     tiny::write(folder.path(), files);
@@ -212,7 +211,7 @@ fn loads_or_refuses(files: &[(&'static str, Vec<u8>)]) {
     }
 }
 
-/// `tokenizers` 0.23.2 panics on a decoder that is an object with a `type` but nothing it knows.
+/// `tokenizers` 0.23.2 panics on a decoder that is an object with a `type` but no known fields.
 #[test]
 fn a_decoder_that_makes_no_sense_is_not_read() {
     for decoder in [json!({ "typf": "WordPiece" }), json!({ "type": 7 }), json!([]), json!("x")] {
@@ -239,8 +238,8 @@ fn parts_that_make_no_sense_are_damage() {
     }
 }
 
-/// Every byte of the settings and of the weights' header, each with one flip, or, where
-/// `WAYPOST_TEST_CASES` asks for many cases, with each of its bits flipped.
+/// Every byte of the settings and of the weights' header, with one bit flipped each, or, if
+/// `WAYPOST_TEST_CASES` requests many cases, with each of its bits flipped.
 #[test]
 fn any_byte_of_the_settings_may_be_flipped() {
     /// The header of the tiny weights is shorter than this.
@@ -248,7 +247,7 @@ fn any_byte_of_the_settings_may_be_flipped() {
     let whole = tiny::files(1);
     let is_long = cases(0) > 0;
     for file in 0..whole.len() {
-        // A third of the places is enough for every commit.
+        // A third of the positions is enough for every commit.
         let step = if is_long { 1 } else { 3 };
         for place in (0..whole[file].1.len().min(HEADER_BYTES)).step_by(step) {
             let bits = if is_long { 0..8 } else { place as u32 % 8..place as u32 % 8 + 1 };
@@ -261,7 +260,7 @@ fn any_byte_of_the_settings_may_be_flipped() {
     }
 }
 
-/// How many random cases a test runs: what `WAYPOST_TEST_CASES` says, or `default`.
+/// The number of random cases of a test: the value of `WAYPOST_TEST_CASES`, or `default`.
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting")]
 fn cases(default: u32) -> u32 {
     std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok()).unwrap_or(default)
@@ -270,7 +269,7 @@ fn cases(default: u32) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(200), ..ProptestConfig::default() })]
 
-    /// Any change of any byte of any file either loads and gives a direction, or is an error.
+    /// A change of any byte of any file either loads and gives a direction, or is an error.
     #[test]
     fn a_flipped_byte_is_never_a_panic(file in 0..3_usize, place in 0.0..1.0_f64, bits in 1..=255_u8) {
         let mut files = tiny::files(1);

@@ -1,4 +1,4 @@
-//! The real model, from the cache or brought there by the real thing.
+//! The real model, from the cache or downloaded to it by the real code.
 
 use std::path::PathBuf;
 
@@ -15,8 +15,8 @@ fn cache_dir() -> PathBuf {
     })
 }
 
-/// The folder of all-MiniLM-L6-v2. Tests run in processes of their own and may all come here at
-/// once on a machine that has nothing yet: one brings the model, the others wait.
+/// The folder of all-MiniLM-L6-v2. Tests run in separate processes and may all get here at once on
+/// a machine without the model: one downloads it, the others wait.
 pub(crate) fn folder() -> PathBuf {
     let text = |variable: &str| std::env::var_os(variable).and_then(|it| it.into_string().ok());
     let hub = fetch::Hub {

@@ -77,11 +77,11 @@ fn a_second_import_replaces_the_first() {
     assert_ne!(import(1), import(2));
     let offline = fetch::Options { offline: true, ..fetch::Options::default() };
     let folder = fetch::ensure("mine", cache.path(), &offline, &mut |_| {}).unwrap();
-    // Touched but the same: digested once more, and fine.
+    // Touched but unchanged: digested once more, and accepted.
     fs::write(folder.join("model.safetensors"), tiny::weights(2)).unwrap();
     fetch::ensure("mine", cache.path(), &offline, &mut |_| {}).unwrap();
     assert_eq!(fetch::list(cache.path()).unwrap()[0].state, fetch::State::Unchanged);
-    // Another model in its place is not what was imported.
+    // Another model in its place is not the imported one.
     fs::write(folder.join("model.safetensors"), tiny::weights(3)).unwrap();
     let error = fetch::ensure("mine", cache.path(), &offline, &mut |_| {}).unwrap_err();
     assert!(matches!(error, Error::Checksum { .. }), "{error}");

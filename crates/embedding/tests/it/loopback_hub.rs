@@ -1,6 +1,6 @@
-//! A hub on the loopback interface: it speaks as much of the hub's file protocol as its client
+//! A hub on the loopback interface: it implements as much of the hub's file protocol as its client
 //! needs (ranges, entity tags, the commit, a redirect of large files to other storage), and can be
-//! told to misbehave.
+//! made to misbehave.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// How the hub treats the weights.
+/// How the hub serves the weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     Good,
     /// The first download breaks off half way.
     BreaksOffOnce,
-    /// Takes connections and never answers.
+    /// Accepts connections and never responds.
     Silent,
-    /// Says an identity that would be a path out of the client's folder.
+    /// Sends an entity tag that would be a path out of the client's folder.
     Climbs,
 }
 
@@ -57,7 +57,7 @@ impl LoopbackHub {
                 if serving.manner == Manner::Silent {
                     open.push(stream);
                 } else {
-                    // A client that hangs up early is its own business.
+                    // A client that disconnects early is not an error here.
                     drop(serving.answer(&stream));
                 }
             }
@@ -74,7 +74,7 @@ impl LoopbackHub {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The requests for a file's content, without those that only ask how long it is.
+    /// The requests for a file's content, without those that only query its length.
     pub(crate) fn downloads(&self, file: &str) -> Vec<String> {
         let wanted = |it: &String| it.contains(&format!("/storage/{file} "));
         let asks = |it: &String| it.ends_with("bytes=0-0");

@@ -1,4 +1,4 @@
-//! The crate's behaviour through its public API.
+//! Tests of the crate through its public API.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod bring;

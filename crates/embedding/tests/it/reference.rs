@@ -1,4 +1,4 @@
-//! The vectors are those of an implementation that shares no code with this one.
+//! The vectors equal those of an implementation that shares no code with this one.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A whole model of a few kilobytes: one layer, 64 dimensions, the alphabet for words. It means
-//! nothing, but it is loaded, fetched, and broken, as a real one is.
+//! A complete model of a few kilobytes: one layer, 64 dimensions, the alphabet for words. It is
+//! meaningless, but it is loaded, fetched and damaged like a real one.
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub(crate) fn tokenizer() -> Value {
     })
 }
 
-/// Weights in the safetensors format; each seed gives others.
+/// Weights in the safetensors format; each seed gives different ones.
 pub(crate) fn weights(seed: u64) -> Vec<u8> {
     weights_as("F32", seed, |number| number.to_le_bytes().to_vec())
 }

@@ -16,7 +16,7 @@ fn config() -> Config {
     .unwrap()
 }
 
-/// A network of weights that 16-bit floats hold, so that both forms have the same ones.
+/// A network whose weights 16-bit floats represent exactly, so that both forms have the same ones.
 fn tensors(config: &Config, prefix: &str) -> HashMap<String, Tensor> {
     let (width, inner) = (config.hidden_size, config.intermediate_size);
     let mut shapes = vec![

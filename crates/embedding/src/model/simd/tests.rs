@@ -47,7 +47,7 @@ fn check(operations: &Operations) {
         for (at, (found, expected)) in kernel.run(*operations).iter().zip(&expected).enumerate() {
             for (found, expected) in found.iter().zip(expected) {
                 let same = found.to_bits() == expected.to_bits();
-                // Machines differ in the sign of what is no number.
+                // Machines differ in the sign of NaN.
                 assert!(
                     same || found.is_nan() && expected.is_nan(),
                     "operation {at}: {found} with {kernel:?}, {expected} portably"
@@ -73,7 +73,7 @@ proptest! {
         power in proptest::array::uniform16(-126_i8..=127),
         halves in any::<[u16; LANES]>(),
     ) {
-        // Sums of numbers of any size are hardly ever rounded.
+        // Sums of numbers of any size are rarely rounded.
         let sized = |numbers: [f32; LANES]| {
             numbers.map(|it| if small { it % 8.0 } else { it })
         };

@@ -1,4 +1,4 @@
-//! The 64-bit x86's: AVX-512, or AVX2 with FMA and F16C.
+//! 64-bit x86: AVX-512, or AVX2 with FMA and F16C.
 #![expect(unsafe_code, reason = "vector instructions; every block states why it is sound")]
 
 use std::arch::x86_64::{
@@ -19,9 +19,9 @@ const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 /// An intrinsic in a method of [`Avx2`] or [`Avx512`].
 macro_rules! intrinsic {
     ($call:expr) => {
-        // SAFETY: a value of the type whose method this is exists only where `detect` found
-        // its instructions. Pointers come from references to arrays of exactly as many bytes
-        // as are read or written, and the loads and stores used need no alignment.
+        // SAFETY: a value of the type of this method exists only where `detect` found its
+        // instructions. Pointers come from references to arrays of exactly as many bytes as are
+        // read or written, and the loads and stores used need no alignment.
         unsafe { $call }
     };
 }
@@ -230,7 +230,7 @@ impl Simd for Avx2 {
 
 #[inline(always)]
 fn prefetch<T>(from: &[T], at: usize) {
-    // SAFETY: every x86-64 has SSE, and a prefetch reads nothing that the program can see, so
-    // that the address may be anywhere.
+    // SAFETY: every x86-64 has SSE, and a prefetch reads nothing visible to the program, so the
+    // address may be anywhere.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(at).cast()) };
 }
