@@ -1,4 +1,4 @@
-//! How long it takes to decide what events lead to, with many flows.
+//! Measures how long evaluating events takes, with many flows.
 //!
 //! `cargo run --release -p waypost-flows --example matching -- [FLOWS] [EVENTS]`
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = FlowFile::new("flows.yaml", &file(flows)?)?;
     let mut out = std::io::stdout();
 
-    // In memory, where the system has it: what is measured is deciding, not the disk.
+    // In memory, if the system supports it: the example measures evaluation, not the disk.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let mut engine = Engine::open(folder.path(), Options::default(), 0)?;
     engine.install(FlowSet::new([&file]));
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A tenth of the flows want one type each, a tenth its beginning, the others a namespace, with a
+/// A tenth of the flows match one type each, a tenth a prefix of it, the others a namespace, with a
 /// condition.
 fn file(flows: usize) -> Result<String, std::fmt::Error> {
     let mut text = "flows:\n".to_owned();
@@ -82,7 +82,7 @@ fn event(idx: usize, flows: usize) -> Result<Event, Box<dyn Error>> {
     Ok(Event { id: 0, kind, data, time_ms: 0, source, lineage, space: None })
 }
 
-/// Lets everything that was begun succeed, and returns how many runs that were.
+/// Lets all started actions succeed, and returns the number of runs.
 fn finish(engine: &mut Engine, now_ms: u64) -> Result<u64, waypost_flows::Error> {
     let mut runs = 0;
     loop {

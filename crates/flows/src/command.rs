@@ -1,9 +1,9 @@
 //! Shell commands with `{{data.key}}` in them.
 //!
-//! A value never passes through the shell's parser: each placeholder becomes a reference to a
-//! variable of the environment, quoted as the place where it stands needs it, and the value goes
-//! into the variable. Where a value may stand is decided on the command's syntax tree, by what
-//! the flow declares about the value ([`DataTypes`]). What the check does not recognise is refused.
+//! The shell's parser never sees a value: each placeholder becomes a reference to an environment
+//! variable, quoted as its place needs, and the variable holds the value. Where a value may occur
+//! is decided on the command's syntax tree, by the type that the flow declares for the value
+//! ([`DataTypes`]). The check rejects what it does not recognise.
 
 pub(crate) mod programs;
 mod quotes;
@@ -26,30 +26,30 @@ use crate::scalar::from_text;
 use crate::template::{InvalidTemplate, MissingKey, Placeholder, Reference, placeholders};
 use crate::{DataTypes, Unready};
 
-/// The longest command with values in it, in bytes.
+/// The longest command containing values, in bytes.
 pub const COMMAND_BYTES_MAX: usize = 16 << 10;
-/// What the variables of values are called; a number follows.
+/// The prefix of the variables for values; a number follows.
 pub(crate) const VALUE_PREFIX: &str = "WAYPOST_VALUE_";
 
-/// A shell command of a flow, with its values taken out.
+/// A shell command of a flow, without its values.
 #[derive(Debug, Clone)]
 pub struct Command {
     source: String,
     script: String,
-    /// The number of each value's variable, and what goes into it.
+    /// The number of each value's variable, and the value's reference.
     values: Vec<(usize, Reference)>,
-    /// For each word whose beginning values decide: their numbers.
+    /// For each word that may start with a value: the numbers of those values.
     leads: Vec<Vec<usize>>,
     receivers: BTreeSet<(String, String)>,
     allows_dash: bool,
 }
 
-/// How a placeholder's variable is written.
+/// How a reference to a value's variable is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Outside of quotes.
+    /// Outside quotes.
     Bare,
-    /// Between double quotes: expanded, and not split.
+    /// Inside double quotes: expanded, and not split.
     Expanding,
     SingleQuoted,
     /// Where quotes would be part of the text; only for values of closed types.
@@ -58,10 +58,10 @@ pub(crate) enum Place {
 }
 
 impl Command {
-    /// A command whose values are of the declared types; a value that is not declared is a text.
+    /// A command with values of the declared types; an undeclared value is a text.
     ///
     /// # Errors
-    /// If the command cannot be read, or a value stands where its type cannot stand.
+    /// If the command cannot be parsed, or a value is at a place that its type does not allow.
     pub fn new(source: &str, types: &DataTypes) -> Result<Self, InvalidTemplate> {
         let invalid = |(at, what): Refused| InvalidTemplate::new(source, at, what);
         if source.trim().is_empty() {
@@ -77,7 +77,7 @@ impl Command {
         Reading::new(source, &placeholders, types).and_then(|it| it.command()).map_err(invalid)
     }
 
-    /// Takes the text as a script without values.
+    /// Uses the text as a script without values.
     fn plain(source: &str) -> Self {
         Self {
             source: source.to_owned(),
@@ -89,30 +89,30 @@ impl Command {
         }
     }
 
-    /// A command that still has to be checked: it does nothing but fail.
+    /// A command that is not checked yet: it always fails.
     pub(crate) fn unchecked(draft: &Draft) -> Self {
         let script = "echo 'this command was not checked' >&2; exit 126".to_owned();
         Self { script, ..Self::plain(&draft.0) }
     }
 
-    /// Allows values to make words begin with `-`.
+    /// Allows values to make words start with `-`.
     #[must_use]
     pub fn allowing_dash(mut self, allows_dash: bool) -> Self {
         self.allows_dash = allows_dash;
         self
     }
 
-    /// Whether values may make words begin with `-`.
+    /// Whether values may make words start with `-`.
     pub fn allows_dash(&self) -> bool {
         self.allows_dash
     }
 
-    /// What the shell is given. The same for every event.
+    /// The script for the shell. The same for every event.
     pub fn script(&self) -> &str {
         &self.script
     }
 
-    /// The variables that the script refers to, with their values.
+    /// The variables that the script references, with their values.
     ///
     /// # Errors
     /// If the event lacks a name that has no default.
@@ -121,7 +121,7 @@ impl Command {
         values.map(|(number, it)| Ok((variable(*number), it.value(data)?))).collect()
     }
 
-    /// As [`variables`](Self::variables), unless a value would be read as an option.
+    /// Like [`variables`](Self::variables), but an error if a value would be read as an option.
     pub(crate) fn checked_variables(&self, data: &Data) -> Result<Vec<(String, String)>, Unready> {
         let variables = self.variables(data)?;
         let value = |number: &usize| {
@@ -139,18 +139,18 @@ impl Command {
         Ok(variables)
     }
 
-    /// The programs that are given texts, each with the key of the text.
+    /// The programs that receive texts, each with the key of the text.
     pub(crate) fn receivers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.receivers.iter().map(|(program, key)| (program.as_str(), key.as_str()))
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn as_str(&self) -> &str {
         &self.source
     }
 }
 
-/// Numbered: a name made of the key could change what the shell does with it.
+/// Numbered: a name containing the key could change what the shell does with it.
 fn variable(number: usize) -> String {
     format!("{VALUE_PREFIX}{number}")
 }
@@ -164,8 +164,8 @@ impl FromStr for Command {
     }
 }
 
-/// A command that has not been checked yet: the types of its values are not known while a file is
-/// read.
+/// A command that is not checked yet: the types of its values are unknown while a file is being
+/// parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft(pub(crate) String);
 
@@ -179,10 +179,10 @@ impl FromStr for Draft {
 
 from_text!(Draft: "a shell command");
 
-/// A command while it is read.
+/// A command being parsed.
 struct Reading<'a> {
     source: &'a str,
-    /// The source with a word of the same length in place of each placeholder.
+    /// The source with each placeholder replaced by a word of the same length.
     marked: String,
     placeholders: &'a [Placeholder],
     spans: Vec<Range<usize>>,
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
         let places: Vec<Place> = places
             .map(|(span, class)| tree::place(root, span, *class))
             .collect::<Result<_, _>>()?;
-        // Also one in a comment: what stands beside it is judged in the same way.
+        // Even if it is in a comment: the rest of the command is checked in the same way.
         let has_text = self.classes.contains(&Class::Text);
         if has_text {
             tree::check_known(root, 0)?;
@@ -279,7 +279,7 @@ impl<'a> Reading<'a> {
                 "file_redirect" if has_text => beside.redirection(node, &reader)?,
                 "command" | "test_command" => {
                     let words = reader.of(node);
-                    // Only closed values stand in [[ ]], and nothing there is an option.
+                    // Only closed values may be in [[ ]], and nothing there is an option.
                     if words.first().and_then(Word::literal).as_deref() == Some("[[") {
                         continue;
                     }
@@ -297,7 +297,7 @@ impl<'a> Reading<'a> {
         beside.check()
     }
 
-    /// What comes after a text in a pipeline reads it.
+    /// The commands after a text in a pipeline read it.
     fn check_pipeline(
         &self,
         pipeline: Node<'_>,
@@ -338,7 +338,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Notes that a program is given the texts in some words.
+    /// Records that a program receives the texts in some words.
     fn receive(&self, program: &[Word], given: &[Word], command: &mut Command) {
         let Some(program) = program.first().and_then(Word::literal) else { return };
         for part in given.iter().flat_map(|it| &it.parts) {
@@ -350,7 +350,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A default stands where the value would, so it has to be of the same type.
+/// A default replaces the value, so it must be of the same type.
 pub(crate) fn check_defaults(
     placeholders: &[Placeholder],
     types: &DataTypes,
@@ -366,8 +366,8 @@ pub(crate) fn check_defaults(
     Ok(())
 }
 
-/// Whether the finished script reads as it is meant to: each variable is an expansion, between
-/// double quotes unless the value is of a closed type.
+/// Checks that the finished script parses as intended: each variable is an expansion, inside double
+/// quotes unless the value is of a closed type.
 fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), Refused> {
     let unsure = |at: usize| {
         let what = "the event's value stands where its quotes cannot be told for certain; write the word simpler";
@@ -378,7 +378,7 @@ fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), R
     for (start, place, at) in written {
         let len = script.get(*start..).and_then(|it| it.find('}'));
         let end = start + len.map_or(0, |it| it + 1);
-        // Where ${ begins.
+        // The start of ${.
         let expansion = start
             + match place {
                 Place::Bare => 1,
@@ -390,7 +390,7 @@ fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), R
         let found = found.and_then(|it| it.parent());
         let is_right = found.is_some_and(|it| {
             let around = it.parent();
-            // The grammar takes blanks before an expansion for a part of it.
+            // The grammar includes blanks before an expansion in it.
             let before = script.get(it.start_byte()..expansion);
             it.kind() == "expansion"
                 && before.is_some_and(|it| it.trim().is_empty())
@@ -404,11 +404,11 @@ fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), R
     Ok(())
 }
 
-/// What else stands in a command in which a text stands.
+/// The other contents of a command that contains a text.
 #[derive(Default)]
 struct Beside {
     commands: Vec<Vec<Word>>,
-    /// The files that are written, by their names.
+    /// The names of the written files.
     files: BTreeSet<String>,
     /// Whether some file is written, or a pipeline could write one.
     is_written: bool,
@@ -427,7 +427,7 @@ impl Beside {
         self.write(&target, node.start_byte())
     }
 
-    /// The files that `tee` writes.
+    /// Adds the files that `tee` writes.
     fn written_by(&mut self, words: &[Word]) -> Result<(), Refused> {
         let literals: Vec<String> = words.iter().filter_map(Word::literal).collect();
         match literals.split_first() {

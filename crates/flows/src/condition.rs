@@ -1,8 +1,8 @@
-//! Conditions: whether an event is one that a flow wants, beyond its type.
+//! Conditions: whether an event matches a flow, beyond its type.
 //!
-//! The syntax is a part of CEL's (Common Expression Language), the meaning is made for data that comes
-//! from JSON and from command lines alike: evaluation cannot fail, costs no more than the
-//! condition is long, and what is not known never counts as true.
+//! The syntax is a subset of CEL's (Common Expression Language); the semantics suit data from JSON
+//! as well as from command lines: evaluation cannot fail, its cost is bounded by the condition's
+//! length, and unknown never counts as true.
 
 mod eval;
 mod lex;
@@ -32,31 +32,31 @@ pub const CONDITION_BYTES_MAX: usize = 1024;
 /// literal = 'text' | "text" | number | "true" | "false"         list = "[" [ literal { "," literal } ] "]"
 /// ```
 ///
-/// - A text beside a number is compared as a number if the whole text is a decimal number; else
+/// - A text is compared with a number as a number if the whole text is a decimal number; otherwise
 ///   the two are unequal and neither is less. `data.delta > 0.9` holds for `0.95` and for `"0.95"`.
-/// - `true` beside a text is the text `true`.
-/// - What the event does not have is unknown, and so is what is made of it, unless the rest
+/// - Compared with a text, `true` is the text `true`.
+/// - A value that the event lacks is unknown, and so is every expression of it, unless the rest
 ///   decides: `false && unknown` is false. [`Truth::Unknown`] is not true, nor is its negation.
-///   `data.status != "failed"` does not hold for an event without `status`; `has` asks for that.
-/// - `matches` looks anywhere in the text, with regular expressions that take linear time.
+///   `data.status != "failed"` does not hold for an event without `status`; `has` tests for that.
+/// - `matches` searches anywhere in the text, with regular expressions that take linear time.
 #[derive(Debug, Clone)]
 pub struct Condition {
     source: String,
     root: Node,
 }
 
-/// What a condition can ask about.
+/// The facts that a condition can use.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     /// The event's id.
     pub id: u64,
     /// The event's type.
     pub kind: &'a EventType,
-    /// Who published it.
+    /// The publisher.
     pub source: &'a str,
-    /// How many flows' runs led to it.
+    /// How many runs of flows led to it.
     pub depth: u32,
-    /// What it says.
+    /// Its data.
     pub data: &'a Data,
 }
 
@@ -78,14 +78,14 @@ impl Condition {
         self.root.truth(facts)
     }
 
-    /// What each comparison of it comes to for an event, in the order written.
+    /// The result of each comparison for an event, in the order written.
     pub fn explain(&self, facts: &Facts<'_>) -> Vec<Finding> {
         let mut findings = Vec::new();
         self.root.explain(&self.source, facts, &mut findings);
         findings
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn as_str(&self) -> &str {
         &self.source
     }
@@ -107,14 +107,14 @@ impl fmt::Display for Condition {
     }
 }
 
-/// A text that is no condition.
+/// An invalid condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (character {column} of the condition)")]
 #[non_exhaustive]
 pub struct InvalidCondition {
-    /// Where, in characters from 1.
+    /// The position, in characters from 1.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// What is invalid, and what would be valid.
     pub what: String,
 }
 

@@ -1,5 +1,4 @@
-//! Types of an event's values: what a flow says they are, and what follows for where they may
-//! stand in a command.
+//! Types of an event's values: what a flow declares, and where in a command this allows them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,12 +13,12 @@ use crate::template::is_key;
 pub const CHOICES_MAX: usize = 100;
 /// The longest type, in bytes.
 pub const TYPE_BYTES_MAX: usize = 4096;
-/// The most digits of an `integer`: it fits into 64 bits.
+/// The most digits of an `integer`: it fits in 64 bits.
 const DIGITS_MAX: usize = 18;
 /// The longest value of the types `slug` and `number`, in bytes.
 const SHORT_MAX: usize = 64;
 
-/// What a flow says about a value of the event: `trigger.data`.
+/// The type that a flow declares for a value of the event: `trigger.data`.
 ///
 /// ```text
 /// pr_number: integer             -?(0|[1-9][0-9]{0,17})
@@ -28,12 +27,12 @@ const SHORT_MAX: usize = 64;
 /// metric:    slug                [A-Za-z0-9][A-Za-z0-9_-]{0,63}
 /// state:     one of [open, closed]
 /// branch:    matches [a-z0-9/-]+ the whole value matches
-/// title:     text                anything; what is not declared is text
+/// title:     text                anything; an undeclared value is a text
 /// ```
 ///
-/// All but `text` are closed: no value of theirs has a character with a meaning in a shell. A
-/// list or an expression that admits other characters than `A-Z a-z 0-9 _ . : / @ -` is checked
-/// like any other, but its values stand only where a text may.
+/// All types but `text` are closed: their values have no character with a meaning in a shell. A
+/// list or an expression that allows other characters than `A-Z a-z 0-9 _ . : / @ -` is checked
+/// like any other, but its values may be used only where a text may.
 #[derive(Debug, Clone)]
 pub struct DataType {
     source: String,
@@ -51,21 +50,21 @@ enum Kind {
     Text,
 }
 
-/// What is known about the characters of a value, which decides where it may stand.
+/// What is known about a value's characters, which decides where it may occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Anything.
     Text,
-    /// A name that whoever publishes chooses.
+    /// A name chosen by the publisher.
     Name,
-    /// One of the names that the flow gives.
+    /// One of the names listed in the flow.
     Choice,
     /// A number or a boolean.
     Number,
 }
 
 impl DataType {
-    /// Whether a value, as text, is of the type.
+    /// Whether a value, as text, is of this type.
     pub fn admits(&self, value: &str) -> bool {
         match &self.kind {
             Kind::Integer => {
@@ -181,7 +180,7 @@ fn matches(source: &str) -> Result<Kind, String> {
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         format!("invalid regular expression {source:?}: {why}")
     };
-    // Read alone first: `a)|(b` would escape the anchors.
+    // Parsed separately first: `a)|(b` would escape the anchors.
     let parsed = regex_syntax::parse(source).map_err(|it| invalid(&it))?;
     let anchored = regex::RegexBuilder::new(&format!(r"\A(?:{source})\z"))
         .size_limit(1 << 20)
@@ -190,12 +189,12 @@ fn matches(source: &str) -> Result<Kind, String> {
     Ok(Kind::Matches { regex: anchored, is_closed: is_inert_only(&parsed) })
 }
 
-/// No character of these has a meaning to a shell, quoted or not.
+/// These characters have no meaning in a shell, quoted or not.
 fn is_inert(it: char) -> bool {
     it.is_ascii_alphanumeric() || "_.:/@-".contains(it)
 }
 
-/// Whether no text that the expression matches has another character.
+/// Whether every text that the expression matches has only such characters.
 fn is_inert_only(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
@@ -233,7 +232,7 @@ impl DataTypes {
         self.0.iter().find(|(it, _)| it == key).map(|(_, kind)| kind)
     }
 
-    /// What is wrong with each value that is missing or not of its declared type, by name.
+    /// The error for each value that is missing or not of its declared type, by name.
     pub fn mismatches<'a>(&'a self, data: &'a Data) -> impl Iterator<Item = Mismatch> + 'a {
         self.iter().filter_map(|(key, kind)| {
             let found = data.get(key).map(ToString::to_string);
@@ -252,12 +251,12 @@ impl DataTypes {
     }
 }
 
-/// A value that an event lacks, or that is not of the type that a flow declares.
+/// A value that an event lacks, or that is not of its declared type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     /// The name in the event's data.
     pub key: String,
-    /// The type, as the flow writes it.
+    /// The type, as written in the flow.
     pub kind: String,
     /// The value; nothing if the event has none.
     pub found: Option<String>,

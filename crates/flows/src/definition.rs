@@ -1,4 +1,4 @@
-//! Flow files: what a flow may say, and what is wrong with a file that cannot be read.
+//! Flow files: the contents of a flow, and the errors of a file that cannot be read.
 
 mod action;
 mod judge;
@@ -17,46 +17,46 @@ pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, InvalidFile, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Span};
 
-/// What to do when an event comes that a pattern and a condition select.
+/// What to do when an event matches a pattern and a condition.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Flow {
-    /// Unique in a project: what the flow has seen is kept under it.
+    /// Unique in a project: the flow's progress is stored under it.
     pub name: FlowName,
     /// For people.
     pub description: Option<String>,
-    /// Whether it runs.
+    /// Whether it is enabled.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// Which events it wants.
+    /// Which events it matches.
     pub trigger: Trigger,
-    /// Where it begins when it is new.
+    /// Where it starts when it is new.
     #[serde(default)]
     pub start: Start,
-    /// How many of its runs go on at once.
+    /// The number of its concurrent runs.
     #[serde(default)]
     pub concurrency: Concurrency,
-    /// If given, it runs once the events have been quiet for a while, for the last of them.
+    /// If given, one run for the last event starts once no further one has come for a while.
     pub debounce: Option<Debounce>,
     /// If given, events beyond it are skipped, and each skip is recorded.
     pub rate_limit: Option<RateLimit>,
-    /// How often the flow may be in the chain of runs that led to an event that starts it.
+    /// How often the flow may be in the chain of runs that led to its event.
     #[serde(default)]
     pub allow_recursion: u32,
-    /// More runs than this in a minute are taken for a loop: further ones wait until a minute was
-    /// quiet. 0 for no such limit.
+    /// More runs than this in a minute count as a loop: further ones wait until none was
+    /// created for a minute. 0 for no such limit.
     #[serde(default = "breaker")]
     pub breaker: u32,
     /// Variables of all its actions.
     #[serde(default)]
     pub env: Variables,
-    /// Secrets, by name, that its actions get as variables.
+    /// Names of the secrets that its actions get as variables.
     #[serde(default)]
     pub secrets: BTreeSet<String>,
-    /// The folder that its actions run in, within the project.
+    /// The working directory of its actions, within the project.
     pub cwd: Option<Folder>,
-    /// What is done, in order. At least one.
+    /// The actions, in order. At least one.
     pub actions: Vec<Action>,
 }
 
@@ -68,28 +68,28 @@ fn breaker() -> u32 {
     60
 }
 
-/// Which events a flow wants.
+/// Which events a flow matches.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Trigger {
     /// By type.
     pub pattern: Pattern,
-    /// By what they say; without one, every event of these types.
+    /// By their data; without one, every event of these types.
     pub condition: Option<Condition>,
-    /// What the values of these events are. An event whose data has other values, or lacks one,
-    /// does not start the flow.
+    /// The types of these events' values. An event whose data has other values, or lacks one, does
+    /// not match.
     #[serde(default)]
     pub data: DataTypes,
 }
 
-/// Where a new flow begins.
+/// Where a new flow starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// With the next event.
     #[default]
     Latest,
-    /// With the oldest event that is kept.
+    /// With the oldest retained event.
     Earliest,
     /// After this event.
     After(u64),
@@ -110,18 +110,18 @@ impl FromStr for Start {
     }
 }
 
-/// How many runs of a flow go on at once.
+/// The number of concurrent runs of a flow.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Concurrency {
     /// At least 1.
     pub limit: u32,
-    /// If given, the limit holds for each value of this name apart.
+    /// If given, the limit applies to each value of this name separately.
     pub key: Option<DataKey>,
-    /// What becomes of a run beyond the limit.
+    /// What happens to a run beyond the limit.
     pub mode: Mode,
-    /// Runs that may wait; what is more is skipped, and the skip is recorded.
+    /// The most waiting runs; further ones are skipped, and the skip is recorded.
     pub max_queued: u32,
 }
 
@@ -131,7 +131,7 @@ impl Default for Concurrency {
     }
 }
 
-/// What becomes of a run beyond the limit.
+/// What happens to a run beyond the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -139,20 +139,20 @@ pub enum Mode {
     Queue,
     /// It is skipped, and the skip is recorded.
     Skip,
-    /// It takes the place of the oldest, which is ended.
+    /// It replaces the oldest, which is ended.
     Restart,
 }
 
-/// Runs only once the events have been quiet.
+/// Runs only once no further events come.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Debounce {
-    /// For so long no further event has come.
+    /// How long no further event must have come.
     pub quiet: Span,
-    /// It runs after this at the latest, quiet or not.
+    /// It runs after this time at the latest.
     pub max: Option<Span>,
-    /// If given, each value of this name is waited for apart.
+    /// If given, each value of this name is debounced separately.
     pub key: Option<DataKey>,
 }
 
@@ -161,15 +161,15 @@ pub struct Debounce {
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RateLimit {
-    /// So many runs, at least 1,
+    /// The number of runs, at least 1,
     pub runs: u32,
-    /// in so long.
+    /// in this time.
     pub per: Span,
-    /// If given, each value of this name is counted apart.
+    /// If given, each value of this name is counted separately.
     pub key: Option<DataKey>,
 }
 
-/// A flow's name: 1 to 64 letters, digits, `_` and `-`, a letter or digit first.
+/// A flow's name: 1 to 64 letters, digits, `_` and `-`, starting with a letter or digit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FlowName(String);
 

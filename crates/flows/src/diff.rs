@@ -1,23 +1,23 @@
-//! What has changed between two texts, line by line.
+//! Differences between two texts, line by line.
 
-/// A line of two texts that are compared.
+/// A line in the comparison of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLine<'a> {
     /// In both.
     Same(&'a str),
-    /// In the first one only.
+    /// Only in the first one.
     Removed(&'a str),
-    /// In the second one only.
+    /// Only in the second one.
     Added(&'a str),
 }
 
-/// Lines that may be compared with each other, at most: beyond it, everything between what is the
-/// same at the beginning and at the end counts as changed.
+/// The most comparisons of lines: beyond it, everything between the common beginning and the common
+/// end counts as changed.
 const CELLS_MAX: usize = 4 << 20;
 
-/// All lines of both texts, in order: what is only in the first, what is only in the second, and what
-/// is in both. The longest common part stays (Wagner and Fischer, "The String-to-String Correction
-/// Problem", 1974). Lines are as they stand in the texts, control characters included.
+/// All lines of both texts, in order: those only in the first, those only in the second, and those
+/// in both. The longest common subsequence stays (Wagner and Fischer, "The String-to-String
+/// Correction Problem", 1974). Lines are unchanged, control characters included.
 pub fn diff<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let head = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
@@ -33,11 +33,11 @@ pub fn diff<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
     lines
 }
 
-/// Lines of which neither the first nor the last ones are the same.
+/// The lines between the common beginning and the common end.
 fn changed<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<DiffLine<'a>>) {
     let width = new.len() + 1;
     let cells = (old.len() + 1).saturating_mul(width);
-    // How many lines the rests from here on have in common.
+    // How many lines the remainders from here on have in common.
     let mut common = vec![0_u32; if cells <= CELLS_MAX { cells } else { 0 }];
     if !common.is_empty() {
         for left in (0..old.len()).rev() {

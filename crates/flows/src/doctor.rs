@@ -10,36 +10,36 @@ use crate::journal::{JournalDir, describe};
 use crate::machine::{Gap, Lost, Machine, Options};
 use crate::record::{Record, log_options};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checked {
-    /// Records in the journal with a good checksum.
+    /// Records in the journal with a valid checksum.
     pub records: u64,
-    /// The last event that was decided, as far as records say: the events up to it must be there.
+    /// The last evaluated event, according to the records: the events up to it must exist.
     pub cursor: u64,
-    /// What is damaged and cannot be made again, in words: the file, the offset and the records, and
-    /// the runs that may be concerned. The engine does not open before [`repair`].
+    /// Descriptions of damage that cannot be rebuilt: the file, the offset, the records, and the
+    /// runs that may be affected. The engine does not open before [`repair`].
     pub damage: Vec<String>,
-    /// What is damaged and is made again by opening.
+    /// Damage that opening repairs.
     pub derived_damage: Vec<String>,
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Repaired {
     /// Records that are kept.
     pub kept: u64,
-    /// What was lost, in words.
+    /// Descriptions of what was lost.
     pub set_aside: Vec<String>,
-    /// Runs that were ended because it is not known what they have done.
+    /// Runs that were ended because it is unknown what they have done.
     pub dead: Vec<RunId>,
-    /// The first and the last event of those whose runs may be lost. They count as decided: flows take
-    /// them up only when a person replays them.
+    /// The first and the last event whose runs may be lost. These events count as evaluated: flows
+    /// evaluate them again only when a person replays them.
     pub undecided: Option<(u64, u64)>,
 }
 
-/// Reads the journal in `dir`, the engine's folder, and tells what is damaged. A folder that is not
-/// there is a journal without records.
+/// Reads the journal in `dir`, the engine's folder, and reports damage. A missing folder is a
+/// journal without records.
 ///
 /// # Errors
 /// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
@@ -71,10 +71,10 @@ pub fn verify(dir: &Path) -> Result<Checked, Error> {
     Ok(checked)
 }
 
-/// Keeps every record that has a good checksum, sets damaged bytes aside, and records what follows:
-/// runs whose records may be lost are dead, and no action is done again without being asked for.
-/// `last_event` is the last event that there is. It can be called again after a crash, and when
-/// nothing is damaged.
+/// Keeps every record with a valid checksum, sets damaged bytes aside, and records the
+/// consequences: runs whose records may be lost are dead, and no action is repeated unless
+/// requested. `last_event` is the last existing event. It can be called again after a crash, and
+/// when nothing is damaged.
 ///
 /// # Errors
 /// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
@@ -103,7 +103,7 @@ pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Erro
     }
     gaps.sort_unstable();
     gaps.dedup();
-    // Once the log is whole again nothing in it tells that it was not.
+    // Once the log is repaired, nothing in it shows that it was damaged.
     if !gaps.is_empty() {
         folder.set_repairing(&gaps)?;
     }
@@ -131,12 +131,12 @@ pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Erro
     Ok(repaired)
 }
 
-/// What the records say.
+/// The contents of the records.
 struct Replayed {
     machine: Machine,
-    /// Whether a record behind the gaps says how far events were decided.
+    /// Whether a record after the gaps says how far events were evaluated.
     decided: bool,
-    /// The last event that was decided by records before the gaps.
+    /// The last event evaluated according to records before the gaps.
     before: u64,
     count: u64,
 }

@@ -1,4 +1,4 @@
-//! What the engine wants done. It does none of it itself.
+//! Effects that the engine requests. It carries out none itself.
 
 use std::sync::Arc;
 
@@ -7,44 +7,44 @@ use waypost_events::{Data, Draft, EventType};
 use crate::set::FlowEntry;
 use crate::{Action, AttemptId, ContentHash, Event, Flow, FlowName, Leader, Lineage, RunId};
 
-/// Something that the engine wants done, after what led to it is on disk.
+/// An effect to carry out, returned after the records that led to it are on disk.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Do this action, and say what came of it by [`Engine::ended`](crate::Engine::ended).
+    /// Run this action, and report its result with [`Engine::ended`](crate::Engine::ended).
     Start(Attempt),
-    /// End this action's process group; [`Engine::ended`](crate::Engine::ended) is still to be
+    /// End this action's process group; [`Engine::ended`](crate::Engine::ended) must still be
     /// called for it.
     Stop(AttemptId),
-    /// An earlier process left this action behind. End what is still there of it
+    /// An earlier process left this action running. End what remains of it
     /// ([`end_orphans`](crate::end_orphans)), then call
     /// [`Engine::orphan_ended`](crate::Engine::orphan_ended).
     EndOrphan(Orphan),
     /// Publish an event of the service's own. When that is done, and `end` is given, call
-    /// [`Engine::announced`](crate::Engine::announced): until then it is asked for again after
-    /// each start.
+    /// [`Engine::announced`](crate::Engine::announced): until then it is requested again after each
+    /// start.
     Announce(Notice),
-    /// The run is forgotten: remove its output.
+    /// The run was dropped from the history: remove its output.
     RemoveOutput(RunId),
 }
 
-/// One try of one action.
+/// One attempt of one action.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// Its name.
+    /// Its id.
     pub id: AttemptId,
-    /// What it is for.
+    /// The event it is for.
     pub event: Arc<Event>,
-    /// Where the chain of runs stands with it: for what it publishes.
+    /// Its position in the chain of runs: for events that it publishes.
     pub lineage: Lineage,
-    /// The same for every try of this step, and unlike any other project's: what it publishes or
-    /// posts carries it, so that a second try does nothing twice.
+    /// The same for every attempt of this step, and different from any other project's: whatever it
+    /// publishes or posts carries it, so that a second attempt does nothing twice.
     pub idempotency_key: String,
     pub(crate) entry: Arc<FlowEntry>,
 }
 
 impl Attempt {
-    /// The flow, as it was when the run was created.
+    /// The flow, as of when the run was created.
     pub fn flow(&self) -> &Flow {
         &self.entry.flow
     }
@@ -54,7 +54,8 @@ impl Attempt {
         &self.entry.file
     }
 
-    /// Of the text that the flow was read from: of the file, or of what the run's journal has of it.
+    /// The hash of the text that the flow was read from: of the file, or of the copy in the run's
+    /// journal.
     pub fn hash(&self) -> &ContentHash {
         &self.entry.hash
     }
@@ -64,8 +65,8 @@ impl Attempt {
         &self.entry.flow.actions[usize::from(self.id.step)]
     }
 
-    /// An event that the action publishes ([`Task::Publish`](crate::Task::Publish)), to be given to
-    /// the bus: the same one for every try.
+    /// An event that the action publishes ([`Task::Publish`](crate::Task::Publish)), for the bus:
+    /// the same one for every attempt.
     pub fn draft(&self, kind: EventType, data: Data) -> Draft {
         Draft {
             kind,
@@ -78,14 +79,14 @@ impl Attempt {
     }
 }
 
-/// An action that an earlier process of the service left behind.
+/// An action that an earlier process of the service left running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
     /// Its run.
     pub run: RunId,
-    /// Its process, if it came to be recorded.
+    /// Its process, if it was recorded.
     pub leader: Option<Leader>,
-    /// What its processes have in their environment as `WAYPOST_IDEMPOTENCY_KEY`.
+    /// The value of `WAYPOST_IDEMPOTENCY_KEY` in its processes' environment.
     pub idempotency_key: String,
 }
 
@@ -95,27 +96,27 @@ pub struct Notice {
     /// `flow:succeeded`, `flow:failed`, `flow:throttled`, `flow:invalid` or
     /// `flow:approval-needed`; `flow:dead` for a run that an earlier release ended.
     pub kind: EventType,
-    /// What it says.
+    /// Its data.
     pub data: Data,
-    /// Where the chain of runs stands with it.
+    /// Its position in the chain of runs.
     pub lineage: Lineage,
-    /// Published twice with it, it is one event.
+    /// Publishing twice with it gives one event.
     pub idempotency_key: String,
-    /// The end of a run that it tells.
+    /// The end of a run that it reports.
     pub end: Option<RunEnd>,
 }
 
-/// One end of a run, which has more than one if it is tried again.
+/// One end of a run; a run that is retried has more than one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
     /// The run.
     pub run: RunId,
-    /// Tries of its actions that it took.
+    /// The number of attempts of its actions.
     pub tries: usize,
 }
 
 impl Notice {
-    /// To be given to the bus.
+    /// Converts it to a draft for the bus.
     pub fn draft(self) -> Draft {
         Draft {
             kind: self.kind,
@@ -128,21 +129,21 @@ impl Notice {
     }
 }
 
-/// Events of the past that are to be decided for one flow: read those of its pattern after `after`
-/// and give them to [`Engine::fill`](crate::Engine::fill).
+/// Past events to evaluate for one flow: read those that match its pattern after `after`, and pass
+/// them to [`Engine::fill`](crate::Engine::fill).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backfill {
     /// The flow.
     pub flow: FlowName,
     /// 0 for a flow that catches up, 1 and more for replays.
     pub replay: u32,
-    /// Read what comes after this event,
+    /// Read the events after this one,
     pub after: u64,
-    /// up to and with this one.
+    /// up to and including this one.
     pub until: u64,
 }
 
-/// The lineage of what a run publishes.
+/// The lineage of events that a run publishes.
 pub(crate) fn lineage_after(run: &RunId, event: &Event) -> Lineage {
     let mut flows = event.lineage.flows.clone();
     flows.push(run.flow.as_str().to_owned());
@@ -154,7 +155,7 @@ pub(crate) fn lineage_after(run: &RunId, event: &Event) -> Lineage {
     }
 }
 
-/// The data of a notice; texts are cut to what an event may hold.
+/// The data of a notice; texts are cut to an event's limits.
 pub(crate) fn notice_data(values: &[(&str, &str)]) -> Data {
     const TEXT_CHARS_MAX: usize = 1000;
 
@@ -166,7 +167,7 @@ pub(crate) fn notice_data(values: &[(&str, &str)]) -> Data {
     data
 }
 
-/// A type of the service's own.
+/// One of the service's own types.
 pub(crate) fn notice_kind(text: &str) -> EventType {
     text.parse().expect("flow: and a name are a type")
 }

@@ -1,4 +1,4 @@
-//! Texts as other notations write them.
+//! Encodings of texts in other notations.
 
 use std::fmt::Write;
 
@@ -19,21 +19,21 @@ pub(crate) fn percent_encoded(text: &str, digits: &[u8; 16]) -> String {
     encoded
 }
 
-/// The digits of escapes that are written.
+/// The digits of escapes for output.
 pub(crate) const UPPER: &[u8; 16] = b"0123456789ABCDEF";
-/// The digits of escapes that others write.
+/// The digits of escapes as other programs write them.
 pub(crate) const LOWER: &[u8; 16] = b"0123456789abcdef";
 
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         write!(hex, "{byte:02x}").unwrap_or_default();
         hex
     })
 }
 
-/// An event as programs and web hooks get it: the object that the service answers, in one line.
+/// An event as programs and web hooks receive it: the object that the service returns, in one line.
 pub(crate) fn event_json(event: &Event) -> String {
     #[derive(Serialize)]
     struct Told<'a> {
@@ -57,7 +57,7 @@ pub(crate) fn event_json(event: &Event) -> String {
     json(&told)
 }
 
-/// Names and values as a JSON object, in the order given.
+/// Names and values as a JSON object, in the given order.
 pub(crate) fn object_json(values: &[(&str, Value)]) -> String {
     let fields = values.iter().map(|(name, value)| format!("{}:{}", json(name), json(value)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))

@@ -14,16 +14,16 @@ use crate::record::{Record, Unreadable, log_options};
 use crate::set::FlowSet;
 use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
 
-/// Runs flows: events and what came of actions in, effects out.
+/// Runs flows: takes events and the results of actions, and returns effects.
 ///
-/// Every method decides and returns at once; [`commit`](Self::commit) brings to disk what was
-/// decided, and only then gives out what is to be done. So one sync serves many events, and nothing
-/// is done that a crash could forget. It starts no threads, no processes and has no clock: one
-/// thread of the caller's owns it, gives it events and reports, commits, and hands the effects to
-/// others.
+/// Every method decides and returns at once; [`commit`](Self::commit) writes the decisions to disk,
+/// and only then returns the effects. So one sync serves many events, and nothing is done that a
+/// crash could forget. The engine starts no threads or processes and has no clock: one thread of
+/// the caller owns it, passes it events and reports, commits, and hands the effects to other
+/// threads.
 ///
-/// After a crash, [`open`](Self::open) knows every run. What a step's end was recorded of is not
-/// done again; a step that was going on is done again, or its run has failed, as its flow says.
+/// After a crash, [`open`](Self::open) knows every run. A step whose end was recorded never runs
+/// again; a step that was running runs again, or its run has failed, as its flow says.
 #[derive(Debug)]
 pub struct Engine {
     machine: Machine,
@@ -31,85 +31,85 @@ pub struct Engine {
     dir: PathBuf,
     pending: Decided,
     clock: Clock,
-    /// Records that were kept when the journal was last compacted, or read when it was opened.
+    /// Records kept by the last compaction of the journal, or read when it was opened.
     kept: u64,
-    /// The journal's last record then.
+    /// The journal's last record at that time.
     compacted_at: u64,
     _lock: FolderLock,
 }
 
-/// Why the engine did not do what it was asked.
+/// The engine's errors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The journal's log cannot be opened, read or written.
     #[error("the journal of flows: {0}")]
     Log(#[from] waypost_log::Error),
-    /// The journal is damaged: [`repair`](crate::repair) keeps what is left.
+    /// The journal is damaged: [`repair`](crate::repair) keeps what remains.
     #[error("the journal of flows in {} is damaged: {message}", path.display())]
     Damaged {
         /// The engine's folder.
         path: PathBuf,
-        /// What is damaged, and where.
+        /// The damage and its position.
         message: String,
     },
     /// A newer release wrote a part of the journal.
     #[error("a newer release wrote {what}: {message}")]
     Newer {
-        /// Which part.
+        /// The part.
         what: String,
-        /// How that is known.
+        /// How this is known.
         message: String,
     },
-    /// The journal knows of events that are not there any more.
+    /// The journal knows events that no longer exist.
     #[error(
         "flows have decided the events up to {cursor}, but the last event is {last}: the events after it are lost"
     )]
     EventsLost {
-        /// The last event that flows have decided.
+        /// The last event evaluated by flows.
         cursor: u64,
-        /// The last event that there is.
+        /// The last existing event.
         last: u64,
     },
-    /// A record of the journal cannot be understood.
+    /// A record of the journal cannot be read.
     #[error("record {sequence} of the journal of flows: {message}")]
     Record {
-        /// Which.
+        /// Its sequence number.
         sequence: u64,
-        /// Why not.
+        /// The reason.
         message: String,
     },
-    /// [`Options::identity`] is no identity.
+    /// [`Options::identity`] is not a valid identity.
     #[error("{0:?} is no identity of a project: 1 to 16 letters and digits")]
     Identity(String),
-    /// There is no such run, or no more.
+    /// The run does not exist (any more).
     #[error("there is no run {0}")]
     UnknownRun(RunId),
-    /// There is no such flow in force.
+    /// No flow of this name is in force.
     #[error("there is no flow {0}")]
     UnknownFlow(FlowName),
-    /// Only what failed or was cancelled can be tried again.
+    /// Only failed or cancelled runs can be retried.
     #[error("run {0} did not fail; only a run that failed or was cancelled can be retried")]
     NotFailed(RunId),
 }
 
 impl Error {
-    /// Whether there is no room on the disk: make some, and commit again.
+    /// Whether the disk is full: free some space, and commit again.
     pub fn is_full(&self) -> bool {
         matches!(self, Self::Log(waypost_log::Error::Full))
     }
 }
 
 impl Engine {
-    /// Opens the journal in `dir`, making it if need be, and takes up what an earlier process left.
-    /// `dir` is the engine's own: the journal is in `log`, output in `output`.
+    /// Opens the journal in `dir`, creating it if needed, and continues the work of an earlier
+    /// process. `dir` belongs to the engine: the journal is in `log`, output in `output`.
     ///
-    /// Costs one pass over the journal, which [`maintain`](Self::maintain) keeps as long as the
-    /// history is.
+    /// Costs one pass over the journal, whose length [`maintain`](Self::maintain) limits to that of
+    /// the history.
     ///
     /// # Errors
-    /// [`Error::Log`], [`Error::Damaged`], [`Error::Newer`], [`Error::EventsLost`], [`Error::Record`]
-    /// and [`Error::Identity`]; no record is changed then.
+    /// [`Error::Log`], [`Error::Damaged`], [`Error::Newer`], [`Error::EventsLost`],
+    /// [`Error::Record`] and [`Error::Identity`]; no record is changed then.
     pub fn open(dir: &Path, options: Options, now_ms: u64) -> Result<Self, Error> {
         let identity = options.identity.clone();
         let is_part = |it: u8| it.is_ascii_alphanumeric();
@@ -140,8 +140,8 @@ impl Engine {
         Ok(Self { machine, log, dir, pending, clock, kept, compacted_at, _lock: lock })
     }
 
-    /// Puts flows in force in place of the ones before. Runs that exist keep to the definition that
-    /// they were created with; those of a flow that is gone go on.
+    /// Replaces the flows in force. Existing runs keep the definition with which they were created;
+    /// runs of a removed flow continue.
     pub fn install(&mut self, flows: FlowSet) {
         self.machine.install(flows);
     }
@@ -151,63 +151,64 @@ impl Engine {
         &self.machine.set
     }
 
-    /// The last event that was decided: give [`offer`](Self::offer) what comes after it.
+    /// The last evaluated event: pass the events after it to [`offer`](Self::offer).
     pub fn cursor(&self) -> u64 {
         self.machine.cursor
     }
 
-    /// Decides what an event leads to. Events come in the order of their ids, each one once; one
-    /// that was decided before leads to nothing. Commit at least every 256 events: they go to disk
+    /// Evaluates an event. Events must come in the order of their ids, each once; one that was
+    /// evaluated before has no effect. Commit at least every 256 events: they are written to disk
     /// in one batch.
     ///
-    /// Costs what the flows cost that want events of this type, not how many flows there are.
+    /// The cost depends on the flows that match this type, not on the number of flows.
     pub fn offer(&mut self, event: &Event, now_ms: u64) {
         self.machine.offer(event, self.clock.read(now_ms));
     }
 
-    /// Events of the past to read for a flow: one that is new and begins early, was away for a
-    /// while, or is to be replayed. None while the flow has enough to do.
+    /// Past events to read for a flow: one that is new and starts early, was absent for a while, or
+    /// is being replayed. None while the flow has enough to do.
     pub fn backfill(&self) -> Option<Backfill> {
         self.machine.backfill()
     }
 
-    /// Decides events of the past. `through` is the last event that was looked at, `until` if there
-    /// are no more.
+    /// Evaluates past events. `through` is the last event that was read, `until` if there are no
+    /// more.
     pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now_ms: u64) {
         self.machine.fill(backfill, events, through, self.clock.read(now_ms));
     }
 
-    /// When [`wake`](Self::wake) is to be called next, in milliseconds since 1970.
+    /// When to call [`wake`](Self::wake) next, in milliseconds since 1970.
     pub fn next_wake_ms(&self) -> Option<u64> {
         self.machine.next_wake_ms().map(|it| it.saturating_sub(self.clock.ahead_ms))
     }
 
-    /// Does what time brings: quiet that has come, tries that are due, breakers that close.
+    /// Handles what is due: ended debounce periods, retries, breakers that close.
     pub fn wake(&mut self, now_ms: u64) {
         self.machine.wake(self.clock.read(now_ms));
     }
 
-    /// Records an action's process, so that it can be ended if this process is not there to do so.
+    /// Records an action's process, so that a later process can end it.
     pub fn spawned(&mut self, attempt: &AttemptId, leader: Leader) {
         self.machine.spawned(attempt, leader);
     }
 
-    /// Says what came of an action. What is not going on any more is left alone.
+    /// Reports the result of an action. Ignored if the action is no longer running.
     pub fn ended(&mut self, attempt: &AttemptId, report: Report, now_ms: u64) {
         self.machine.ended(attempt, report, self.clock.read(now_ms));
     }
 
-    /// Says that nothing is left of what an earlier process began for a run.
+    /// Reports that nothing remains of what an earlier process started for a run.
     pub fn orphan_ended(&mut self, run: &RunId, now_ms: u64) {
         self.machine.interrupt(run, self.clock.read(now_ms));
     }
 
-    /// Says that a run's end was published. One that was tried again meanwhile has yet to be told of.
+    /// Reports that a run's end was published. If the run was retried meanwhile, its new end is
+    /// still to be published.
     pub fn announced(&mut self, end: &RunEnd) {
         self.machine.told(end);
     }
 
-    /// Ends a run, whatever it does or waits for. Whether there was anything to end.
+    /// Ends a run, whatever it does or waits for. Returns whether there was anything to end.
     ///
     /// # Errors
     /// [`Error::UnknownRun`].
@@ -216,12 +217,12 @@ impl Engine {
         Ok(self.machine.cancel(run, why, self.clock.read(now_ms)))
     }
 
-    /// Ends all runs of a flow that wait, whatever they wait for, and returns how many.
+    /// Ends all waiting runs of a flow, whatever they wait for, and returns their number.
     pub fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
         self.machine.purge(flow, self.clock.read(now_ms))
     }
 
-    /// Begins nothing of a flow until it is resumed. Its runs are created and wait.
+    /// Pauses a flow until it is resumed; new runs are created and wait.
     ///
     /// # Errors
     /// [`Error::UnknownFlow`].
@@ -231,7 +232,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes a paused flow up again.
+    /// Resumes a paused flow.
     ///
     /// # Errors
     /// [`Error::UnknownFlow`].
@@ -241,8 +242,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Has a run that failed or was cancelled go on with the action that it was at, by the
-    /// definition that it was created with. What succeeded is not done again.
+    /// Resumes a failed or cancelled run at the action where it ended, with the definition with
+    /// which it was created. Actions that succeeded are not repeated.
     ///
     /// # Errors
     /// [`Error::UnknownRun`], [`Error::NotFailed`], and [`Error::Log`] if its event cannot be read.
@@ -256,9 +257,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Decides the events after `after` up to `until` once more for a flow, by its definition in
-    /// force: each that it wants gets a run with the number that is returned. The events are asked
-    /// for by [`backfill`](Self::backfill).
+    /// Evaluates the events after `after` up to `until` again for a flow, with its definition in
+    /// force: each matching event gets a run with the returned number. [`backfill`](Self::backfill)
+    /// requests the events.
     ///
     /// # Errors
     /// [`Error::UnknownFlow`].
@@ -267,17 +268,17 @@ impl Engine {
         Ok(self.machine.replay(flow, after, until))
     }
 
-    /// Brings what was decided to disk, and returns what is to be done, in order.
+    /// Writes all decisions to disk, and returns the effects, in order.
     ///
     /// # Errors
-    /// [`Error::Log`]. When the disk is full, nothing is forgotten: make room and commit again.
-    /// After any other error open the engine anew.
+    /// [`Error::Log`]. If the disk is full, nothing is lost: free some space and commit again.
+    /// After any other error, open the engine again.
     pub fn commit(&mut self) -> Result<Vec<Effect>, Error> {
         self.flush()?;
         Ok(std::mem::take(&mut self.pending.effects))
     }
 
-    /// Brings what was decided to disk; what is to be done waits for a commit.
+    /// Writes all decisions to disk; the effects wait for a commit.
     fn flush(&mut self) -> Result<(), Error> {
         let decided = self.machine.take();
         self.pending.records.extend(decided.records);
@@ -299,8 +300,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Forgets ended runs that are too old or too many, and drops their records when that halves the
-    /// journal. Call it now and then, and commit.
+    /// Drops ended runs that are too old or too many from the history, and compacts the journal
+    /// when that halves it. Call it at intervals, and commit.
     ///
     /// # Errors
     /// [`Error::Log`].
@@ -315,12 +316,12 @@ impl Engine {
         self.compact(now_ms)
     }
 
-    /// Drops the records that are not needed any more.
+    /// Drops the records that are no longer needed.
     ///
     /// # Errors
     /// [`Error::Log`].
     pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
-        // What is not on disk yet must not decide what goes.
+        // What is not on disk yet must not decide which records are dropped.
         self.flush()?;
         let needed = self.machine.needed(now_ms);
         let mut kept = 0;
@@ -334,8 +335,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The engine's files for a backup, by their paths in its folder: the journal with everything that
-    /// was committed, and what programs wrote.
+    /// The engine's files for a backup, by their paths in its folder: the journal with everything
+    /// that was committed, and the output of programs.
     ///
     /// # Errors
     /// [`Error::Log`].
@@ -346,7 +347,7 @@ impl Engine {
         Ok(journal.and(output.under("output")))
     }
 
-    /// Where the output of a run is.
+    /// The folder of a run's output.
     pub fn output_dir(&self, run: &RunId) -> PathBuf {
         self.dir.join("output").join(run.to_string())
     }
@@ -359,8 +360,8 @@ impl Engine {
     }
 }
 
-/// Time that never goes back: where the system's clock was set back, it goes on from where it was, so
-/// that waits and windows stay as long as they are.
+/// Time that never goes back: if the system's clock was set back, it continues from where it was,
+/// so that delays and windows keep their length.
 #[derive(Debug)]
 struct Clock {
     latest_ms: u64,

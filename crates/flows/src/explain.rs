@@ -1,4 +1,4 @@
-//! Why a flow runs for an event or does not, and what it would do.
+//! Why a flow runs or does not run for an event, and what it would do.
 
 use waypost_events::Event;
 
@@ -6,28 +6,29 @@ use crate::machine::guarded;
 use crate::task::{Call, Surroundings, Task, Unready};
 use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Truth};
 
-/// What a flow makes of an event.
+/// How a flow evaluates an event.
 #[derive(Debug, Clone)]
 pub struct Why {
     /// The flow.
     pub flow: FlowName,
-    /// Whether its pattern selects the event's type. Where it does not, the rest says nothing.
+    /// Whether its pattern matches the event's type. If not, the other fields are meaningless.
     pub selects: bool,
-    /// Whether it is on.
+    /// Whether it is enabled.
     pub is_enabled: bool,
-    /// What its condition comes to; nothing for a flow without one.
+    /// The result of its condition; nothing for a flow without one.
     pub truth: Option<Truth>,
-    /// What each comparison of the condition comes to, in the order written.
+    /// The result of each comparison of the condition, in the order written.
     pub findings: Vec<Finding>,
     /// Why the event starts no run of this flow although its condition may hold: its data does not
-    /// have the declared types, or the chain of runs that led to it may not go on with this flow.
+    /// have the declared types, or the chain of runs that led to it may not continue with this
+    /// flow.
     pub stopped: Option<String>,
-    /// The run for this event, if there is one: it says what came of it.
+    /// The run for this event, if it exists; it records the result.
     pub run: Option<RunId>,
 }
 
 impl Why {
-    /// What a flow makes of an event.
+    /// Evaluates an event for a flow.
     pub fn of(flow: &Flow, event: &Event) -> Self {
         let facts = Facts::from(event);
         let condition = flow.trigger.condition.as_ref();
@@ -42,14 +43,15 @@ impl Why {
         }
     }
 
-    /// Whether the flow wants a run for the event. A rate limit or a full queue can still skip it.
+    /// Whether the flow would run for the event. A rate limit or a full queue can still skip the
+    /// run.
     pub fn wants(&self) -> bool {
         let holds = self.truth.is_none_or(|it| it == Truth::True);
         self.selects && self.is_enabled && holds && self.stopped.is_none()
     }
 }
 
-/// What the event's data lacks of what the flow declares.
+/// How the event's data differs from the flow's declaration.
 fn mistyped(flow: &Flow, event: &Event) -> Option<String> {
     let wrong: Vec<String> = flow
         .trigger
@@ -75,13 +77,14 @@ pub struct Plan {
 pub struct PlannedStep {
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// What its `if` comes to; nothing for an action without one. It is left out unless that holds.
+    /// The result of its `if`; nothing for an action without one. The action is skipped unless it
+    /// holds.
     pub condition: Option<Truth>,
-    /// What would be done: for a program, its arguments, variables and folder.
+    /// What it would do: for a program, its arguments, variables and folder.
     pub task: Result<Task, Unready>,
 }
 
-/// What a flow would do for an event. Nothing is done: give the secrets as `***`.
+/// What a flow would do for an event. Nothing is executed: pass `***` as the secrets.
 pub fn plan(flow: &Flow, event: &Event, around: &Surroundings<'_>) -> Plan {
     let why = Why::of(flow, event);
     let run = RunId { flow: flow.name.clone(), event: event.id, replay: 0 }.to_string();
@@ -98,7 +101,7 @@ pub fn plan(flow: &Flow, event: &Event, around: &Surroundings<'_>) -> Plan {
 }
 
 impl Engine {
-    /// What each flow in force makes of an event, in the order of the files.
+    /// How each flow in force evaluates an event, in the order of the files.
     pub fn why(&self, event: &Event) -> Vec<Why> {
         let flows = self.flows().iter().map(|entry| {
             let id = RunId { flow: entry.flow.name.clone(), event: event.id, replay: 0 };

@@ -1,4 +1,5 @@
-//! The engine's folder: its lock, what says that a journal was begun, and a repair that goes on.
+//! The engine's folder: its lock, the mark that a journal exists, and the mark of a repair in
+//! progress.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,13 +9,13 @@ use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker};
 use crate::Error;
 use crate::machine::Gap;
 
-/// Is there since the journal was begun: a folder without a log has lost it then.
+/// Exists once the journal was created: a folder with it but without a log has lost the log.
 const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
-/// Is there while a repair goes on, with the gaps that it found. A line has the first record of a
-/// gap and the last one.
+/// Exists while a repair is in progress, with the gaps found. A line holds the first and the last
+/// record of a gap.
 const REPAIRING: Marker = Marker { name: "flows-repair", version: 1 };
 
-/// The folder and the names in it.
+/// The folder and the file names in it.
 #[derive(Debug)]
 pub(crate) struct JournalDir {
     dir: PathBuf,
@@ -29,7 +30,7 @@ impl JournalDir {
         self.dir.join("log")
     }
 
-    /// Takes the folder for this process, making it if need be.
+    /// Locks the folder for this process, creating it if needed.
     pub(crate) fn lock(&self) -> Result<FolderLock, Error> {
         std::fs::create_dir_all(&self.dir).map_err(|source| waypost_log::Error::Io {
             operation: "create",
@@ -39,7 +40,7 @@ impl JournalDir {
         Ok(FolderLock::take(&self.dir)?)
     }
 
-    /// Refuses a folder whose journal is gone, and one whose repair did not come to its end.
+    /// Rejects a folder whose journal is missing, or whose repair was not completed.
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Some(message) = self.missing()? {
             return Err(self.damaged(message));
@@ -54,7 +55,7 @@ impl JournalDir {
         }
     }
 
-    /// Says so if there was a journal and its files are gone.
+    /// Returns a message if there was a journal and its files are missing.
     pub(crate) fn missing(&self) -> Result<Option<String>, Error> {
         match BEGUN.read(&self.begun())? {
             Marked::Newer(version) => Err(newer("flows/begun", version)),
@@ -64,13 +65,13 @@ impl JournalDir {
         }
     }
 
-    /// What is wrong with the folder's own files, which are made again.
+    /// Damage to the folder's other files, which are created again.
     pub(crate) fn derived_damage(&self) -> Result<Option<String>, Error> {
         let is_damaged = matches!(BEGUN.read(&self.begun())?, Marked::Damaged(_));
         Ok(is_damaged.then(|| "flows/begun is not what was written".to_owned()))
     }
 
-    /// Remembers that there is a journal.
+    /// Marks that a journal exists.
     pub(crate) fn mark(&self) -> Result<(), Error> {
         match BEGUN.read(&self.begun())? {
             Marked::Text { .. } => Ok(()),
@@ -89,7 +90,7 @@ impl JournalDir {
         files.flatten().any(|it| it.path().extension().is_some_and(|it| it == "log"))
     }
 
-    /// The gaps of a repair that did not come to its end. Where they cannot be read, all is one.
+    /// The gaps of an incomplete repair. If they cannot be read, everything is one gap.
     pub(crate) fn repairing(&self) -> Result<Option<Vec<Gap>>, Error> {
         let all = || Some(vec![Gap { from: 1, to: u64::MAX }]);
         Ok(match REPAIRING.read(&self.dir.join("repairing"))? {
@@ -117,7 +118,7 @@ impl JournalDir {
         Ok(Marker::remove(&self.dir.join("repairing"))?)
     }
 
-    /// What the log said, in words of flows.
+    /// Converts an error of the log to one of flows.
     pub(crate) fn error(&self, error: waypost_log::Error) -> Error {
         match error {
             waypost_log::Error::Damaged(damage) => {
@@ -143,7 +144,7 @@ fn newer(what: &str, version: u32) -> Error {
     Error::Newer { what: what.to_owned(), message: format!("it has version {version}") }
 }
 
-/// A damage of the log in words of flows.
+/// Describes damage of the log in terms of flows.
 pub(crate) fn describe(damage: &Damage) -> String {
     let Damage { segment, offset, from, to, what, .. } = damage;
     let records = if to < from {

@@ -1,8 +1,8 @@
-//! Flows: what to do when something happens.
+//! Flows: what to run when an event happens.
 //!
-//! A flow file says in YAML which events a flow wants, by a pattern over their types and a
-//! [`Condition`] over what they say, and which actions it runs for each. [`parse`] reads one, and
-//! says of a broken one what is wrong, where, and what would be right.
+//! A flow file defines in YAML which events a flow matches, by a pattern over their types and a
+//! [`Condition`] over their data, and which actions it runs for each. [`parse`] reads one; for an
+//! invalid file it reports what is invalid, where, and what would be valid.
 //!
 //! ```
 //! let flows = waypost_flows::parse(r#"
@@ -22,18 +22,19 @@
 //! # Ok::<(), waypost_flows::InvalidFile>(())
 //! ```
 //!
-//! A value of an event is one argument that no shell parses: in a [`Command`] each `{{data.key}}` is
-//! a reference to a variable of the environment. Where a value may stand follows from its type
-//! ([`DataTypes`]); where that cannot be guaranteed the file is refused.
+//! A value of an event is one argument, and no shell parses it: in a [`Command`] each
+//! `{{data.key}}` is a reference to an environment variable. The type of a value ([`DataTypes`])
+//! determines where it may occur; where this cannot be guaranteed the file is rejected.
 //!
 //! # Running flows
 //!
-//! [`Engine`] decides, and whoever embeds it does what was decided. It belongs to one thread, which
-//! gives it events ([`Engine::offer`]) and what came of actions ([`Engine::ended`]), calls
-//! [`Engine::commit`], and hands each [`Effect`] on. Programs are run by [`run_program`] on threads
-//! of the caller's, one for each that goes on, [`Options::running_max`] at most; publishing, posting
-//! and adding memories are the caller's as well. A [`Stop`] may be asked for before its program is
-//! begun: keep one for each attempt from the moment that it was given out.
+//! [`Engine`] decides, and the embedding program carries out the decisions. It belongs to one
+//! thread, which passes it events ([`Engine::offer`]) and the results of actions
+//! ([`Engine::ended`]), calls [`Engine::commit`], and hands on each [`Effect`]. [`run_program`]
+//! runs programs on the caller's threads, one for each running program, at most
+//! [`Options::running_max`]; the caller also publishes, posts and adds memories. A [`Stop`] may be
+//! requested before its program starts: keep one for each attempt from the moment that the attempt
+//! is returned.
 //!
 //! ```
 //! use waypost_events::{Event, Lineage};
@@ -98,8 +99,8 @@
 //! # }
 //! ```
 //!
-//! [`Loader`] reads the folder of flow files and says which flows are in force; [`Watch`] says when
-//! to ask it. [`Engine::why`] and [`plan`] explain, and do nothing.
+//! [`Loader`] reads the folder of flow files and determines which flows are in force; [`Watch`]
+//! says when to reload. [`Engine::why`] and [`plan`] only explain, and run nothing.
 
 mod command;
 mod condition;

@@ -1,4 +1,4 @@
-//! The folder of flow files: what is in it, what is in force, and why that may differ.
+//! The folder of flow files: its contents, what is in force, and why these may differ.
 
 mod programs;
 mod trust;
@@ -21,83 +21,83 @@ use crate::{Action, ContentHash, FILE_BYTES_MAX, Flow, InvalidFile, Lineage};
 /// The most flow files in a folder.
 pub const FILES_MAX: usize = 256;
 
-/// What the user has approved of a project's files. Files are named relative to the project.
+/// The user's approvals of a project's files. File names are relative to the project.
 pub trait Approvals: fmt::Debug + Send + Sync {
-    /// Whether this content of a file is approved, by now.
+    /// Whether this content of a file is approved now.
     ///
     /// # Errors
-    /// If that cannot be known; then nothing is.
+    /// If that cannot be determined; then nothing is approved.
     fn has(&self, file: &str, hash: &ContentHash) -> io::Result<bool>;
 
-    /// The content of a file that was approved last.
+    /// The last approved content of a file.
     ///
     /// # Errors
-    /// If that cannot be known.
+    /// If that cannot be determined.
     fn last(&self, file: &str) -> io::Result<Option<Vec<u8>>>;
 
-    /// Approves contents of files, all at once.
+    /// Approves contents of files, atomically.
     ///
     /// # Errors
-    /// If that cannot be kept.
+    /// If that cannot be stored.
     fn allow(&self, contents: &[(&str, &[u8])]) -> io::Result<()>;
 }
 
 /// Reads the flow files of a project.
 ///
 /// A flow file is code that a checkout can change, and so are the project's own files that a flow
-/// names as its program or script. A file is in force if the user has approved its content and that of
-/// every such program, as they are in the folder: what was approved earlier never stands in for
+/// names as its program or script. A file is in force if the user has approved its content and that
+/// of every such program, as they now are in the folder: an earlier approved content never replaces
 /// them.
 #[derive(Debug)]
 pub struct Loader {
     project: PathBuf,
     folder: PathBuf,
-    /// Nothing where everything is taken as approved.
+    /// Nothing if everything counts as approved.
     approvals: Option<Box<dyn Approvals>>,
-    /// What is in force, by the file's name.
+    /// The files in force, by name.
     files: BTreeMap<String, FlowFile>,
     status: Vec<FileStatus>,
-    /// Whether the folder was read once, also when it had no files.
+    /// Whether the folder was read once, even if it had no files.
     is_loaded: bool,
     programs: Cache,
-    /// The programs that flow files name, and what tells whether they have changed.
+    /// The programs that flow files name, and the stamps that show whether they have changed.
     watched: (BTreeSet<String>, Vec<Option<Stamp>>),
-    /// What was said already: names and hashes.
+    /// Notices already given: names and hashes.
     said: BTreeSet<(&'static str, String, String)>,
 }
 
-/// A file that has to be approved for a flow to run.
+/// A file that must be approved for a flow to run.
 #[derive(Debug, Clone)]
 pub struct Approvable {
-    /// Relative to the project.
+    /// Its path, relative to the project.
     pub file: String,
     /// As it was read.
     pub content: Arc<[u8]>,
-    /// Of the content.
+    /// The hash of the content.
     pub hash: ContentHash,
-    /// The flows that name it as their program; none for a flow file.
+    /// The flows that name it as their program; empty for a flow file.
     pub named_by: BTreeSet<String>,
 }
 
-/// What has become of the folder.
+/// The result of loading the folder.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// The flows that are in force from now on; nothing if they are the same as before.
+    /// The flows in force from now on; nothing if they are unchanged.
     pub flows: Option<FlowSet>,
-    /// What to publish: `flow:invalid` and `flow:approval-needed`, each once for a content.
+    /// The events to publish: `flow:invalid` and `flow:approval-needed`, each once for a content.
     pub notices: Vec<Notice>,
 }
 
-/// How a flow file is doing.
+/// The status of a flow file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatus {
     /// Its name in the folder.
     pub name: String,
-    /// Of the content that is in force, if any is.
+    /// The hash of the content in force, if any.
     pub in_force: Option<ContentHash>,
-    /// Of the content that is in the folder, if that can be read.
+    /// The hash of the content in the folder, if it can be read.
     pub found: Option<ContentHash>,
-    /// Why the one is not the other.
+    /// Why they differ.
     pub problem: Option<Problem>,
 }
 
@@ -105,7 +105,7 @@ pub struct FileStatus {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is no flow file.
+    /// It is not a valid flow file.
     #[error("{0}")]
     Invalid(InvalidFile),
     /// Another file has a flow of this name.
@@ -116,13 +116,13 @@ pub enum Problem {
         /// The other file.
         file: String,
     },
-    /// Somebody else could have written it, or it is somewhere else.
+    /// Another user could have written it, or it is elsewhere.
     #[error("{0}")]
     Untrusted(String),
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It, or programs that it names, were not approved as they are.
+    /// It, or programs that it names, are not approved with their current content.
     #[error("waits for approval of {}: look at it and approve it with `ctl allow`", names(.0))]
     Unapproved(BTreeMap<String, ContentHash>),
     /// There are too many files.
@@ -130,19 +130,19 @@ pub enum Problem {
     TooMany,
 }
 
-/// Why something about approvals did not work.
+/// Why an operation on approvals failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApprovalError {
-    /// There is no such file, or it cannot be in force.
+    /// The file does not exist, or cannot be in force.
     #[error("{name}: {problem}")]
     File {
         /// The file's name.
         name: String,
-        /// Why not.
+        /// The reason.
         problem: String,
     },
-    /// The content is not the one that was looked at.
+    /// The content has changed since it was shown.
     #[error("{0} has changed since it was looked at; look again")]
     Changed(String),
     /// A program that the file names is not approved, and its hash was not given.
@@ -158,15 +158,15 @@ pub enum ApprovalError {
     Approvals(#[source] io::Error),
 }
 
-/// What is in the folder under a name.
+/// The entry in the folder under a name.
 enum Found {
     File(FlowFile),
     Problem(Problem, Option<ContentHash>),
 }
 
 impl Loader {
-    /// For the flow files in `folder`, which is in `project`. Without approvals every content is in
-    /// force at once.
+    /// A loader for the flow files in `folder`, which is in `project`. Without approvals every
+    /// content is in force immediately.
     pub fn new(project: &Path, folder: &Path, approvals: Option<Box<dyn Approvals>>) -> Self {
         Self {
             project: project.to_path_buf(),
@@ -181,9 +181,9 @@ impl Loader {
         }
     }
 
-    /// Reads the folder. All flows that can be in force are, together. A file that is broken, not
-    /// trusted, not approved or gone is not in force; only where everything is taken as approved, a
-    /// file that is broken leaves what was in force of it. A folder that is not there has no flows.
+    /// Reads the folder. All flows that can be in force are, atomically. A file that is invalid,
+    /// not trusted, not approved or missing is not in force; except that, if everything counts as
+    /// approved, an invalid file leaves its previous flows in force. A missing folder has no flows.
     pub fn load(&mut self) -> Loaded {
         let found = self.find();
         let mut files: BTreeMap<String, FlowFile> = BTreeMap::new();
@@ -235,22 +235,22 @@ impl Loader {
         programs::stamps(&self.project, files.iter().map(String::as_str)) != *stamps
     }
 
-    /// Makes sure that a flow file with this content is approved by now: to be asked before an action
-    /// is done, because a run keeps to a text from its journal, which is in the project's folder.
-    /// Approved contents stay approved until they are revoked, also where the file has changed.
+    /// Checks that a flow file with this content is still approved: call it before an action runs,
+    /// because a run keeps a text from its journal, which is in the project's folder. Approved
+    /// contents stay approved until they are revoked, even if the file has changed.
     ///
     /// # Errors
-    /// If it is not, or if that cannot be known.
+    /// If it is not approved, or if that cannot be determined.
     pub fn check_definition(&self, name: &str, hash: &ContentHash) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         approved(approvals.as_ref(), std::iter::once((&self.named(name), hash)))
     }
 
-    /// Makes sure that the programs that an action of a flow names are approved as they are now: to be
-    /// asked right before it is run.
+    /// Checks that the programs that an action of a flow names are approved as they are now: call
+    /// it directly before the action runs.
     ///
     /// # Errors
-    /// Which are not, or cannot be trusted.
+    /// Which programs are not approved, or cannot be trusted.
     pub fn check_programs(&mut self, flow: &Flow, action: &Action) -> Result<(), Problem> {
         let Some(approvals) = &self.approvals else { return Ok(()) };
         let actions = std::iter::once(action);
@@ -258,8 +258,8 @@ impl Loader {
         approved(approvals.as_ref(), found.iter())
     }
 
-    /// Everything that has to be approved for the flows of these files, or of all files, to run:
-    /// as it is now, approved or not. What cannot be approved comes with the reason.
+    /// Everything that must be approved for the flows of these files, or of all files, to run: as
+    /// it is now, approved or not. What cannot be approved is returned with the reason.
     pub fn approvable(
         &self,
         name: Option<&str>,
@@ -307,7 +307,7 @@ impl Loader {
         folder.join(name).to_string_lossy().into_owned()
     }
 
-    /// Whether a file and the programs that it names are approved as they are.
+    /// Checks that a file and the programs that it names are approved as they are.
     fn check(&mut self, file: &FlowFile, watched: &mut BTreeSet<String>) -> Result<(), Problem> {
         let mut found = BTreeMap::new();
         for flow in file.flows() {
@@ -320,21 +320,21 @@ impl Loader {
         approved(approvals.as_ref(), std::iter::once((&own.0, &own.1)).chain(&found))
     }
 
-    /// How each file is doing, by name. As of the last [`load`](Self::load).
+    /// The status of each file, by name, as of the last [`load`](Self::load).
     pub fn status(&self) -> &[FileStatus] {
         &self.status
     }
 
-    /// The flows in force of a file.
+    /// A file's flows in force.
     pub fn flows_of(&self, name: &str) -> impl Iterator<Item = &Flow> {
         self.files.get(name).into_iter().flat_map(FlowFile::flows)
     }
 
-    /// The content that was approved last of a file and of each program that it names, and those that
-    /// are there now: what a person compares before [`allow`](Self::allow). The flow file comes first.
+    /// The last approved contents of a file and of each program that it names, and the current
+    /// ones: for a person to compare before [`allow`](Self::allow). The flow file comes first.
     ///
     /// # Errors
-    /// If there is no such file that could be in force.
+    /// If no such file exists that could be in force.
     pub fn compare(&self, name: &str) -> Result<Vec<(Vec<u8>, Approvable)>, ApprovalError> {
         let file = |problem: Problem| ApprovalError::File {
             name: name.to_owned(),
@@ -351,13 +351,13 @@ impl Loader {
         parts.collect()
     }
 
-    /// Approves a file's content, which must be the one with this hash, and the contents of the
-    /// programs that it names, with theirs by their names: those that were looked at. A program whose
-    /// content is approved already needs no hash. It is in force after the next
+    /// Approves a file's content, which must have this hash, and the contents of the programs that
+    /// it names, with their hashes by name: those that the person was shown. A program whose
+    /// content is already approved needs no hash. It is in force after the next
     /// [`load`](Self::load), here and after every start.
     ///
     /// # Errors
-    /// If there is no such file, if something is another by now, or if that cannot be kept.
+    /// If the file does not exist, if a content has changed, or if the approval cannot be stored.
     pub fn allow(
         &mut self,
         name: &str,
@@ -421,7 +421,7 @@ impl Loader {
         }
     }
 
-    /// What is to be said of the files that was not said yet.
+    /// Notices about the files that were not given yet.
     fn notices(&mut self) -> Vec<Notice> {
         let mut notices = Vec::new();
         for status in &self.status {
@@ -431,7 +431,7 @@ impl Loader {
                 _ => "flow:invalid",
             };
             let content = match problem {
-                // Of the file and of every program that waits.
+                // For the file and every waiting program.
                 Problem::Unapproved(waiting) => ContentHash::of(&format!("{waiting:?}")),
                 problem => {
                     status.found.clone().unwrap_or_else(|| ContentHash::of(&problem.to_string()))
@@ -458,7 +458,7 @@ impl Loader {
     }
 }
 
-/// Nothing if all of these contents are approved, else which are not.
+/// Nothing if all of these contents are approved, else those that are not.
 fn approved<'a>(
     approvals: &dyn Approvals,
     contents: impl Iterator<Item = (&'a String, &'a ContentHash)>,
@@ -482,7 +482,7 @@ fn is_flow_file(name: &str) -> bool {
     is_yaml && !name.starts_with('.') && !name.contains('/')
 }
 
-/// The file, unless another one has a flow of the same name.
+/// The file, unless another file has a flow of the same name.
 fn unlike(files: &BTreeMap<String, FlowFile>, file: FlowFile) -> Result<FlowFile, Problem> {
     for flow in file.flows() {
         let other = files.values().find(|it| it.flows().any(|it| it.name == flow.name));

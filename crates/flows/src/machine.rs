@@ -1,8 +1,8 @@
-//! The core: what has happened in, what follows from it out.
+//! The core: turns what has happened into records and effects.
 //!
-//! It has no clock, no files and no processes. Commands look at the state and make records; `apply`
-//! is the only thing that changes the state by a record, so that replaying the journal gives the
-//! same state; what is to be done follows from the state.
+//! It has no clock, no files and no processes. Commands read the state and create records; only
+//! `apply` changes the state, from a record, so that replaying the journal gives the same state;
+//! effects follow from the state.
 
 mod apply;
 mod control;
@@ -26,35 +26,34 @@ use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId, Stage
 
 /// An event that more runs than this led to starts nothing.
 pub const DEPTH_MAX: u8 = 16;
-/// A run that was cut off so often has failed.
+/// A run that was interrupted this often has failed.
 pub const INTERRUPTIONS_MAX: u32 = 3;
-/// A flow whose breaker opened so often within an hour is paused.
+/// A flow whose breaker opened this often within an hour is paused.
 pub const OPENINGS_MAX: usize = 10;
-/// The cursor is recorded at least every so many events, runs or not.
+/// The cursor is recorded at least every this many events, with or without runs.
 const CURSOR_STEP: u64 = 1024;
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
-/// What the engine goes by.
+/// The engine's options.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Tells this project's runs from others', in idempotency keys: 1 to 16 letters and digits,
-    /// best random ones. Counts when the journal is new; later it is in the journal.
+    /// Distinguishes this project's runs from others', in idempotency keys: 1 to 16 letters and
+    /// digits, preferably random. Used when the journal is new; later the journal's value applies.
     pub identity: String,
-    /// The last event that there is when the journal is new: flows begin after it, unless they say
-    /// otherwise.
+    /// The last event when the journal is new: flows start after it, unless they say otherwise.
     pub head: u64,
-    /// The last event that there is now, if that is known: a journal that has decided a later one
-    /// is not opened, because its event was lost and its id would be given out again.
+    /// The current last event, if known: a journal that has evaluated a later one is not opened,
+    /// because that event was lost and its id would be assigned again.
     pub last_event: Option<u64>,
-    /// Which boot of the machine this is: a process of another boot is gone.
+    /// Identifies this boot of the machine: processes of another boot no longer exist.
     pub boot: String,
-    /// Actions that run at once, over all flows.
+    /// The most concurrent actions, over all flows.
     pub running_max: usize,
-    /// Ended runs that are kept for each flow.
+    /// The most ended runs in the history of each flow.
     pub runs_kept: usize,
-    /// Ended runs that are kept over all flows: they are read when the engine is opened, a hundred
-    /// thousand of them in about a second.
+    /// The most ended runs in the history over all flows: they are read when the engine is opened,
+    /// a hundred thousand of them in about a second.
     pub runs_kept_max: usize,
     /// How long they are kept, in milliseconds.
     pub kept_ms: u64,
@@ -75,15 +74,15 @@ impl Default for Options {
     }
 }
 
-/// What is known of a flow beyond its definition.
+/// The state of a flow besides its definition.
 #[derive(Debug, Default)]
 pub(crate) struct FlowState {
-    /// Events up to this one do not concern it, or a backfill cares for them.
+    /// Events up to this one do not concern it, or a backfill evaluates them.
     pub(crate) from: u64,
-    /// There while the flow is not in force: the last event that was decided for it.
+    /// Set while the flow is not in force: the last event that was evaluated for it.
     pub(crate) left: Option<u64>,
     pub(crate) paused: Option<String>,
-    /// There while the breaker is open: since when.
+    /// Set while the breaker is open: since when.
     pub(crate) open: Option<u64>,
     pub(crate) openings: VecDeque<u64>,
     /// When runs that count for the breaker were created, within a minute.
@@ -92,7 +91,7 @@ pub(crate) struct FlowState {
     replays: u32,
     /// When runs were created, by the value of the rate limit's key.
     rates: HashMap<Option<String>, VecDeque<u64>>,
-    /// What waits for quiet, by the value of the debounce's key.
+    /// The run that waits because of a debounce, by the value of the debounce's key.
     quiet: HashMap<Option<String>, RunId>,
 }
 
@@ -102,7 +101,7 @@ impl FlowState {
     }
 }
 
-/// Events of the past that are to be decided for a flow.
+/// Past events to evaluate for a flow.
 #[derive(Debug, Clone)]
 pub(crate) struct Filling {
     pub(crate) flow: FlowName,
@@ -120,7 +119,7 @@ impl From<&Filling> for Backfill {
 /// Runs of a flow with the same value of `concurrency.key`.
 type Group = (FlowName, Option<String>);
 
-/// Every flow and every run, and what follows from them.
+/// Every flow and every run, and what derives from them.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) options: Options,
@@ -132,35 +131,35 @@ pub(crate) struct Machine {
     /// Flows whose breaker is open.
     open: BTreeSet<FlowName>,
     pub(crate) runs: BTreeMap<RunId, Run>,
-    /// How many of them are where.
+    /// The number of runs in each stage.
     pub(crate) stages: BTreeMap<Stage, u64>,
     /// How many have ended since the journal was replayed.
     pub(crate) ended_now: BTreeMap<End, u64>,
     groups: BTreeMap<Group, Slots>,
-    /// Groups that have a run to begin and room for it, the one with the oldest event first.
+    /// Groups that have a run to start and room for it, the one with the oldest event first.
     hungry: BTreeSet<(u64, Group)>,
-    /// When runs that wait for a time are due.
+    /// When timed waits of runs are due.
     timers: BTreeSet<(u64, RunId)>,
     running: usize,
     /// The latest time of any record.
     pub(crate) latest_ms: u64,
-    /// Definitions by file that runs keep to, with the file's name.
+    /// Definitions that runs keep, by file hash, with the file's name.
     texts: HashMap<ContentHash, (String, String)>,
     pub(crate) fillings: Vec<Filling>,
-    /// The event that the next runs are for, and its record's place in the journal.
+    /// The event of the next runs, and its record's position in the journal.
     seen: Option<(Arc<Event>, u64)>,
-    /// Replays have numbers above this one: those up to it may have been given out.
+    /// Replays get numbers above this one: those up to it may have been used.
     replays_lost: u32,
     /// Whether records about which flows are in force may be lost: until they are recorded again,
-    /// no flow takes up events of the past.
+    /// no flow evaluates past events.
     joins_lost: bool,
-    /// Not while the journal is replayed: nothing is decided then.
+    /// False while the journal is replayed: nothing is decided then.
     live: bool,
     records: Vec<Record>,
     effects: Vec<Effect>,
 }
 
-/// What is to be appended, in one batch, before the effects are given out.
+/// What to append, in one batch, before the effects are returned.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     pub(crate) records: Vec<Record>,
@@ -196,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// What has been decided since the last time.
+    /// What has been decided since the last call.
     pub(crate) fn take(&mut self) -> Decided {
         let moved = self.cursor - self.recorded_cursor;
         if moved > 0 && (!self.records.is_empty() || moved >= CURSOR_STEP) {
@@ -209,7 +208,7 @@ impl Machine {
         }
     }
 
-    /// Says where the journal has what `take` gave.
+    /// Records where in the journal the records from `take` are.
     pub(crate) fn placed(&mut self, records: &[Record], first: u64) {
         let mut place = 0;
         for (record, sequence) in records.iter().zip(first..) {
@@ -237,23 +236,23 @@ impl Machine {
         self.records.push(record);
     }
 
-    /// The key that every try of a step carries.
+    /// The key of every attempt of a step.
     fn idempotency_key(&self, run: &RunId, step: u16) -> String {
         format!("{}.{run}.{step}", self.identity)
     }
 
-    /// Whether somebody wants to know that a run has ended so.
+    /// The event that announces this end of a run, if any.
     fn announcement(end: End) -> Option<&'static str> {
         match end {
             End::Succeeded => Some("flow:succeeded"),
             End::Failed => Some("flow:failed"),
-            // Of an earlier release, which may have published it: the same event again.
+            // From an earlier release, which may have published it: the same event again.
             End::Dead => Some("flow:dead"),
             End::Skipped | End::Cancelled => None,
         }
     }
 
-    /// Asks for the announcement of a run's end.
+    /// Requests the announcement of a run's end.
     fn announce(&mut self, id: &RunId) {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Ended { end, why, .. } = &run.phase else { return };

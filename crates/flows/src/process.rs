@@ -1,9 +1,9 @@
-//! Running a program to its end. The only module that starts processes.
+//! Runs a program to its end. The only module that starts processes.
 //!
-//! The caller's thread does everything: it reads both outputs, feeds the input and watches the
-//! clock, by one `poll`. Nothing that would keep `std::process::Command` off `posix_spawn` is used
-//! (`pre_exec`, `uid`, `gid`, a program that is looked up in a changed `PATH`): a fork copies the
-//! page tables of the whole store.
+//! The caller's thread does everything: it reads both outputs, writes the input and watches the
+//! clock, with one `poll`. Nothing is used that would keep `std::process::Command` from using
+//! `posix_spawn` (`pre_exec`, `uid`, `gid`, a program that is looked up in a changed `PATH`): a
+//! fork copies the page tables of the whole store.
 
 mod capture;
 mod group;
@@ -27,39 +27,39 @@ use crate::{Outcome, Report};
 
 /// How long a process group may take to end after `SIGTERM`, before it is killed.
 pub const GRACE: Duration = Duration::from_secs(10);
-/// How long outputs are read that something holds open after the program has ended.
+/// How long outputs are read that another process keeps open after the program has ended.
 pub const DRAIN: Duration = Duration::from_secs(2);
-/// How often a system without pid descriptors is asked whether the program has ended.
+/// How often the end of the program is checked on systems without pid descriptors.
 const ASK: Duration = Duration::from_millis(20);
-/// Longer than the kernel needs to end a process that was killed.
+/// Longer than the kernel needs to end a killed process.
 const LONG: Duration = Duration::from_secs(3600);
-/// Read at once.
+/// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
-/// Reads of one output in a row.
+/// The most consecutive reads of one output.
 const READS_MAX: usize = 16;
 
 /// A program to run.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The executable, absolute.
+    /// The absolute path of the executable.
     pub path: PathBuf,
     /// Its arguments, without its own name.
     pub arguments: Vec<String>,
     /// Its whole environment.
     pub variables: Vec<(String, String)>,
-    /// The folder that it runs in.
+    /// Its working directory.
     pub folder: PathBuf,
-    /// What it can read.
+    /// Its standard input.
     pub input: Vec<u8>,
     /// It is ended after this.
     pub timeout: Duration,
-    /// It is killed so long after it was to end.
+    /// The time from its ending until it is killed.
     pub grace: Duration,
-    /// Texts that are hidden in what it writes, as they are and in base64 and URL form.
+    /// Texts masked in its output, as they are and in base64 and URL encoding.
     pub secrets: Vec<String>,
 }
 
-/// What a program wrote, and what came of it.
+/// The output and the result of a program.
 #[derive(Debug, Clone)]
 pub struct Finished {
     /// For [`Engine::ended`](crate::Engine::ended).
@@ -73,13 +73,13 @@ pub struct Finished {
 /// Ends a program from another thread.
 #[derive(Debug)]
 pub struct Stop {
-    /// Readable once it is to end.
+    /// Readable once the program is to end.
     read: PipeReader,
     write: PipeWriter,
 }
 
 impl Stop {
-    /// One for one program.
+    /// A stop for one program.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -88,19 +88,19 @@ impl Stop {
         Ok(Self { read, write })
     }
 
-    /// Has the program ended, now or when it is begun.
+    /// Ends the program, now or when it starts.
     pub fn stop(&self) {
-        // A pipe has room for more stops than anybody asks for; one is enough.
+        // A pipe has room for more stops than anyone requests; one is enough.
         (&self.write).write_all(&[1]).unwrap_or_default();
     }
 }
 
-/// Runs a program until it has ended, on this thread. `spawned` is told its process once it is
-/// there. `boot` names this boot of the machine.
+/// Runs a program until it has ended, on this thread. `spawned` is called with its process once it
+/// has started. `boot` identifies this boot of the machine.
 ///
-/// The program leads a process group of its own, which gets `SIGTERM` when the time is over or
-/// `stop` says so, and `SIGKILL` if it is still there after the grace. Outputs that something holds
-/// open after the program has ended are read for [`DRAIN`], then the group is killed.
+/// The program leads its own process group, which gets `SIGTERM` at the timeout or on `stop`, and
+/// `SIGKILL` if it still exists after the grace. Outputs that another process keeps open after the
+/// program has ended are read for [`DRAIN`], then the group is killed.
 pub fn run(program: &Program, boot: &str, stop: &Stop, spawned: impl FnOnce(Leader)) -> Finished {
     let begun = now();
     let mut command = Command::new(&program.path);
@@ -142,7 +142,7 @@ struct Watch<'a> {
     child: Child,
     program: &'a Program,
     begun: Instant,
-    /// Readable once the program has ended; nothing where the system has no such thing.
+    /// Readable once the program has ended; nothing if the system does not support this.
     ended: Option<OwnedFd>,
     stdin: Option<(OwnedFd, &'a [u8])>,
     stdout: Output,
@@ -198,7 +198,7 @@ impl<'a> Watch<'a> {
             self.stderr.read();
             let now = now();
             if drained_by.is_none() && self.has_ended()? {
-                // What does not read its input any more is not fed.
+                // A program that no longer reads its input gets no more.
                 self.stdin = None;
                 drained_by = Some(now + DRAIN);
             }
@@ -217,12 +217,12 @@ impl<'a> Watch<'a> {
             } else if self.ending.is_some_and(|(_, at)| now >= at) && !self.killed {
                 self.killed = true;
                 kill_group(&self.child, Signal::KILL);
-                // The kernel needs a moment; the descriptor tells when it is done.
+                // The kernel needs a moment; the descriptor reports when it is done.
                 self.ending = self.ending.map(|(why, at)| (why, at + LONG));
             }
         }
         if leaked || self.ending.is_some() {
-            // The program is not reaped yet, so that the group's number is still its own.
+            // The program is not reaped yet, so the group's number is still its own.
             kill_group(&self.child, Signal::KILL);
             self.kill_strays();
         }
@@ -230,7 +230,7 @@ impl<'a> Watch<'a> {
         Ok(self.finished(status, leaked))
     }
 
-    /// Ends what left the group, but is still known by its environment.
+    /// Ends processes that left the group, but are still identified by their environment.
     fn kill_strays(&self) {
         let variable = self.program.variables.iter().find(|(name, _)| name == group::KEY_VARIABLE);
         if let Some((_, key)) = variable {
@@ -238,7 +238,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Waits until there is something to do, `next` at the latest. Whether it is to be stopped.
+    /// Waits for something to do, until `next` at the latest. Returns whether a stop was requested.
     fn wait(&self, stop: &Stop, next: Instant, is_over: bool) -> io::Result<bool> {
         let mut timeout = next.saturating_duration_since(now());
         let mut watched = Vec::with_capacity(5);
@@ -268,7 +268,7 @@ impl<'a> Watch<'a> {
         Ok(stop_at.is_some_and(|it| watched[it].revents().contains(PollFlags::IN)))
     }
 
-    /// Gives the program as much of its input as it takes.
+    /// Writes as much of the input as the program accepts.
     fn feed(&mut self) {
         let Some((pipe, rest)) = &mut self.stdin else { return };
         while !rest.is_empty() {
@@ -315,8 +315,8 @@ impl<'a> Watch<'a> {
 }
 
 impl Output {
-    /// Takes what is there, a megabyte at most: a program that never stops writing does not keep
-    /// this thread from watching the time.
+    /// Reads what is available, a megabyte at most: a program that never stops writing must not
+    /// keep this thread from watching the time.
     fn read(&mut self) {
         let Some(pipe) = &self.pipe else { return };
         let mut buffer = vec![0; READ_BYTES];
@@ -324,7 +324,7 @@ impl Output {
             match rustix::io::read(pipe, &mut buffer) {
                 Ok(n) if n > 0 => self.mask.push(&buffer[..n], &mut self.captured),
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
-                // Closed, or of no use any more.
+                // Closed, or no longer usable.
                 Ok(_) | Err(_) => {
                     self.pipe = None;
                     return;

@@ -1,24 +1,24 @@
-//! Which programs are given an event's texts: for whoever approves a flow.
+//! Which programs receive an event's texts: for the person who approves a flow.
 
 use std::collections::BTreeSet;
 
 use crate::definition::words_of;
 use crate::{Flow, Kind};
 
-/// A program that an action gives a text of the event.
+/// A program that receives a text of the event from an action.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextReceiver {
-    /// The action's number in its flow, from 0.
+    /// The action's index in its flow, from 0.
     pub action: usize,
-    /// The program as the flow names it.
+    /// The program as named in the flow.
     pub program: String,
     /// The key of the text in the event's data.
     pub key: String,
 }
 
-/// The programs that a flow gives texts of its events: as arguments, or through a pipe. What a
-/// closed type says is not listed, nor is what every program gets: the event on standard input and
-/// the variables of the environment.
+/// The programs that receive texts of events from a flow: as arguments, or through a pipe. Values
+/// of closed types are not listed, nor what every program gets: the event on standard input and the
+/// environment variables.
 pub fn text_receivers(flow: &Flow) -> Vec<TextReceiver> {
     let mut found = BTreeSet::new();
     for (action, it) in flow.actions.iter().enumerate() {

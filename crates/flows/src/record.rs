@@ -1,4 +1,4 @@
-//! The journal's records: what has happened to flows and their runs, as it stands on disk.
+//! The journal's records: what has happened to flows and their runs, as stored on disk.
 
 use serde::{Deserialize, Serialize};
 use waypost_events::{Data, EventType};
@@ -6,60 +6,60 @@ use waypost_events::{Data, EventType};
 use crate::run::{End, Report};
 use crate::{ContentHash, Event, FlowName, Leader, Lineage, RunId};
 
-/// Segments of the journal, in bytes: small, so that compaction gives room back soon.
+/// Size of the journal's segments, in bytes: small, so that compaction frees space soon.
 const SEGMENT_BYTES: u64 = 8 << 20;
 /// The kind of every record in the log.
 const KIND: u8 = 1;
 /// The version of their payloads: JSON of [`Record`].
 const VERSION: u8 = 1;
-/// The version of records that earlier releases do not know: they must not take them for damage.
+/// The version of records that earlier releases do not know: they must not treat them as damage.
 const VERSION_LOST: u8 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum Record {
-    /// The first: what tells this journal's runs from another project's.
+    /// The first record: distinguishes this journal's runs from another project's.
     Journal {
         identity: String,
     },
-    /// Every event up to it has been decided.
+    /// Every event up to it has been evaluated.
     Cursor {
         event: u64,
     },
-    /// The flow is in force and wants events after this one.
+    /// The flow is in force and evaluates events after this one.
     Joined {
         flow: FlowName,
         from: u64,
     },
-    /// The flow is in force no more; events up to this one were decided for it.
+    /// The flow is no longer in force; events up to this one were evaluated for it.
     Left {
         flow: FlowName,
         at: u64,
     },
-    /// Past events are to be decided for the flow.
+    /// Past events are to be evaluated for the flow.
     Filling {
         flow: FlowName,
         replay: u32,
         after: u64,
         until: u64,
     },
-    /// They have been, up to this one.
+    /// They have been evaluated, up to this one.
     Filled {
         flow: FlowName,
         replay: u32,
         through: u64,
         until: u64,
     },
-    /// The text of a flow file that runs keep to.
+    /// The text of a flow file that runs keep.
     Defined {
         hash: ContentHash,
         file: String,
         text: String,
     },
-    /// The event that the runs created or retried next are for.
+    /// The event of the runs created or retried next.
     Seen(StoredEvent),
     Created(Created),
-    /// A run that is none: created and ended at once.
+    /// A skipped run: created and ended at once.
     Skipped {
         run: RunId,
         hash: ContentHash,
@@ -95,7 +95,7 @@ pub(crate) enum Record {
         end: End,
         why: String,
     },
-    /// A person wants it tried again from the step that failed.
+    /// A person requested a retry from the failed step.
     Retried {
         run: RunId,
     },
@@ -120,8 +120,8 @@ pub(crate) enum Record {
     Forgotten {
         runs: Vec<RunId>,
     },
-    /// A repair found the journal without the records `from` to `to`. What followed from that was
-    /// recorded with it; replays get numbers above `replays` from then on.
+    /// A repair found the journal without the records `from` to `to`. The consequences were
+    /// recorded with it; later replays get numbers above `replays`.
     Lost {
         from: u64,
         to: u64,
@@ -130,7 +130,7 @@ pub(crate) enum Record {
     },
 }
 
-/// How the journal's log is opened.
+/// The options for opening the journal's log.
 pub(crate) fn log_options() -> waypost_log::Options {
     waypost_log::Options {
         segment_bytes: SEGMENT_BYTES,
@@ -144,11 +144,11 @@ pub(crate) fn log_options() -> waypost_log::Options {
 pub(crate) enum Unreadable {
     /// A newer release wrote it.
     Newer(String),
-    /// It is not what any release writes.
+    /// No release writes such a record.
     Malformed(String),
 }
 
-/// A run, when it is created.
+/// A run at its creation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Created {
@@ -157,7 +157,7 @@ pub(crate) struct Created {
     pub(crate) at_ms: u64,
     /// The value of `concurrency.key`.
     pub(crate) key: Option<String>,
-    /// The value of `rate_limit.key`, within its own option: whether the flow has a rate limit.
+    /// The value of `rate_limit.key`, within another option: whether the flow has a rate limit.
     pub(crate) rate: Option<Keyed>,
     pub(crate) quiet: Option<Quiet>,
     /// Whether it counts for the breaker: runs for events of the past do not.
@@ -172,7 +172,7 @@ pub(crate) struct Keyed {
     pub(crate) per_ms: u64,
 }
 
-/// What a run waits for that `debounce` holds back.
+/// What a run waits for because of a `debounce`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Quiet {
     pub(crate) key: Option<String>,
@@ -180,7 +180,7 @@ pub(crate) struct Quiet {
     pub(crate) deadline_ms: Option<u64>,
 }
 
-/// What comes after a try.
+/// What follows an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Then {
@@ -190,11 +190,11 @@ pub(crate) enum Then {
     Retry(u64),
     /// The same step again as soon as there is room; it counts as an interruption.
     Again,
-    /// The end, which is a record of its own.
+    /// The end, which is a separate record.
     End,
 }
 
-/// An event as it stands in the journal.
+/// An event as stored in the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredEvent {
@@ -246,8 +246,8 @@ impl From<StoredEvent> for Event {
 }
 
 impl Record {
-    /// Whether nothing would be lost if a power cut took it: it can be made again, or it is of use
-    /// to this boot only.
+    /// Whether losing it in a power cut would do no harm: it can be created again, or is useful
+    /// only for this boot.
     pub(crate) fn can_wait(&self) -> bool {
         matches!(
             self,
@@ -255,7 +255,7 @@ impl Record {
         )
     }
 
-    /// When it was made, where it says so.
+    /// When it was created, if it says so.
     pub(crate) fn at_ms(&self) -> Option<u64> {
         match self {
             Self::Created(it) => Some(it.at_ms),
@@ -290,8 +290,8 @@ impl Record {
         };
         names.map_err(|error: serde_json::Error| {
             let why = error.to_string();
-            // The bytes are those that were written: their checksum is right. A name that is unknown
-            // here came with a later release.
+            // The bytes are as written: their checksum is valid. An unknown name here is from a
+            // later release.
             if why.starts_with("unknown variant") || why.starts_with("unknown field") {
                 Unreadable::Newer(why)
             } else {

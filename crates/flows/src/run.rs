@@ -1,4 +1,4 @@
-//! Runs: one flow, run once for one event.
+//! Runs: one execution of one flow, for one event.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::scalar::from_text;
 use crate::set::FlowEntry;
 use crate::{ContentHash, Event, FlowName, Leader, Lineage};
 
-/// Names a run: a flow, the event that it runs for, and which replay of that event it is.
+/// Identifies a run: a flow, its event, and the number of the replay of that event.
 ///
 /// As a text it is `flow.event`, or `flow.event.replay` for a replay. It is created once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -22,7 +22,7 @@ pub struct RunId {
     pub flow: FlowName,
     /// The event's id.
     pub event: u64,
-    /// 0 for the event as it came, 1 and more for replays.
+    /// 0 for the event itself, 1 and more for replays.
     pub replay: u32,
 }
 
@@ -56,52 +56,52 @@ impl FromStr for RunId {
 
 from_text!(RunId: "a run, flow.event");
 
-/// Names one try of one action of a run.
+/// Identifies one attempt of one action of a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId {
     /// The run.
     pub run: RunId,
     /// The action, from 0.
     pub step: u16,
-    /// Which try of it, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
 }
 
-/// What a run is and has done.
+/// The state of a run and what it has done.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its name.
+    /// Its id.
     pub id: RunId,
-    /// The file that its flow was read from, as it was then: a run keeps to it.
+    /// The hash of the file that its flow was read from then: a run keeps its definition.
     pub definition: ContentHash,
     /// The type of its event.
     pub kind: EventType,
     /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
-    /// The value that its flow's `concurrency.key` had.
+    /// The value of its flow's `concurrency.key`.
     pub key: Option<String>,
-    /// Where it is.
+    /// Its phase.
     pub phase: Phase,
-    /// What was tried, in order.
+    /// The attempts, in order.
     pub tries: Vec<Try>,
-    /// Why it is to be ended, if that was asked for while an action ran.
+    /// Why it is to be ended, if that was requested while an action was running.
     pub cancelling: Option<String>,
-    /// Where the chain of runs stands with it.
+    /// Its position in the chain of runs.
     pub lineage: Lineage,
-    /// There until the run has ended.
+    /// Set until the run has ended.
     pub(crate) event: Option<Arc<Event>>,
-    /// As its definition says it; there from when the engine is open until the run has ended.
+    /// From its definition; set from when the engine is open until the run has ended.
     pub(crate) entry: Option<Arc<FlowEntry>>,
-    /// What it waits for, if `debounce` holds it back.
+    /// What it waits for because of a `debounce`.
     pub(crate) quiet: Option<Quiet>,
     pub(crate) step: u16,
-    /// Tries of the step so far.
+    /// Attempts of the step so far.
     pub(crate) attempt: u32,
     pub(crate) failures: u32,
     pub(crate) interruptions: u32,
     /// Whether its end was announced.
     pub(crate) told: bool,
-    /// The record of the journal that has its event.
+    /// The position of its event's record in the journal.
     pub(crate) place: u64,
 }
 
@@ -135,15 +135,15 @@ impl Run {
     }
 }
 
-/// Where a run is.
+/// The phase of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Waits for events to be quiet (`debounce`).
+    /// Waits until no further events come (`debounce`).
     Quiet {
         /// Until then, in milliseconds since 1970.
         until_ms: u64,
     },
-    /// Waits before an action is tried again.
+    /// Waits before retrying an action.
     Retrying {
         /// Until then, in milliseconds since 1970.
         until_ms: u64,
@@ -157,7 +157,7 @@ pub enum Phase {
         /// Its process, once it is known.
         leader: Option<Leader>,
     },
-    /// It is over.
+    /// It has ended.
     Ended {
         /// How.
         end: End,
@@ -168,23 +168,23 @@ pub enum Phase {
     },
 }
 
-/// Where a run is, in one word.
+/// The phase of a run, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// It waits for events to be quiet.
+    /// It waits until no further events come.
     Quiet,
-    /// It waits before an action is tried again.
+    /// It waits before retrying an action.
     Retrying,
     /// It waits for its turn.
     Queued,
     /// An action runs.
     Running,
-    /// It is over.
+    /// It has ended.
     Ended(End),
 }
 
 impl Phase {
-    /// Where a run in this phase is.
+    /// The stage of a run in this phase.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Quiet { .. } => Stage::Quiet,
@@ -202,48 +202,48 @@ impl Phase {
 pub enum End {
     /// Every action that had to succeed did.
     Succeeded,
-    /// An action failed for good, with or without more tries, or was cut off and may not be done
-    /// again.
+    /// An action failed for good, with or without retries, or was interrupted and may not be
+    /// repeated.
     Failed,
-    /// What earlier releases called a failed run whose tries were used up. No run ends so any more;
-    /// journals have it.
+    /// The name in earlier releases for a failed run whose retries were exhausted. No run ends like
+    /// this any more; old journals contain it.
     Dead,
-    /// It was never begun.
+    /// It was never started.
     Skipped,
-    /// Somebody, or a newer run, ended it.
+    /// A person, or a newer run, ended it.
     Cancelled,
 }
 
-/// One try of an action, after it.
+/// A completed attempt of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Try {
     /// The action, from 0.
     pub step: u16,
-    /// Which try of it, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// When it ended, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What came of it.
+    /// Its result.
     pub report: Report,
 }
 
-/// What came of a try.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
-    /// In one word.
+    /// The result in one word.
     pub outcome: Outcome,
-    /// In a few: `exit status 3`, `ended by signal 9`, `the event has no data.pr`.
+    /// The result in a few words: `exit status 3`, `ended by signal 9`, `the event has no data.pr`.
     pub detail: String,
-    /// Whether processes that it left behind held its output, and were ended.
+    /// Whether processes that it left running held its output open, and were ended.
     #[serde(default, skip_serializing_if = "is_false")]
     pub leaked: bool,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
-    /// Bytes that it wrote to standard output, kept or not.
+    /// Bytes written to standard output, stored or not.
     #[serde(default)]
     pub stdout_bytes: u64,
-    /// Bytes that it wrote to standard error, kept or not.
+    /// Bytes written to standard error, stored or not.
     #[serde(default)]
     pub stderr_bytes: u64,
 }
@@ -254,7 +254,7 @@ fn is_false(it: &bool) -> bool {
 }
 
 impl Report {
-    /// A report about something that wrote nothing and took no time worth telling.
+    /// A report about something without output and with a negligible duration.
     pub fn new(outcome: Outcome, detail: impl Into<String>) -> Self {
         Self {
             outcome,
@@ -267,7 +267,7 @@ impl Report {
     }
 }
 
-/// What came of a try, in one word.
+/// The result of an attempt, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -277,11 +277,11 @@ pub enum Outcome {
     Failed,
     /// It took too long and was ended.
     TimedOut,
-    /// It could not be begun: trying again would change nothing.
+    /// It could not be started: retrying would change nothing.
     Refused,
-    /// It was ended because its run is cancelled.
+    /// It was ended because its run was cancelled.
     Cancelled,
-    /// The service went away while it ran.
+    /// The service stopped while it was running.
     Interrupted,
 }
 

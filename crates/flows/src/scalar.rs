@@ -1,4 +1,4 @@
-//! Reading a YAML file's values as things with a syntax of their own.
+//! Parses values of a YAML file that have their own syntax.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Parses a text. What is wrong with it is reported at its own place in the file: `serde_yaml` adds
-/// the place of the value whose visitor failed.
+/// Parses a text. An error is reported at its own position in the file: `serde_yaml` adds the
+/// position of the value whose visitor failed.
 pub(crate) fn parse<'de, D, T>(deserializer: D, expecting: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -30,7 +30,7 @@ impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
     }
 }
 
-/// Names with a value each, in the order written, no name twice.
+/// Names with a value each, in the order written, without duplicate names.
 pub(crate) fn pairs<'de, D, V>(
     deserializer: D,
     expecting: &'static str,
@@ -65,7 +65,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Pairs<V> {
     }
 }
 
-/// `Deserialize` from a text by `FromStr`.
+/// Implements `Deserialize` from a text through `FromStr`.
 macro_rules! from_text {
     ($($type:ty: $expecting:literal),+ $(,)?) => {$(
         impl<'de> serde::Deserialize<'de> for $type {

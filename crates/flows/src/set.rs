@@ -1,4 +1,4 @@
-//! The flows in force, found by the type of an event.
+//! The flows in force, indexed by event type.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::{Flow, FlowName, InvalidFile, Kind, parse};
 pub struct ContentHash(String);
 
 impl ContentHash {
-    /// Of a text.
+    /// The hash of a text.
     pub fn of(text: &str) -> Self {
         Self::of_bytes(text.as_bytes())
     }
 
-    /// Of a content that need not be text.
+    /// The hash of a content that need not be text.
     pub fn of_bytes(content: &[u8]) -> Self {
         Self(hex(&Sha256::digest(content)))
     }
@@ -38,20 +38,20 @@ impl fmt::Display for ContentHash {
     }
 }
 
-/// A flow file that has been read.
+/// A parsed flow file.
 #[derive(Debug, Clone)]
 pub struct FlowFile {
     /// Its name in the folder.
     pub name: String,
     /// As it was read.
     pub text: Arc<str>,
-    /// Of the text.
+    /// The hash of the text.
     pub hash: ContentHash,
     flows: Vec<Arc<Flow>>,
 }
 
 impl FlowFile {
-    /// Reads a file's text.
+    /// Parses a file's text.
     ///
     /// # Errors
     /// As [`parse`].
@@ -67,32 +67,32 @@ impl FlowFile {
     }
 }
 
-/// A flow and where it stands.
+/// A flow and its file.
 #[derive(Debug, Clone)]
 pub struct FlowEntry {
     /// The flow.
     pub flow: Arc<Flow>,
     /// The file's name.
     pub file: String,
-    /// Of the file's text.
+    /// The hash of the file's text.
     pub hash: ContentHash,
     pub(crate) text: Arc<str>,
 }
 
-/// The flows in force. Finding those that want an event costs what it finds, not how many there
-/// are.
+/// The flows in force. The cost of finding those that match an event depends on the result, not on
+/// the number of flows.
 #[derive(Debug, Clone, Default)]
 pub struct FlowSet {
     entries: Vec<Arc<FlowEntry>>,
     names: BTreeMap<FlowName, usize>,
     exact: HashMap<String, Vec<usize>>,
     prefixes: HashMap<String, Vec<usize>>,
-    /// The lengths of the prefixes, each once.
+    /// The distinct lengths of the prefixes.
     lengths: BTreeSet<usize>,
 }
 
 impl FlowSet {
-    /// The flows of some files. Where a name is there twice, the first one counts; see
+    /// The flows of some files. Of several flows with the same name, the first counts; see
     /// [`FlowSet::get`].
     pub fn new<'a>(files: impl IntoIterator<Item = &'a FlowFile>) -> Self {
         let mut set = Self::default();
@@ -126,8 +126,8 @@ impl FlowSet {
         self.entries.push(Arc::new(entry));
     }
 
-    /// The flows whose pattern selects a type. Costs one look-up for each length of a prefix that
-    /// some flow has, and what it finds.
+    /// The flows whose pattern matches a type. Costs one lookup for each prefix length that some
+    /// flow has, plus the result.
     pub fn wanting<'a>(&'a self, kind: &'a EventType) -> impl Iterator<Item = &'a Arc<FlowEntry>> {
         let text = kind.as_str();
         let exact = self.exact.get(text).into_iter();
@@ -148,19 +148,19 @@ impl FlowSet {
         self.entries.iter()
     }
 
-    /// How many there are.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The rings of flows that can start each other by their own `emit` actions, as far as types
-    /// tell: each as the names on the way, the first one again at the end. Flows with
-    /// `allow_recursion` are meant to, and begin no ring. At most one ring for each flow.
+    /// show: each as the names along the ring, ending with the first one again. Flows with
+    /// `allow_recursion` are meant to, and start no ring. At most one ring for each flow.
     pub fn rings(&self) -> Vec<Vec<FlowName>> {
         let next: Vec<BTreeSet<usize>> = self
             .entries
@@ -186,7 +186,7 @@ impl FlowSet {
                 continue;
             }
             if let Some(ring) = ring(&next, start) {
-                // A ring of several flows is told once, by its first.
+                // A ring of several flows is reported once, from its first.
                 if ring.iter().all(|it| *it >= start) {
                     let names = ring.iter().chain([&start]);
                     rings.push(names.map(|it| self.entries[*it].flow.name.clone()).collect());
@@ -197,7 +197,7 @@ impl FlowSet {
     }
 }
 
-/// The shortest way from `start` to itself.
+/// The shortest path from `start` to itself.
 fn ring(next: &[BTreeSet<usize>], start: usize) -> Option<Vec<usize>> {
     let mut from: BTreeMap<usize, usize> = BTreeMap::new();
     let mut queue = std::collections::VecDeque::from([start]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::scalar::from_text;
 
-/// A length of time as people write it: `500ms`, `30s`, `2m`, `1h30m`, `7d`.
+/// A duration as people write it: `500ms`, `30s`, `2m`, `1h30m`, `7d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
@@ -60,7 +60,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// A text that is no length of time.
+/// An invalid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is no length of time; write 500ms, 30s, 2m, 1h30m or 7d, a year at most")]
 pub struct InvalidSpan {

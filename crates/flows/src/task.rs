@@ -1,4 +1,4 @@
-//! From an action and an event to what is to be done, with every value in its place.
+//! From an action and an event to a task, with every value in its place.
 
 mod folder;
 
@@ -17,17 +17,17 @@ use crate::{
     Template, Values,
 };
 
-/// What processes get of their parent's environment, if it is there.
+/// Variables that processes inherit from the service, if they exist.
 pub const INHERITED: [&str; 8] =
     ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "SHELL", "TMPDIR"];
-/// The longest value of a variable, and the longest argument. Linux refuses one of 128 KiB.
+/// The longest value of a variable, and the longest argument. Linux rejects one of 128 KiB.
 pub const WORD_BYTES_MAX: usize = (128 << 10) - 1;
-/// All variables and arguments together. Linux refuses about 2 MiB.
+/// The limit for all variables and arguments together. Linux rejects about 2 MiB.
 pub const WORDS_BYTES_MAX: usize = 1536 << 10;
-/// What the variables of an event's values are called; the key follows. No setting begins so.
+/// The prefix of the variables for an event's values; the key follows. No setting starts with it.
 pub const EVENT_PREFIX: &str = "WAYPOST_EVENT_DATA_";
-/// What the variables of a program begin with that a run gives it and that are no settings:
-/// `WAYPOST_URL` and `WAYPOST_TOKEN` are beside these, for `ctl`.
+/// Prefixes of the variables that a run sets for a program and that are not settings; `WAYPOST_URL`
+/// and `WAYPOST_TOKEN` are set in addition, for `ctl`.
 pub const RUN_PREFIXES: [&str; 5] = [
     "WAYPOST_EVENT_",
     VALUE_PREFIX,
@@ -37,19 +37,19 @@ pub const RUN_PREFIXES: [&str; 5] = [
 ];
 const SHELL: &str = "/bin/sh";
 
-/// What actions see of the service and the machine.
+/// The parts of the service and the machine that actions see.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// The project's folder.
     pub project: &'a Path,
-    /// The folder of the running program: the first one that commands are looked for in, so that
-    /// `ctl` in a flow is the one that belongs to this service.
+    /// The folder of the running program: commands are looked up there first, so that `ctl` in a
+    /// flow is the one of this service.
     pub programs: &'a Path,
-    /// The environment of the service. Only what [`INHERITED`] names is passed on.
+    /// The environment of the service. Only the variables in [`INHERITED`] are passed on.
     pub inherited: &'a [(String, String)],
-    /// Where the service is, for `WAYPOST_URL`.
+    /// The URL of the service, for `WAYPOST_URL`.
     pub url: &'a str,
-    /// The run's own token, for `WAYPOST_TOKEN`. It is hidden in output, as secrets are.
+    /// The run's own token, for `WAYPOST_TOKEN`. It is masked in output, like secrets.
     pub token: &'a str,
     /// Looks up a secret.
     pub secret: &'a dyn Fn(&str) -> Option<String>,
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Surroundings<'_> {
     }
 }
 
-/// What is to be done for an action.
+/// What to do for an action.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Task {
@@ -77,12 +77,12 @@ pub enum Task {
     Publish {
         /// Its type.
         kind: EventType,
-        /// What it says.
+        /// Its data.
         data: Data,
     },
     /// Post to a web hook.
     Post(Post),
-    /// Add a memory. The same one added twice is there once.
+    /// Add a memory. Adding the same one twice stores it once.
     AddMemory(NewMemory),
 }
 
@@ -101,26 +101,26 @@ pub struct NewMemory {
     pub space: Option<String>,
 }
 
-/// Why an action cannot be begun. Trying again would change nothing:
+/// Why an action cannot start. Retrying would change nothing:
 /// [`Outcome::Refused`](crate::Outcome::Refused).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unready {
-    /// The event lacks what the action needs.
+    /// The event lacks a value that the action needs.
     #[error(transparent)]
     Missing(#[from] MissingKey),
-    /// A secret is not there.
+    /// A secret does not exist.
     #[error("there is no secret {0}")]
     Secret(String),
-    /// The folder is not there, or not within the project.
+    /// The folder does not exist, or is not within the project.
     #[error("cwd: {folder} {problem}")]
     Folder {
-        /// As the flow says it.
+        /// As written in the flow.
         folder: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// No such program.
+    /// The program does not exist.
     #[error("there is no program {0} on the PATH")]
     Program(String),
     /// A value would be read as an option.
@@ -128,7 +128,7 @@ pub enum Unready {
         "{place} begins with -, and an event's value makes it so: put -- before it, or write allow_dash: true in the action"
     )]
     Dash {
-        /// Which word.
+        /// The word.
         place: String,
     },
     /// A value is not of the type that the flow declares.
@@ -137,15 +137,15 @@ pub enum Unready {
     /// A value would change where a URL leads.
     #[error("data.{0} is a dot segment of the URL, which would change its path")]
     DotSegment(String),
-    /// The system would refuse to begin it.
+    /// The system would refuse to start it.
     #[error("the variables and arguments have {bytes} bytes; {limit} are allowed")]
     TooLarge {
-        /// Of one, or of all.
+        /// The size of one word, or of all.
         bytes: usize,
-        /// What is possible.
+        /// The limit.
         limit: usize,
     },
-    /// An event would not be one.
+    /// The data of an event would be invalid.
     #[error("data of the event to publish: {0}")]
     Data(#[from] InvalidData),
 }
@@ -157,10 +157,10 @@ impl From<Unready> for Report {
 }
 
 impl Attempt {
-    /// What is to be done.
+    /// The task of this attempt.
     ///
     /// # Errors
-    /// If it cannot be begun. Nothing was done then.
+    /// If it cannot start. Nothing was done then.
     pub fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
         let call = Call {
             flow: self.flow(),
@@ -262,8 +262,8 @@ impl Call<'_> {
         Ok(Task::Post(Post { url, id, body, secret, timeout }))
     }
 
-    /// The URL with its values escaped. One that is a whole segment of the path cannot be `.` or
-    /// `..`, which are no names and cannot be escaped (RFC 3986, section 3.3).
+    /// The URL with its values escaped. A value that is a whole segment of the path cannot be `.`
+    /// or `..`, which are not names and cannot be escaped (RFC 3986, section 3.3).
     fn url(&self, url: &Template) -> Result<String, Unready> {
         let text = url.render_with(&self.event.data, |it| percent_encoded(&it, UPPER))?;
         let path = text.split(['?', '#']).next().unwrap_or_default();
@@ -300,8 +300,8 @@ impl Call<'_> {
         }))
     }
 
-    /// The whole environment. What stands later takes the place of what stands earlier, and the
-    /// service's own variables the place of all.
+    /// The whole environment. Later entries replace earlier ones, and the service's own variables
+    /// replace all others.
     fn variables(
         &self,
         around: &Surroundings<'_>,
@@ -329,7 +329,7 @@ impl Call<'_> {
         };
         all.set("PATH", path);
         for (name, value) in self.event.data.iter() {
-            // Others are no names of variables; they are in the event on standard input.
+            // Others are not valid variable names; they are in the event on standard input.
             if !name.contains('-') {
                 all.set(&format!("{EVENT_PREFIX}{name}"), value.to_string());
             }
@@ -373,7 +373,7 @@ fn secret(around: &Surroundings<'_>, name: &str) -> Result<String, Unready> {
 
 fn check_size(arguments: &[String], variables: &[(String, String)]) -> Result<(), Unready> {
     let variables = variables.iter().map(|(name, value)| name.len() + 1 + value.len());
-    // Each word has a byte at its end, and a pointer.
+    // Each word has a terminating byte and a pointer.
     let words = arguments.iter().map(String::len).chain(variables).map(|it| it + 9);
     let (mut all, mut longest) = (0, 0);
     for word in words {

@@ -12,7 +12,7 @@ use crate::scalar::from_text;
 pub struct Reference {
     /// The name in the event's data.
     pub key: String,
-    /// What stands there if the event has no such name.
+    /// The text used if the event has no such name.
     pub default: Option<String>,
 }
 
@@ -30,17 +30,17 @@ impl Reference {
     }
 }
 
-/// An event has no value for a template that needs one.
+/// An event lacks a value that a template needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the event has no data.{key}; {{{{data.{key} | default(\"…\")}}}} would say what to take then"
 )]
 pub struct MissingKey {
-    /// The name that the template asks for.
+    /// The name in the template.
     pub key: String,
 }
 
-/// A text that is no template, or no template that can be made safe.
+/// An invalid template, or one that cannot be made safe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} (line {line}, character {column} of the text)")]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub struct InvalidTemplate {
     pub line: usize,
     /// In characters from 1.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// What is invalid, and what would be valid.
     pub what: String,
 }
 
@@ -65,8 +65,8 @@ impl InvalidTemplate {
     }
 }
 
-/// A text whose placeholders are replaced by the values themselves. Not for what a shell reads:
-/// that is [`Command`](crate::Command).
+/// A text whose placeholders are replaced by the values themselves. Not for text that a shell
+/// reads: use [`Command`](crate::Command) for that.
 #[derive(Debug, Clone)]
 pub struct Template {
     source: String,
@@ -76,12 +76,12 @@ pub struct Template {
 #[derive(Debug, Clone)]
 pub(crate) struct Placeholder {
     pub(crate) reference: Reference,
-    /// The bytes that it takes in the text, braces included.
+    /// Its byte range in the text, braces included.
     pub(crate) span: Range<usize>,
 }
 
 impl Template {
-    /// The text with the values in it. A value that looks like a placeholder stays as it is.
+    /// The text with its values inserted. A value that looks like a placeholder stays as it is.
     ///
     /// # Errors
     /// If the event lacks a name that has no default.
@@ -89,8 +89,7 @@ impl Template {
         self.render_with(data, |it| it)
     }
 
-    /// The text with what `write` makes of the values in it. Errors as for
-    /// [`render`](Self::render).
+    /// The text with its values converted by `write`. Errors as for [`render`](Self::render).
     pub(crate) fn render_with(
         &self,
         data: &Data,
@@ -107,12 +106,12 @@ impl Template {
         Ok(text)
     }
 
-    /// The values that it takes, in order.
+    /// The values that it uses, in order.
     pub fn references(&self) -> impl Iterator<Item = &Reference> {
         self.placeholders.iter().map(|it| &it.reference)
     }
 
-    /// Its text and its values, in order; values by their numbers.
+    /// Its text and its values, in order; values by number.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Result<&str, (usize, &Reference)>> {
         let mut at = 0;
         let last = self.placeholders.last().map_or(0, |it| it.span.end);
@@ -128,12 +127,12 @@ impl Template {
         &self.placeholders
     }
 
-    /// Whether it begins with a value, so that the value decides what the text looks like.
+    /// Whether it starts with a value, which then determines the form of the text.
     pub fn begins_with_value(&self) -> bool {
         self.placeholders.first().is_some_and(|it| it.span.start == 0)
     }
 
-    /// As it was written.
+    /// The source text.
     pub fn as_str(&self) -> &str {
         &self.source
     }
@@ -149,8 +148,8 @@ impl FromStr for Template {
 
 from_text!(Template: "a text");
 
-/// The placeholders of a text, in order. Two braces that no name follows are no placeholder: other
-/// programs have templates, too (`docker inspect -f '{{.Id}}'`).
+/// The placeholders of a text, in order. Two braces without a name after them are not a
+/// placeholder: other programs have templates, too (`docker inspect -f '{{.Id}}'`).
 pub(crate) fn placeholders(text: &str) -> Result<Vec<Placeholder>, InvalidTemplate> {
     let mut found = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Posting to web hooks, by Standard Webhooks. The one who posts is the caller.
+//! Posts for web hooks, according to Standard Webhooks. The caller sends them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -7,30 +7,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// Something to post. Follow no redirect, and post to [public](is_public) addresses only, looked at
-/// after the name was resolved; the answer's status decides: 2xx is success.
+/// A post. Follow no redirect, and post only to [public](is_public) addresses, checked after the
+/// name was resolved; the status of the response decides: 2xx is success.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
-    /// Where to. Values of the event in it are escaped.
+    /// The URL. Values of the event in it are escaped.
     pub url: String,
-    /// The same for every try.
+    /// The same for every attempt.
     pub id: String,
-    /// JSON.
+    /// The body, as JSON.
     pub body: String,
-    /// What signs it; see [`headers`](Self::headers).
+    /// The signing secret; see [`headers`](Self::headers).
     pub secret: Option<String>,
-    /// The longest it may take.
+    /// The time limit.
     pub timeout: Duration,
 }
 
 impl Post {
-    /// The headers to send: `content-type`, `webhook-id`, `webhook-timestamp` (the time of this try,
-    /// in seconds since 1970: receivers refuse one that is more than a few minutes old) and, with a
-    /// secret, `webhook-signature`.
+    /// The headers to send: `content-type`, `webhook-id`, `webhook-timestamp` (the time of this
+    /// attempt, in seconds since 1970: receivers reject one that is more than a few minutes old)
+    /// and, with a secret, `webhook-signature`.
     ///
     /// The signature is `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (Standard
-    /// Webhooks, 2023, "Signature scheme"). The key is what follows `whsec_`, decoded from base64,
-    /// or the secret itself.
+    /// Webhooks, 2023, "Signature scheme"). The key is the part after `whsec_`, decoded from
+    /// base64, or the secret itself.
     pub fn headers(&self, now_s: u64) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("content-type", "application/json".to_owned()),
@@ -61,9 +61,9 @@ fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(block.map(|it| it ^ 0x5c)).chain_update(inner).finalize().into()
 }
 
-/// Whether an address is one of the public network's: not of this machine, a private network, the
-/// link, a group or a range kept for other purposes (the registries of RFC 6890), however it is
-/// written. Posting to others would let a flow file reach what only this machine can.
+/// Whether an address is in the public network: not on this machine, a private network, the link, a
+/// group or a range reserved for other purposes (the registries of RFC 6890), in whatever form it
+/// is written. Posting to others would let a flow file reach what only this machine can.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(it) => is_public_v4(it),
@@ -94,7 +94,7 @@ fn is_public_v6(it: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match parts {
-        // Mapped, translated (RFC 6052) and 6to4 (RFC 3056): the address is within.
+        // Mapped, translated (RFC 6052) and 6to4 (RFC 3056): they contain the address.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
         [0x2002, high, low, ..] => v4(high, low),
         [0x2001, 0xdb8 | 0..0x200, ..] => false,

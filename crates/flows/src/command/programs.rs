@@ -1,12 +1,12 @@
-//! What is known about programs: which read an argument as code or run it.
+//! Known programs that read an argument as code or run it.
 //!
-//! The lists cannot be complete. They are the second fence: the first is that a value is one
-//! argument, the third that whoever approves a flow sees which programs receive text.
+//! The lists cannot be complete. They are the second of three defences: the first is that a value
+//! is one argument, the third that the person who approves a flow sees which programs receive text.
 
 /// How a program treats its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Runs a script file, and passes on what comes after it.
+    /// Runs a script file, and passes the following arguments to it.
     Interpreter,
     /// Reads arguments as code, or runs them.
     Runner,
@@ -23,7 +23,7 @@ pub(super) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or_default()
 }
 
-/// What is known about a program, by the last part of its path, without a version at its end.
+/// The role of a program, by the last part of its path, without a version suffix.
 pub(super) fn role(program: &str) -> Role {
     let base = base(program);
     let name = base.strip_suffix(".exe").unwrap_or(base);
@@ -41,7 +41,7 @@ pub(super) fn role(program: &str) -> Role {
     }
 }
 
-/// Whether a program of this name runs files that are named to it.
+/// Whether a program of this name runs files passed as arguments.
 pub(crate) fn runs_files(word: &str) -> bool {
     if [".", "source"].contains(&word) {
         return true;
@@ -53,7 +53,7 @@ pub(crate) fn runs_files(word: &str) -> bool {
     }
 }
 
-/// Whether a word after an unknown program says that the rest is code.
+/// Whether a word after an unknown program indicates that the rest is code.
 pub(super) fn names_interpreter(word: &str) -> bool {
     let base = base(word);
     let unversioned = base.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
@@ -65,7 +65,7 @@ pub(super) fn is_code_option(program: &str, option: &str) -> bool {
     let Some(name) = option.strip_prefix('-') else { return false };
     let name = name.trim_start_matches('-').trim_end_matches('=');
     if base(program) == "git" && option == "-s" {
-        // The strategy of a merge is a program.
+        // A merge strategy is a program.
         return true;
     }
     if name.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn is_code_option(program: &str, option: &str) -> bool {
     let known = CODE_OPTIONS.iter().filter(|(it, ..)| it.contains(&base(program)));
     for (_, letters, longs) in known {
         if !option.starts_with("--") {
-            // Several letters may stand in one word.
+            // Several letters may be in one word.
             if name.contains(|it| letters.contains(it)) {
                 return true;
             }
@@ -87,7 +87,7 @@ pub(super) fn is_code_option(program: &str, option: &str) -> bool {
     }
     name.split(['-', '_']).any(|it| {
         let part = it.to_ascii_lowercase();
-        // Programs take an option that is cut short for the whole one.
+        // Programs accept abbreviated options.
         let is = |word: &&str| {
             (part.len() >= 3 && word.starts_with(&part))
                 || (word.len() >= 5 && part.starts_with(*word))
@@ -97,7 +97,7 @@ pub(super) fn is_code_option(program: &str, option: &str) -> bool {
     })
 }
 
-/// Programs, the letters of their options that run something or read settings, and the beginnings of
+/// Programs, the letters of their options that run something or read settings, and the prefixes of
 /// the long ones.
 const CODE_OPTIONS: &[(&[&str], &str, &[&str])] = &[
     (
@@ -123,7 +123,7 @@ const CODE_OPTIONS: &[(&[&str], &str, &[&str])] = &[
     (&["aria2c"], "", &["conf-path", "on-"]),
 ];
 
-/// Words in the names of options whose argument is code or a program.
+/// Words in names of options whose argument is code or a program.
 const CODE_WORDS: &[&str] = &[
     "command",
     "commands",
@@ -156,7 +156,7 @@ const CODE_WORDS: &[&str] = &[
     "ssh",
 ];
 
-/// Runners that take the files which are named to them for data.
+/// Runners that treat files passed as arguments as data.
 const DATA_READERS: &[&str] = &[
     "7z",
     "info",
@@ -213,7 +213,8 @@ const PLAIN_SHORT: &[&str] = &[
     "gh",
 ];
 
-/// Builtins of dash and bash, and words that only bash keeps for itself: a value is their argument only where `rules.rs` says so.
+/// Builtins of dash and bash, and words reserved only in bash: a value may be their argument only
+/// where `rules.rs` allows it.
 pub(super) const BUILTINS: &[&str] = &[
     ".",
     ":",
@@ -283,7 +284,7 @@ pub(super) const BUILTINS: &[&str] = &[
     "wait",
 ];
 
-/// Builtins that may stand beside a text: they do not change what later words mean.
+/// Builtins allowed next to a text: they do not change what later words mean.
 pub(super) const CALM_BUILTINS: &[&str] = &[
     ":", "[", "break", "cd", "continue", "echo", "exit", "export", "false", "printf", "pwd",
     "readonly", "set", "test", "true", "umask", "wait",
@@ -410,7 +411,7 @@ pub(super) const STDIN_READERS: &[&str] = &[
     "xargs",
 ];
 
-/// Names that stand for "what follows is code" also after a program that is not known.
+/// Names that mean "code follows" even after an unknown program.
 const CORE: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "ash", "csh", "tcsh", "python", "perl",
     "ruby", "node", "php", "lua", "busybox", "env", "xargs", "eval", "exec", "sudo", "doas", "ssh",
@@ -492,7 +493,7 @@ const INTERPRETERS: &[&str] = &[
     "zsh",
 ];
 
-/// Programs whose script is not their first operand: an option has to name it.
+/// Programs whose script is not their first operand: it must be given by an option.
 pub(super) const SCRIPT_BY_OPTION: &[&str] = &["awk", "gawk", "mawk", "nawk", "sed", "gsed"];
 
 const RUNNERS: &[&str] = &[

@@ -1,7 +1,7 @@
-//! A second opinion on quotes, for commands that a text stands in.
+//! A second check of quotes, for commands that contain a text.
 //!
-//! The grammar's parser reads bash as well as it can; this reader knows quotes, parentheses and
-//! comments alone, and refuses what it does not know. A text is accepted only where both agree.
+//! The grammar's parser reads bash as well as it can; this reader knows only quotes, parentheses
+//! and comments, and rejects everything else. A text is accepted only where both agree.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ enum Open {
     Brace,
 }
 
-/// Where each span stands: within which quotes.
+/// The place of each span: inside which quotes.
 pub(super) fn places(text: &str, spans: &[Range<usize>]) -> Result<Vec<Place>, Refused> {
     let mut reader = Reader { text, at: 0, open: Vec::new(), places: Vec::new() };
     while reader.at < text.len() {
@@ -86,7 +86,7 @@ impl Reader<'_> {
                 return cannot("a brace expansion; write each word");
             }
             '(' => self.open.push(Open::Paren),
-            // A pattern of `case` ends in a parenthesis of its own.
+            // A `case` pattern ends with its own parenthesis.
             ')' => drop(self.open.pop()),
             '#' if self.text[..at].is_empty()
                 || self.text[..at].ends_with([' ', '\t', '\n', ';', '&', '|', '(', ')']) =>

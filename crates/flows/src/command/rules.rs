@@ -1,4 +1,4 @@
-//! Where in a simple command a value may stand: the rules that `command:` and `exec:` share.
+//! Where in a simple command a value may occur: the rules shared by `command:` and `exec:`.
 
 use super::programs::{
     BUILTINS, CALM_BUILTINS, FILTERS, NAMING_BUILTINS, Role, SCRIPT_BY_OPTION, STDIN_READERS, base,
@@ -7,18 +7,18 @@ use super::programs::{
 use super::word::{Part, Word};
 use crate::declared::Class;
 
-/// Where, in bytes of the source, and what is wrong.
+/// The position, in bytes of the source, and the error.
 pub(crate) type Refused = (usize, String);
 
-/// What can be done instead, at the end of every refusal of a text.
+/// The alternatives, appended to every rejection of a text.
 const INSTEAD: &str = "declare its type in trigger.data, or read it in a script of the project from standard input or \"$WAYPOST_EVENT_DATA_key\"";
 
 pub(crate) fn refused<T>(at: usize, what: &str) -> Result<T, Refused> {
     Err((at, format!("a text {what}; {INSTEAD}")))
 }
 
-/// Checks a simple command: its name is the first word. Says nothing about values in places that
-/// are not words of a simple command.
+/// Checks a simple command: its name is the first word. Values at places that are not words of a
+/// simple command are not checked.
 pub(crate) fn check(words: &[Word]) -> Result<(), Refused> {
     let Some((name, _)) = words.split_first() else { return Ok(()) };
     if name.has(|it| it != Class::Choice) {
@@ -125,12 +125,12 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether a word without dashes, or with one, has one of these letters.
+/// Whether a word contains one of these letters, and starts with at most one dash.
 fn has_letter(word: &Word, letters: &str) -> bool {
     !word.prefix().starts_with("--") && word.prefix().contains(|it| letters.contains(it))
 }
 
-/// Whether a literal script file comes first: what follows is the script's.
+/// Whether a literal script file comes first: the following words are the script's.
 fn follows_script(program: &str, before: &[Word]) -> bool {
     let mut literals = before.iter().map(Word::literal);
     let is_file = |it: &str| {
@@ -205,7 +205,7 @@ fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refuse
     }
 }
 
-/// How many words are neither options nor right after one.
+/// The number of words that are neither options nor directly after one.
 fn operands(words: &[Word]) -> usize {
     let is_option = |it: &Word| it.prefix().starts_with('-');
     let after_option = |idx: usize| idx > 0 && is_option(&words[idx - 1]);
@@ -222,7 +222,7 @@ fn is_searched_for(words: &[Word], idx: usize) -> bool {
     !runs && literals[idx - 1].as_deref().is_some_and(|it| TESTS.contains(&it))
 }
 
-/// Subcommands of git that run neither programs nor hooks of an argument's choice.
+/// Git subcommands that run neither programs nor hooks chosen by an argument.
 const GIT: [&str; 37] = [
     "add",
     "blame",
@@ -265,7 +265,7 @@ const GIT: [&str; 37] = [
 /// Those whose first operand is a repository, which a text must not name.
 const GIT_REMOTE: [&str; 3] = ["fetch", "pull", "push"];
 
-/// The place of git's subcommand, after its own options.
+/// The position of git's subcommand, after git's own options.
 fn git_subcommand(before: &[Word]) -> Option<(usize, String)> {
     let mut idx = 0;
     while let Some(word) = before.get(idx) {
@@ -305,13 +305,13 @@ fn forge_takes(before: &[Word]) -> bool {
     })
 }
 
-/// Whether the last two words are `--arg NAME`: what follows is data.
+/// Whether the last two words are `--arg NAME`: data follows.
 fn is_jq_value(before: &[Word]) -> bool {
     let option = before.len().checked_sub(2).map(|it| &before[it]);
     option.and_then(Word::literal).is_some_and(|it| it == "--arg")
 }
 
-/// Whether a program may stand at the end of a pipe that a text goes through.
+/// Checks that a program may be at the end of a pipe that carries a text.
 pub(crate) fn check_piped(words: &[Word]) -> Result<(), Refused> {
     let at = words.first().map_or(0, |it| it.at);
     let Some(program) = words.first().and_then(Word::literal) else {
@@ -341,12 +341,12 @@ pub(crate) fn check_piped(words: &[Word]) -> Result<(), Refused> {
     )
 }
 
-/// Whether the path leads into the project by what it looks like.
+/// Whether the form of the path indicates a file of the project.
 pub(crate) fn is_of_project(program: &str) -> bool {
     program.contains('/') && !program.starts_with(['/', '~'])
 }
 
-/// Checks a command beside which a text stands in the same script.
+/// Checks a command in the same script as a text.
 pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
     let Some(first) = words.first() else { return Ok(()) };
     let Some(program) = first.literal() else {
@@ -376,7 +376,7 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
             ),
         );
     }
-    // Every program has the event on its standard input.
+    // Every program gets the event on its standard input.
     let reads_code = match role(&program) {
         Role::Interpreter => {
             !follows_script(&program, &words[1..]) && !has_inline_code(&program, &words[1..])
@@ -398,7 +398,7 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether an option gives an interpreter its code: it does not read standard input then.
+/// Whether an option gives an interpreter its code, so that it does not read standard input.
 fn has_inline_code(program: &str, words: &[Word]) -> bool {
     let is_shell = base(program).ends_with("sh");
     let letters = if is_shell { "c" } else { "ceEmpr" };
@@ -421,7 +421,7 @@ pub(crate) fn script_of(words: &[Word]) -> Option<String> {
     literals.into_iter().find(|it| !it.starts_with('-'))
 }
 
-/// Whether a command runs code that does not come from a file that it names.
+/// Whether a command runs code that is not from a file that it names.
 pub(crate) fn runs_code(words: &[Word]) -> bool {
     let Some(program) = words.first().and_then(Word::literal) else { return true };
     match role(&program) {
@@ -432,7 +432,7 @@ pub(crate) fn runs_code(words: &[Word]) -> bool {
     }
 }
 
-/// Whether a command is known to write or to make executable the files that it names.
+/// Whether a command is known to write the files that it names, or to make them executable.
 pub(crate) fn changes_files(words: &[Word]) -> bool {
     const CHANGING: [&str; 9] =
         ["chmod", "cp", "dd", "install", "ln", "mv", "sponge", "tee", "xxd"];
@@ -450,13 +450,13 @@ pub(crate) fn changes_files(words: &[Word]) -> bool {
     }
 }
 
-/// The names of the files that a command could write: of all that it names.
+/// The names of the files that a command could write: all that it names.
 pub(crate) fn named_files(words: &[Word]) -> Vec<String> {
     let mut names = Vec::new();
     for word in words.iter().skip(1).filter_map(Word::literal) {
         let value = word.split_once('=').map(|(_, it)| it);
         let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
-        // Letters of options and a name may be one word: -uow.sh.
+        // Option letters and a name can be one word: -uow.sh.
         let short =
             short.into_iter().flat_map(|it| it.match_indices('o').map(|(at, _)| &it[at + 1..]));
         let all = std::iter::once(word.as_str()).chain(value).chain(short);
@@ -466,8 +466,8 @@ pub(crate) fn named_files(words: &[Word]) -> Vec<String> {
     names
 }
 
-/// The arguments whose beginning values decide, so that it could be `-`: each by its place and the
-/// numbers of the values.
+/// The arguments that values may make start with `-`: each with its position and the numbers of the
+/// values.
 pub(crate) fn leads(words: &[Word]) -> Vec<(usize, Vec<usize>)> {
     let literals: Vec<Option<String>> = words.iter().map(Word::literal).collect();
     let program = literals.first().cloned().flatten().unwrap_or_default();
@@ -476,7 +476,7 @@ pub(crate) fn leads(words: &[Word]) -> Vec<(usize, Vec<usize>)> {
         // Nothing is an option there.
         "[" | "test" => words.len(),
         "printf" => 2 + usize::from(words.len() > 1 && is(1, "--")),
-        // What follows its -- are tests all the same.
+        // Words after its -- are tests all the same.
         "find" => words.len(),
         // After an option it may be the option's argument.
         _ => (1..words.len())
@@ -488,13 +488,13 @@ pub(crate) fn leads(words: &[Word]) -> Vec<(usize, Vec<usize>)> {
     checked.map(|it| (it, words[it].lead())).filter(|(_, lead)| !lead.is_empty()).collect()
 }
 
-/// Whether a word certainly does not begin with `-`.
+/// Whether a word certainly does not start with `-`.
 fn is_no_option(word: &Word) -> bool {
     let prefix = word.prefix();
     !prefix.starts_with('-') && (!prefix.is_empty() || word.literal().is_some())
 }
 
-/// A name that a publisher chooses (a slug, say) is one word of harmless letters. It may not
+/// A name that a publisher chooses (a slug, say) is one word of harmless characters. It must not
 /// choose the program, though, nor a variable.
 fn check_names(words: &[Word]) -> Result<(), Refused> {
     let Some(program) = words[0].literal() else { return Ok(()) };
@@ -511,9 +511,9 @@ fn check_names(words: &[Word]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether the value at `idx` is a part of the path of an interpreter's script.
+/// Whether the value at `idx` is part of the path of an interpreter's script.
 fn is_script(words: &[Word], idx: usize) -> bool {
-    // The interpreter itself, or one that something else runs.
+    // The interpreter itself, or one that another program runs.
     let names = |it: &Word| it.literal().is_some_and(|it| role(&it) == Role::Interpreter);
     let Some(at) = words[..idx].iter().rposition(names) else { return false };
     let (program, before) = (words[at].literal().unwrap_or_default(), &words[at + 1..idx]);
@@ -528,7 +528,7 @@ fn is_script(words: &[Word], idx: usize) -> bool {
         && !has_inline_code(&program, before)
 }
 
-/// Whether a name at `idx` decides what runs.
+/// Whether a name at `idx` determines what runs.
 fn chooses(program: &str, words: &[Word], idx: usize) -> bool {
     let (before, word) = (&words[1..idx], &words[idx]);
     match role(program) {

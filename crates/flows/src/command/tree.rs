@@ -1,8 +1,7 @@
-//! A command as a syntax tree, and where in it each value stands.
+//! A command as a syntax tree, and the place of each value in it.
 //!
-//! The grammar is bash's, by tree-sitter, which says of every place what it is and marks what it
-//! does not understand. Whatever it marks, and whatever kind of place is not named here, is
-//! refused.
+//! The grammar is bash's, by tree-sitter, which names the kind of every node and marks what it does
+//! not understand. Marked nodes and kinds of places not listed here are rejected.
 
 use std::ops::Range;
 
@@ -16,7 +15,7 @@ use crate::declared::Class;
 /// The deepest nesting.
 const DEPTH_MAX: usize = 64;
 
-/// The tree of a text, if the whole of it is understood.
+/// The tree of a text, if all of it is understood.
 pub(super) fn parse(text: &str) -> Result<Tree, Refused> {
     let unread = || (0, "the command cannot be read".to_owned());
     let mut parser = Parser::new();
@@ -62,8 +61,8 @@ fn path<'a>(root: Node<'a>, span: &Range<usize>) -> Vec<Node<'a>> {
     path
 }
 
-/// How the variable for a value is written where it stands. Refuses places where a value of the
-/// class cannot stand, whatever the program.
+/// How the reference to a value is written at its place. Rejects places where a value of the class
+/// may not be, whatever the program.
 pub(super) fn place(root: Node<'_>, span: &Range<usize>, class: Class) -> Result<Place, Refused> {
     let path = path(root, span);
     let no = |what: &str| Err((span.start, format!("the event's value cannot stand {what}")));
@@ -100,7 +99,7 @@ pub(super) fn place(root: Node<'_>, span: &Range<usize>, class: Class) -> Result
             let here = above.iter().rev().find(|it| it.kind() == "heredoc_redirect");
             let here = here.or(Some(leaf).filter(|it| it.kind() == "heredoc_redirect"));
             let start = here.and_then(|it| children(*it).find(|it| it.kind() == "heredoc_start"));
-            // A delimiter in quotes is longer than the line that ends the text.
+            // A quoted delimiter is longer than the line that ends the text.
             let end = here.and_then(|it| children(*it).find(|it| it.kind() == "heredoc_end"));
             let len = |it: Node<'_>| it.byte_range().len();
             match (start.map(len), end.map(len)) {
@@ -116,7 +115,7 @@ pub(super) fn place(root: Node<'_>, span: &Range<usize>, class: Class) -> Result
     }
 }
 
-/// Whether a shell evaluates what is in it as arithmetic: names are variables there, and their
+/// Whether a shell evaluates its contents as arithmetic: names are variables there, and their
 /// values are evaluated in turn.
 fn evaluates(node: Node<'_>) -> bool {
     match node.kind() {
@@ -128,8 +127,8 @@ fn evaluates(node: Node<'_>) -> bool {
     }
 }
 
-/// A text stands in a word of a simple command, which stands in lists, pipelines and compound
-/// commands only.
+/// A text must be in a word of a simple command, which may be only in lists, pipelines and compound
+/// commands.
 fn check_text(path: &[Node<'_>], span: &Range<usize>) -> Result<(), Refused> {
     let mut in_word = true;
     for node in path.iter().rev() {
@@ -192,7 +191,7 @@ fn check_text(path: &[Node<'_>], span: &Range<usize>) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Refuses every kind of node and token that is not known, in a command that a text stands in.
+/// Rejects every unknown kind of node and token, in a command that contains a text.
 pub(super) fn check_known(node: Node<'_>, depth: usize) -> Result<(), Refused> {
     let at = node.start_byte();
     if depth > DEPTH_MAX {
@@ -264,7 +263,7 @@ const TOKENS: &[&str] = &[
     "done", "for", "in", "case", "esac", "export", "readonly", ">", ">>", "<", ">&",
 ];
 
-/// Reads words out of a tree.
+/// Extracts words from a tree.
 pub(super) struct Words<'a> {
     pub(super) text: &'a str,
     pub(super) spans: &'a [Range<usize>],
@@ -295,7 +294,7 @@ impl Words<'_> {
             .collect()
     }
 
-    /// The words of `[ ]`, which the grammar takes for an expression.
+    /// The words of `[ ]`, which the grammar parses as an expression.
     fn flat(&self, node: Node<'_>, words: &mut Vec<Word>) {
         for child in children(node) {
             match child.kind() {
@@ -325,7 +324,7 @@ impl Words<'_> {
                 let inside =
                     children(node).filter(|it| it.is_named() && it.kind() != "string_content");
                 for child in inside {
-                    // The grammar takes blanks before an expansion for a part of it.
+                    // The grammar includes blanks before an expansion in it.
                     let text = self.text.get(child.byte_range()).unwrap_or_default();
                     let blanks = text.len() - text.trim_start().len();
                     self.literal(at..child.start_byte() + blanks, parts, true);
@@ -346,7 +345,7 @@ impl Words<'_> {
         }
     }
 
-    /// A stretch of text that may have values in it.
+    /// A piece of text that may contain values.
     fn literal(&self, range: Range<usize>, parts: &mut Vec<Part>, is_escaped: bool) {
         let literal = |range: Range<usize>| {
             let text = self.text.get(range).unwrap_or_default();

@@ -6,23 +6,23 @@ use crate::declared::Class;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Word {
     pub(crate) parts: Vec<Part>,
-    /// Where it begins in the source.
+    /// Its start in the source.
     pub(crate) at: usize,
 }
 
-/// What a word is made of.
+/// A part of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     /// Without quotes.
     Literal(String),
     /// A placeholder, by its number and class.
     Value(usize, Class),
-    /// An expansion, whose text is not known.
+    /// An expansion with unknown text.
     Unknown,
 }
 
 impl Word {
-    /// The whole word, if no value and no expansion is in it.
+    /// The whole word, if it contains no value and no expansion.
     pub(crate) fn literal(&self) -> Option<String> {
         let parts = self.parts.iter().map(|it| match it {
             Part::Literal(text) => Some(text.as_str()),
@@ -31,7 +31,7 @@ impl Word {
         parts.collect()
     }
 
-    /// The literal text that it begins with.
+    /// The literal text at its start.
     pub(crate) fn prefix(&self) -> String {
         let literals = self.parts.iter().map_while(|it| match it {
             Part::Literal(text) => Some(text.as_str()),
@@ -48,7 +48,7 @@ impl Word {
         self.has(|it| it == Class::Text)
     }
 
-    /// The values that can decide what the word begins with, in order.
+    /// The values that can determine the start of the word, in order.
     pub(crate) fn lead(&self) -> Vec<usize> {
         let mut lead = Vec::new();
         for part in &self.parts {
@@ -56,7 +56,7 @@ impl Word {
                 Part::Literal(text) if text.is_empty() => {}
                 Part::Literal(_) => break,
                 Part::Value(number, _) => lead.push(*number),
-                // It may be empty.
+                // It can be empty.
                 Part::Unknown => {}
             }
         }

@@ -14,7 +14,7 @@ pub enum Truth {
     True,
     /// It does not.
     False,
-    /// The event does not say.
+    /// The event does not contain the value.
     Unknown,
 }
 
@@ -34,18 +34,18 @@ impl From<bool> for Truth {
     }
 }
 
-/// What one comparison of a condition comes to.
+/// The result of one comparison of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The comparison, as written.
     pub text: String,
-    /// What it comes to.
+    /// Its result.
     pub truth: Truth,
-    /// What was compared, or why nothing could be.
+    /// The values compared, or why there were none.
     pub because: String,
 }
 
-/// What a term comes to; nothing if the event does not have it.
+/// The value of a term; nothing if the event lacks it.
 #[derive(Debug, Clone, Copy)]
 enum Seen<'a> {
     Text(&'a str),
@@ -80,7 +80,7 @@ impl Node {
     }
 }
 
-/// One part that is `deciding` decides; else one that is unknown leaves it unknown.
+/// If one part is `deciding`, so is the result; otherwise an unknown part makes it unknown.
 fn decide(parts: &[Node], facts: &Facts<'_>, deciding: Truth) -> Truth {
     let mut truth = deciding.not();
     for part in parts {
@@ -240,7 +240,7 @@ fn equal(left: Seen<'_>, right: Seen<'_>) -> bool {
     }
 }
 
-/// Nothing for what has no order: a truth value, and a number beside a text that is none.
+/// Nothing if there is no order: for a truth value, and for a number and a text that is not one.
 fn order(left: Seen<'_>, right: Seen<'_>) -> Option<Ordering> {
     match (left, right) {
         (Seen::Text(left), Seen::Text(right)) => Some(left.cmp(right)),

@@ -6,7 +6,7 @@ use super::{CONDITION_BYTES_MAX, InvalidCondition};
 pub(super) enum Kind {
     Text(String),
     Number(Number),
-    /// Of letters, digits, `_` and `-`: there is no arithmetic, so that `-` can be in a name.
+    /// Letters, digits, `_` and `-`: there is no arithmetic, so `-` can be in a name.
     Name(String),
     /// An operator, bracket, comma or dot.
     Sign(&'static str),
@@ -21,7 +21,7 @@ pub(super) struct Token {
     pub(super) end: usize,
 }
 
-/// Longer ones before their beginnings.
+/// Longer ones before their prefixes.
 const SIGNS: [&str; 15] =
     ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "(", ")", "[", "]", ",", "."];
 
@@ -115,7 +115,7 @@ fn text(source: &str, at: usize, quote: char) -> Result<(Kind, usize), InvalidCo
 fn number(source: &str, at: usize) -> Result<(Kind, usize), InvalidCondition> {
     let rest = &source[at..];
     let is_part = |it: char| it.is_ascii_alphanumeric() || it == '.' || it == '_';
-    // A sign belongs to it at its beginning and after the e of an exponent.
+    // A sign belongs to it at its start and after the e of an exponent.
     let mut len = usize::from(rest.starts_with('-'));
     for it in rest[len..].chars() {
         let in_exponent = rest[..len].ends_with(['e', 'E']) && (it == '-' || it == '+');

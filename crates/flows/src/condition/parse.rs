@@ -6,11 +6,11 @@ use waypost_events::Number;
 use super::InvalidCondition;
 use super::lex::{self, Kind, Token};
 
-/// Expressions inside each other.
+/// The deepest nesting of expressions.
 const DEPTH_MAX: usize = 16;
-/// Comparisons, tests, literals and operators in one condition.
+/// The most comparisons, tests, literals and operators in one condition.
 const NODES_MAX: usize = 128;
-/// What a compiled regular expression may take.
+/// The size limit of a compiled regular expression.
 const REGEX_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub(super) enum Node {
     Test(Test, Range<usize>),
 }
 
-/// What is true, false or unknown by itself.
+/// An expression that is itself true, false or unknown.
 #[derive(Debug, Clone)]
 pub(super) enum Test {
     Is(Term),
@@ -109,7 +109,7 @@ type Parsed<T> = Result<T, InvalidCondition>;
 
 impl Parser<'_> {
     fn token(&self) -> &Token {
-        // The last token is the end, and nothing steps over it.
+        // The last token is the end, and the parser never passes it.
         &self.tokens[self.at]
     }
 
@@ -224,7 +224,7 @@ impl Parser<'_> {
         Node::Test(test, start..end)
     }
 
-    /// A term, or a call, which is a test already.
+    /// A term, or a call, which is already a test.
     fn test(&mut self) -> Parsed<Left> {
         self.count()?;
         if self.take("(") {
@@ -344,7 +344,7 @@ impl Parser<'_> {
                     "the regular expression is too large; simplify it".to_owned()
                 }
                 other => {
-                    // The last line says what is wrong; the others draw where.
+                    // The last line states the error; the others show where it is.
                     let text = other.to_string();
                     let reason = text.lines().last().unwrap_or_default().trim();
                     format!("no regular expression: {}", reason.trim_start_matches("error: "))

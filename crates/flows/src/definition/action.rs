@@ -10,29 +10,29 @@ use crate::command::Draft;
 use crate::scalar::pairs;
 use crate::{Command, Condition, Span, Template};
 
-/// One thing that a flow does.
+/// One action of a flow.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Action {
     /// For people.
     pub name: Option<String>,
-    /// If given, the action is left out unless it holds.
+    /// If given, the action is skipped unless it holds.
     pub condition: Option<Condition>,
-    /// What is done.
+    /// What it does.
     pub kind: Kind,
     /// It is ended after this.
     pub timeout: Span,
-    /// Whether it is tried again when it fails.
+    /// Whether it is retried when it fails.
     pub retry: Retry,
-    /// What is done about an action that a crash of the service cut off.
+    /// What to do after a crash of the service interrupted it.
     pub on_interrupt: OnInterrupt,
-    /// Whether the next action comes even if this one fails.
+    /// Whether the next action runs even if this one fails.
     pub continue_on_error: bool,
-    /// Variables beside the flow's.
+    /// Variables in addition to the flow's.
     pub env: Variables,
-    /// Secrets beside the flow's.
+    /// Secrets in addition to the flow's.
     pub secrets: BTreeSet<String>,
-    /// In place of the flow's.
+    /// Replaces the flow's.
     pub cwd: Option<Folder>,
 }
 
@@ -44,25 +44,25 @@ pub enum Kind {
     Command(Command),
     /// A program and its arguments, without a shell.
     Exec {
-        /// The program; no value of an event is in it.
+        /// The program; it contains no value of an event.
         program: String,
-        /// Each one argument, whatever is in it.
+        /// Each is one argument, whatever a value contains.
         arguments: Vec<Template>,
-        /// Whether an argument that begins with a value may begin with `-`.
+        /// Whether an argument that starts with a value may start with `-`.
         allow_dash: bool,
     },
     /// Publishes an event.
     Emit {
         /// Its type; not one of the service's own.
         event: EventType,
-        /// What it says.
+        /// Its data.
         data: Values,
     },
     /// Posts to a web hook.
     Http {
-        /// Where to.
+        /// The URL.
         url: Template,
-        /// The body, a JSON object; without one the event itself is sent.
+        /// The body, a JSON object; without it the event itself is sent.
         body: Option<Values>,
         /// The name of the secret that signs it (Standard Webhooks).
         sign: Option<String>,
@@ -71,44 +71,44 @@ pub enum Kind {
     MemoryAdd {
         /// Its text.
         content: Template,
-        /// Its title; without one the first line of the text.
+        /// Its title; without it the first line of the text.
         title: Option<Template>,
-        /// Its type; without one `note`.
+        /// Its type; without it `note`.
         kind: Option<String>,
         /// Its tags.
         tags: Vec<Template>,
-        /// Its space; without one `default`.
+        /// Its space; without it `default`.
         space: Option<String>,
     },
 }
 
-/// What an action sends: names with a value each, in the order written.
+/// The data that an action sends: names with a value each, in the order written.
 #[derive(Debug, Clone, Default)]
 pub struct Values(pub Vec<(String, EmitValue)>);
 
 /// A value that an action sends.
 #[derive(Debug, Clone)]
 pub enum EmitValue {
-    /// A text with values of the event in it.
+    /// A text that may contain values of the event.
     Text(Template),
     /// A number as written.
     Number(Number),
 }
 
-/// Whether a failed action is tried again.
+/// Whether a failed action is retried.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Retry {
-    /// So many times after the first.
+    /// The most retries after the first attempt.
     pub max: u32,
-    /// The longest wait before the first time; how long it is exactly is random.
+    /// The upper limit of the first delay; the actual delay is random.
     pub initial: Span,
-    /// Each wait is so many times as long as the one before.
+    /// The factor from each delay to the next.
     pub factor: f64,
-    /// The longest wait of all.
+    /// The upper limit of all delays.
     pub cap: Span,
-    /// After which failures.
+    /// The failures that are retried.
     pub on: BTreeSet<RetryOn>,
 }
 
@@ -126,7 +126,7 @@ impl Default for Retry {
     }
 }
 
-/// A failure after which an action may be tried again.
+/// A failure that can be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryOn {
@@ -136,11 +136,11 @@ pub enum RetryOn {
     Timeout,
 }
 
-/// What is done about an action that a crash of the service cut off.
+/// What to do after a crash of the service interrupted an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnInterrupt {
-    /// It is done again, three times in all: at least once.
+    /// It runs again, three times in all: at least once.
     #[default]
     Retry,
     /// The run fails: at most once.
@@ -149,8 +149,8 @@ pub enum OnInterrupt {
 
 const TIMEOUT: Span = Span(std::time::Duration::from_secs(600));
 
-/// An action as it stands in the file: which fields go together is judged after reading, so that
-/// each field that is wrong in itself is reported at its own place.
+/// An action as written in the file: which fields belong together is checked after parsing, so that
+/// each field that is invalid in itself is reported at its own position.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
@@ -211,7 +211,7 @@ impl KindName {
         }
     }
 
-    /// The fields that only an action of this type has; the first one it must have.
+    /// The fields that only actions of this type have; the first one is required.
     fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Command => &["command", "allow_dash"],
@@ -224,7 +224,7 @@ impl KindName {
 }
 
 impl Fields {
-    /// The fields that are there and belong to one type of action.
+    /// The given fields that belong to one type of action.
     fn special(&self) -> Vec<&'static str> {
         [
             ("command", self.command.is_some()),
@@ -274,7 +274,7 @@ impl Fields {
         })
     }
 
-    /// Nothing if the field is missing that says what is done.
+    /// Nothing if the field is missing that defines what is done.
     fn kind(&mut self) -> Result<Option<Kind>, String> {
         Ok(match self.kind {
             KindName::Command => {

@@ -1,4 +1,4 @@
-//! What can be said about a flow's actions only once the types of its events' values are known.
+//! Checks of a flow's actions that need the types of its events' values.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::command::{Command, check_defaults};
 use crate::declared::Class;
 use crate::{DataTypes, Template};
 
-/// A way into a document.
+/// A step of a path in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Key(&'static str),
     Index(usize),
 }
 
-/// What is wrong, and where in the document.
+/// The error, and its position in the document.
 pub(super) struct Wrong {
     pub(super) path: Vec<Step>,
     pub(super) message: String,
 }
 
-/// Checks the actions of a flow, and puts their commands in order.
+/// Checks the actions of a flow, and replaces their commands by checked ones.
 pub(super) fn judge(flow: &mut Flow, idx: usize) -> Result<(), Wrong> {
     let types = &flow.trigger.data;
     for (number, action) in flow.actions.iter_mut().enumerate() {
@@ -54,7 +54,7 @@ pub(super) fn judge(flow: &mut Flow, idx: usize) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The words of an `exec` list, the program first; each is at its own place in the list.
+/// The words of an `exec` list, the program first; each position is its index in the list.
 pub(crate) fn words_of(program: &str, arguments: &[Template], types: &DataTypes) -> Vec<Word> {
     let program = Word { parts: vec![Part::Literal(program.to_owned())], at: 0 };
     let arguments = arguments.iter().enumerate().map(|(idx, it)| {
@@ -74,8 +74,8 @@ fn check_exec(program: &str, arguments: &[Template], types: &DataTypes) -> Resul
     rules::check(&words_of(program, arguments, types))
 }
 
-/// A value is escaped in a URL, so it can be no more than a part of its path, query or fragment.
-/// Before these only a list of the flow's own decides.
+/// A value is escaped in a URL, so it can only be part of its path, query or fragment. The parts
+/// before may depend only on a list in the flow.
 fn check_url(url: &Template, types: &DataTypes) -> Result<(), String> {
     check_defaults(url.placeholders(), types).map_err(|(_, it)| it)?;
     let mut host_ends = false;
@@ -106,7 +106,8 @@ fn check_url(url: &Template, types: &DataTypes) -> Result<(), String> {
     Ok(())
 }
 
-/// Where in a YAML document a path leads: `serde_yaml` says so in the error that is made there.
+/// The position that a path leads to in a YAML document: `serde_yaml` adds it to an error raised
+/// there.
 pub(super) fn located(text: &str, wrong: &Wrong) -> serde_yaml::Error {
     let document = serde_yaml::Deserializer::from_str(text);
     match (At { path: &wrong.path, message: &wrong.message }).deserialize(document) {

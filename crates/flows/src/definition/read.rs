@@ -8,7 +8,7 @@ pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// The most flows in one file.
 pub const FLOWS_MAX: usize = 1000;
 
-/// Names that a flow cannot have: over HTTP they are parts of the paths of flows.
+/// Names that a flow cannot have: in the HTTP API they are parts of the paths of flows.
 const RESERVED: [&str; 3] = ["files", "runs", "why"];
 
 /// Why a flow file cannot be read.
@@ -18,9 +18,9 @@ const RESERVED: [&str; 3] = ["files", "runs", "why"];
 pub struct InvalidFile {
     /// From 1.
     pub line: usize,
-    /// In characters, from 1: the beginning of the value that is wrong.
+    /// In characters, from 1: the start of the invalid value.
     pub column: usize,
-    /// Where in the document (`flows[0].trigger`), what is wrong, and what would be right.
+    /// The path in the document (`flows[0].trigger`), what is invalid, and what would be valid.
     pub message: String,
 }
 
@@ -33,7 +33,7 @@ struct File {
 /// The flows of a YAML file, in the order written.
 ///
 /// # Errors
-/// At the first thing that is wrong. Nothing of the file is taken then.
+/// At the first error. Nothing of the file is used then.
 pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
     let at_start = |message| InvalidFile { line: 1, column: 1, message };
     if text.len() > FILE_BYTES_MAX {
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
     Ok(flows)
 }
 
-/// `serde_yaml` puts the place at the end of its message.
+/// `serde_yaml` puts the position at the end of its message.
 fn located(error: &serde_yaml::Error) -> InvalidFile {
     let text = error.to_string();
     let Some(location) = error.location() else {
@@ -81,7 +81,7 @@ fn located(error: &serde_yaml::Error) -> InvalidFile {
     InvalidFile { line: location.line(), column: location.column(), message }
 }
 
-/// Where a flow's name stands: its line that reads `name: NAME`, counted among flows of that name.
+/// The position of a flow's name: its line `name: NAME`, counted among flows with that name.
 fn name_place(text: &str, name: &str, number: usize, flows: &[Flow]) -> (usize, usize) {
     let earlier = flows[..number].iter().filter(|it| it.name.as_str() == name).count();
     text.lines()

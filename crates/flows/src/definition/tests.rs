@@ -224,7 +224,7 @@ fn flows_are_judged_beside_each_other() {
     }
     let marked = parse(&format!("\u{feff}flows:\n{flow}")).unwrap();
     assert_eq!(marked.len(), 1, "a byte order mark says nothing");
-    // Another name may begin so.
+    // Another name may start with it.
     assert!(parse(&format!("flows:\n{}", flow.replace("name: a", "name: runs2"))).is_ok());
     let none = flow.replace("[{ type: command, command: ls }]", "[]");
     let error = parse(&format!("flows:\n{none}")).map(|_| ()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the engine knows, to be shown.
+//! Views of the engine's state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,45 +9,45 @@ use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId, Stage};
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Of this flow only.
+    /// Only of this flow.
     pub flow: Option<FlowName>,
-    /// That ended so only.
+    /// Only those that ended like this.
     pub end: Option<End>,
-    /// That have not ended only.
+    /// Only those that have not ended.
     pub is_open: bool,
-    /// At most so many, the newest first; 0 for all.
+    /// At most this many, newest first; 0 for all.
     pub limit: usize,
 }
 
-/// How a flow in force is doing.
+/// The status of a flow in force.
 #[derive(Debug, Clone)]
 pub struct FlowStatus {
     /// Its name.
     pub name: FlowName,
-    /// Why nothing of it begins, if it is paused.
+    /// Why it is paused, if it is.
     pub paused: Option<String>,
-    /// Since when its breaker is open, in milliseconds since 1970.
+    /// When its breaker opened, in milliseconds since 1970.
     pub throttled_since_ms: Option<u64>,
-    /// Runs that wait for their turn.
+    /// Runs waiting for their turn.
     pub queued: usize,
-    /// Runs that wait for quiet or for their next try.
+    /// Runs waiting because of a debounce or for their next attempt.
     pub waiting: usize,
-    /// Runs with an action going on.
+    /// Runs with a running action.
     pub running: usize,
-    /// The run that waits longest.
+    /// The run that has waited longest.
     pub oldest_waiting: Option<RunId>,
-    /// Past events that it has yet to decide.
+    /// Past events still to be evaluated for it.
     pub backfills: Vec<Backfill>,
     /// Runs in the history, by how they ended.
     pub ended: BTreeMap<End, usize>,
-    /// The run that failed, or was given up, last; the history may have forgotten it.
+    /// The run that failed last; the history may no longer have it.
     pub last_failure: Option<Failure>,
 }
 
-/// A run that failed or was given up.
+/// A run that ended as `failed`, or as `dead` in an earlier release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
+    /// The run.
     pub run: RunId,
     /// Why.
     pub why: String,
@@ -64,22 +64,22 @@ impl Engine {
         self.machine.runs.get(id).ok_or_else(|| Error::UnknownRun(id.clone()))
     }
 
-    /// Every run that is known, in the order of their ids.
+    /// Every known run, in the order of ids.
     pub fn all_runs(&self) -> impl Iterator<Item = &Run> {
         self.machine.runs.values()
     }
 
-    /// How many of the runs that are known are where. Costs the same however many there are.
+    /// The number of known runs in each stage. The cost does not depend on their number.
     pub fn stages(&self) -> &BTreeMap<Stage, u64> {
         &self.machine.stages
     }
 
-    /// How many runs have ended since the engine was opened, by how.
+    /// How many runs have ended since the engine was opened, by how they ended.
     pub fn ends(&self) -> &BTreeMap<End, u64> {
         &self.machine.ended_now
     }
 
-    /// Runs, the newest first.
+    /// Runs, newest first.
     pub fn runs(&self, filter: &RunFilter) -> Vec<&Run> {
         let all: Box<dyn Iterator<Item = &Run>> = match &filter.flow {
             Some(flow) => Box::new(self.machine.runs_of(flow)),
@@ -120,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// How each flow in force is doing, in the order of the files.
+    /// The status of each flow in force, in the order of the files.
     pub fn status(&self) -> Vec<FlowStatus> {
         let machine = &self.machine;
         let flows = machine.set.iter().map(|entry| {
@@ -167,8 +167,8 @@ impl Engine {
         flows.collect()
     }
 
-    /// Runs that have an action going on: what a stopping service ends before it goes. It reports
-    /// nothing about them; the next opening finds them cut off.
+    /// Runs with a running action: a stopping service ends them before it exits. It reports nothing
+    /// about them; the next opening finds them interrupted.
     pub fn running(&self) -> BTreeSet<RunId> {
         let running = self.machine.runs.values();
         running

@@ -17,24 +17,24 @@ use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
 
 /// The most bytes of a program that are read.
 const BYTES_MAX: u64 = 64 << 20;
-/// How deep texts in words are taken apart, as in `sh -c "sh -c '…'"`.
+/// How many levels of nested texts in words are split, as in `sh -c "sh -c '…'"`.
 const DEPTH_MAX: u32 = 4;
-/// How many pairs of a folder and a word are looked at.
+/// The most pairs of a folder and a word that are checked.
 const PAIRS_MAX: usize = 20_000;
-/// How many words a word with values of `one of` can stand for.
+/// The most words that a word with values of `one of` can stand for.
 const CHOICES_MAX: usize = 1000;
-/// How many files of a folder are compared with a word that has a value in it.
+/// The most files of a folder that are compared with a word that contains a value.
 const ENTRIES_MAX: usize = 4096;
-/// Stands for a value that is not one of a list.
+/// Represents a value that is not from a list.
 const ANY: char = '\u{f8ff}';
-/// The first of those that stand for the values of `one of`.
+/// The first of the characters that represent the values of `one of`.
 const CHOICE: u32 = 0xe000;
-/// Endings of files that are run although they have no executable bit.
+/// Extensions of files that are run although they have no executable bit.
 const ENDINGS: &[&str] = &[
     "awk", "bash", "cjs", "fish", "jl", "js", "lua", "mjs", "php", "pl", "ps1", "py", "r", "rb",
     "sed", "sh", "tcl", "ts", "zsh",
 ];
-/// What interpreters add to a name that they are given: `node tools/run`, `python3 -m tool`.
+/// What interpreters add to a given name: `node tools/run`, `python3 -m tool`.
 const COMPLETIONS: &[&str] = &[
     ".cjs",
     ".js",
@@ -58,7 +58,7 @@ pub(super) struct ProgramFile {
     pub(super) hash: ContentHash,
 }
 
-/// Programs that were read, so that they are read again only after a change.
+/// Programs already read, so that they are read again only after a change.
 #[derive(Debug, Default)]
 pub(super) struct Cache(HashMap<PathBuf, (Stamp, ContentHash)>);
 
@@ -97,7 +97,7 @@ pub(super) fn hashes<'a>(
         let stamp = Stamp::of(&metadata);
         let cached = cache.0.get(&path).filter(|(seen, _)| *seen == stamp);
         let hash = if let Some((_, hash)) = cached {
-            // Who may write to the folders above may have changed all the same.
+            // Permissions of the folders above may have changed all the same.
             check_folders(project, &path, &file)?;
             hash.clone()
         } else {
@@ -116,7 +116,7 @@ pub(super) fn contents(project: &Path, flow: &Flow) -> Result<Vec<ProgramFile>, 
     paths.iter().map(|(file, path)| read(project, path, file)).collect()
 }
 
-/// What tells whether programs of these names have changed, without reading them.
+/// The stamps that show whether programs of these names have changed, without reading them.
 pub(super) fn stamps<'a>(
     project: &Path,
     files: impl Iterator<Item = &'a str>,
@@ -124,7 +124,7 @@ pub(super) fn stamps<'a>(
     files.map(|it| fs::metadata(project.join(it)).ok().map(|it| Stamp::of(&it))).collect()
 }
 
-/// The programs that actions name: the paths, without links, by their names in the project.
+/// The programs that actions name: their paths without links, by their names in the project.
 fn paths<'a>(
     project: &Path,
     flow: &Flow,
@@ -160,9 +160,9 @@ fn paths<'a>(
     Ok(found)
 }
 
-/// The folders that an action may run in: its own, and every one that a word names from one of them,
-/// with those on the way. A shell's `cd` takes `..` back as it is written, the kernel by the folder
-/// that a link leads to: both are there.
+/// The folders that an action may run in: its own, and every one that a word names from one of
+/// them, with those in between. A shell's `cd` resolves `..` textually, the kernel through the
+/// folder that a link points to: both are included.
 fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
     let mut bases = vec![folder];
     let mut at = 0;
@@ -186,8 +186,8 @@ fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
     Ok(bases)
 }
 
-/// Where a path leads, part by part as the kernel follows it: `..` leads up from where a link led
-/// to. Each step is told: from where, and to where.
+/// Resolves a path part by part, as the kernel does: `..` leads up from the target of a link. Each
+/// step is reported: from where, and to where.
 fn resolve(
     base: &Path,
     word: &str,
@@ -223,7 +223,7 @@ fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Pr
         return Ok(Some(path));
     }
     if !leads_out {
-        // The machine's, not the project's.
+        // It belongs to the machine, not to the project.
         return Ok(None);
     }
     let why = format!(
@@ -232,7 +232,7 @@ fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Pr
     Err(Problem::Untrusted(why))
 }
 
-/// What an interpreter could take a name for.
+/// The files that an interpreter could take a name for.
 fn completed(word: &str) -> Vec<String> {
     if word.starts_with('-') {
         return Vec::new();
@@ -241,7 +241,7 @@ fn completed(word: &str) -> Vec<String> {
     let mut names: Vec<String> = COMPLETIONS.iter().map(|it| format!("{plain}{it}")).collect();
     let is_module = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
     if word.chars().all(is_module) && word.contains('.') {
-        // A module runs what its packages begin with, too.
+        // A module also runs the beginnings of its packages.
         let path = word.replace('.', "/");
         names.extend(COMPLETIONS.iter().map(|it| format!("{path}{it}")));
         names.extend(path.match_indices('/').map(|(at, _)| format!("{}/__init__.py", &path[..at])));
@@ -273,7 +273,7 @@ fn matching(project: &Path, base: &Path, word: &str) -> Result<Vec<PathBuf>, Pro
     Ok(found)
 }
 
-/// Whether a file is run when it is named: by its mode, its first bytes, or its ending.
+/// Whether a file is run when it is named: by its mode, its first bytes, or its extension.
 fn is_program(path: &Path) -> bool {
     let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
     let is_executable = || path.metadata().is_ok_and(|it| it.permissions().mode() & 0o111 != 0);
@@ -284,7 +284,7 @@ fn is_program(path: &Path) -> bool {
     ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) || is_executable() || begins()
 }
 
-/// Every word of an action that may name a file, with each value of `one of` in its place.
+/// Every word of an action that may name a file, with each value of `one of` substituted.
 fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
     let mut words = BTreeSet::new();
     let mut add = |text: &str, is_shell: bool| {
@@ -310,7 +310,7 @@ fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
     Ok(words.into_iter().collect())
 }
 
-/// The text with a character in place of each value, and the values that may stand for each.
+/// The text with a character in place of each value, and the possible values of each.
 fn marked<'a>(text: &str, types: &'a DataTypes) -> (String, Vec<&'a [String]>) {
     let (mut marked, mut choices) = (String::new(), Vec::new());
     let mut at = 0;
@@ -329,7 +329,7 @@ fn marked<'a>(text: &str, types: &'a DataTypes) -> (String, Vec<&'a [String]>) {
     (marked, choices)
 }
 
-/// A word with each of the values that may stand in it.
+/// A word with each of its possible values substituted.
 fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
     let mut words = vec![word];
     for (number, list) in choices.iter().enumerate() {
@@ -347,8 +347,8 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
     Ok(words)
 }
 
-/// The word, and what in it may be a path of its own: after `=`, after a short option's letter, and
-/// after the shell's name for the folder that it is in.
+/// The word, and the parts of it that may be separate paths: after `=`, after a short option's
+/// letter, and after the shell's name for the current folder.
 fn parts(word: &str) -> Vec<String> {
     let mut parts = vec![word];
     parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]));
@@ -361,8 +361,8 @@ fn parts(word: &str) -> Vec<String> {
     all
 }
 
-/// Takes a text apart as a shell would, quotes removed, and texts in its words, too. It finds more
-/// words than a shell would, never fewer literal ones, but for those that are only written to.
+/// Splits a text as a shell would, quotes removed, including texts in its words. It finds more
+/// words than a shell would, never fewer literal ones, except for files that are only written.
 fn split(text: &str, depth: u32, words: &mut Vec<String>) {
     let text = text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD");
     let mut word = String::new();
@@ -410,11 +410,11 @@ fn split(text: &str, depth: u32, words: &mut Vec<String>) {
     }
 }
 
-/// Reads a program. It and the folders above it belong to this user or to root, and nobody else can
-/// write to them.
+/// Reads a program. It and the folders above it must belong to this user or to root, and nobody
+/// else may have write access to them.
 fn read(project: &Path, path: &Path, file: &str) -> Result<ProgramFile, Problem> {
     check_folders(project, path, file)?;
-    // The name may have been given to another file meanwhile, of which opening could wait.
+    // Another file, which could block when opened, may have replaced it meanwhile.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let opened = opened.map_err(|it| unreadable(file, &it))?;

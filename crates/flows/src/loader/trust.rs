@@ -1,4 +1,4 @@
-//! Reading files that nobody else can have written.
+//! Reads files that no other user can have written.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -13,9 +13,9 @@ pub(super) enum Distrust {
     Unreadable(String),
 }
 
-/// The text of a file of `folder`. The file and the folders above it, up to the project's own, belong
-/// to this user (or the system), nobody else can write to them, and the file is in the folder
-/// itself, not behind a link that leads out.
+/// The text of a file in `folder`. The file and the folders above it, up to the project's own, must
+/// belong to this user (or the system), nobody else may have write access to them, and the file
+/// must be in the folder itself, not behind a link that leads out.
 pub(super) fn read_trusted(
     folder: &Path,
     name: &str,
@@ -36,8 +36,8 @@ pub(super) fn read_trusted(
     }
     let kind = fs::symlink_metadata(&path).map_err(unreadable)?.file_type();
     regular(kind, name)?;
-    // The name may have been given to another file meanwhile. Opening a FIFO waits for a writer
-    // unless it must not block, and a link could lead anywhere.
+    // Another file may have replaced it meanwhile. Opening a FIFO blocks until there is a writer
+    // unless non-blocking, and a link could lead anywhere.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::open(&path, flags, Mode::empty()).map_err(|it| unreadable(it.into()))?;
     let file = File::from(file);
@@ -54,7 +54,7 @@ pub(super) fn read_trusted(
     String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is no UTF-8")))
 }
 
-/// Refuses what is not a regular file: reading it could wait for ever, or act on a device.
+/// Rejects anything but a regular file: reading it could block forever, or act on a device.
 fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
     if kind.is_file() {
         return Ok(());
@@ -85,8 +85,9 @@ pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust>
         let why = format!("{what} belongs to user {}, not to this one", metadata.uid());
         return Err(Distrust::Untrusted(why));
     }
-    // In a sticky folder such as /tmp, others cannot replace what is not theirs.
-    // A group with the user's own number is the user's alone: there, files are made so.
+    // In a sticky folder such as /tmp, others cannot replace files that are not theirs. A group
+    // with the user's own number belongs to the user alone: systems with such groups create files
+    // that the group can write.
     let is_private = metadata.gid() == metadata.uid();
     let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
     let is_open = metadata.mode() & others != 0;

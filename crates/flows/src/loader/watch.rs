@@ -1,4 +1,4 @@
-//! Noticing that a folder has changed.
+//! Detects changes of a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,28 +8,28 @@ use std::time::Duration;
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-/// How often the folder is looked at although nothing was told: not every file system tells.
+/// How often the folder is checked without a notification: not every file system sends them.
 const LOOK: Duration = Duration::from_secs(2);
-/// Changes that come within this belong together: an editor writes, renames and removes.
+/// Changes within this time belong together: an editor writes, renames and removes.
 const SETTLE: Duration = Duration::from_millis(50);
 
-/// Tells that a folder has changed. The system's own notifications come by a thread that this
-/// starts; the waiting is done by the caller's.
+/// Reports that a folder has changed. The system's notifications arrive on a thread started here;
+/// the caller's thread waits.
 #[derive(Debug)]
 pub struct Watch {
     folder: PathBuf,
-    /// Nothing while the folder is not there, or where the system has no notifications.
+    /// Nothing if the folder does not exist, or the system has no notifications.
     watcher: Option<RecommendedWatcher>,
     told: Receiver<()>,
     tell: std::sync::mpsc::Sender<()>,
     seen: Vec<Seen>,
 }
 
-/// What tells one state of a file from another without reading it.
+/// Distinguishes states of a file without reading it.
 type Seen = (std::ffi::OsString, u64, Option<std::time::SystemTime>);
 
 impl Watch {
-    /// Of a folder that need not be there yet.
+    /// Watches a folder that may not exist yet.
     pub fn new(folder: &Path) -> Self {
         let (tell, told) = channel();
         let mut watch =
@@ -39,13 +39,13 @@ impl Watch {
         watch
     }
 
-    /// Waits until the folder has changed, two seconds at most, and says whether it has. Reading it
-    /// once too often does no harm: call [`Loader::load`](crate::Loader::load) whenever this is
-    /// true.
+    /// Waits until the folder has changed, two seconds at most, and returns whether it has.
+    /// Reloading once too often is harmless: call [`Loader::load`](crate::Loader::load) whenever
+    /// this is true.
     pub fn wait(&mut self) -> bool {
         let mut changed = match self.told.recv_timeout(LOOK) {
             Ok(()) => {
-                // Until it is quiet, or for a second if it never is.
+                // Until it is quiet, or at most for a second.
                 let mut settling = 0..20;
                 while settling.next().is_some() && self.told.recv_timeout(SETTLE).is_ok() {}
                 true
@@ -64,14 +64,14 @@ impl Watch {
     fn listen(&mut self) {
         self.watcher = None;
         if !self.folder.is_dir() {
-            // A watcher is a thread and more: none is made for what is not there.
+            // A watcher needs a thread and more: none is created for a missing folder.
             return;
         }
         let tell = self.tell.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
             // After an error, changes may have been missed.
             if event.map_or(true, |it| it.need_rescan() || may_change(it.kind)) {
-                // Without a receiver, no thread waits any more.
+                // Without a receiver, no thread is waiting any more.
                 tell.send(()).unwrap_or_default();
             }
         };
@@ -94,7 +94,7 @@ impl Watch {
 }
 
 /// Whether an event can change what the loader reads. The loader's own reading opens and closes the
-/// folder and its files, and the system reports that, too: it must not start the next reading.
+/// folder and its files, and the system reports that, too: it must not trigger the next reading.
 fn may_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),

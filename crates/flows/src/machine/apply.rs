@@ -1,4 +1,4 @@
-//! The one place where a record changes the state.
+//! The only place where a record changes the state.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::run::Try;
 use crate::{End, Event, Phase, Report, Run, RunId};
 
 impl Machine {
-    /// Applies a record that stands at `place` of the journal, or 0 while it stands nowhere yet.
+    /// Applies a record at position `place` of the journal, or 0 while it is not there yet.
     pub(crate) fn apply(&mut self, record: &Record, place: u64) {
         self.latest_ms = self.latest_ms.max(record.at_ms().unwrap_or(0));
         match record {
@@ -140,7 +140,7 @@ impl Machine {
                 state.openings.clear();
                 self.refresh_flow(flow);
             }
-            // Of runs.
+            // Records of runs.
             _ => {}
         }
     }
@@ -152,7 +152,7 @@ impl Machine {
         }
     }
 
-    /// Counts a run that came into a phase or left it.
+    /// Counts a run that entered or left a phase.
     pub(super) fn count(&mut self, phase: &Phase, came: bool) {
         let count = self.stages.entry(phase.stage()).or_default();
         *count = if came { *count + 1 } else { count.saturating_sub(1) };
@@ -169,7 +169,7 @@ impl Machine {
     }
 
     fn created(&mut self, it: &Created) {
-        // The journal has the event right before its runs.
+        // In the journal, the event directly precedes its runs.
         let Some((event, place)) = self.seen.clone().filter(|(seen, _)| seen.id == it.run.event)
         else {
             return;
@@ -209,7 +209,7 @@ impl Machine {
     fn tried(&mut self, id: &RunId, done: (u16, u32, u64), report: &Report, then: Then) {
         let Some(run) = self.runs.get_mut(id) else { return };
         let (step, attempt, at_ms) = done;
-        // Compaction drops what began it.
+        // Compaction drops the record of its start.
         (run.step, run.attempt) = (step, attempt);
         run.tries.push(Try { step, attempt, at_ms, report: report.clone() });
         match then {
@@ -242,7 +242,7 @@ impl Machine {
     }
 }
 
-/// Drops the times up to and with `then`.
+/// Drops the times up to and including `then`.
 fn forget_before(times: &mut VecDeque<u64>, then: u64) {
     while times.front().is_some_and(|it| *it <= then) {
         times.pop_front();

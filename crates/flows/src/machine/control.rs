@@ -1,4 +1,4 @@
-//! What people ask for: cancel, retry, replay, pause, and what is forgotten in time.
+//! Commands of people: cancel, retry, replay, pause; and the limits of the history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::record::{Record, StoredEvent};
 use crate::{AttemptId, End, Event, FlowName, Phase, RunId};
 
 impl Machine {
-    /// Ends a run, whatever it does or waits for. Whether there was anything to end.
+    /// Ends a run, whatever it does or waits for. Returns whether there was anything to end.
     pub(crate) fn cancel(&mut self, id: &RunId, why: &str, now_ms: u64) -> bool {
         let Some(run) = self.runs.get(id) else { return false };
         match run.phase {
@@ -22,7 +22,7 @@ impl Machine {
         true
     }
 
-    /// Has the action that a run is at ended.
+    /// Requests the end of the action that a run is at.
     pub(super) fn stop(&mut self, id: &RunId, why: &str) {
         let Some(run) = self.runs.get(id) else { return };
         let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
@@ -30,7 +30,7 @@ impl Machine {
         self.effects.push(Effect::Stop(attempt));
     }
 
-    /// Ends all runs of a flow that wait, and returns how many.
+    /// Ends all waiting runs of a flow, and returns their number.
     pub(crate) fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
         let waits = |phase: &Phase| {
             matches!(phase, Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued)
@@ -43,7 +43,7 @@ impl Machine {
         waiting.len()
     }
 
-    /// Has a run that failed go on with the action that failed. `event` is the run's.
+    /// Resumes a failed run at the failed action. `event` is the run's.
     pub(crate) fn retry(&mut self, id: &RunId, event: &Event, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let Some(entry) = self.definition(&run.definition, id) else { return };
@@ -57,7 +57,7 @@ impl Machine {
         self.schedule(now_ms);
     }
 
-    /// Decides events of the past once more for a flow, and returns the replay's number.
+    /// Evaluates past events again for a flow, and returns the replay's number.
     pub(crate) fn replay(&mut self, flow: &FlowName, after: u64, until: u64) -> u32 {
         let replay = self.flows.get(flow).map_or(0, |it| it.replays).max(self.replays_lost) + 1;
         self.record(Record::Filling { flow: flow.clone(), replay, after, until });
@@ -86,11 +86,11 @@ impl Machine {
         }
     }
 
-    /// Forgets ended runs that are too old or too many.
+    /// Drops ended runs that are too old or too many from the history.
     pub(crate) fn forget(&mut self, now_ms: u64) {
         let mut counts: BTreeMap<&FlowName, usize> = BTreeMap::new();
         let (mut runs, mut kept) = (Vec::new(), Vec::new());
-        // The newest of a flow first: those beyond the number are the oldest.
+        // Newest of a flow first: those beyond the number are the oldest.
         for run in self.runs.values().rev() {
             let Phase::Ended { at_ms, .. } = run.phase else { continue };
             let count = counts.entry(&run.id.flow).or_default();

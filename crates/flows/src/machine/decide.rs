@@ -8,22 +8,21 @@ use crate::record::{Created, Keyed, Record, StoredEvent};
 use crate::set::FlowEntry;
 use crate::{DataKey, Event, Facts, Flow, FlowName, FlowSet, RunId, Span, Start, Truth};
 
-/// A backfill waits while so many runs of its flow do.
+/// A backfill waits while this many runs of its flow are waiting.
 const FILL_QUEUED_MAX: usize = 256;
 
-/// For what a run would be created.
+/// What a run would be created for.
 pub(super) struct Case<'a> {
     pub(super) entry: &'a Arc<FlowEntry>,
     pub(super) event: &'a Arc<Event>,
     pub(super) replay: u32,
-    /// Whether the event is of now, not of the past.
+    /// Whether the event is a current one, not a past one.
     pub(super) is_live: bool,
     pub(super) now_ms: u64,
 }
 
 impl Machine {
-    /// Puts flows in force. New ones begin where they say; those that were away for a while catch
-    /// up.
+    /// Replaces the flows in force. New ones start where they say; those that were absent catch up.
     pub(crate) fn install(&mut self, set: FlowSet) {
         let gone: Vec<FlowName> = self
             .flows
@@ -41,7 +40,7 @@ impl Machine {
             let state = self.flows.get(&flow);
             let (from, after) = match state.map(|it| it.left) {
                 Some(None) if !joins_lost => continue,
-                // Which past events were decided for it is not known any more.
+                // It is no longer known which past events were evaluated for it.
                 _ if joins_lost => {
                     let from = state.filter(|it| it.left.is_none()).map_or(cursor, |it| it.from);
                     (from, cursor)
@@ -62,8 +61,8 @@ impl Machine {
         self.set = set;
     }
 
-    /// Decides what an event leads to. Events come in the order of their ids; one that was decided
-    /// before leads to nothing.
+    /// Evaluates an event. Events come in the order of their ids; one that was evaluated before has
+    /// no effect.
     pub(crate) fn offer(&mut self, event: &Event, now_ms: u64) {
         if event.id <= self.cursor {
             return;
@@ -83,7 +82,7 @@ impl Machine {
         self.schedule(now_ms);
     }
 
-    /// The next events of the past to read, if there are any and the flow has room for their runs.
+    /// The next past events to read, if any, and if the flow has room for their runs.
     pub(crate) fn backfill(&self) -> Option<Backfill> {
         let ready = |it: &&Filling| {
             self.set.get(&it.flow).is_some() && self.queued(&it.flow) < FILL_QUEUED_MAX
@@ -91,7 +90,7 @@ impl Machine {
         self.fillings.iter().find(ready).map(Into::into)
     }
 
-    /// Decides events of the past for a backfill; `through` is the last one that was looked at.
+    /// Evaluates past events for a backfill; `through` is the last one that was read.
     pub(crate) fn fill(&mut self, it: &Backfill, events: &[Event], through: u64, now_ms: u64) {
         let Some(entry) = self.set.get(&it.flow).map(Arc::clone) else { return };
         let pattern = &entry.flow.trigger.pattern;
@@ -164,7 +163,7 @@ impl Machine {
     }
 }
 
-/// Whether the flow is on and its condition holds.
+/// Whether the flow is enabled and its condition holds.
 fn wants(entry: &FlowEntry, event: &Event) -> bool {
     let trigger = &entry.flow.trigger;
     let condition = trigger.condition.as_ref();
@@ -173,7 +172,7 @@ fn wants(entry: &FlowEntry, event: &Event) -> bool {
         && condition.is_none_or(|it| it.holds(&Facts::from(event)) == Truth::True)
 }
 
-/// Why the chain of runs that led to an event may not go on here.
+/// Why the chain of runs that led to an event may not continue here.
 pub(crate) fn guarded(flow: &Flow, event: &Event) -> Option<String> {
     let lineage = &event.lineage;
     let chain = || format!("{} > {}", lineage.flows.join(" > "), flow.name);
@@ -200,6 +199,6 @@ pub(super) fn value_of(key: Option<&DataKey>, event: &Event) -> Option<String> {
 }
 
 pub(super) fn millis(span: Span) -> u64 {
-    // A span is a year at most.
+    // A span is at most a year.
     span.0.as_millis() as u64
 }

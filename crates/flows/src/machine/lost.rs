@@ -1,46 +1,47 @@
-//! What follows when the journal lacks records: no action is done twice, and what is not known any
-//! more is said.
+//! The consequences of records missing from the journal: no action is repeated, and everything
+//! unknown is reported.
 
 use super::Machine;
 use crate::record::Record;
 use crate::{End, Phase, RunId};
 
-/// No more replays than these are taken to be lost.
+/// The most replays that are assumed to be lost.
 const REPLAYS_LOST_MAX: u64 = 1000;
 
-/// Neighbouring records that the journal lacks. `to` is the largest number where the last one is not
-/// known.
+/// Consecutive records missing from the journal. `to` is the largest number if the last one is
+/// unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Gap {
     pub(crate) from: u64,
     pub(crate) to: u64,
 }
 
-/// What a repair found.
+/// The findings of a repair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lost<'a> {
     pub(crate) gaps: &'a [Gap],
-    /// The last record that any gap may have had.
+    /// The last record that may be in any gap.
     pub(crate) end: u64,
-    /// Whether a record behind `end` says how far events were decided.
+    /// Whether a record after `end` says how far events were evaluated.
     pub(crate) decided: bool,
-    /// The last event that there is.
+    /// The last existing event.
     pub(crate) last_event: u64,
     pub(crate) now_ms: u64,
 }
 
 impl Machine {
-    /// Records what follows from gaps, after the rest of the journal was replayed. Returns the runs
-    /// that were ended.
+    /// Records the consequences of gaps, after the rest of the journal was replayed. Returns the
+    /// runs that were ended.
     ///
-    /// - A run that was created before the end of the last gap and has not ended has failed: whether
-    ///   its actions were done is not known. A person can retry it.
+    /// - A run that was created before the end of the last gap and has not ended has failed: it is
+    ///   unknown whether its actions were done. A person can retry it.
     /// - Ends before that are not announced again.
-    /// - Unless a later record says how far events were decided, every event that there is counts as
-    ///   decided. Past events that flows had yet to decide are dropped. A person can replay them.
+    /// - Unless a later record says how far events were evaluated, every existing event counts as
+    ///   evaluated. Past events still to be evaluated for flows are dropped. A person can replay
+    ///   them.
     pub(crate) fn lose(&mut self, lost: &Lost<'_>) -> Vec<RunId> {
         let at_ms = lost.now_ms.max(self.latest_ms);
-        // Without the identity, the keys of the runs' actions are others from now on.
+        // Without the identity, the keys of the runs' actions change from now on.
         let end = if self.identity.is_empty() { u64::MAX } else { lost.end };
         let runs = self.runs.values().filter(|it| it.place <= end);
         let runs: Vec<RunId> = runs.map(|it| it.id.clone()).collect();

@@ -6,7 +6,7 @@ use super::{Filling, HOUR_MS, Machine};
 use crate::record::Record;
 use crate::{ContentHash, Phase, RunId};
 
-/// What compaction keeps.
+/// The records that compaction keeps.
 pub(crate) struct Needed<'a> {
     machine: &'a Machine,
     events: BTreeSet<u64>,
@@ -15,7 +15,7 @@ pub(crate) struct Needed<'a> {
 }
 
 impl Machine {
-    /// Looks up once what every record is judged by.
+    /// Precomputes what every record is checked against.
     pub(crate) fn needed(&self, now_ms: u64) -> Needed<'_> {
         Needed {
             machine: self,
@@ -54,18 +54,18 @@ impl Needed<'_> {
             | Record::Ended { run, .. }
             | Record::Retried { run }
             | Record::Told { run } => known(run).is_some(),
-            // An ended run needs them no more.
+            // An ended run no longer needs them.
             Record::Begun { run, .. }
             | Record::Spawned { run, .. }
             | Record::Cancelling { run, .. } => is_open(run),
-            // Without the openings of the last hour, their closings say nothing.
+            // Without the openings of the last hour, their closings are meaningless.
             Record::Opened { flow, .. } | Record::Closed { flow } => {
                 self.machine.flows.get(flow).is_some_and(|it| {
                     let last = it.openings.back();
                     it.open.is_some() || last.is_some_and(|it| it + HOUR_MS > self.now_ms)
                 })
             }
-            // The records of their runs go with them.
+            // The records of their runs are dropped with them.
             Record::Forgotten { .. } => false,
         }
     }

@@ -1,4 +1,4 @@
-//! What time brings: waits that are over, and the breaker of flows that run too often.
+//! Time: waits that are over, and the breaker of flows that run too often.
 
 use super::decide::Case;
 use super::{MINUTE_MS, Machine, OPENINGS_MAX};
@@ -15,10 +15,10 @@ impl Machine {
         timer.into_iter().chain(closing).min()
     }
 
-    /// Does what time brings: quiet that has come, tries that are due, breakers that close.
+    /// Handles what is due: ended debounce periods, retries, breakers that close.
     pub(crate) fn wake(&mut self, now_ms: u64) {
         while let Some((_, run)) = self.timers.first().filter(|(at, _)| *at <= now_ms).cloned() {
-            // No record: that its time has come follows from the time, also after a crash.
+            // Not recorded: that it is due follows from the time, also after a crash.
             let is_new = self.runs.get(&run).is_some_and(|it| it.quiet.is_some());
             self.set_phase(&run, &Phase::Queued);
             if is_new {
@@ -35,7 +35,8 @@ impl Machine {
         self.schedule(now_ms);
     }
 
-    /// Opens the breaker of a flow that runs too often, and pauses it if that happens too often.
+    /// Opens the breaker of a flow that runs too often, and pauses the flow if that happens too
+    /// often.
     pub(super) fn watch_breaker(&mut self, case: &Case<'_>) {
         let flow = &case.entry.flow;
         let Some(state) = self.flows.get(&flow.name) else { return };

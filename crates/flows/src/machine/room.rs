@@ -1,4 +1,4 @@
-//! Whether there is room for a run: rate limits, queues, debounce, and who makes room for whom.
+//! Whether there is room for a run: rate limits, queues, debounce, and which runs make room.
 
 use super::Machine;
 use super::decide::{Case, millis, value_of};
@@ -37,7 +37,7 @@ impl Machine {
         }
     }
 
-    /// What the run waits for if its flow has a debounce. The run that waited before it is skipped.
+    /// What the run waits for if its flow has a debounce. The previously waiting run is skipped.
     pub(super) fn hush(&mut self, case: &Case<'_>, run: &RunId) -> Option<Quiet> {
         let debounce = case.entry.flow.debounce.as_ref().filter(|_| case.replay == 0)?;
         let key = value_of(debounce.key.as_ref(), case.event);
@@ -56,8 +56,8 @@ impl Machine {
         Some(Quiet { key, until_ms, deadline_ms })
     }
 
-    /// With `mode: restart`, whatever else the flow does for the same key makes room for a run: what
-    /// waits is skipped, and of what runs the oldest is ended.
+    /// With `mode: restart`, the flow's other runs with the same key make room for a run: waiting
+    /// ones are skipped, and of the running ones the oldest is ended.
     pub(super) fn make_room(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let Some(entry) = run.entry.as_ref() else { return };

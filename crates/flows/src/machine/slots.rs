@@ -1,4 +1,5 @@
-//! Who may begin: the runs of a flow with the same key, and how many of them go on at once.
+//! Which runs may start: the runs of a flow with the same key, and how many of them run
+//! concurrently.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +9,15 @@ use crate::{FlowName, Phase, RunId};
 /// Runs of one group.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    /// The one for the oldest event first.
+    /// Oldest event first.
     pub(super) queue: BTreeSet<(u64, u32)>,
     pub(super) running: BTreeSet<(u64, u32)>,
-    /// Under what it stands among the hungry.
+    /// Its key among the hungry groups.
     hungry: Option<u64>,
 }
 
 impl Machine {
-    /// Moves a run to another phase, and everything that is found by phases with it.
+    /// Moves a run to another phase, and updates everything indexed by phase.
     pub(super) fn set_phase(&mut self, id: &RunId, phase: &Phase) {
         let Some(run) = self.runs.get_mut(id) else { return };
         let group = (id.flow.clone(), run.key.clone());
@@ -62,7 +63,7 @@ impl Machine {
         self.refresh(&group);
     }
 
-    /// Looks whether a group has a run to begin and room for it.
+    /// Checks whether a group has a run to start and room for it.
     pub(super) fn refresh(&mut self, group: &Group) {
         if !self.live {
             return;
@@ -91,7 +92,7 @@ impl Machine {
         }
     }
 
-    /// Looks at all groups of a flow again.
+    /// Checks all groups of a flow again.
     pub(super) fn refresh_flow(&mut self, flow: &FlowName) {
         let groups: Vec<Group> = self
             .groups
@@ -104,7 +105,7 @@ impl Machine {
         }
     }
 
-    /// The run that may begin next, if there is one and room for it.
+    /// The run that may start next, if there is one and room for it.
     pub(super) fn next_to_begin(&self) -> Option<RunId> {
         if self.running >= self.options.running_max {
             return None;

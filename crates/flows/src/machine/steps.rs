@@ -13,18 +13,18 @@ use crate::{
 };
 
 impl Machine {
-    /// Begins what may begin.
+    /// Starts every run that may start.
     pub(super) fn schedule(&mut self, now_ms: u64) {
         while let Some(run) = self.next_to_begin() {
             self.advance(&run, now_ms);
         }
     }
 
-    /// Begins a run's next action, or ends the run if there is none.
+    /// Starts a run's next action, or ends the run if there is none.
     fn advance(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else {
-            // The journal has both for every run; without them it must not wait for ever.
+            // The journal has both for every run; without them the run must not wait forever.
             let why = "its event or its definition is gone".to_owned();
             self.end(id, now_ms, End::Failed, why);
             return;
@@ -53,7 +53,7 @@ impl Machine {
         }));
     }
 
-    /// Says what came of a try. One that is not going on is none of ours.
+    /// Reports the result of an attempt. Ignored if the attempt is not running.
     pub(crate) fn ended(&mut self, id: &AttemptId, report: Report, now_ms: u64) {
         let Some(run) = self.runs.get(&id.run) else { return };
         let is_it = matches!(run.phase, Phase::Running { .. })
@@ -83,12 +83,13 @@ impl Machine {
         self.announce(id);
     }
 
-    /// Takes up work after the journal was replayed: what an earlier process began is cut off.
+    /// Resumes work after the journal was replayed: actions that an earlier process started are
+    /// interrupted.
     pub(crate) fn recover(&mut self, identity: &str, now_ms: u64) {
         self.live = true;
         if self.identity.is_empty() {
             self.record(Record::Journal { identity: identity.to_owned() });
-            // After a repair the identity alone may be lost.
+            // After a repair only the identity may be lost.
             if self.cursor == 0 {
                 self.cursor = self.options.head;
                 self.record(Record::Cursor { event: self.cursor });
@@ -117,7 +118,7 @@ impl Machine {
         self.schedule(now_ms);
     }
 
-    /// What becomes of an action that was going on when the service went away.
+    /// Handles an action that was running when the service stopped.
     fn cut_off(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Running { leader, .. } = &run.phase else { return };
@@ -136,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Nothing is left of what an earlier process had begun for a run.
+    /// Nothing remains of what an earlier process started for a run.
     pub(crate) fn interrupt(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
@@ -144,7 +145,7 @@ impl Machine {
         self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now_ms);
     }
 
-    /// The flow of a run as it was when the run was created.
+    /// The flow of a run as of when the run was created.
     pub(super) fn definition(&self, hash: &ContentHash, id: &RunId) -> Option<Arc<FlowEntry>> {
         if let Some(entry) = self.set.get(&id.flow).filter(|it| it.hash == *hash) {
             return Some(Arc::clone(entry));
@@ -193,15 +194,15 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_m
     (Then::End, Some((End::Failed, why)))
 }
 
-/// How long to wait before a try: anything up to the growing limit ("full jitter"; Brooker,
-/// "Exponential Backoff And Jitter", 2015), the same for the same try of the same run.
+/// The delay before an attempt: random up to the growing limit ("full jitter"; Brooker,
+/// "Exponential Backoff And Jitter", 2015), the same for the same attempt of the same run.
 fn wait_ms(retry: &Retry, id: &AttemptId, failures: u32) -> u64 {
     let grown = millis(retry.initial) as f64 * retry.factor.powi(failures.min(1000) as i32);
     let limit = grown.min(millis(retry.cap) as f64);
     (limit * fraction(&format!("{}.{}.{}", id.run, id.step, id.attempt))) as u64
 }
 
-/// A number from 0 to 1 that looks random (FNV-1a, then the finaliser of SplitMix64).
+/// A pseudo-random number from 0 to 1 (FNV-1a, then the finaliser of SplitMix64).
 fn fraction(text: &str) -> f64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in text.bytes() {

@@ -1,13 +1,13 @@
-//! What is kept of a program's output.
+//! The stored part of a program's output.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Bytes kept of the beginning of an output.
+/// Bytes stored from the beginning of an output.
 pub const HEAD_BYTES_MAX: usize = 256 << 10;
-/// Bytes kept of its end.
+/// Bytes stored from its end.
 pub const TAIL_BYTES_MAX: usize = 768 << 10;
 
 /// The beginning and the end of an output.
@@ -30,18 +30,18 @@ impl Captured {
         self.dropped += (over + rest.len() - kept.len()) as u64;
     }
 
-    /// How many bytes were written, kept or not.
+    /// How many bytes were written, stored or not.
     pub fn bytes(&self) -> u64 {
         (self.head.len() + self.tail.len()) as u64 + self.dropped
     }
 
-    /// How many bytes between the beginning and the end are not kept.
+    /// How many bytes between the beginning and the end are not stored.
     pub fn dropped_bytes(&self) -> u64 {
         self.dropped
     }
 
-    /// What is kept. Where bytes are missing, a line says how many. Whatever the program wrote is in
-    /// it, valid UTF-8 or not, control characters included.
+    /// The stored bytes. Where bytes are missing, a line gives their number. It contains whatever
+    /// the program wrote, valid UTF-8 or not, control characters included.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         if self.dropped > 0 {
@@ -53,8 +53,8 @@ impl Captured {
         bytes
     }
 
-    /// Writes it to a file, in a folder that is made if need be; nothing if there was no output. Not
-    /// synced: output is for people, and the journal says what came of the run.
+    /// Writes it to a file, in a folder that is created if needed; does nothing if there was no
+    /// output. Not synced: output is for people, and the journal records the result of the run.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Process groups: telling them apart and ending them.
+//! Process groups: identifying and ending them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,24 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::Orphan;
 
-/// The variable that tells the processes of a step.
+/// The variable that identifies the processes of a step.
 pub(super) const KEY_VARIABLE: &str = "WAYPOST_IDEMPOTENCY_KEY";
-/// How often it is looked whether a group has ended.
+/// How often the end of a group is checked.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often is looked for processes outside of the group, at most: each time finds all that were
-/// begun before it.
+/// The most searches for processes outside the group: each finds all that were started before it.
 const LOOKS_MAX: usize = 100;
 
-/// A process that leads its own group, told apart from a later one with the same number.
+/// A process that leads its own group, distinguished from a later one with the same number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leader {
-    /// Its number, which is its group's, too.
+    /// Its number, which is also its group's.
     pub pid: i32,
-    /// When it began, in the kernel's ticks since the machine was started; 0 where the system does
-    /// not say.
+    /// Its start time, in the kernel's ticks since the machine started; 0 if the system does not
+    /// report it.
     pub start: u64,
-    /// Which boot of the machine that was.
+    /// The boot of the machine in which it started.
     pub boot: String,
 }
 
@@ -38,7 +37,7 @@ impl Leader {
         Self { pid, start, boot: boot.to_owned() }
     }
 
-    /// Whether the process is there, and is this one.
+    /// Whether the process exists, and is this one.
     fn is_alive(&self) -> bool {
         self.start > 0 && stat(self.pid).is_some_and(|it| it.start == self.start)
     }
@@ -49,16 +48,16 @@ pub(super) fn pid_of(child: &Child) -> Pid {
 }
 
 pub(super) fn kill_group(child: &Child, signal: Signal) {
-    // A group that is gone needs no signal.
+    // A group that no longer exists needs no signal.
     kill_process_group(pid_of(child), signal).unwrap_or_default();
 }
 
-/// Ends what an earlier process of the service left behind: asks the process group to end, and kills
-/// it after the grace. Blocks until it is gone.
+/// Ends what an earlier process of the service left running: asks the process group to end, and
+/// kills it after the grace. Blocks until it has ended.
 ///
-/// The group is known by its leader, told apart by when it began. A leader that is gone, or was
-/// never recorded, is made up for by looking for processes with the step's key in their
-/// environment.
+/// The group is identified by its leader, distinguished by its start time. If the leader has ended,
+/// or was never recorded, processes with the step's key in their environment are searched for
+/// instead.
 pub fn end_orphans(orphan: &Orphan, grace: Duration) {
     let mut members = Members::default();
     members.look(&orphan.idempotency_key, |_, _| {});
@@ -74,7 +73,7 @@ pub fn end_orphans(orphan: &Orphan, grace: Duration) {
         pause();
     }
     signal(&groups, Signal::KILL);
-    // What they have begun since outside of their groups.
+    // Processes that they have started since outside their groups.
     kill_members(&orphan.idempotency_key);
 }
 
@@ -83,9 +82,9 @@ fn pause() {
     std::thread::sleep(LOOK);
 }
 
-/// Kills all processes with this key in their environment, and their groups. They are stopped first,
-/// each as it is found, until no further ones are: what is stopped begins no others, however fast it
-/// was.
+/// Kills all processes with this key in their environment, and their groups. They are stopped
+/// first, each as it is found, until no more are found: a stopped process starts no others, however
+/// fast it was.
 pub(super) fn kill_members(key: &str) {
     let mut members = Members::default();
     for _ in 0..LOOKS_MAX {
@@ -104,8 +103,8 @@ pub(super) fn kill_members(key: &str) {
 struct Members(BTreeMap<i32, Option<i32>>);
 
 impl Members {
-    /// Looks for further processes with this key in their environment, in the order of their numbers,
-    /// and tells of each at once. Whether there may be more.
+    /// Searches for further processes with this key in their environment, by ascending number, and
+    /// reports each immediately. Returns whether there may be more.
     fn look(&mut self, key: &str, found: impl Fn(i32, Option<i32>)) -> bool {
         let variable = format!("{KEY_VARIABLE}={key}").into_bytes();
         let this = rustix::process::getpid().as_raw_nonzero().get();
@@ -134,7 +133,7 @@ impl Members {
 /// Sends a signal to a process and its group.
 fn send(pid: i32, of: Option<i32>, sent: Signal) {
     signal(&of.into_iter().collect(), sent);
-    // One that changes its group meanwhile still has its number.
+    // A process that changes its group meanwhile still has its number.
     group(pid).map_or(Ok(()), |it| kill_process(it, sent)).unwrap_or_default();
 }
 
@@ -149,29 +148,29 @@ fn group(pid: i32) -> Option<Pid> {
     Pid::from_raw(pid).filter(|_| pid > 1)
 }
 
-/// A process's environment, as bytes; empty for the kernel's own threads, what has ended, and what is
-/// becoming another program.
+/// A process's environment, as bytes; empty for kernel threads, ended processes, and processes that
+/// are executing another program.
 fn environ(pid: i32) -> Option<Vec<u8>> {
     let read = || fs::read(format!("/proc/{pid}/environ")).ok();
-    // One that has become another program since the file was opened is read anew.
+    // One that has executed another program since the file was opened is read again.
     read().and_then(|it| if it.is_empty() { read() } else { Some(it) })
 }
 
-/// The kernel's own threads (`PF_KTHREAD`, Linux's `include/linux/sched.h`).
+/// Kernel threads (`PF_KTHREAD`, Linux's `include/linux/sched.h`).
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What `/proc/PID/stat` says (proc(5)).
+/// The contents of `/proc/PID/stat` (proc(5)).
 struct Stat {
     group: i32,
     start: u64,
-    /// Whether it lives and has no environment yet: the kernel says where that ends last of all when
-    /// a process becomes another program.
+    /// Whether it lives but has no environment yet: when a process executes another program, the
+    /// kernel sets the end of the environment last.
     is_in_exec: bool,
 }
 
 fn stat(pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, which may hold anything.
+    // The second field is the program's name in parentheses, which may contain anything.
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     let is_alive = !matches!(*fields.first()?, "Z" | "X");

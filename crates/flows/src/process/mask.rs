@@ -1,4 +1,4 @@
-//! Hiding secrets in what a program writes.
+//! Masks secrets in a program's output.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -6,18 +6,18 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 use super::Captured;
 use crate::encode::{LOWER, UPPER, percent_encoded};
 
-/// Shorter ones are in too many words to be hidden.
+/// Shorter ones occur in too many words to be masked.
 const SECRET_BYTES_MIN: usize = 4;
 const HIDDEN: &[u8] = b"***";
 
-/// Replaces secrets by `***`, also where one is written in pieces.
+/// Replaces secrets by `***`, also if one is written in pieces.
 #[derive(Debug)]
 pub(super) struct Mask {
-    /// The longest first: one secret may be the beginning of another.
+    /// Longest first: one secret may be a prefix of another.
     patterns: Vec<Vec<u8>>,
-    /// Whether some pattern begins with the byte.
+    /// Whether some pattern starts with the byte.
     begins: [bool; 256],
-    /// The end of what was written, while it may be the beginning of a secret.
+    /// The end of the output, while it may be the start of a secret.
     held: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl Mask {
         self.release(captured, true);
     }
 
-    /// Passes on what cannot be part of a secret any more.
+    /// Passes on everything that can no longer be part of a secret.
     fn release(&mut self, captured: &mut Captured, is_end: bool) {
         let longest = self.patterns.first().map_or(0, Vec::len);
         let held = std::mem::take(&mut self.held);

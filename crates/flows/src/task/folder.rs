@@ -1,4 +1,4 @@
-//! Where programs run, and where they are.
+//! The folders that programs run in, and the files of programs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Unready;
 use crate::Folder;
 
-/// A folder within the project, also after every symbolic link was followed.
+/// A folder within the project, also after every symbolic link is followed.
 pub(super) fn folder_within(project: &Path, folder: Option<&Folder>) -> Result<PathBuf, Unready> {
     let text = folder.map_or(".", Folder::as_str);
     let wrong =
@@ -20,7 +20,7 @@ pub(super) fn folder_within(project: &Path, folder: Option<&Folder>) -> Result<P
     if folder.is_dir() { Ok(folder) } else { Err(wrong("is no folder")) }
 }
 
-/// The file of a program: it is looked up here, because a look-up by the system in a changed `PATH`
+/// The file of a program: it is looked up here, because a lookup by the system in a changed `PATH`
 /// costs a fork.
 pub(super) fn executable(program: &Path, path: &str, folder: &Path) -> Result<PathBuf, Unready> {
     let is_executable = |it: &PathBuf| {

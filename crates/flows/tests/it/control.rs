@@ -19,7 +19,7 @@ fn a_run_is_cancelled_in_every_state() {
         assert_eq!(world.end_of(run), (End::Cancelled, "not wanted".to_owned()));
     }
     assert_eq!(world.stopped[0].run.to_string(), "a.1");
-    // A crash before its process is gone does not bring it back.
+    // A crash before its process has ended does not bring it back.
     world.open();
     world.commit();
     world.engine().orphan_ended(&id("a.1"), now_ms);
@@ -40,7 +40,7 @@ fn a_failed_run_is_retried_from_where_it_failed_also_when_its_journal_was_compac
     let now_ms = world.now_ms;
     world.engine().compact(now_ms).unwrap();
     world.open();
-    // Its flow is another by now; the run keeps to its own.
+    // Its flow has changed meanwhile; the run keeps its definition.
     world.install(&[flow("a", "z:z", 1, "")]);
     world.commit();
     world.engine().retry(&id("a.1"), now_ms).unwrap();
@@ -100,7 +100,7 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
     let mut done: Vec<&str> = done.iter().map(|it| it.trim_end_matches("/0")).collect();
     done.sort_unstable();
     assert_eq!(done, ["new.4", "old.1", "old.2", "old.3", "old.4", "some.3", "some.4"]);
-    // Away for two events, and back.
+    // Absent for two events, then in force again.
     world.install(&flows[1..]);
     world.say("a:x", "{}");
     world.open();
@@ -198,7 +198,7 @@ fn what_is_published_has_a_key_that_the_bus_takes() {
     }
     let kinds: Vec<&str> = drafts.iter().map(|it| it.kind.as_str()).collect();
     assert_eq!(kinds, ["a:x", "flow:failed", "flow:throttled"]);
-    // The bus itself takes them, and the same one twice as one.
+    // The real bus accepts them, and the same one twice as one.
     let bus_folder = tempfile::tempdir().unwrap();
     let (bus, _) =
         waypost_events::Bus::open(bus_folder.path(), &waypost_events::Options::default()).unwrap();

@@ -18,8 +18,8 @@ fn flows() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Each event's runs are created once and end, steps that were recorded are not repeated, and
-    /// only what was cut off three times is given up, whenever the process is killed.
+    /// Whenever the process is killed, each event's runs are created once and end, recorded steps
+    /// are not repeated, and only what was interrupted three times fails.
     #[test]
     fn every_run_is_created_once_and_ends_whenever_the_process_is_killed(seed in 1_u64..) {
         let mut choices = Choices(seed);
@@ -90,7 +90,7 @@ proptest! {
     }
 }
 
-/// Does everything that is left to do.
+/// Does all remaining work.
 fn settle(world: &mut World, recorded: &mut BTreeSet<(String, u16)>) {
     loop {
         world.offer_all();
@@ -119,14 +119,14 @@ fn a_run_and_the_cursor_are_on_disk_before_anything_begins() {
     world.publish("a:x", "{}");
     world.offer_all();
     assert!(world.started.is_empty());
-    // Killed before the commit: nothing was decided, and nothing begun.
+    // Killed before the commit: nothing was decided, and nothing started.
     world.open();
     assert_eq!(world.engine().cursor(), 0);
     assert!(world.engine().runs(&RunFilter::default()).is_empty());
     world.offer_all();
     world.commit();
     assert_eq!(world.running(), ["a.1"]);
-    // Killed after it: the event is decided, the run there, its action cut off.
+    // Killed after it: the event is evaluated, the run exists, its action was interrupted.
     world.open();
     world.offer_all();
     world.commit();
@@ -230,7 +230,7 @@ fn history_is_as_long_as_the_options_say() {
     let ids = |engine: &Engine| -> Vec<String> {
         engine.runs(&RunFilter::default()).iter().map(|it| it.id.to_string()).collect()
     };
-    // The newest of each flow, and of these the newest of all.
+    // The newest of each flow, and of these the newest overall.
     let wanted = ["b.7", "a.7", "b.6", "a.6", "b.5", "a.5", "b.4", "a.4"];
     assert_eq!(ids(&engine), wanted);
     engine.compact(100).unwrap();
@@ -257,7 +257,7 @@ fn history_ends_and_the_journal_with_it() {
     world.commit();
     assert_eq!((before, world.removed.len()), (22, 21));
     world.engine().compact(now_ms).unwrap();
-    // The run that goes on is left, and goes on after the next start.
+    // The unfinished run remains, and continues after the next start.
     world.open();
     world.commit();
     let runs = world.engine().runs(&RunFilter::default());
@@ -268,7 +268,7 @@ fn history_ends_and_the_journal_with_it() {
     world.engine().orphan_ended(&orphan.run, now_ms);
     world.commit();
     assert_eq!(world.finish_all(), ["a.22/1"]);
-    // What was forgotten is not created again.
+    // Runs dropped from the history are not created again.
     let old = event(1, "a:x", "{}");
     world.engine().offer(&old, now_ms);
     world.commit();

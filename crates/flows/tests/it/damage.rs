@@ -1,4 +1,4 @@
-//! A damaged journal: refused by name, repaired, and no action is done twice.
+//! A damaged journal: rejected with an error that names it, repaired, and no action is repeated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ fn flows() -> Vec<String> {
     ]
 }
 
-/// The file of the journal, and how many bytes of it are in use.
+/// The journal's file, and how many bytes of it are in use.
 fn journal(dir: &Path) -> (PathBuf, usize) {
     let file = dir.join("log").join(format!("{:020}.log", 1));
     let used = fs::read(&file).unwrap().iter().rposition(|it| *it != 0).unwrap() + 1;
@@ -36,7 +36,7 @@ fn options() -> Options {
     Options::default()
 }
 
-/// Does a few things at random, and returns which steps were done.
+/// Performs a few random operations, and returns which steps were done.
 fn live(world: &mut World, choices: &mut Choices, rounds: usize) -> BTreeSet<(String, u16)> {
     let mut done = BTreeSet::new();
     for _ in 0..rounds {
@@ -63,8 +63,8 @@ fn live(world: &mut World, choices: &mut Choices, rounds: usize) -> BTreeSet<(St
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever a journal lacks after a repair: what was done is not done again, no event is decided
-    /// twice, and every run ends.
+    /// Whatever a journal lacks after a repair: completed steps are not repeated, no event is
+    /// evaluated twice, and every run ends.
     #[test]
     fn nothing_is_done_twice_after_a_repair(seed in 1_u64..) {
         let mut choices = Choices(seed);
@@ -94,7 +94,7 @@ proptest! {
         let last = world.events.len() as u64;
         match Engine::open(&dir, options(), world.now_ms) {
             Ok(engine) => {
-                // Nothing that was there is lost: the end's own marker, say.
+                // Nothing was lost: the damage hit the end marker, say.
                 prop_assert_eq!(engine.cursor(), cursor);
                 drop(engine);
             }
@@ -130,7 +130,7 @@ proptest! {
         for run in world.engine().all_runs() {
             prop_assert!(matches!(run.phase, Phase::Ended { .. }), "{run:?}");
         }
-        // What comes then is decided as ever.
+        // Later events are evaluated as usual.
         let event = world.say("a:x", "{}");
         prop_assert_eq!(world.running(), [format!("one.{event}"), format!("three.{event}")]);
         world.closed();
@@ -145,7 +145,7 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     let dir = world.closed();
     let before = journal(&dir).1;
     world.open();
-    // What it does next is what will be lost.
+    // The following records are the ones that will be lost.
     world.commit();
     let orphan = world.orphans.remove(0);
     let now_ms = world.now_ms;
@@ -189,7 +189,7 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
     world.fill_all();
     world.commit();
     assert_eq!(world.running(), Vec::<String>::new());
-    // A replay has a number that was not given out before.
+    // A replay gets a number that was not used before.
     let name = "one".parse().unwrap();
     assert!(world.engine().replay(&name, 0, 2).unwrap() > 1000);
     world.say("a:x", "{}");

@@ -9,7 +9,7 @@ use waypost_flows::{ApprovalError, Approvals, ContentHash, Loaded, Loader, Probl
 
 use crate::world::{file, flow};
 
-/// What was approved: contents by the names of files, the last one last.
+/// Approved contents by file name, the last one last.
 #[derive(Debug, Clone, Default)]
 struct Approved(Arc<Mutex<BTreeMap<String, Vec<Vec<u8>>>>>);
 
@@ -33,7 +33,7 @@ impl Approvals for Approved {
     }
 }
 
-/// A project's folder of flows, and what was approved of it.
+/// A project's folder of flows, with approvals.
 struct Project {
     root: tempfile::TempDir,
     approved: Approved,
@@ -109,7 +109,7 @@ fn nothing_is_in_force_until_it_is_approved_as_it_is() {
     loader.allow("self-driving.yaml", hash.as_str(), &none).unwrap();
     assert_eq!(names(&loader.load()).unwrap(), ["first"]);
 
-    // As a `git pull` would: changed, and another one.
+    // As after a `git pull`: one changed, and a new one.
     project.write("self-driving.yaml", &one("changed"));
     project.write("new.yaml", &one("new"));
     let loaded = loader.load();
@@ -133,7 +133,7 @@ fn nothing_is_in_force_until_it_is_approved_as_it_is() {
         let refused = loader.allow(name, now.hash.as_str(), &none);
         assert!(matches!(refused, Err(ApprovalError::File { .. })), "{name}");
     }
-    // A broken edit does not leave the approved content in force either.
+    // An invalid edit does not leave the approved content in force either.
     project.write("self-driving.yaml", "flows: [");
     assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new());
 }
@@ -183,7 +183,7 @@ fn a_program_that_a_flow_names_is_approved_with_it_and_withdraws_it_when_it_chan
     project.allow_all();
     assert_eq!(names(&loader.load()).unwrap(), ["acts", "plain"]);
 
-    // A program whose place a link takes, or that others can write to, is not trusted.
+    // A program that is replaced by a link, or that others can write to, is not trusted.
     fs::set_permissions(tools.join("run.sh"), fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(names(&loader.load()).unwrap(), ["plain"]);
     assert!(matches!(loader.status()[0].problem, Some(Problem::Untrusted(_))));
@@ -228,7 +228,7 @@ fn programs_are_found_however_a_flow_names_them() {
     assert_eq!(needs("/bin/true && gh pr list"), Vec::<String>::new());
 }
 
-/// The programs of a flow with one action, given as JSON, and types of its values.
+/// The programs of a flow with one action, given as JSON, and the types of its values.
 fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Vec<String> {
     let text = format!(
         "flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\", data: {types} }}, actions: [{action}] }}\n"
@@ -401,7 +401,7 @@ fn what_others_could_have_written_is_not_read() {
     chmod(&project.flows(), 0o777);
     problem(&mut loader, "a folder above a.yaml can be written");
     chmod(&project.flows(), 0o700);
-    // Only the system's user can give a file away.
+    // Only root can change a file's owner.
     if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {
         problem(&mut loader, "a.yaml belongs to user 12345");
     }
@@ -453,7 +453,7 @@ fn a_change_is_noticed() {
     assert!((0..3).any(|_| watch.wait()));
 }
 
-/// Makes a FIFO, where the machine has the program for it.
+/// Creates a FIFO, if the machine has the program for it.
 fn fifo(path: &Path) {
     let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
     assert!(made.success());
@@ -501,7 +501,7 @@ fn reading_the_folder_is_no_change_of_it() {
             assert!(watch.wait());
         }
         assert!(loader.load().flows.is_some());
-        // Each wait is two seconds long when nothing changes.
+        // Each wait takes two seconds when nothing changes.
         let reloads = (0..2).filter(|_| {
             let has_changed = watch.wait();
             if has_changed {

@@ -1,5 +1,5 @@
-//! Ways of writing a command: each is refused when it is read, or run for real by dash and bash
-//! with values that would do harm if anything read them as code.
+//! Forms of commands: each is rejected when it is parsed, or run for real by dash and bash with
+//! values that would do harm if anything read them as code.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use waypost_flows::{Flow, Program, Surroundings, Task, parse, plan};
 
 use crate::world::event;
 
-/// Values that would make the file `CANARY` if something read them as code.
+/// Values that would create the file `CANARY` if something read them as code.
 const HOSTILE: [&str; 24] = [
     "$(touch CANARY)",
     "`touch CANARY`",
@@ -38,7 +38,7 @@ const HOSTILE: [&str; 24] = [
     "touch CANARY",
 ];
 
-/// Refused for a text `{{data.x}}`, as commands.
+/// Rejected with a text `{{data.x}}`, as commands.
 const REFUSED: &[&str] = &[
     // Shells.
     "sh -c {{data.x}}",
@@ -69,7 +69,7 @@ const REFUSED: &[&str] = &[
     "$(which sh) -c {{data.x}}",
     "/usr/bin/env sh -c {{data.x}}",
     "s{h,} -c {{data.x}}",
-    // Builtins that read code, names of variables or of commands.
+    // Builtins that read code, variable names or command names.
     "eval {{data.x}}",
     "eval \"echo {{data.x}}\"",
     "eval echo '{{data.x}}'",
@@ -125,7 +125,7 @@ const REFUSED: &[&str] = &[
     "complete -C {{data.x}} a",
     "true {{data.x}}",
     "wait {{data.x}}",
-    // Where a command's name would be.
+    // In place of a command's name.
     "{{data.x}}",
     "{{data.x}} --help",
     "true && {{data.x}}",
@@ -179,7 +179,7 @@ const REFUSED: &[&str] = &[
     "cat <<EOF; echo {{data.x}}\nEOF",
     "echo $'{{data.x}}'",
     "echo $\"{{data.x}}\"",
-    // Words of other commands than simple ones.
+    // Words of commands that are not simple ones.
     "for a in {{data.x}}; do sh -c \"$a\"; done",
     "for a in {{data.x}}; do echo $a; done",
     "case {{data.x}} in *) ;; esac",
@@ -192,7 +192,7 @@ const REFUSED: &[&str] = &[
     "coproc sh -c {{data.x}}",
     "coproc cat {{data.x}}",
     "time sh -c {{data.x}}",
-    // Pipelines into what reads code.
+    // Pipelines into programs that read code.
     "echo {{data.x}} | sh",
     "echo {{data.x}} |& sh",
     "echo {{data.x}} | bash -s",
@@ -258,7 +258,7 @@ const REFUSED: &[&str] = &[
     "git merge -s {{data.x}} a",
     "git merge --strategy={{data.x}} a",
     "git merge --strat={{data.x}} a",
-    // Options that run what they are given, cut short or in one word.
+    // Options that run their argument, abbreviated or joined to it.
     "tar cf a b -I {{data.x}}",
     "tar cf a b -I{{data.x}}",
     "tar cIf a b {{data.x}}",
@@ -279,7 +279,7 @@ const REFUSED: &[&str] = &[
     "ip -b {{data.x}}",
     "ip -batch {{data.x}}",
     "aria2c --on-download-complete={{data.x}} a",
-    // What approves flows, or says more of an event than one key.
+    // Commands that approve flows, or add more than one key to an event.
     "ctl {{data.x}}",
     "ctl flows {{data.x}}",
     "ctl allow {{data.x}}",
@@ -290,7 +290,7 @@ const REFUSED: &[&str] = &[
     "ctl emit a:b --data {{data.x}}",
     "ctl emit a:b --data=k={{data.x}}",
     "ctl emit a:b --dat=k={{data.x}}",
-    // Programs that write a file that something runs then.
+    // Programs that write a file that something then runs.
     "echo {{data.x}} | sort -o w.sh; sh w.sh",
     "echo {{data.x}} | sort -uow.sh; sh w.sh",
     "echo {{data.x}} | sort --output=w.sh; sh ./w.sh",
@@ -433,7 +433,7 @@ const REFUSED: &[&str] = &[
     "unknown --eval={{data.x}}",
     "unknown -c {{data.x}}",
     "unknown -e{{data.x}}",
-    // What the parser and the shells could see in different ways.
+    // Cases that the parser and the shells could interpret differently.
     "echo \\{{data.x}}",
     "echo \\' {{data.x}} \\'",
     "echo a\\\n{{data.x}}",
@@ -453,7 +453,7 @@ const REFUSED: &[&str] = &[
     "echo {{data.x}} ;; eval",
 ];
 
-/// Refused for a text, as lists of `exec`.
+/// Rejected with a text, as `exec` lists.
 const REFUSED_EXEC: &[&[&str]] = &[
     &["{{data.x}}"],
     &["sh", "-c", "{{data.x}}"],
@@ -492,7 +492,7 @@ const REFUSED_EXEC: &[&[&str]] = &[
     &["ctl", "emit", "a:b", "--data", "k={{data.x}}"],
 ];
 
-/// Accepted. `./show` writes its arguments to `args`; `V` in what is wanted is the value.
+/// Accepted. `./show` writes its arguments to `args`; `V` in the expected result is the value.
 const ACCEPTED: &[(&str, &[&str])] = &[
     ("./show {{data.x}}", &["V"]),
     ("./show \"{{data.x}}\"", &["V"]),
@@ -630,7 +630,7 @@ const CLOSED: &[&str] = &[
     "diff <(echo {{data.s}}) <(echo {{data.n}})",
 ];
 
-/// Only what an action names is declared: an event without the others would not match.
+/// Declares only the keys that an action names: an event without the others would not match.
 fn flow(action: &serde_json::Value) -> Result<Flow, String> {
     let types = [
         ("n", "integer"),
@@ -661,7 +661,7 @@ fn exec(words: &[&str]) -> Result<Flow, String> {
     flow(&serde_json::json!({ "type": "exec", "exec": words }))
 }
 
-/// What commands find in their project.
+/// Files for the commands in their project.
 const FILES: [(&str, &str); 5] = [
     ("show", "#!/bin/sh\nprintf '%s\\0' \"$@\" > args\n"),
     ("stdin", "#!/bin/sh\ncat > args; printf '\\0' >> args\n"),
@@ -673,7 +673,7 @@ const FILES: [(&str, &str); 5] = [
     ("in", "a\n"),
 ];
 
-/// Written once: a program that some thread still has open to write cannot be run.
+/// Written once: a program that another thread still has open for writing cannot be run.
 static SCRIPTS: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::new(|| {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -685,7 +685,7 @@ static SCRIPTS: std::sync::LazyLock<tempfile::TempDir> = std::sync::LazyLock::ne
     folder
 });
 
-/// A project in which values would find what to harm.
+/// A project in which values would find something to harm.
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     for (name, _) in FILES {
@@ -713,7 +713,7 @@ fn task(flow: &Flow, data: &serde_json::Value, project: &Path) -> Result<Program
     }
 }
 
-/// Runs it as the service does, but by this shell.
+/// Runs a program as the service does, but with this shell.
 fn run(program: &Program, shell: &[&str]) {
     let (path, arguments) = match shell.split_first() {
         Some((shell, options)) => (PathBuf::from(shell), options),
@@ -721,13 +721,13 @@ fn run(program: &Program, shell: &[&str]) {
     };
     let mut process = Process::new(path);
     process.args(arguments).args(&program.arguments).current_dir(&program.folder).env_clear();
-    // Without the key that tells a step's processes: another test, of steps that are ended by it, has
-    // the same one.
+    // Without the key that identifies a step's processes: another test, about ending steps by it,
+    // uses the same one.
     let variables = program.variables.iter().filter(|(name, _)| name != "WAYPOST_IDEMPOTENCY_KEY");
     process.envs(variables.map(|(name, value)| (name, value))).process_group(0);
     process.stdout(Stdio::null()).stderr(Stdio::null()).stdin(Stdio::piped());
     let mut child = process.spawn().unwrap();
-    // What does not read its input closes it.
+    // A program that does not read its input closes it.
     std::io::Write::write_all(&mut child.stdin.take().unwrap(), &program.input).unwrap_or_default();
     child.wait().unwrap();
 }
@@ -738,7 +738,7 @@ fn canaries(folder: &Path) -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
-            // A hostile value may itself be the name of a file: that one is not a command's.
+            // A hostile value may itself be a file name: that file was not created by a command.
             if entry.file_name() == "CANARY" {
                 found.push(path);
             } else if entry.file_type().unwrap().is_dir() {
@@ -749,15 +749,15 @@ fn canaries(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// bash reads some things in another way when it stands in for `sh`.
+/// bash parses some things differently when it runs as `sh`.
 const BASH: [&[&str]; 2] = [&["/usr/bin/bash"], &["/usr/bin/bash", "--posix"]];
 
-/// dash, and bash in one of its ways.
+/// dash, and bash in one of its modes.
 fn shells(number: usize) -> [&'static [&'static str]; 2] {
     [&["/usr/bin/dash"], BASH[number % 2]]
 }
 
-/// Whether the run was stopped for a value that begins with `-`.
+/// Whether the run was stopped because a value starts with `-`.
 fn is_dash(why: &str, value: &str) -> bool {
     value.starts_with('-') && why.contains("begins with -")
 }
@@ -968,7 +968,7 @@ fn a_value_that_makes_a_word_begin_with_a_dash_stops_the_run() {
     }
 }
 
-/// Bits that commands are made of, which fit together in ways that nobody thought of.
+/// Parts of commands, for combinations that nobody thought of.
 const BITS: &[&str] = &[
     "{{data.x}}",
     "{{data.x}}",
@@ -1070,7 +1070,7 @@ fn bits() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(BITS), 1..14).prop_map(|it| it.concat())
 }
 
-/// A word with quotes that fit, mostly.
+/// A word with mostly balanced quotes.
 fn word() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "{{data.x}}",
@@ -1099,7 +1099,7 @@ fn word() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 1..4).prop_map(|it| it.concat())
 }
 
-/// Commands that are right, mostly.
+/// Mostly valid commands.
 fn built() -> impl Strategy<Value = String> {
     let program = prop::sample::select(vec![
         "./show",
@@ -1166,7 +1166,7 @@ fn built() -> impl Strategy<Value = String> {
     })
 }
 
-/// Cases of a property: more in a long run.
+/// The cases of a property: more in a long run.
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is not a setting")]
 fn cases(usual: u32) -> ProptestConfig {
     let wanted = std::env::var("WAYPOST_TEST_CASES").ok().and_then(|it| it.parse().ok());
@@ -1182,7 +1182,7 @@ proptest! {
         if !text.contains("{{data.x}}") {
             return Ok(());
         }
-        // Accepted: it is run, whatever it is. Endless ones are ended by the shell's own limit.
+        // Accepted: it is run, whatever it is. The shell's own limit ends endless ones.
         let data = serde_json::json!({ "x": HOSTILE[pick] });
         for shell in shells(pick) {
             let project = project();

@@ -21,7 +21,7 @@ fn a_flow_does_not_start_itself() {
     let (end, why) = world.end_of("a.2");
     assert_eq!(end, End::Skipped);
     assert!(why.ends_with("allow_recursion is 0: a > a"), "{why}");
-    // Nor by way of another.
+    // Nor through another flow.
     emit(&mut world, "b:x", &first);
     let second = world.finish(Outcome::Succeeded).lineage;
     assert_eq!((second.root, &second.flows[..]), (Some(1), &["a".to_owned(), "b".to_owned()][..]));
@@ -86,7 +86,7 @@ fn a_loop_through_the_outside_opens_the_breaker_and_in_the_end_pauses_the_flow()
         let why = throttled[0].data.get("why").unwrap().to_string();
         assert_eq!(why, "more than 5 runs in a minute; chain: a");
         assert_eq!(world.engine().status()[0].queued, 15);
-        // It is open after a start of the service, too, and closes after a quiet minute.
+        // It is also open after a restart of the service, and closes after a quiet minute.
         world.open();
         world.commit();
         world.later(59_999);

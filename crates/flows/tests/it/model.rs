@@ -17,19 +17,19 @@ fn flows() -> Vec<String> {
     ]
 }
 
-/// How many runs with the same key each flow may have going on.
+/// The limit of concurrent runs with the same key in each flow.
 fn limit_of(flow: &str) -> usize {
     if flow == "two" { 2 } else { 1 }
 }
 
-/// What of the runs must be the same after another process opened the journal: all of it, but for
-/// what time and the crash itself change.
+/// The part of the runs that must be the same after another process opened the journal: everything
+/// except what time and the crash itself change.
 fn remembered(world: &mut World) -> (u64, BTreeMap<String, String>) {
     let engine = world.engine();
     let runs = engine.runs(&RunFilter::default()).into_iter().map(|it| {
         let state = match &it.phase {
             Phase::Ended { .. } => format!("{:?}", it.phase),
-            // A due time that has come is not written down.
+            // That a wait is over is not recorded.
             Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued => "waits".to_owned(),
             Phase::Running { .. } => "runs".to_owned(),
         };
@@ -62,8 +62,8 @@ fn check_limits(world: &mut World) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever is asked for in whatever order: limits hold, a start of the service remembers
-    /// everything, and in the end nothing waits that could go on.
+    /// Whatever is requested in whatever order: limits hold, a restart of the service remembers
+    /// everything, and in the end nothing waits that could run.
     #[test]
     fn whatever_is_asked_limits_hold_nothing_is_forgotten_and_nothing_hangs(seed in 1_u64..) {
         let mut choices = Choices(seed);
@@ -107,7 +107,7 @@ proptest! {
                     let before = remembered(&mut world);
                     world.open();
                     let mut after = remembered(&mut world);
-                    // What was to begin at once may have.
+                    // Runs that could start immediately may have started.
                     for (run, state) in &mut after.1 {
                         if before.1[run].starts_with("waits") && state.starts_with("runs") {
                             *state = state.replacen("runs", "waits", 1);

@@ -1,5 +1,5 @@
-//! Conditions beside CEL itself: where both give a truth value, it is the same. `namespace` is left
-//! out: CEL reserves the word.
+//! Conditions compared with CEL itself: where both give a truth value, it is the same. `namespace`
+//! is left out: it is a reserved word in CEL.
 
 use cel::{Context, Program, Value};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use waypost_flows::{Condition, Facts, Truth};
 
 use crate::world::event;
 
-/// What an event says; `gone` is never there.
+/// The data of an event; `gone` never exists.
 #[derive(Debug, Clone)]
 struct Said {
     text: String,
@@ -56,7 +56,7 @@ impl Said {
     }
 }
 
-/// What is said as a text.
+/// A value of type text.
 fn a_text() -> BoxedStrategy<String> {
     let paths = ["data.text", "data[\"other\"]", "data.gone", "name", "source"];
     prop_oneof![
@@ -67,7 +67,7 @@ fn a_text() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// What is said as a number.
+/// A value of type number.
 fn a_number() -> BoxedStrategy<String> {
     let paths = ["data.whole", "data.share", "data.gone", "id", "depth"];
     prop_oneof![
@@ -84,7 +84,7 @@ fn a_path_of_text() -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A comparison, of things of one kind: what is said of others, see below.
+/// A comparison of values of one type; other comparisons are tested below.
 fn a_test() -> BoxedStrategy<String> {
     let sign = || prop::sample::select(vec!["==", "!=", "<", "<=", ">", ">="]);
     let list = |of: BoxedStrategy<String>| {
@@ -121,7 +121,7 @@ fn a_condition() -> impl Strategy<Value = String> {
     })
 }
 
-/// Nothing where CEL gives no truth value.
+/// Nothing if CEL gives no truth value.
 fn of_cel(condition: &str, said: &Said) -> Option<bool> {
     match Program::compile(condition).expect("it is CEL, too").execute(&said.context()) {
         Ok(Value::Bool(it)) => Some(it),
@@ -143,7 +143,7 @@ proptest! {
         match of_cel(&condition, &said) {
             Some(true) => prop_assert_eq!(ours, Truth::True, "{}", condition),
             Some(false) => prop_assert_eq!(ours, Truth::False, "{}", condition),
-            // A missing key is an error there.
+            // A missing key is an error in CEL.
             None => {}
         }
     }
@@ -164,7 +164,7 @@ fn where_it_differs_from_cel_it_is_on_purpose() {
         ("!data.other", Truth::False, None),
         // A number has the methods of a text.
         ("data.whole.startsWith('4')", Truth::True, None),
-        // What is missing is unknown, and no error.
+        // A missing value is unknown, not an error.
         ("data.gone == 1", Truth::Unknown, None),
         ("data.gone == 1 || data.whole == 4", Truth::True, Some(true)),
     ] {

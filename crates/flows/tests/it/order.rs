@@ -40,7 +40,7 @@ fn a_run_that_waits_for_its_next_try_holds_up_no_other_and_keeps_its_turn() {
         panic!("it waits for its next try");
     };
     assert!((1_000_000..=1_010_000).contains(&until_ms), "{until_ms}");
-    // A start of the service in between changes nothing of it.
+    // A restart of the service in between does not change this.
     world.open();
     world.commit();
     assert_eq!(world.engine().next_wake_ms(), Some(until_ms));
@@ -70,7 +70,7 @@ fn tries_are_counted_and_used_up() {
     let (end, why) = world.end_of("a.1");
     assert_eq!((end, why.as_str()), (End::Failed, "action 1 (list): said so, after 3 tries"));
     assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
-    // What could not even begin is not tried again.
+    // An action that could not start is not retried.
     world.say("a:x", "{}");
     world.finish(Outcome::Refused);
     assert_eq!(world.end_of("a.2").0, End::Failed);
@@ -119,7 +119,7 @@ fn what_finds_no_room_is_skipped_with_the_reason() {
     }
     assert!(world.running().contains(&"rare.4".to_owned()));
     world.finish_all();
-    // The windows are known after a start of the service, and end.
+    // The windows survive a restart of the service, and end.
     world.open();
     world.say("a:x", r#"{"k": 1}"#);
     assert_eq!(world.end_of("rare.5").0, End::Skipped);
@@ -201,7 +201,7 @@ fn a_clock_that_is_ten_years_ahead_for_a_while_stops_nothing() {
         assert_eq!(world.running(), [""; 0], "one waits for quiet, one for its next try");
         world.now_ms = world.now_ms.checked_add_signed(jump).unwrap();
         world.later(0);
-        // Forward, what was waited for has come; back, it comes as late as it was to.
+        // Forward, the waits are over; back, they end no later than planned.
         let wake = world.engine().next_wake_ms();
         assert!(wake.is_none_or(|it| it <= world.now_ms + 60_000), "{wake:?}");
         world.later(60_000);
@@ -224,7 +224,7 @@ fn debounce_waits_for_quiet_and_not_for_ever() {
     world.say("a:x", r#"{"k": 1}"#);
     world.say("a:x", r#"{"k": 2}"#);
     assert_eq!(world.end_of("a.1").1, "debounce: event 2 came after it");
-    // It is known after a start of the service.
+    // It survives a restart of the service.
     world.open();
     world.commit();
     world.later(4999);
@@ -233,7 +233,7 @@ fn debounce_waits_for_quiet_and_not_for_ever() {
     assert_eq!(world.running(), ["a.2"]);
     world.finish_all();
     assert_eq!(world.end_of("a.3").0, End::Succeeded);
-    // Events that keep coming are waited for until the limit.
+    // While events keep coming, the run waits up to the limit.
     for _ in 0..4 {
         world.say("a:x", r#"{"k": 1}"#);
         world.later(3500);

@@ -1,6 +1,6 @@
 use waypost_flows::{FlowFile, FlowSet};
 
-/// The YAML of a page, each block on its own.
+/// The YAML blocks of a page.
 fn blocks(page: &str) -> Vec<String> {
     let parts = page.split("```yaml\n").skip(1);
     parts.map(|it| it.split("```").next().unwrap_or_default().to_owned()).collect()
@@ -18,8 +18,8 @@ fn every_file_of_the_cookbook_is_one() {
     }
 }
 
-/// The flows of the example, and the forms that other tests and pages use, as they were written
-/// before there were types.
+/// The flows of the example, and the forms in other tests and pages, as they were written before
+/// there were types.
 #[test]
 fn what_worked_without_types_still_does() {
     let text = include_str!("../../../../examples/self-driving/self-driving.yaml");

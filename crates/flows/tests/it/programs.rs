@@ -9,7 +9,7 @@ use waypost_flows::{
 
 use crate::world::{event, flow, id};
 
-/// What the flow's first action would do.
+/// The plan of the flow's first action.
 fn planned(flow: &Flow, data: &str, project: &Path) -> Plan {
     let inherited = [("PATH", "/usr/bin:/bin"), ("HOME", "/nowhere"), ("LD_PRELOAD", "evil.so")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -185,7 +185,7 @@ fn what_begins_processes_without_end_is_ended_with_all_of_them() {
     });
 }
 
-/// Gives a program a key of its own; the variable that tells its processes.
+/// Gives a program its own key; returns the variable that identifies its processes.
 fn marked(program: &mut Program, name: &str) -> String {
     let mut variables = program.variables.iter_mut();
     let key = variables.find(|it| it.0 == "WAYPOST_IDEMPOTENCY_KEY").unwrap();
@@ -214,7 +214,7 @@ fn leaks(command: &str) {
     assert!((0..1000).any(|_| !is_anybody_there(&mark)), "{command}");
 }
 
-/// Whether some process that is no zombie has this variable.
+/// Whether some process that is not a zombie has this variable.
 fn is_anybody_there(variable: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.into_iter().any(|it| {
@@ -254,7 +254,7 @@ fn what_an_earlier_process_left_is_ended_and_nobody_else() {
         let pid = child.id() as i32;
         std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
         let run = id("a.1");
-        // One with the same number that began at another time is somebody else.
+        // A process with the same number but another start time is a different one.
         let other = Leader { pid, start: 1, boot: String::new() };
         let stranger =
             Orphan { run: run.clone(), leader: Some(other), idempotency_key: "none".to_owned() };
@@ -300,7 +300,7 @@ fn what_cannot_be_begun_safely_is_refused_before_it_is() {
         let error = refusal(action, more, data, project.path());
         assert!(error.contains(said), "{action}: {error}");
     }
-    // A value after something fixed is no option, and one that is meant to be may be.
+    // A value after fixed text is not an option, and one that is meant to be an option may be.
     for action in [
         "{ type: exec, exec: [echo, \"x{{data.x}}\"] }",
         "{ type: exec, exec: [echo, \"{{data.x}}\"], allow_dash: true }",

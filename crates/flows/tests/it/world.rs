@@ -1,4 +1,4 @@
-//! Stands in for the service: keeps the events, does what the engine wants done, and can crash.
+//! Stands in for the service: stores the events, carries out the engine's effects, and can crash.
 
 use waypost_events::{Data, Event, Lineage};
 use waypost_flows::{
@@ -11,7 +11,7 @@ pub(crate) struct World {
     pub(crate) now_ms: u64,
     /// The bus.
     pub(crate) events: Vec<Event>,
-    /// What was asked for and is not done.
+    /// Started attempts that are not done.
     pub(crate) started: Vec<Attempt>,
     pub(crate) stopped: Vec<AttemptId>,
     pub(crate) orphans: Vec<Orphan>,
@@ -49,7 +49,7 @@ pub(crate) fn set(text: &str) -> FlowSet {
     FlowSet::new([&FlowFile::new("flows.yaml", text).unwrap_or_else(|it| panic!("{it}\n{text}"))])
 }
 
-/// A flow that does `steps` things for every event of a pattern.
+/// A flow with `steps` actions for every event of a pattern.
 pub(crate) fn flow(name: &str, pattern: &str, steps: usize, more: &str) -> String {
     let actions = "      - { type: command, command: \"true\" }\n".repeat(steps);
     format!(
@@ -96,7 +96,7 @@ impl World {
         self.engine = Some(engine);
     }
 
-    /// The engine's folder, which nobody has open any more.
+    /// The engine's folder, after closing the engine.
     pub(crate) fn closed(&mut self) -> std::path::PathBuf {
         self.engine = None;
         self.folder.path().to_path_buf()
@@ -118,7 +118,7 @@ impl World {
         id
     }
 
-    /// Publishes an event, decides it and commits.
+    /// Publishes an event, evaluates it and commits.
     pub(crate) fn say(&mut self, kind: &str, data: &str) -> u64 {
         let id = self.publish(kind, data);
         self.offer_all();
@@ -126,7 +126,7 @@ impl World {
         id
     }
 
-    /// Gives the engine what it has not decided yet.
+    /// Passes all unevaluated events to the engine.
     pub(crate) fn offer_all(&mut self) {
         let now_ms = self.now_ms;
         let engine = self.engine.as_mut().expect("it is open");
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// Reads what the engine wants of the past.
+    /// Reads the past events that the engine requests.
     pub(crate) fn fill_all(&mut self) {
         let now_ms = self.now_ms;
         let engine = self.engine.as_mut().expect("it is open");
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// Says what came of the oldest thing that was begun.
+    /// Reports the result of the oldest started attempt.
     pub(crate) fn finish(&mut self, outcome: Outcome) -> Attempt {
         let attempt = self.started.remove(0);
         self.report(&attempt, outcome);
@@ -174,7 +174,7 @@ impl World {
         self.commit();
     }
 
-    /// Lets all that was begun, and all that follows, succeed.
+    /// Lets everything started, and everything that follows, succeed.
     pub(crate) fn finish_all(&mut self) -> Vec<String> {
         let mut done = Vec::new();
         while !self.started.is_empty() {
@@ -191,7 +191,7 @@ impl World {
         self.commit();
     }
 
-    /// What goes on.
+    /// What is running.
     pub(crate) fn running(&self) -> Vec<String> {
         self.started.iter().map(|it| it.id.run.to_string()).collect()
     }
