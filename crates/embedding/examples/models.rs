@@ -1,5 +1,5 @@
-//! Downloads the default model to a cache folder and compares two texts by meaning: `cargo run -p
-//! waypost-embedding --example models -- ~/.cache/waypost/models`.
+//! Downloads the default model to a cache folder and compares two texts by meaning:
+//! `cargo run -p waypost-embedding --example models -- ~/.cache/waypost/models`.
 
 use std::io::Write;
 use std::path::PathBuf;
