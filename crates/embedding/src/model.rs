@@ -98,7 +98,7 @@ impl Model {
         self.dimensions
     }
 
-    /// How many tokens of a text are read, including [CLS] and [SEP]; the rest is cut.
+    /// How many tokens of a text are read, including `[CLS]` and `[SEP]`; the rest is cut.
     pub fn terms_max(&self) -> usize {
         self.terms_max
     }

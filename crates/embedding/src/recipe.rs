@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub(crate) enum Pooling {
     /// Their mean.
     Mean,
-    /// The first one, that of the [CLS] token.
+    /// The first one, that of the `[CLS]` token.
     First,
 }
 
@@ -65,7 +65,7 @@ fn epsilon() -> f64 {
 pub(crate) struct Recipe {
     pub(crate) config: Config,
     pub(crate) pooling: Pooling,
-    /// Texts are cut to this many tokens, including [CLS] and [SEP].
+    /// Texts are cut to this many tokens, including `[CLS]` and `[SEP]`.
     pub(crate) terms_max: usize,
     pub(crate) lower_case: bool,
 }
@@ -122,7 +122,7 @@ impl Recipe {
                 // A cast from f64 saturates, so 1e30 means "no limit" here as well.
                 .map_or(usize::MAX, |terms| terms as usize),
         };
-        // [CLS], [SEP] and one token are the useful minimum.
+        // `[CLS]`, `[SEP]` and one token are the useful minimum.
         if terms_max < 3 {
             let path = folder.join(SENTENCE);
             return Err(Error::damaged(&path, format!("a length of {terms_max} terms is useless")));
