@@ -1,5 +1,5 @@
-//! How long a small call takes between two processes, beside the same over zenoh alone in the same
-//! run, and what a slow listener does to it: `cargo bench -p waypost-mesh`.
+//! The duration of a small call between two processes, compared with the same over zenoh alone in
+//! the same run, and the effect of a slow listener on it: `cargo bench -p waypost-mesh`.
 #![expect(
     clippy::print_stdout,
     clippy::disallowed_methods,
@@ -42,7 +42,7 @@ fn main() {
     until(|| raw.get(RAW_KEY).wait().is_ok_and(|it| it.recv().is_ok()));
     println!("{CALLS} calls of about 24 bytes, microseconds");
     println!("{:<44}{:>8}{:>8}{:>8}", "", "p50", "p99", "most");
-    // In turns, so that what else the machine does meets both.
+    // Alternating, so that other load on the machine affects both.
     let (mut of_raw, mut of_mesh) = (Vec::new(), Vec::new());
     for _ in 0..5 {
         of_raw.extend(measure(CALLS / 5, theirs));
@@ -66,7 +66,7 @@ fn measure(calls: usize, call: impl Fn()) -> Vec<Duration> {
     }
     (0..calls)
         .map(|_| {
-            // Calls come apart, as they do from a person or an agent.
+            // Calls are spaced in time, as they are from a person or an agent.
             std::thread::sleep(Duration::from_micros(500));
             let begun = Instant::now();
             call();
@@ -99,7 +99,7 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// The other process: answers, and once it was clicked broadcasts 100 events a second.
+/// The other process: answers calls, and broadcasts 100 events a second after the first click.
 fn serve(folder: &Path) {
     let mesh = Mesh::open(&Settings::new(folder, "server")).unwrap();
     let (clicked, clicks) = std::sync::mpsc::channel();

@@ -1,4 +1,4 @@
-//! The side that asks.
+//! The calling side.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -58,9 +58,9 @@ impl Inner {
         self.call_far(target, command, request, until)
     }
 
-    /// Calls the paired machine that serves a target. Where the way to it drops, the same request is
-    /// sent again once it is back: a target does it once, however often it comes, and a peer that may
-    /// not have got it before refuses it.
+    /// Calls the paired machine that serves a target. If the connection drops, the same request is
+    /// sent again once it is back: a target executes it once, however often it arrives, and a peer
+    /// that may not have received it before rejects it.
     fn call_far(
         &self,
         target: &str,
@@ -84,18 +84,18 @@ impl Inner {
                 }
                 Ok(Tried::Nobody) => {}
                 Ok(Tried::Lost { open, by }) => {
-                    // Without knowing who got it, it is not sent to anybody else.
+                    // Without knowing which peer received it, it must not be sent to any other.
                     if until.is_over() || by.is_none() {
                         let waited = given.saturating_sub(until.left());
                         return Err(self.why_silent(&open, target, command, waited));
                     }
-                    // What may be called is asked again: it may have been revoked.
+                    // The permissions are queried again: they may have been revoked.
                     open.forget_welcome(target);
                     why = left(target);
                     request.only = request.only.or(by);
                     patience = Some(Until::after(RESUME_MAX));
                 }
-                // A session that ends while it is asked is a way that has dropped, too.
+                // A session that ends during a request is a dropped connection as well.
                 Err(CallError::Offline(reason)) if patience.is_some() => {
                     why = CallError::Offline(reason);
                 }
@@ -116,7 +116,8 @@ impl Inner {
         request: &Request,
         until: Until,
     ) -> Result<Tried, CallError> {
-        // Twice: where it was welcome once it may have been revoked, or the target is elsewhere now.
+        // Twice: a permission may have been revoked since it was granted, or the target may have
+        // moved.
         for _ in 0..2 {
             let Some(far) = self.way_to(target)? else { break };
             match far.may_call(&self.keys, target, command, until).map_err(|it| offline(&it))? {
@@ -136,7 +137,7 @@ impl Inner {
         Ok(Tried::Nobody)
     }
 
-    /// Remembers for a while that a target of another machine is there.
+    /// Remembers for a while that a target of another machine exists.
     fn note_answered(&self, target: &str) {
         let mut answered = self.answered.lock();
         if answered.len() >= ANSWERED_MAX {
@@ -145,9 +146,9 @@ impl Inner {
         answered.insert(target.to_owned(), Until::after(RESUME_MAX));
     }
 
-    /// The way to the paired machine that serves a target: directly, or through a router. It is
-    /// asked one way alone, and refused if several machines serve it: a click must not go to any of
-    /// them.
+    /// The link to the paired machine that serves a target: directly, or through a router. Only one
+    /// link is used, and the call is rejected if several machines serve the target: a click must
+    /// not go to any of them.
     fn way_to(&self, target: &str) -> Result<Option<Arc<Open>>, CallError> {
         let ways: Vec<_> = self.sessions().filter(|it| !it.is_near()).collect();
         if let Some(known) = ways.iter().find(|it| it.is_welcome(target)) {
@@ -172,12 +173,12 @@ impl Inner {
         Err(CallError::Failed(Problem::new(409, "ambiguous", detail)))
     }
 
-    /// Tells apart what looks the same to the transport: no answer.
+    /// Distinguishes the possible reasons for no response, which look the same to the transport.
     fn why_silent(&self, open: &Open, target: &str, command: &str, waited: Duration) -> CallError {
         let is_there = if open.is_near() {
             open.is_live(&self.keys.live_target(target, "*", "*"))
         } else {
-            // It may have been revoked since it was welcome.
+            // The permission may have been revoked since it was granted.
             open.forget_welcome(target);
             let until = Until::after(PRESENCE_MAX);
             match open.may_call(&self.keys, target, command, until) {
@@ -194,12 +195,12 @@ impl Inner {
     }
 }
 
-/// What came of sending a request to another machine.
+/// The result of sending a request to another machine.
 enum Tried {
     Answered(Response),
-    /// Nobody serves the target, as far as this machine knows now. Nothing was sent.
+    /// Nothing serves the target, as far as this machine knows now. Nothing was sent.
     Nobody,
-    /// It was sent, perhaps, and no answer came; with the peer that it was sent to.
+    /// It may have been sent, and no response came; with the peer that it was sent to.
     Lost {
         open: Arc<Open>,
         by: Option<String>,
@@ -222,7 +223,7 @@ fn denied(target: &str, command: &str) -> CallError {
     CallError::Denied(format!("this machine may not call {command} of {target}"))
 }
 
-/// A response as the caller wants it.
+/// Converts a response to the result for the caller.
 fn read(response: Response) -> Result<Value, CallError> {
     match response.outcome {
         Outcome::Result(value) => Ok(value),

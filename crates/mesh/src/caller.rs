@@ -1,4 +1,4 @@
-//! Who is on the other side.
+//! The identity of the other side.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use crate::name::LOCAL;
 #[non_exhaustive]
 pub enum Origin {
     /// It has the credentials of the runtime folder: a process of this user on this machine. Which
-    /// one, nothing proves.
+    /// process it is, is not proved.
     Local,
-    /// It has the private key of the certificate with this name: a paired machine. Whether its own
-    /// link shows that or a router says so is in [`Caller::router`].
+    /// It has the private key of the certificate with this name: a paired machine.
+    /// [`Caller::router`] says whether its own link proves that or a router reports it.
     Machine(String),
 }
 
 impl Origin {
-    /// Reads the last segment of a key. The link has shown already that it may be there.
+    /// Parses the last segment of a key. The link has already proved that it may be used there.
     pub(crate) fn of(segment: &str) -> Self {
         if segment == LOCAL { Self::Local } else { Self::Machine(segment.to_owned()) }
     }
@@ -32,34 +32,34 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Who called, or who broadcast.
+/// The sender of a call or a broadcast.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// What is proved. Decide by this.
+    /// The proved identity. Base decisions on this.
     pub origin: Origin,
-    /// The router that handed it on, if one did: then the machine is its word, given as the list of
-    /// paired machines lets it.
+    /// The router that forwarded the message, if any: the machine is then the one that the router
+    /// reports, within what the list of paired machines permits it.
     pub router: Option<String>,
-    /// What it calls itself. For people to read, never to decide by.
+    /// The name that it gives itself. For people to read, never to base decisions on.
     pub says: String,
 }
 
-/// Where a link leads, and so what is proved about who is at its other end.
+/// The other end of a link, which determines what is proved about the sender.
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
     pub(crate) is_near: bool,
-    /// The router that it leads to, if it leads to one.
+    /// The router at the other end, if it is one.
     pub(crate) router: Option<String>,
 }
 
 impl Side {
-    /// Whether what comes over the link may end with that: the link shows who may end a key with
-    /// what, and whoever claims more is not believed.
+    /// Whether messages over this link may end with that origin: the link determines which origins
+    /// are valid, and other claims are rejected.
     pub(crate) fn may_be(&self, origin: &str) -> bool {
         self.is_near == (origin == LOCAL)
     }
 
-    /// Who that is.
+    /// The caller with this origin.
     pub(crate) fn caller(&self, origin: &str, says: String) -> Caller {
         let router = self.router.clone().filter(|it| it != origin);
         Caller { origin: Origin::of(origin), router, says }

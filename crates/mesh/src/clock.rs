@@ -1,5 +1,5 @@
-//! The one place that asks for the time: deadlines are real, and both sides of a call must mean the
-//! same moment.
+//! The only place that reads the time: deadlines use real time, and both sides of a call must mean
+//! the same moment.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,7 +10,7 @@ pub(crate) fn unix_ms() -> u64 {
     since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// A moment until which something is worth waiting for.
+/// The end of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Until(Instant);
 

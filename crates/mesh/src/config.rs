@@ -1,5 +1,5 @@
-//! The transport's configuration: no multicast, no gossip, nothing that listens but what is said,
-//! no administration.
+//! The transport's configuration: no multicast, no gossip, no listeners except the given ones, no
+//! administration.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(crate) fn near(credentials: &Credentials, socket: &Path, others: &[PathBuf])
     config
 }
 
-/// Connects to paired machines, and listens on this one's address if that is wanted.
+/// Connects to paired machines, and listens on this machine's address if requested.
 pub(crate) fn far(pairing: &Pairing, keys: &Keys, listens: bool) -> Value {
     let mut config = paired(pairing, keys, None);
     if listens {
@@ -37,13 +37,13 @@ pub(crate) fn far(pairing: &Pairing, keys: &Keys, listens: bool) -> Value {
     config
 }
 
-/// Connects to one router. A router hands on what clients send: it takes peers for connected to each
-/// other. A client listens nowhere, and has one link.
+/// Connects to one router. A router forwards messages of clients only: it assumes that peers are
+/// connected to each other. A client listens nowhere, and has one link.
 pub(crate) fn routed(pairing: &Pairing, keys: &Keys, name: &str, address: &str) -> Value {
     let mut config = paired(pairing, keys, Some(name));
     config["mode"] = json!("client");
     config["connect"]["endpoints"] = json!([endpoint(address)]);
-    // Opening tries once and says what came of it; a peer would try for ever behind our back.
+    // Opening tries once and reports the result; a peer would keep trying in the background.
     config["connect"]["timeout_ms"] = json!(0);
     config
 }
@@ -52,7 +52,7 @@ fn endpoint(address: &str) -> String {
     format!("tls/{address}")
 }
 
-/// What the ways to other machines have in common.
+/// The common configuration of the links to other machines.
 fn paired(pairing: &Pairing, keys: &Keys, router: Option<&str>) -> Value {
     let mut config = closed();
     config["access_control"] = access_control(keys, pairing.paired(), router);
@@ -70,7 +70,7 @@ fn paired(pairing: &Pairing, keys: &Keys, router: Option<&str>) -> Value {
     config
 }
 
-/// What every session has in common.
+/// The common configuration of all sessions.
 fn closed() -> Value {
     json!({
         "mode": "peer",

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 /// The result of opening, serving, broadcasting and listening.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a peer could not join, serve, broadcast, listen or pair. A call has its own: [`CallError`].
+/// Why a peer could not join, serve, broadcast, listen or pair. Calls have a separate type:
+/// [`CallError`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name, a pattern or an event is not one.
+    /// A name, a pattern or an event is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// Others could read what keeps the mesh closed.
+    /// Other users could read a secret of the mesh.
     #[error("{}: {reason}; make it yours alone: chmod {wanted:o} {}", path.display(), path.display())]
     Exposed {
         /// The file or folder.
         path: PathBuf,
         /// Its mode or owner.
         reason: String,
-        /// The mode that it should have.
+        /// The required mode.
         wanted: u32,
     },
-    /// The path of a socket is longer than the system's addresses.
+    /// The path of a socket is longer than the system supports.
     #[error(
         "{} is too long for a socket: {bytes} bytes with its name, {bytes_max} at most; choose a shorter folder",
         path.display()
@@ -38,56 +39,56 @@ pub enum Error {
         /// The longest that works.
         bytes_max: usize,
     },
-    /// Peers are there, and none of them let this one in.
+    /// There are peers, and none of them accepted this one.
     #[error("{peers} peers are in {} and none lets this one in: they hang, or have other credentials; end them and try again", path.display())]
     Refused {
         /// The folder.
         path: PathBuf,
-        /// How many peers are there.
+        /// The number of peers.
         peers: usize,
     },
-    /// Another peer serves that target.
+    /// Another peer serves this target.
     #[error("{target} is served already, by {by}")]
     Taken {
         /// The target.
         target: String,
-        /// Who serves it, as far as is known.
+        /// The peer that serves it, as far as is known.
         by: String,
     },
-    /// A file of the pairing is not what it should be.
+    /// A file of the pairing is damaged.
     #[error("{}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and what would be valid.
         reason: String,
     },
-    /// A paired router does not let this machine in, or is not there.
+    /// A paired router rejects this machine, or cannot be reached.
     #[error("the router {router} is not reached at {address}: {reason}")]
     Unreached {
         /// Its name.
         router: String,
-        /// Where it should be.
+        /// Its configured address.
         address: String,
-        /// What is wrong there, as far as is known.
+        /// What is wrong, as far as is known.
         reason: String,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// The transport refused.
+    /// The transport returned an error.
     #[error("the mesh's transport could not {action}: {reason}")]
     Transport {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What it says.
+        /// The transport's message.
         reason: String,
     },
 }
@@ -102,11 +103,11 @@ impl Error {
     }
 }
 
-/// What came of a call that was not answered with a result.
+/// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The target or the command is not a name. Nothing was sent.
+    /// The target or the command is not a valid name. Nothing was sent.
     #[error("{0}")]
     BadName(String),
     /// The argument is too large. Nothing was sent.
@@ -117,50 +118,50 @@ pub enum CallError {
         /// The limit.
         bytes_max: usize,
     },
-    /// The target is there, and this caller may not call that command. It did nothing.
+    /// The target exists, and this caller may not call that command. Nothing was executed.
     #[error("denied: {0}")]
     Denied(String),
-    /// Nobody serves the target; if it left while it was called, it may have done what was asked.
+    /// Nothing serves the target; if it left during the call, it may have executed the request.
     #[error("offline: {0}")]
     Offline(String),
-    /// The target is there and did not answer in time; it may still do what was asked.
+    /// The target exists and did not respond in time; it may still execute the request.
     #[error("timeout: {0}")]
     Timeout(String),
-    /// The target answered that it could not.
+    /// The target returned a problem.
     #[error("{0}")]
     Failed(Problem),
 }
 
-/// Why a target did not do what it was asked. All of it is the other side's text: show it with
+/// Why a target did not execute a request. All of it is text of the other side: display it with
 /// care.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{detail}")]
 pub struct Problem {
-    /// As HTTP would say it: 4xx the caller's fault, 5xx the target's.
+    /// An HTTP status: 4xx for an error of the caller, 5xx for one of the target.
     pub status: u16,
-    /// One word for programs, such as `not_found`.
+    /// A machine-readable word, such as `not_found`.
     pub code: String,
     /// A sentence for people.
     pub detail: String,
 }
 
 impl Problem {
-    /// A problem of these three.
+    /// A problem with these fields.
     pub fn new(status: u16, code: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { status, code: code.into(), detail: detail.into() }
     }
 
-    /// The caller may not do that; it hears [`CallError::Denied`].
+    /// The caller is not permitted to do that; it gets [`CallError::Denied`].
     pub fn denied(detail: impl Into<String>) -> Self {
         Self::new(403, DENIED, detail)
     }
 }
 
-/// What was tried when no session could be opened.
+/// The action if no session could be opened.
 pub(crate) const OPEN: &str = "open";
 /// The code that becomes [`CallError::Denied`].
 pub(crate) const DENIED: &str = "denied";
-/// The code of a request that was sent again and has come to another peer.
+/// The code of a resent request that has reached another peer.
 pub(crate) const LEFT: &str = "left";
 /// The code that becomes [`CallError::Timeout`].
 pub(crate) const EXPIRED: &str = "expired";

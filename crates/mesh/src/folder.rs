@@ -1,9 +1,10 @@
-//! The runtime folder: where the peers of one machine find each other, and what keeps others out.
+//! The runtime folder: where the peers of one machine find each other, and what protects them from
+//! other users.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `turn` | locked while a peer joins, so that two that join at once see each other |
-//! | `credentials` | `peer:PASSWORD`, made by the first that joins |
+//! | `credentials` | `peer:PASSWORD`, created by the first that joins |
 //! | `SEAT.peer` | locked as long as the peer lives; its pid and name |
 //! | `SEAT.sock` | the peer's socket |
 //! | `TARGET.target` | locked as long as a peer serves the target; its pid and name |
@@ -20,32 +21,32 @@ use crate::envelope::random_id;
 use crate::error::{Error, Result};
 use crate::limits::TURN_MAX;
 
-/// What an address of a Unix socket holds, without its final zero.
+/// The maximum length of a Unix socket address, without its terminating zero.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 const USER: &str = "peer";
 
-/// A folder that is this user's alone.
+/// A folder that only this user can access.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     path: PathBuf,
 }
 
-/// What a peer shows to be let in.
+/// What a peer presents to be accepted.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     pub(crate) user: &'static str,
     pub(crate) password: String,
-    /// The file, for the side that checks.
+    /// The file, for the side that verifies.
     pub(crate) file: PathBuf,
 }
 
-/// A file that is locked as long as this lives, and says by whom.
+/// A file that is locked as long as this lives, and names the owner.
 #[derive(Debug)]
 pub(crate) struct Claim {
     _file: File,
 }
 
-/// A peer's place in the folder. Dropping it clears the place.
+/// A peer's seat in the folder. Dropping it removes its files.
 #[derive(Debug)]
 pub(crate) struct Seat {
     socket: PathBuf,
@@ -54,7 +55,7 @@ pub(crate) struct Seat {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there, and refuses one that others may look into.
+    /// Creates the folder if it does not exist, and rejects one that other users can access.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let failed = |error| Error::io("create", path, error);
         match fs::symlink_metadata(path) {
@@ -79,7 +80,7 @@ impl Folder {
             return Err(Error::Damaged { path, reason });
         }
         refuse_exposed(&path, &metadata, 0o700)?;
-        // The transport's addresses are text, in which these begin something else.
+        // The transport's addresses are text, in which these characters have a meaning.
         if path.to_str().is_none_or(|it| it.contains(['?', '#'])) {
             let reason = "its path is not UTF-8, or has ? or # in it; choose another folder".into();
             return Err(Error::Damaged { path, reason });
@@ -118,7 +119,7 @@ impl Folder {
         }
     }
 
-    /// Reads the credentials, or makes them. The caller has the turn.
+    /// Reads the credentials, or creates them. The caller has the turn.
     pub(crate) fn credentials(&self) -> Result<Credentials> {
         let file = self.path.join("credentials");
         let failed = |error| Error::io("read", &file, error);
@@ -148,7 +149,7 @@ impl Folder {
         }
     }
 
-    /// The sockets of the peers that live; what dead ones left is removed. The caller has the turn.
+    /// The sockets of the living peers; files of dead ones are removed. The caller has the turn.
     pub(crate) fn sockets(&self) -> Result<Vec<PathBuf>> {
         let failed = |error| Error::io("list", &self.path, error);
         let mut sockets = Vec::new();
@@ -168,7 +169,7 @@ impl Folder {
         Ok(sockets)
     }
 
-    /// Takes a place for a peer. The caller has the turn.
+    /// Creates a seat for a peer. The caller has the turn.
     pub(crate) fn seat(&self, name: &str) -> Result<Seat> {
         let peer = self.path.join(seat_name("peer"));
         let file = open_private(&peer)?;
@@ -179,7 +180,7 @@ impl Folder {
         Ok(Seat { socket: peer.with_extension("sock"), peer, _claim: claim })
     }
 
-    /// Takes a target for this peer, or says who has it.
+    /// Claims a target for this peer, or returns who has it.
     pub(crate) fn claim(&self, target: &str, name: &str) -> Result<Result<Claim, String>> {
         let path = self.path.join(format!("{target}.target"));
         Claim::take(open_private(&path)?, &path, name)
@@ -214,7 +215,7 @@ impl Seat {
         &self.socket
     }
 
-    /// Whether others can still find the peer by it.
+    /// Whether other peers can still find this one by its socket.
     pub(crate) fn is_there(&self) -> bool {
         fs::symlink_metadata(&self.socket).is_ok() && fs::symlink_metadata(&self.peer).is_ok()
     }
@@ -226,7 +227,7 @@ impl Drop for Seat {
     }
 }
 
-/// Removes what belongs to a peer. Whoever joins next does it again for what is left.
+/// Removes the files of a peer. Files that remain are removed by the next peer that joins.
 fn clear(peer: &Path, socket: &Path) {
     let mut lock = socket.as_os_str().to_owned();
     lock.push(".lock");
@@ -239,7 +240,7 @@ fn seat_name(ending: &str) -> String {
     format!("{}.{ending}", &random_id()[..12])
 }
 
-/// Refuses what others may read or what is another user's.
+/// Rejects files that other users can read or own.
 pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()> {
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
     let user = rustix::process::geteuid().as_raw();
@@ -264,7 +265,7 @@ fn open_private(path: &Path) -> Result<File> {
         .map_err(|error| Error::io("open", path, error))
 }
 
-/// Writes a new file for this user alone, whole or not at all.
+/// Writes a new file that only this user can access, completely or not at all.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let failed = |error| Error::io("write", path, error);
     let mut temporary = path.as_os_str().to_owned();

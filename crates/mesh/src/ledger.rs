@@ -1,47 +1,47 @@
-//! Which calls were made already: a request that comes a second time within its deadline is not
-//! done a second time.
+//! The calls already made: a request that arrives again within its deadline is not executed again.
 //!
-//! Time comes in as an argument, so that every case is a plain test.
+//! The time is an argument, so every case is a plain test.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::limits::{CALLS_REMEMBERED_MAX, CLOCK_SKEW_MAX, RESULTS_REMEMBERED_BYTES_MAX};
 
-/// The calls of one target that may still come again. `W` waits for an answer.
+/// The calls of one target that may still arrive again. `W` waits for a response.
 #[derive(Debug)]
 pub(crate) struct Ledger<W> {
     calls: HashMap<Id, State<W>>,
-    /// In the order of coming, with the time after which the id may be forgotten.
+    /// In order of arrival, with the time after which the id may be forgotten.
     order: VecDeque<(u64, Id)>,
-    /// Which results are kept, oldest first.
+    /// The ids whose results are stored, oldest first.
     kept: VecDeque<Id>,
     kept_bytes: usize,
 }
 
-/// Who called (as the transport says) and the id that it chose: nobody can use up another's.
+/// The caller (as the transport reports it) and the id that it chose: a caller cannot use up
+/// another's ids.
 pub(crate) type Id = (String, String);
 
 #[derive(Debug)]
 enum State<W> {
     Running(Vec<W>),
     Done(Arc<[u8]>),
-    /// Done, and its result was too much to keep.
+    /// Executed, and its result was too large to store.
     Forgotten,
 }
 
-/// What is to be done about a request.
+/// What to do with a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Seen<W> {
-    /// It is new: do it, then say so with [`Ledger::finish`].
+    /// It is new: execute it, then call [`Ledger::finish`].
     New(W),
-    /// It is being done; whoever waits will be answered with the first.
+    /// It is running; this one is answered together with the first.
     Waits,
-    /// It was done; this was the answer.
+    /// It was executed; this was the response.
     Done(W, Arc<[u8]>),
-    /// It was done, and the answer is not kept any more.
+    /// It was executed, and the response is no longer stored.
     Forgotten(W),
-    /// There is no room to remember one more.
+    /// There is no room to remember another one.
     Full(W),
 }
 
@@ -50,7 +50,7 @@ impl<W> Ledger<W> {
         Self { calls: HashMap::new(), order: VecDeque::new(), kept: VecDeque::new(), kept_bytes: 0 }
     }
 
-    /// Notes a request that expires at `expires_ms`.
+    /// Records a request that expires at `expires_ms`.
     pub(crate) fn begin(&mut self, id: &Id, expires_ms: u64, now_ms: u64, waiting: W) -> Seen<W> {
         self.forget(now_ms);
         let is_full = self.calls.len() >= CALLS_REMEMBERED_MAX;
@@ -70,7 +70,7 @@ impl<W> Ledger<W> {
         Seen::New(waiting)
     }
 
-    /// Notes an answer and gives out who else waited for it.
+    /// Records a response and returns the others that waited for it.
     pub(crate) fn finish(&mut self, id: &Id, answer: &Arc<[u8]>) -> Vec<W> {
         let Some(state) = self.calls.get_mut(id) else { return Vec::new() };
         let before = std::mem::replace(state, State::Done(Arc::clone(answer)));
@@ -89,7 +89,7 @@ impl<W> Ledger<W> {
         }
     }
 
-    /// Takes back a request that was not done after all.
+    /// Removes a request that was not executed after all.
     pub(crate) fn withdraw(&mut self, id: &Id) {
         self.calls.remove(id);
         self.order.retain(|(_, it)| it != id);
@@ -103,8 +103,8 @@ impl<W> Ledger<W> {
         }
     }
 
-    /// Ids are forgotten in the order in which they came, so a short deadline may wait for a longer
-    /// one before it; never is one forgotten early. What still runs is kept, whatever its deadline.
+    /// Ids are forgotten in order of arrival, so a short deadline may wait for a longer one before
+    /// it; an id is never forgotten early. Running calls are kept, whatever their deadline.
     fn forget(&mut self, now_ms: u64) {
         while let Some((until, id)) = self.order.front() {
             if *until >= now_ms || matches!(self.calls.get(id), Some(State::Running(_))) {
@@ -112,7 +112,7 @@ impl<W> Ledger<W> {
             }
             let Some((_, id)) = self.order.pop_front() else { return };
             self.drop_result(&id);
-            // Its place in `kept` goes with the others', in their order.
+            // Its entry in `kept` is removed with the others, in order.
             self.calls.remove(&id);
         }
     }

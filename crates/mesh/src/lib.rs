@@ -1,15 +1,15 @@
-//! Peers of one mesh: calls to named targets, broadcasts to whoever listens, and who is there.
+//! Peers of one mesh: calls to named targets, broadcasts to listeners, and presence.
 //!
-//! Peers of one user on one machine meet in a runtime folder that is theirs alone: each listens on
-//! a Unix socket there and connects to all others, so there is no server, and whoever dies takes
-//! only itself away. Nothing listens on the network.
+//! Peers of one user on one machine meet in a runtime folder that only this user can access: each
+//! listens on a Unix socket there and connects to all others, so there is no server, and a peer
+//! that dies affects no other. Nothing listens on the network.
 //!
-//! Machines meet by [`Pairing`]: certificates of an authority of one's own, TLS that both sides
-//! prove themselves with, on an address that is named, and rules that deny everything but what was
-//! allowed.
+//! Machines meet by [`Pairing`]: certificates of a private authority, mutually authenticated TLS on
+//! an explicit address, and rules that deny everything that was not allowed.
 //!
-//! What the other side sends is its word: show it with care, and decide by
-//! [`Caller::origin`](Caller), which the transport proves, never by what a peer calls itself.
+//! What the other side sends about itself is only its claim: display it with care, and base
+//! decisions on [`Caller::origin`](Caller), which the transport proves, never on the name that a
+//! peer gives itself.
 //!
 //! ```
 //! use std::time::Duration;

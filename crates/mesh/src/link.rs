@@ -1,7 +1,7 @@
-//! One way to other peers: the sockets of the runtime folder, TLS to paired machines, or TLS to a
-//! router. Each is a zenoh session of its own, so that what is proved about one side never mixes with
-//! the other, and nothing that comes over one goes out over another.
-//! zenoh is named here and in `session.rs`, `server.rs` and `error.rs` only.
+//! One link to other peers: the sockets of the runtime folder, TLS to paired machines, or TLS to a
+//! router. Each link is a separate zenoh session, so that what is proved about one side never mixes
+//! with the other, and nothing that arrives over one link is forwarded over another. zenoh is used
+//! only here and in `session.rs`, `server.rs` and `error.rs`.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -26,20 +26,21 @@ use crate::routed::Routed;
 use crate::server::{Served, greet};
 use crate::session::{Declarations, Open};
 
-/// A way to other peers, which may have to be opened again.
+/// A link to other peers, which may have to be reopened.
 pub(crate) struct Link {
     way: Way,
-    /// None before the machine is paired.
+    /// `None` before the machine is paired.
     open: RwLock<Option<Arc<Open>>>,
-    /// Far: what the list of machines looked like when the link was opened.
+    /// Far: the state of the list of machines when the link was opened.
     stamp: Mutex<Option<Stamp>>,
     /// What does not work although the link is open.
     trouble: Mutex<Option<String>>,
-    /// One at a time declares, or puts an open session in place; and whether it is over.
+    /// Held while something is declared or an open session is installed; whether the link has
+    /// ended.
     declaring: Mutex<bool>,
 }
 
-/// Where it leads.
+/// The kind of the link.
 pub(crate) enum Way {
     /// To the peers of this machine.
     Near(Folder),
@@ -49,17 +50,18 @@ pub(crate) enum Way {
     Routed(Routed),
 }
 
-/// How a peer meets paired machines.
+/// How a peer connects to paired machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Far {
-    /// The pairing folder. A machine that is not paired has none, or an empty one.
+    /// The pairing folder. On a machine that is not paired it is missing or empty.
     pub folder: PathBuf,
-    /// Whether this peer listens on the machine's address. One peer of a machine can; others that
-    /// are told to only connect, and [`Mesh::trouble`](crate::Mesh::trouble) says so.
+    /// Whether this peer listens on the machine's address. Only one peer of a machine can; others
+    /// that are configured to listen only connect, and [`Mesh::trouble`](crate::Mesh::trouble)
+    /// reports it.
     pub listens: bool,
 }
 
-/// What a peer declares on each link, also after opening it again.
+/// What a peer declares on each link, also after reopening it.
 pub(crate) struct Declared<'a> {
     pub(crate) keys: &'a Keys,
     pub(crate) peer: &'a str,
@@ -80,7 +82,7 @@ impl Link {
         }
     }
 
-    /// The session of now, if there is one.
+    /// The current session, if there is one.
     pub(crate) fn session(&self) -> Option<Arc<Open>> {
         self.open.read().clone()
     }
@@ -90,8 +92,8 @@ impl Link {
         matches!(self.way, Way::Routed(_))
     }
 
-    /// Whether it has to be opened again: others cannot find this peer any more, what paired
-    /// machines may do has changed, the router has gone.
+    /// Whether it must be reopened: other peers can no longer find this one, the rights of paired
+    /// machines have changed, or the router is gone.
     pub(crate) fn is_stale(&self) -> bool {
         let session = self.session();
         match &self.way {
@@ -106,9 +108,9 @@ impl Link {
         }
     }
 
-    /// Opens it again and declares everything on it. Calls that are on their way over the old
-    /// session still get their answers. If it cannot be opened, the old one stays near, and none
-    /// stays far: what was revoked must not go on.
+    /// Reopens the link and declares everything on it. Calls in progress over the old session still
+    /// get their responses. If it cannot be opened, the old session stays on the near link, and
+    /// none stays on the far link: revoked rights must not remain usable.
     pub(crate) fn reopen<'a>(
         &self,
         keys: &Keys,
@@ -120,7 +122,7 @@ impl Link {
         opened.map(drop)
     }
 
-    /// Puts a new session in place, and gives what does not work although it is open.
+    /// Installs a new session, and returns what does not work although it is open.
     fn place<'a>(
         &self,
         keys: &Keys,
@@ -129,7 +131,7 @@ impl Link {
         let reached = match &self.way {
             Way::Routed(routed) => {
                 self.cut(routed.folder());
-                // Nobody who serves or listens meanwhile waits for a router that is not there.
+                // Serving and listening must not wait meanwhile for an unreachable router.
                 routed.reach(keys)?
             }
             Way::Near(_) | Way::Far(_) => None,
@@ -138,12 +140,12 @@ impl Link {
         if *is_over {
             return Ok(None);
         }
-        // What is served from now on waits, and is declared on the new session.
+        // Declarations made from now on wait, and go to the new session.
         let declared = declared();
         let (open, trouble) = match &self.way {
             Way::Near(folder) => (Some(join(folder, &declared)?), None),
             Way::Far(far) => {
-                // The address is free for the new session only when the old one has gone.
+                // The address is free for the new session only once the old one is closed.
                 self.cut(&far.folder);
                 far.open(&declared)?
             }
@@ -156,14 +158,14 @@ impl Link {
         Ok(trouble)
     }
 
-    /// Ends the session of now, and from here on notices what changes in the list of machines.
+    /// Ends the current session, and watches the list of machines for changes from here on.
     fn cut(&self, folder: &Path) {
         let before = self.open.write().take();
         drop(before);
         *self.stamp.lock() = Stamp::of(folder);
     }
 
-    /// Ends it for good.
+    /// Ends it permanently.
     pub(crate) fn end(&self) {
         *self.declaring.lock() = true;
         let before = self.open.write().take();
@@ -174,7 +176,7 @@ impl Link {
         self.trouble.lock().clone()
     }
 
-    /// Declares a target here.
+    /// Declares a target on this link.
     pub(crate) fn serve(&self, keys: &Keys, peer: &str, served: &Arc<Served>) -> Result<()> {
         let _one = self.declaring.lock();
         self.session().map_or(Ok(()), |it| it.serve(keys, peer, served))
@@ -187,7 +189,7 @@ impl Link {
         }
     }
 
-    /// Subscribes here.
+    /// Subscribes on this link.
     pub(crate) fn listen(
         &self,
         keys: &Keys,
@@ -209,7 +211,7 @@ impl Link {
 
 /// Joins the peers of a runtime folder.
 fn join(folder: &Folder, declared: &Declared<'_>) -> Result<Open> {
-    // The folder may have gone together with the socket.
+    // The folder may have been removed together with the socket.
     let folder = Folder::open(folder.path())?;
     let turn = folder.turn()?;
     let credentials = folder.credentials()?;
@@ -224,7 +226,7 @@ fn join(folder: &Folder, declared: &Declared<'_>) -> Result<Open> {
             return Err(Error::Refused { path: folder.path().to_owned(), peers });
         }
     }
-    // From here on the next one may join: this peer can be found.
+    // From here on the next peer may join: this one can be found.
     drop(turn);
     open.announce(declared)?;
     Ok(open)
@@ -237,7 +239,7 @@ impl Far {
         let Some(pairing) = pairing else { return Ok((None, None)) };
         let (open, trouble) = match Open::far(&pairing, declared.keys, self.listens) {
             Ok(open) => (open, None),
-            // Another peer of this machine has the address.
+            // Another peer of this machine uses the address.
             Err(error) if self.listens => {
                 (Open::far(&pairing, declared.keys, false)?, Some(error.to_string()))
             }
@@ -248,7 +250,7 @@ impl Far {
     }
 }
 
-/// What the list of paired machines looked like.
+/// The state of the list of paired machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -272,7 +274,7 @@ impl Open {
         Side { is_near: self.is_near(), router: self.router.clone() }
     }
 
-    /// Declares the peer itself and all that it serves and hears.
+    /// Declares the peer itself and everything that it serves and listens to.
     fn announce(&self, declared: &Declared<'_>) -> Result<()> {
         let Declared { keys, peer, name, served, listening } = declared;
         self.declare_peer(&keys.live_peer(name, peer, &self.origin))?;
@@ -291,7 +293,7 @@ impl Open {
         let calls = self
             .session
             .declare_queryable(keys.calls(&served.target))
-            // A complete one is asked alone: a call never reaches two.
+            // A complete queryable is the only one queried: a call never reaches two.
             .complete(true)
             .callback(move |query| answering.take(&of, &side, query))
             .wait()
@@ -338,7 +340,7 @@ impl Open {
         Ok(())
     }
 
-    /// Sends an event to whoever listens. A peer that does not take it in time does not get it.
+    /// Sends an event to all listeners. A peer that does not accept it in time does not get it.
     pub(crate) fn broadcast(&self, key: String, payload: Vec<u8>) -> Result<()> {
         self.session
             .put(key, payload)
@@ -349,8 +351,7 @@ impl Open {
     }
 }
 
-/// An event as it came and its id, or nothing if it is not one: what else is sent on its key is not
-/// ours.
+/// A received event and its id; `None` if it is not a valid event of ours.
 fn hear(keys: &Keys, side: &Side, key: &str, payload: &[u8]) -> Option<(u128, Event)> {
     if payload.len() > EVENT_BYTES_MAX + crate::limits::ENVELOPE_BYTES_MAX {
         return None;

@@ -1,4 +1,4 @@
-//! Events for one reader. A slow reader loses old ones; it holds up nobody.
+//! Events for one reader. A slow reader loses old events; it delays no other.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -13,17 +13,17 @@ use crate::clock::Until;
 use crate::limits::{EVENTS_REMEMBERED_MAX, EVENTS_WAITING_MAX};
 use crate::mesh::Inner;
 
-/// An event of a peer. All of it is that peer's word.
+/// An event of a peer. All of it is that peer's claim.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// Who broadcast it: what the transport proved, and what the peer calls itself.
+    /// The sender: the proved origin, and the name that the peer gives itself.
     pub from: Caller,
     /// The target that it is about, such as `browser.relay`.
     pub source: String,
     /// Its type, such as `human_click`.
     pub kind: String,
-    /// The same for every listener that hears it.
+    /// The id, the same for every listener.
     pub id: String,
     /// When it happened by the sender's clock, in milliseconds since 1970-01-01T00:00:00Z.
     pub at_ms: u64,
@@ -31,14 +31,14 @@ pub struct Event {
     pub body: Value,
 }
 
-/// Hears events until it is dropped.
+/// Receives events until it is dropped.
 pub struct Listener {
     pub(crate) queue: Arc<Queue>,
     pub(crate) number: u64,
     pub(crate) mesh: Weak<Inner>,
 }
 
-/// What waits for the reader.
+/// The events that wait for the reader.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -48,16 +48,16 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<Event>,
-    /// The ids that came last: two machines may be linked twice, directly and by a router.
+    /// The last ids: two machines may be linked twice, directly and through a router.
     recent: HashSet<u128>,
-    /// The same, in the order of coming.
+    /// The same, in order of arrival.
     order: VecDeque<u128>,
     dropped: u64,
     is_closed: bool,
 }
 
 impl Listener {
-    /// Waits for the next event. `None` when the time is over or the mesh is closed.
+    /// Waits for the next event. Returns `None` at the end of the time or when the mesh is closed.
     pub fn next(&self, wait: Duration) -> Option<Event> {
         let until = Until::after(wait);
         let mut state = self.queue.state.lock();
@@ -72,19 +72,19 @@ impl Listener {
         }
     }
 
-    /// How many events were given up, since it listens, because nobody took them in time.
+    /// How many events this listener has dropped because they were not read in time.
     pub fn dropped(&self) -> u64 {
         self.queue.state.lock().dropped
     }
 
-    /// Whether the mesh was closed: no more events will come.
+    /// Whether the mesh was closed: no more events will arrive.
     pub fn is_closed(&self) -> bool {
         self.queue.state.lock().is_closed
     }
 }
 
 impl Queue {
-    /// Takes an event in; never waits for the reader.
+    /// Queues an event; never waits for the reader.
     pub(crate) fn push(&self, id: u128, event: Event) {
         let mut state = self.state.lock();
         if !state.recent.insert(id) {

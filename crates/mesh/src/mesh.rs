@@ -29,19 +29,20 @@ use crate::session::Open;
 /// How a peer joins.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The runtime folder: peers that share it meet. This user's alone, made if it is not there.
+    /// The runtime folder: peers that share it meet. Only this user can access it; created if it
+    /// does not exist.
     pub folder: PathBuf,
-    /// What this peer calls itself, such as `ctl`.
+    /// The name that this peer gives itself, such as `ctl`.
     pub name: String,
-    /// The name of the mesh; peers of different names never hear each other.
+    /// The name of the mesh; peers of different meshes never communicate.
     pub realm: String,
-    /// How it meets paired machines; by default not at all.
+    /// How it connects to paired machines; by default it does not.
     pub far: Option<Far>,
 }
 
 /// A peer. Dropping it leaves the mesh.
 ///
-/// Every method waits: from a thread of an async runtime call it on one that may block.
+/// Every method blocks: in an async runtime, call it on a thread that may block.
 pub struct Mesh {
     inner: Arc<Inner>,
     tending: Option<JoinHandle<()>>,
@@ -66,14 +67,14 @@ pub(crate) struct Inner {
     listening: Mutex<BTreeMap<u64, (String, Arc<Queue>)>>,
     numbers: AtomicU64,
     pool: Arc<Pool>,
-    /// Targets of other machines that have answered, and until when that counts as lately.
+    /// Targets of other machines that have responded, and until when that counts as recent.
     pub(crate) answered: Mutex<HashMap<String, Until>>,
     is_closing: Mutex<bool>,
     closing: Condvar,
 }
 
 impl Settings {
-    /// A peer of that name in that folder, in the mesh `waypost`.
+    /// A peer with this name in this folder, in the mesh `waypost`.
     pub fn new(folder: &Path, name: &str) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -83,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// The same, meeting paired machines too.
+    /// The same, also connected to paired machines.
     #[must_use]
     pub fn with_far(mut self, far: Far) -> Self {
         self.far = Some(far);
@@ -92,18 +93,18 @@ impl Settings {
 }
 
 impl Mesh {
-    /// Joins: takes a place in the folder and connects to the peers that are there. Takes some
-    /// milliseconds, half a second more if a peer there hangs, and up to 1.5 seconds more if a paired
-    /// machine or a router does not answer.
+    /// Joins: creates a seat in the folder and connects to the existing peers. This takes some
+    /// milliseconds, half a second more if a peer hangs, and up to 1.5 seconds more if a paired
+    /// machine or a router does not respond.
     ///
-    /// Starts a thread that looks now and then whether others can still find this peer, one more for
-    /// routers if it meets paired machines, and the transport's own; threads that answer calls come
-    /// when they are needed.
+    /// Starts a thread that checks periodically whether other peers can still find this one,
+    /// another one for routers if it connects to paired machines, and the transport's own; threads
+    /// that serve calls are started when needed.
     ///
     /// # Errors
-    /// [`Error::Exposed`] if others can look into the folder, [`Error::PathTooLong`],
-    /// [`Error::Refused`] if the peers there have other credentials, [`Error::Invalid`] for a name,
-    /// and what the system or the transport refuses.
+    /// [`Error::Exposed`] if other users can access the folder, [`Error::PathTooLong`],
+    /// [`Error::Refused`] if the existing peers have other credentials, [`Error::Invalid`] for an
+    /// invalid name, and errors of the system or the transport.
     pub fn open(settings: &Settings) -> Result<Self> {
         name::check("the name of a peer", &settings.name).map_err(Error::Invalid)?;
         let keys = Keys::new(&settings.realm)?;
@@ -134,8 +135,8 @@ impl Mesh {
         };
         let (near, far) = inner.links.split_at(1);
         near.iter().try_for_each(|it| inner.reopen(it))?;
-        // A router is sought beside the rest: what is revoked must not wait until it answers, and
-        // nor must who leaves.
+        // The search for a router runs separately: neither a revocation nor leaving the mesh may
+        // wait for its response.
         let (sought, found) = sync_channel::<()>(0);
         let seeking = Arc::clone(&inner);
         let seek = move || {
@@ -149,19 +150,19 @@ impl Mesh {
         far.iter().filter(|it| !it.is_routed()).try_for_each(|it| inner.reopen(it))?;
         mesh.tending = Some(start(Box::new(move || inner.tend(false)))?);
         if settings.far.is_some() {
-            // Nothing comes: it lets go when it has found one, or none.
+            // Nothing is ever sent: the sender is dropped when it has found a router, or none.
             found.recv_timeout(FAR_GREETING_MAX).unwrap_or_default();
         }
         Ok(mesh)
     }
 
-    /// Calls a command of a target and waits for its result, for `deadline` at most (which is cut
-    /// to [`DEADLINE_MAX`](crate::DEADLINE_MAX)). A request to another machine whose way drops is sent
-    /// again, with the same id, as soon as there is a way to the same peer; however often it comes
-    /// there, it is done once.
+    /// Calls a command of a target and waits for its result, for at most `deadline` (which is
+    /// capped at [`DEADLINE_MAX`](crate::DEADLINE_MAX)). If the connection to another machine
+    /// drops, the request is sent again, with the same id, as soon as there is a connection to the
+    /// same peer; however often it arrives there, it is executed once.
     ///
     /// # Errors
-    /// One [`CallError`] for each thing that can come of it.
+    /// One [`CallError`] for each way a call can fail.
     pub fn call(
         &self,
         target: &str,
@@ -173,12 +174,12 @@ impl Mesh {
     }
 
     /// Serves a target: `handler` is called for each call, on up to
-    /// [`CALLS_RUNNING_MAX`](crate::limits::CALLS_RUNNING_MAX) threads at once. One that panics is
-    /// answered for, and goes on.
+    /// [`CALLS_RUNNING_MAX`](crate::limits::CALLS_RUNNING_MAX) threads at once. If it panics, the
+    /// caller gets a problem, and the target stays available.
     ///
     /// # Errors
-    /// [`Error::Taken`] if the target is served already, with who serves it; [`Error::Invalid`] for
-    /// its name; what the system or the transport refuses.
+    /// [`Error::Taken`] if the target is already served, with who serves it; [`Error::Invalid`] for
+    /// an invalid name; errors of the system or the transport.
     pub fn serve(
         &self,
         target: &str,
@@ -202,15 +203,15 @@ impl Mesh {
         Ok(serving)
     }
 
-    /// Tells every listener of every peer, this one's too. Nobody is waited for: a peer that does
-    /// not take it in time does not hear of it.
+    /// Sends an event to every listener of every peer, including this one. It does not wait for
+    /// receivers: a peer that does not accept the event in time does not get it.
     ///
-    /// `source` is the target that it is about; `event` is an object with `type`, as
-    /// `{"type": "human_click", "element": {…}}`. Gives the id of the event.
+    /// `source` is the target that the event is about; `event` is an object with `type`, as in
+    /// `{"type": "human_click", "element": {…}}`. Returns the id of the event.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a source, an event without a type, one above
-    /// [`EVENT_BYTES_MAX`]; what the transport refuses.
+    /// [`Error::Invalid`] for an invalid source, an event without a type, or one above
+    /// [`EVENT_BYTES_MAX`]; errors of the transport.
     pub fn broadcast(&self, source: &str, event: &Value) -> Result<String> {
         let inner = &self.inner;
         name::check("the source of an event", source).map_err(Error::Invalid)?;
@@ -237,10 +238,10 @@ impl Mesh {
         Ok(notice.id)
     }
 
-    /// Hears the events that match, from now on.
+    /// Listens to the matching events, from now on.
     ///
     /// # Errors
-    /// What the transport refuses.
+    /// Errors of the transport.
     pub fn listen(&self, pattern: &Pattern) -> Result<Listener> {
         let inner = &self.inner;
         let key = pattern.key(&inner.keys);
@@ -254,10 +255,10 @@ impl Mesh {
         Ok(listener)
     }
 
-    /// Who is there, this peer included, by name and then by id.
+    /// The present peers, including this one, sorted by name and then by id.
     ///
     /// # Errors
-    /// What the transport refuses.
+    /// Errors of the transport.
     pub fn peers(&self) -> Result<Vec<Peer>> {
         let inner = &self.inner;
         let mut found = Vec::new();
@@ -267,21 +268,21 @@ impl Mesh {
         Ok(gather(&inner.keys, &inner.id, &found))
     }
 
-    /// What does not work although the peer has joined: a socket that went and could not be made
-    /// again, an address of this machine that another peer listens on, a router that does not
-    /// answer, a pairing that is damaged.
+    /// What does not work although the peer has joined: a socket that disappeared and could not be
+    /// created again, an address of this machine that another peer listens on, a router that does
+    /// not respond, a damaged pairing.
     pub fn trouble(&self) -> Option<String> {
         self.inner.links.iter().find_map(Link::trouble)
     }
 }
 
 impl Inner {
-    /// The sessions of now, the near one first.
+    /// The current sessions, the near one first.
     pub(crate) fn sessions(&self) -> impl Iterator<Item = Arc<Open>> {
         self.links.iter().filter_map(Link::session)
     }
 
-    /// Looks after the way through a router, or all others, until the mesh closes.
+    /// Maintains the link through a router, or all other links, until the mesh closes.
     fn tend(&self, is_routed: bool) {
         let mut is_closing = self.is_closing.lock();
         while !*is_closing {
@@ -296,7 +297,7 @@ impl Inner {
     fn tend_links(&self, is_routed: bool) {
         for link in self.links.iter().filter(|it| it.is_routed() == is_routed) {
             if link.is_stale() {
-                // What went wrong is kept as trouble, and it is tried again.
+                // The error is kept as trouble, and reopening is tried again.
                 drop(self.reopen(link));
             }
         }
@@ -333,7 +334,7 @@ impl Drop for Mesh {
         *self.inner.is_closing.lock() = true;
         self.inner.closing.notify_all();
         if let Some(tending) = self.tending.take() {
-            // It does not panic; if it did, there is nothing left to tend.
+            // It does not panic; if it did, there is nothing left to maintain.
             drop(tending.join());
         }
         for link in &self.inner.links {

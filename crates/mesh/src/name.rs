@@ -1,13 +1,13 @@
-//! Names, and the keys made of them. What is not a name never becomes part of a key, so nobody can
+//! Names, and the keys built from them. Only a valid name becomes part of a key, so no sender can
 //! send a wildcard.
 
 use crate::error::{Error, Result};
 use crate::limits::NAME_BYTES_MAX;
 
-/// The name that stands for everybody with the credentials of the runtime folder.
+/// The name for all processes with the credentials of the runtime folder.
 pub(crate) const LOCAL: &str = "local";
 
-/// The mesh that peers join if nothing else is said.
+/// The default mesh.
 pub(crate) const REALM: &str = "waypost";
 
 /// Checks a name of a target, a command, a peer, a machine or a mesh: `[a-z0-9_.-]+`.
@@ -15,7 +15,7 @@ pub(crate) fn check<'a>(what: &str, name: &'a str) -> Result<&'a str, String> {
     check_with(what, name, "-_.")
 }
 
-/// Checks a type of event: as other names, with `:` allowed, as in `mesh:task`.
+/// Checks a type of event: like other names, with `:` allowed, as in `mesh:task`.
 pub(crate) fn check_kind(kind: &str) -> Result<&str, String> {
     check_with("the type of an event", kind, "-_.:")
 }
@@ -46,7 +46,7 @@ pub(crate) struct Keys {
     root: String,
 }
 
-/// What a key of a call says.
+/// The content of a call key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallKey<'a> {
     pub(crate) target: &'a str,
@@ -54,7 +54,7 @@ pub(crate) struct CallKey<'a> {
     pub(crate) origin: &'a str,
 }
 
-/// What a key of an event says.
+/// The content of an event key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventKey<'a> {
     pub(crate) source: &'a str,
@@ -62,7 +62,7 @@ pub(crate) struct EventKey<'a> {
     pub(crate) origin: &'a str,
 }
 
-/// What a key of presence says: a peer, or a target that it serves.
+/// The content of a presence key: a peer, or a target that it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LiveKey<'a> {
     pub(crate) is_target: bool,
@@ -81,12 +81,12 @@ impl Keys {
         format!("{}/call/{target}/{command}/{origin}", self.root)
     }
 
-    /// All calls to a target.
+    /// The keys of all calls to a target.
     pub(crate) fn calls(&self, target: &str) -> String {
         self.call(target, "*", "*")
     }
 
-    /// Asks a target what a paired machine may call.
+    /// The key for asking a target what a paired machine may call.
     pub(crate) fn hello(&self, target: &str, origin: &str) -> String {
         format!("{}/hello/{target}/{origin}", self.root)
     }
@@ -107,17 +107,17 @@ impl Keys {
         self.live_any("*")
     }
 
-    /// All that is present on one machine.
+    /// All presence keys of one machine.
     pub(crate) fn live_any(&self, origin: &str) -> String {
         format!("{}/live/*/*/*/{origin}", self.root)
     }
 
-    /// Every key of presence, and every question about one.
+    /// All presence keys, and all queries for them.
     pub(crate) fn live_under(&self) -> String {
         format!("{}/live/**", self.root)
     }
 
-    /// Every key of an event, and every subscription.
+    /// All event keys, and all subscriptions.
     pub(crate) fn event_under(&self) -> String {
         format!("{}/event/**", self.root)
     }
@@ -149,7 +149,7 @@ impl Keys {
         Some(LiveKey { is_target, name, peer, origin })
     }
 
-    /// The target and the origin that a key of a greeting names.
+    /// The target and the origin in a greeting key.
     pub(crate) fn read_hello<'a>(&self, key: &'a str) -> Option<[&'a str; 2]> {
         let [target, origin] = self.parts(key, "hello")?;
         check("a target", target).ok()?;
@@ -164,7 +164,7 @@ impl Keys {
     }
 }
 
-/// Which events a listener wants: `TYPE` or `SOURCE/TYPE`, with `*` for any run of characters.
+/// Which events a listener receives: `TYPE` or `SOURCE/TYPE`, with `*` for any run of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     source: String,
@@ -177,13 +177,14 @@ impl Pattern {
         Self { source: "*".into(), kind: "*".into() }
     }
 
-    /// Reads a pattern such as `human_*`, `mesh:task` or `browser.relay/*`.
+    /// Parses a pattern such as `human_*`, `mesh:task` or `browser.relay/*`.
     ///
     /// # Errors
     /// [`Error::Invalid`] for anything else.
     pub fn parse(text: &str) -> Result<Self> {
         let (source, kind) = text.split_once('/').unwrap_or(("*", text));
-        // The star is no character of a name, and the transport's own star takes a whole segment.
+        // The star is not a valid character of a name, and the transport's own star matches a whole
+        // segment.
         let plain = |part: &str| part.replace('*', "x");
         check("the source of an event", &plain(source)).map_err(Error::Invalid)?;
         check_kind(&plain(kind)).map_err(Error::Invalid)?;
@@ -196,12 +197,12 @@ impl Pattern {
     }
 }
 
-/// `human_*` is `human_$*` to the transport, and `*` alone stays.
+/// `human_*` is `human_$*` in the transport, and `*` alone stays.
 fn starred(part: &str) -> String {
     let mut out = String::with_capacity(part.len() + 4);
     for piece in part.split_inclusive('*') {
         match piece.strip_suffix('*') {
-            // Two stars in a row say no more than one.
+            // Two stars in a row mean the same as one.
             Some("") if out.ends_with("$*") => {}
             Some(text) => {
                 out.push_str(text);

@@ -1,4 +1,4 @@
-//! Which machines are paired, and what each may do: the file `paired.json` of a pairing folder.
+//! Which machines are paired, and the rights of each: the file `paired.json` of a pairing folder.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::folder::{refuse_exposed, write_private};
 use crate::name::{self, LOCAL};
 
-/// The version of the file. A newer one is refused by number.
+/// The version of the file. A newer one is rejected with an error that names it.
 const FORMAT: u32 = 1;
 
 /// The list of one machine.
@@ -17,12 +17,12 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paired {
     pub(crate) format: u32,
-    /// This machine's name, which is that of its certificate.
+    /// This machine's name, the same as in its certificate.
     pub(crate) name: String,
-    /// The address that this machine is reached at, as `HOST:PORT`; none if it only connects.
+    /// The address of this machine, as `HOST:PORT`; `None` if it only connects.
     #[serde(default)]
     pub(crate) listen: Option<String>,
-    /// Addresses of machines that it connects to. Those of routers stand beside their names.
+    /// Addresses of machines that it connects to. The addresses of routers are in their entries.
     #[serde(default)]
     pub(crate) connect: Vec<String>,
     #[serde(default)]
@@ -36,25 +36,25 @@ pub(crate) struct Paired {
 pub struct Machine {
     /// The name in its certificate.
     pub name: String,
-    /// What it may call here. Nothing else.
+    /// The commands that it may call here, and no others.
     #[serde(default)]
     pub calls: Vec<Allow>,
-    /// Whether events go to it and come from it.
+    /// Whether events are sent to it and accepted from it.
     #[serde(default)]
     pub events: bool,
-    /// Whether it is a router, which hands on what other machines on this list send: they are then
-    /// who it says they are.
+    /// Whether it is a router, which forwards messages of other machines on this list: their origin
+    /// is then the one that it reports.
     #[serde(default)]
     pub router: bool,
-    /// Where the router is reached, as `HOST:PORT`.
+    /// The address of the router, as `HOST:PORT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Whether it was revoked: it may do nothing, whatever else is said here.
+    /// Whether it was revoked: it then has no rights, whatever the other fields contain.
     #[serde(default)]
     pub revoked: bool,
 }
 
-/// A command of a target that a machine may call, or with `*` all commands of it.
+/// A command of a target that a machine may call, or with `*` all its commands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Allow {
@@ -63,7 +63,7 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// Reads `TARGET/COMMAND` or `TARGET/*`.
+    /// Parses `TARGET/COMMAND` or `TARGET/*`.
     ///
     /// # Errors
     /// [`Error::Invalid`] for anything else.
@@ -167,13 +167,13 @@ impl Paired {
         write_private(&folder.join(FILE), &text)
     }
 
-    /// The routers and where they are reached, in the order in which they were paired.
+    /// The routers and their addresses, in the order in which they were paired.
     pub(crate) fn routers(&self) -> impl Iterator<Item = (&Machine, &str)> {
         let is_one = |it: &&Machine| it.router && !it.revoked;
         self.machines.iter().filter(is_one).filter_map(|it| Some((it, it.address.as_deref()?)))
     }
 
-    /// What a machine may call of a target: also one that a router hands on.
+    /// What a machine may call of a target, including a machine behind a router.
     pub(crate) fn commands(&self, machine: &str, target: &str) -> Vec<String> {
         let machine = self.machines.iter().find(|it| it.name == machine);
         machine.map(|it| it.commands(target)).unwrap_or_default()
@@ -182,7 +182,7 @@ impl Paired {
 
 pub(crate) const FILE: &str = "paired.json";
 
-/// A name of a machine: as other names, but not the one that stands for this machine's own peers.
+/// Checks the name of a machine: like other names, but not the one for this machine's own peers.
 pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
     if name == LOCAL {
         return Err(format!("{LOCAL:?} stands for this machine; choose another name"));
@@ -190,14 +190,14 @@ pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
     name::check("the name of a machine", name)
 }
 
-/// The host of an address, as a certificate names it.
+/// The host of an address, in the form that a certificate has.
 pub(crate) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// An address as `HOST:PORT`, with IPv6 in brackets. Nothing in it could change what it means to
-/// the transport.
+/// Checks an address of the form `HOST:PORT`, with IPv6 in brackets. Nothing in it can change its
+/// meaning for the transport.
 pub(crate) fn check_address(address: &str) -> Result<&str, String> {
     let wrong = || format!("an address is HOST:PORT, such as home.lan:7461, not {address:?}");
     let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;

@@ -1,15 +1,15 @@
-//! Pairing machines: a certificate authority of one's own, a certificate for each machine, and the
-//! list of who may do what.
+//! Pairs machines: a private certificate authority, a certificate for each machine, and the list of
+//! rights.
 //!
-//! A pairing folder is its owner's alone and holds
+//! Only its owner can access a pairing folder, which contains
 //!
-//! | file | what | on |
+//! | file | content | on |
 //! |---|---|---|
-//! | `authority.pem` | the authority's certificate: whoever has one of it may knock | every machine |
+//! | `authority.pem` | the authority's certificate: clients with one of its certificates may connect | every machine |
 //! | `authority.key` | its private key | the machine that pairs |
 //! | `machine.pem`, `machine.key` | this machine's certificate and its private key | every machine |
-//! | `paired.json` | which machines, and what each may do here | every machine |
-//! | `zenohd.json5` | what a router is to be started with, in place of `paired.json` | a router |
+//! | `paired.json` | which machines, and the rights of each here | every machine |
+//! | `zenohd.json5` | the configuration of a router, in place of `paired.json` | a router |
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,15 +39,15 @@ pub struct Pairing {
     paired: Paired,
 }
 
-/// What a machine that is being paired may do on this one.
+/// The rights that a newly paired machine gets on this one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
-    /// What it may call.
+    /// The commands that it may call.
     pub calls: Vec<Allow>,
-    /// Whether events go to it and come from it.
+    /// Whether events are sent to it and accepted from it.
     pub events: bool,
-    /// Where it is reached, as `HOST:PORT`, if it is a zenoh router: this machine and those that are
-    /// paired from now on then connect to it, and it may hand on what paired machines send.
+    /// Its address, as `HOST:PORT`, if it is a zenoh router: this machine and those that are paired
+    /// from now on then connect to it, and it may forward messages of paired machines.
     pub router: Option<String>,
 }
 
@@ -55,7 +55,7 @@ impl Pairing {
     /// Reads the pairing of a folder; `None` if the machine is not paired.
     ///
     /// # Errors
-    /// [`Error::Exposed`] if others could read it, [`Error::Damaged`], what the system refuses.
+    /// [`Error::Exposed`] if other users could read it, [`Error::Damaged`], errors of the system.
     pub fn open(folder: &Path) -> Result<Option<Self>> {
         if !folder.exists() {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Pairing {
             let path = folder.join(file);
             match fs::symlink_metadata(&path) {
                 Ok(metadata) => refuse_exposed(&path, &metadata, wanted)?,
-                // Only the machine that pairs has the authority's.
+                // Only the machine that pairs has the authority's key.
                 Err(_) if file == AUTHORITY_KEY => {}
                 Err(error) => return Err(Error::io("read", &path, error)),
             }
@@ -75,12 +75,13 @@ impl Pairing {
         Ok(Some(Self { folder: folder.to_owned(), paired }))
     }
 
-    /// Makes an authority, and the certificate of this machine: `name`, reached by others at
-    /// `address` (`HOST:PORT`). The certificates end on the first day of the third year after `now`.
+    /// Creates an authority, and the certificate of this machine: `name`, which others reach at
+    /// `address` (`HOST:PORT`). The certificates expire on the first day of the third year after
+    /// `now`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name or an address, [`Error::Damaged`] if the folder has a pairing
-    /// already, what the system refuses.
+    /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the folder already
+    /// has a pairing, errors of the system.
     pub fn found(folder: &Path, name: &str, address: &str, now: SystemTime) -> Result<Self> {
         check_machine(name).map_err(Error::Invalid)?;
         check_address(address).map_err(Error::Invalid)?;
@@ -105,13 +106,13 @@ impl Pairing {
         Ok(this)
     }
 
-    /// Pairs a machine: makes its certificate and key, and all that it needs, in the new folder
-    /// `bundle`, which is to be its pairing folder, or for a router the folder that it is started
-    /// in. Pairing a name again gives it a new certificate and these rights.
+    /// Pairs a machine: creates its certificate and key, and everything else that it needs, in the
+    /// new folder `bundle`, which becomes its pairing folder, or for a router the folder in which
+    /// it is started. Pairing a name again gives it a new certificate and these rights.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name or an address, [`Error::Damaged`] if the bundle's folder is
-    /// there already or this machine has no authority, what the system refuses.
+    /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the bundle's folder
+    /// already exists or this machine has no authority, errors of the system.
     pub fn pair(
         &mut self,
         name: &str,
@@ -124,7 +125,8 @@ impl Pairing {
             return Err(Error::Invalid(format!("{name} is this machine's own name")));
         }
         if self.paired.machines.iter().any(|it| it.name == name && it.revoked) {
-            // Its old certificate would work again: the transport knows certificates by name.
+            // Its old certificate would be valid again: the transport identifies certificates by
+            // name.
             let reason = format!("{name} was revoked; pair the machine under another name");
             return Err(Error::Invalid(reason));
         }
@@ -136,10 +138,10 @@ impl Pairing {
         if let Some(address) = &address {
             check_address(address).map_err(Error::Invalid)?;
         }
-        // Nothing is made before it is known that it can be.
+        // Nothing is created before it is certain that it can be.
         self.read(AUTHORITY_KEY)?;
         Folder::open(bundle)?;
-        // Who connects looks whether the certificate is of the host that it meant.
+        // Connecting machines verify that the certificate is for the host that they intended.
         self.certify(bundle, name, address.as_deref(), now)?;
         write_private(&bundle.join(AUTHORITY), self.read(AUTHORITY)?.as_bytes())?;
         let router = address.is_some();
@@ -155,7 +157,7 @@ impl Pairing {
         self.paired.write(&self.folder)
     }
 
-    /// The list that a machine begins with: this one and the routers that it knows.
+    /// The initial list of a machine: this one and the routers that it knows.
     fn list_for(&self, name: &str, events: bool) -> Paired {
         let mut theirs = Paired::new(name);
         theirs.connect = self.paired.listen.iter().cloned().collect();
@@ -172,13 +174,12 @@ impl Pairing {
         theirs
     }
 
-    /// What a paired router is to be started with, as the list of machines is now: the text of a
-    /// configuration file of zenoh, for a router that is started in the folder with its
-    /// certificate. It names each machine, so that it is to be made again when one is paired or
-    /// revoked.
+    /// The configuration of a paired router for the present list of machines: the text of a zenoh
+    /// configuration file, for a router that is started in the folder with its certificate. It
+    /// names each machine, so it must be regenerated when one is paired or revoked.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if no router of that name is paired.
+    /// [`Error::Invalid`] if no router with this name is paired.
     pub fn router(&self, name: &str) -> Result<String> {
         let mut routers = self.paired.routers();
         let Some((_, address)) = routers.find(|(it, _)| it.name == name) else {
@@ -189,11 +190,11 @@ impl Pairing {
         Ok(format!("{config:#}\n"))
     }
 
-    /// Revokes a machine: peers that are running notice within a second, and from then on it may do
-    /// nothing. Says whether it was paired until now.
+    /// Revokes a machine: running peers detect it within a second, and from then on it has no
+    /// rights. Returns whether it was paired until now.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// Errors of the system.
     pub fn revoke(&mut self, name: &str) -> Result<bool> {
         let machine = self.paired.machines.iter_mut().find(|it| it.name == name && !it.revoked);
         let Some(machine) = machine else { return Ok(false) };
@@ -207,12 +208,12 @@ impl Pairing {
         &self.paired.name
     }
 
-    /// Where it is reached, if it listens.
+    /// Its address, if it listens.
     pub fn address(&self) -> Option<&str> {
         self.paired.listen.as_deref()
     }
 
-    /// The other machines, the revoked ones too.
+    /// The other machines, including revoked ones.
     pub fn machines(&self) -> &[Machine] {
         &self.paired.machines
     }
@@ -221,7 +222,8 @@ impl Pairing {
         &self.paired
     }
 
-    /// The files that the transport reads: the authority's certificate, this machine's, its key.
+    /// The files that the transport reads: the authority's certificate, this machine's certificate,
+    /// its key.
     pub(crate) fn files(&self) -> [PathBuf; 3] {
         [AUTHORITY, MACHINE, MACHINE_KEY].map(|file| self.folder.join(file))
     }
@@ -237,8 +239,8 @@ impl Pairing {
         })
     }
 
-    /// Makes a key and a certificate of it in a folder, for a machine that is reached at an address
-    /// if it is.
+    /// Creates a key and its certificate in a folder, for a machine with an address if one is
+    /// given.
     fn certify(
         &self,
         into: &Path,
@@ -270,7 +272,7 @@ impl Pairing {
     }
 }
 
-/// From a year ago, for clocks that are late, to the first day of the third year from now.
+/// From a year ago, for clocks that are slow, to the first day of the third year from now.
 fn lasts(params: &mut CertificateParams, now: SystemTime) {
     let days = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_secs() / 86_400);
     let year = 1970 + i32::try_from(days * 400 / 146_097).unwrap_or(0);

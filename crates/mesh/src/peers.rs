@@ -1,28 +1,28 @@
-//! Who is there.
+//! The present peers.
 
 use std::collections::BTreeMap;
 
 use crate::Origin;
 use crate::name::Keys;
 
-/// A peer that is there, by its own word.
+/// A present peer; its name and targets are its own claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Peer {
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: String,
-    /// 32 hexadecimal digits, made when it joined.
+    /// 32 hexadecimal digits, generated when it joined.
     pub id: String,
     /// Where it is, as the transport proved it.
     pub origin: Origin,
     /// The targets that it serves, in alphabetical order.
     pub targets: Vec<String>,
-    /// Whether it is the one that asked.
+    /// Whether it is the one that queried.
     pub is_self: bool,
 }
 
-/// Makes peers of keys of presence. A target of a peer that did not say its own name belongs to
-/// one that is just coming or going, and is left out.
+/// Builds peers from presence keys. A target of a peer without a key for its name belongs to one
+/// that is just joining or leaving, and is left out.
 pub(crate) fn gather(keys: &Keys, own_id: &str, found: &[String]) -> Vec<Peer> {
     let read: Vec<_> = found.iter().filter_map(|key| keys.read_live(key)).collect();
     let mut peers = BTreeMap::new();
@@ -34,7 +34,7 @@ pub(crate) fn gather(keys: &Keys, own_id: &str, found: &[String]) -> Vec<Peer> {
             targets: Vec::new(),
             is_self: key.peer == own_id,
         };
-        // Heard on two links, it is one peer; the nearer origin comes first.
+        // A peer seen on two links is one peer; its nearer origin comes first.
         peers
             .entry(key.peer)
             .and_modify(|it: &mut Peer| {

@@ -1,5 +1,5 @@
-//! A bounded number of threads that answer calls. They come when there is work and go when there is
-//! none.
+//! A bounded number of threads that serve calls. They start when there is work and end when there
+//! is none.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::limits::{CALLS_RUNNING_MAX, CALLS_WAITING_MAX, WORKER_IDLE};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads of one peer. Dropping it lets running jobs end and drops those that wait.
+/// The threads of one peer. When it is dropped, running jobs are completed and waiting ones are
+/// dropped.
 pub(crate) struct Pool(Arc<Shared>);
 
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl Pool {
         Self(Arc::default())
     }
 
-    /// Gives a thread something to do; gives it back if too much is waiting, or no thread comes.
+    /// Submits a job; returns it if too many are waiting, or if no thread can be started.
     pub(crate) fn submit(&self, job: Job) -> Result<(), Job> {
         let mut state = self.0.state.lock();
         if state.is_closed || state.jobs.len() >= CALLS_WAITING_MAX {

@@ -1,5 +1,5 @@
-//! The way to paired machines through a router, which may be away: then it is tried again, ever more
-//! seldom.
+//! The link to paired machines through a router, which may be unreachable: connecting is then
+//! retried at growing intervals.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use crate::session::Open;
 const NOBODY: &str =
     "nothing answers there that has a certificate of this machine's authority for that host";
 
-/// The routers of a pairing folder. One of them is used at a time, the first that answers.
+/// The routers of a pairing folder. One of them is used at a time, the first that responds.
 #[derive(Debug)]
 pub(crate) struct Routed {
     folder: PathBuf,
     tries: Mutex<Tries>,
 }
 
-/// When it is worth trying, in times of being asked.
+/// When to try again, counted in checks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tries {
     failed: u32,
@@ -38,12 +38,12 @@ impl Routed {
         &self.folder
     }
 
-    /// Whether it is time to try again, after it failed.
+    /// Whether it is time to try again after a failure.
     pub(crate) fn is_due(&self) -> bool {
         self.tries.lock().is_due()
     }
 
-    /// Connects to the first router that answers; to none if none is paired.
+    /// Connects to the first router that responds; to none if none is paired.
     pub(crate) fn reach(&self, keys: &Keys) -> Result<Option<Open>> {
         let reached = self.try_each(keys);
         let mut tries = self.tries.lock();
@@ -61,7 +61,7 @@ impl Routed {
             let reason = match Open::routed(&pairing, keys, &router.name, address) {
                 Ok(open) if open.meets_router() => return Ok(Some(open)),
                 Ok(_) => "what answers there is no router".to_owned(),
-                // The transport keeps why to itself.
+                // The transport does not report the reason.
                 Err(Error::Transport { action: OPEN, .. }) => NOBODY.to_owned(),
                 Err(error) => error.to_string(),
             };
@@ -82,7 +82,7 @@ impl Tries {
         is_due
     }
 
-    /// Rests 0 times, then 1, 3 and so on.
+    /// Skips 0 checks, then 1, 3 and so on.
     fn fail(&mut self) {
         self.is_wanted = true;
         self.rest = (1 << self.failed).min(ROUTER_REST_MAX) - 1;

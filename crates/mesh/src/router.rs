@@ -1,6 +1,6 @@
-//! What a router of the transport is to be started with, so that machines meet there and none can
-//! send under another's name: a router knows nothing of keys that end with a name, and without rules
-//! of its own hands on everything.
+//! The configuration with which a router of the transport must be started, so that machines can
+//! meet there and none can send under another's name: a router does not know that keys end with a
+//! name, and without these rules it forwards everything.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::name::Keys;
 use crate::paired::Paired;
 use crate::rules::{Grant, LIVE_QUESTIONS, allow};
 
-/// The configuration of a router that is reached at an address, for the machine with that list and
-/// the machines on it. `files` are the authority's certificate, the router's, and its key.
+/// The configuration of a router with this address, for the machine that has this list and the
+/// machines on it. `files` are the authority's certificate, the router's certificate, and its key.
 pub(crate) fn config(keys: &Keys, paired: &Paired, address: &str, files: [&str; 3]) -> Value {
     let [authority, certificate, key] = files;
     let machines = paired.machines.iter().filter(|it| !it.revoked && !it.router);
-    // Events cross if anybody hears them.
+    // Events are forwarded if any machine receives them.
     let own = (paired.name.as_str(), paired.machines.iter().any(|it| it.events));
     let machines = [own].into_iter().chain(machines.map(|it| (it.name.as_str(), it.events)));
     let access = allow(machines.map(|(name, events)| (name, grants(keys, name, events))));
@@ -38,8 +38,8 @@ pub(crate) fn config(keys: &Keys, paired: &Paired, address: &str, files: [&str; 
     })
 }
 
-/// A machine asks, tells and is there under its own name alone. What may be called is for the
-/// machine that is called: here each may ask each.
+/// A machine calls, broadcasts and is present under its own name only. The called machine decides
+/// what may be called: here, each machine may call every other.
 fn grants(keys: &Keys, name: &str, events: bool) -> Vec<Grant> {
     let own = vec![keys.call("*", "*", name), keys.hello("*", name)];
     let any = vec![keys.call("*", "*", "*"), keys.hello("*", "*")];

@@ -1,25 +1,26 @@
-//! Who may do what over TLS, in the transport's words: everything is denied but what is said here.
+//! Access rules for TLS, in the transport's terms: everything is denied that is not allowed here.
 //!
 //! A rule names the certificate and the keys together, and every key of a call, an event or a
 //! presence ends with the name of the machine that it comes from. So a machine can send nothing
-//! under another's name, and what a target is told about its caller is what the certificate says.
+//! under another's name, and what a target learns about its caller is what the certificate says.
 //!
-//! A router is the exception, on the link to it alone: it may send under the name of each machine on
-//! the list, and what that machine may do is all that it can bring about.
+//! A router is the exception, only on the link to it: it may send under the name of each machine on
+//! the list, and can do no more than those machines may do.
 
 use serde_json::{Value, json};
 
 use crate::name::Keys;
 use crate::paired::{Machine, Paired};
 
-/// What may pass: in or out, which messages, on which keys.
+/// What is allowed: direction, message types, keys.
 pub(crate) type Grant = (&'static str, &'static [&'static str], Vec<String>);
 
-/// What one asks about presence.
+/// The queries for presence.
 pub(crate) const LIVE_QUESTIONS: &[&str] = &["liveliness_query", "declare_liveliness_subscriber"];
 
-/// The `access_control` of a session of that machine, with which at least one other is paired: the
-/// transport takes no empty list. With the router that the session leads to, if it leads to one.
+/// The `access_control` of a session of that machine, with at least one paired machine: the
+/// transport does not accept an empty list. Includes the router at the other end of the session, if
+/// it is one.
 pub(crate) fn access_control(keys: &Keys, paired: &Paired, router: Option<&str>) -> Value {
     let machines = paired.machines.iter();
     allow(machines.map(|it| {
@@ -36,7 +37,7 @@ pub(crate) fn allow<'a>(granted: impl Iterator<Item = (&'a str, Vec<Grant>)>) ->
     for (name, grants) in granted {
         let mut ids = Vec::new();
         for (idx, (flow, messages, key_exprs)) in grants.into_iter().enumerate() {
-            // An empty list, and the transport takes none, allows nothing.
+            // An empty list, which the transport does not accept, allows nothing.
             if key_exprs.is_empty() {
                 continue;
             }
@@ -66,16 +67,17 @@ pub(crate) fn allow<'a>(granted: impl Iterator<Item = (&'a str, Vec<Grant>)>) ->
     })
 }
 
-/// What goes in from a machine and out to it, and if it routes from all others and to them.
+/// What is allowed from and to a machine and, if it routes, from and to all others.
 fn grants(keys: &Keys, paired: &Paired, machine: &Machine, routes: bool) -> Vec<Grant> {
     let own = paired.name.as_str();
     let speaks = |it: &&Machine| routes || it.name == machine.name;
     let speakers: Vec<&Machine> = paired.machines.iter().filter(speaks).collect();
     let trusted: Vec<&Machine> = speakers.iter().filter(|it| !it.revoked).copied().collect();
-    // Anybody with a certificate may ask what it may call, and hears that it is nothing.
+    // Any machine with a certificate may ask what it may call, and may learn that it is nothing.
     let mut hello: Vec<String> = speakers.iter().map(|it| keys.hello("*", &it.name)).collect();
     if routes {
-        // A router shows the peers of one machine to each other. One that asks there hears the same.
+        // A router shows the peers of one machine to each other. A peer that asks there gets the
+        // same response.
         hello.push(keys.hello("*", own));
     }
     let mut grants: Vec<Grant> = vec![

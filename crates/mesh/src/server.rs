@@ -1,4 +1,4 @@
-//! The side that answers.
+//! The serving side.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,15 +22,15 @@ use crate::name::Keys;
 use crate::paired::Paired;
 use crate::pool::Pool;
 
-/// A call, as the handler of a target gets it.
+/// A call, as the handler of a target receives it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Call {
-    /// What is to be done, such as `click`.
+    /// The command, such as `click`.
     pub command: String,
-    /// With what; `null` if nothing was given. It is the caller's text.
+    /// The argument; `null` if none was given. It is the caller's text.
     pub argument: Value,
-    /// Who calls: decide by its origin.
+    /// The caller: base decisions on its origin.
     pub caller: Caller,
     /// The id of the request, 32 hexadecimal digits.
     pub id: String,
@@ -56,7 +56,7 @@ impl Served {
         Self { target, peer, handler, ledger: Mutex::new(Ledger::new()), pool }
     }
 
-    /// Takes what came; never waits, for it is on the transport's thread.
+    /// Handles a query; never blocks, because it runs on the transport's thread.
     pub(crate) fn take(self: &Arc<Self>, keys: &Keys, side: &Side, query: Query) {
         match self.check(keys, side, &query) {
             Ok((id, call, expires_ms)) => self.begin(&id, call, expires_ms, query),
@@ -147,7 +147,7 @@ impl Served {
     }
 }
 
-/// Answers a machine that asks what it may call of a target.
+/// Tells a machine what it may call of a target.
 pub(crate) fn greet(keys: &Keys, paired: &Paired, peer: &str, query: &Query) {
     let outcome = match keys.read_hello(query.key_expr().as_str()) {
         Some([target, origin]) => Ok(paired.commands(origin, target).into()),
@@ -158,11 +158,11 @@ pub(crate) fn greet(keys: &Keys, paired: &Paired, peer: &str, query: &Query) {
 }
 
 fn encode(outcome: Result<Value, Problem>) -> Arc<[u8]> {
-    // Strings, numbers, lists and objects with string keys: JSON can say all of it.
+    // Strings, numbers, lists and objects with string keys: all of it can be written as JSON.
     serde_json::to_vec(&Response::new(outcome)).expect("a response is JSON").into()
 }
 
-/// Answers a query. If that fails, the asker has gone, or finds out by its deadline.
+/// Replies to a query. If that fails, the caller is gone, or detects it by its deadline.
 fn send(query: &Query, answer: &[u8]) {
     drop(query.reply(query.key_expr().clone(), answer).wait());
 }

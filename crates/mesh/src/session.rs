@@ -27,49 +27,49 @@ use crate::name::{Keys, LOCAL};
 use crate::paired::Paired;
 use crate::pairing::Pairing;
 
-/// A session and what is declared on it. Dropping it undeclares, closes and clears its seat.
+/// A session and its declarations. Dropping it undeclares them, closes it and removes its seat.
 pub(crate) struct Open {
     pub(crate) served: Mutex<HashMap<String, Declarations>>,
     pub(crate) listening: Mutex<HashMap<u64, Subscriber<()>>>,
     announced: Mutex<Option<LivelinessToken>>,
-    /// Kept, so that the transport knows at once whether somebody serves a key.
+    /// Kept, so that the transport knows at once whether a peer serves a key.
     called: Mutex<HashMap<String, Arc<Querier<'static>>>>,
     pub(crate) session: zenoh::Session,
-    /// What this peer's keys end with here.
+    /// The origin at the end of this peer's keys on this link.
     pub(crate) origin: String,
-    /// Far: the router that it leads to, if it leads to one.
+    /// Far: the router at the other end, if it is one.
     pub(crate) router: Option<String>,
-    /// Near: the place in the runtime folder.
+    /// Near: the seat in the runtime folder.
     pub(crate) seat: Option<Seat>,
-    /// Far: who may do what, as the session was opened with it.
+    /// Far: the rights with which the session was opened.
     pub(crate) paired: Option<Arc<Paired>>,
-    /// Far: what targets said that this machine may call.
+    /// Far: what targets permitted this machine to call.
     welcomes: Mutex<HashMap<String, Welcome>>,
 }
 
-/// What is declared for a target; undeclared when it is dropped.
+/// The declarations of a target; undeclared when this is dropped.
 pub(crate) struct Declarations {
     pub(crate) _calls: Queryable<()>,
     pub(crate) _live: LivelinessToken,
     pub(crate) _hello: Option<Queryable<()>>,
 }
 
-/// What a target said.
+/// The permissions that a target reported.
 struct Welcome {
     commands: Vec<String>,
-    /// The peer that serves it, if that says which one it is.
+    /// The peer that serves it, if it identified itself.
     by: Option<String>,
 }
 
-/// What came of asking on one link.
+/// The result of a request on one link.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Answered(Response),
-    /// Nobody serves the target here.
+    /// Nothing serves the target on this link.
     Absent,
-    /// Somebody served it when it was asked, and gave no answer in the time there was.
+    /// A peer served it when it was called, and did not respond in the available time.
     Silent,
-    /// Somebody served it when it was asked, and the way to it ended.
+    /// A peer served it when it was called, and the connection to it ended.
     Ended,
 }
 
@@ -81,7 +81,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Connects to paired machines, and listens on this one's address if that is wanted.
+    /// Connects to paired machines, and listens on this machine's address if requested.
     pub(crate) fn far(pairing: &Pairing, keys: &Keys, listens: bool) -> Result<Self> {
         let mut open = Self::start(&config::far(pairing, keys, listens), pairing.name())?;
         open.paired = Some(Arc::new(pairing.paired().clone()));
@@ -114,12 +114,12 @@ impl Open {
         })
     }
 
-    /// Whether it leads to the peers of this machine alone.
+    /// Whether it connects only to the peers of this machine.
     pub(crate) fn is_near(&self) -> bool {
         self.origin == LOCAL
     }
 
-    /// Whether at least one other peer let this one in, which takes a moment.
+    /// Whether at least one other peer accepted this one, which takes a moment.
     pub(crate) fn meets_somebody(&self, wait: Duration) -> bool {
         let until = Until::after(wait);
         loop {
@@ -133,7 +133,8 @@ impl Open {
         }
     }
 
-    /// Whether it is connected to a router. A machine in its place is none, whatever its certificate.
+    /// Whether it is connected to a router. A machine at its address does not count, whatever its
+    /// certificate.
     pub(crate) fn meets_router(&self) -> bool {
         self.session.info().routers_zid().wait().next().is_some()
     }
@@ -149,13 +150,14 @@ impl Open {
         Ok(())
     }
 
-    /// Whether a target told this machine what it may call.
+    /// Whether a target has reported what this machine may call.
     pub(crate) fn is_welcome(&self, target: &str) -> bool {
         self.welcomes.lock().contains_key(target)
     }
 
-    /// Whether this machine may call a command of a target there, as the target says: over TLS a
-    /// request that is not allowed is never answered. `None` if nobody serves the target.
+    /// Whether this machine may call a command of a target on this link, as the target reports it:
+    /// over TLS a request that is not allowed never gets a response. `None` if nothing serves the
+    /// target.
     pub(crate) fn may_call(
         &self,
         keys: &Keys,
@@ -164,7 +166,7 @@ impl Open {
         until: Until,
     ) -> Result<Option<bool>> {
         let is_one = |it: &String| it == command || it == "*";
-        // What was not allowed may be by now.
+        // A command that was not allowed may be allowed by now.
         if self.welcomes.lock().get(target).is_some_and(|it| it.commands.iter().any(is_one)) {
             return Ok(Some(true));
         }
@@ -177,38 +179,38 @@ impl Open {
                 Ok(Some(is_allowed))
             }
             Asked::Absent => Ok(None),
-            // It is there, and does not even say that; or it left meanwhile.
+            // It exists, and does not even report permissions; or it left meanwhile.
             Asked::Answered(_) => Ok(Some(false)),
-            // The way dropped: that says nothing about what is allowed.
+            // The connection dropped: that says nothing about permissions.
             Asked::Ended => Ok(None),
             Asked::Silent => Ok(self.is_served(&hello)?.then_some(false)),
         }
     }
 
-    /// The peer that serves a target, as it said itself.
+    /// The peer that serves a target, as it reported itself.
     pub(crate) fn server_of(&self, target: &str) -> Option<String> {
         self.welcomes.lock().get(target).and_then(|it| it.by.clone())
     }
 
-    /// Whether a target would say what this machine may call, which one that was revoked may still
+    /// Whether a target would report what this machine may call, which even a revoked machine may
     /// ask.
     pub(crate) fn is_greeting(&self, keys: &Keys, target: &str) -> Result<bool> {
         self.is_served(&keys.hello(target, &self.origin))
     }
 
-    /// The other machines that serve a target, as far as they show themselves to this one.
+    /// The other machines that serve a target, as far as they are visible to this one.
     pub(crate) fn machines_with(&self, keys: &Keys, target: &str) -> Result<BTreeSet<String>> {
         let there = self.live(&keys.live_target(target, "*", "*"))?;
         let machines = there.iter().filter_map(|key| keys.read_live(key)).map(|it| it.origin);
         Ok(machines.filter(|it| *it != self.origin).map(str::to_owned).collect())
     }
 
-    /// Forgets what a target said: it may have changed its mind.
+    /// Forgets what a target reported: its permissions may have changed.
     pub(crate) fn forget_welcome(&self, target: &str) {
         self.welcomes.lock().remove(target);
     }
 
-    /// Sends one request, never twice, and waits for its answer.
+    /// Sends one request, never twice, and waits for its response.
     pub(crate) fn ask(
         &self,
         key: &str,
@@ -217,7 +219,7 @@ impl Open {
         until: Until,
     ) -> Result<Asked> {
         if !self.is_served(key)? {
-            // Somebody who has just come may be known to be there before it is known what it serves.
+            // The presence of a new peer may be known before it is known what it serves.
             if !self.is_live(live_key) {
                 return Ok(Asked::Absent);
             }
@@ -240,7 +242,7 @@ impl Open {
             .priority(Priority::InteractiveHigh)
             .express(true)
             .callback(move |reply| {
-                // The first answer counts; nobody waits for a second.
+                // Only the first response counts; a second one is not awaited.
                 drop(sender.try_send(reply));
             })
             .wait()
@@ -254,7 +256,8 @@ impl Open {
                     }
                 }
                 Ok(_) => Asked::Ended,
-                // Ours come as answers; an error is the transport's own: the time is over.
+                // Our errors arrive as responses; an error here is the transport's own: the time
+                // has expired.
                 Err(_) => Asked::Silent,
             },
             Err(RecvTimeoutError::Timeout) => Asked::Silent,
@@ -262,7 +265,7 @@ impl Open {
         })
     }
 
-    /// Whether the transport knows of somebody who serves the key.
+    /// Whether the transport knows a peer that serves the key.
     fn is_served(&self, key: &str) -> Result<bool> {
         let known = self.called.lock().get(key).map(Arc::clone);
         let querier = if let Some(querier) = known {
@@ -281,7 +284,7 @@ impl Open {
         Ok(status.matching())
     }
 
-    /// Whether anybody answers to a key of presence.
+    /// Whether a presence key exists.
     pub(crate) fn is_live(&self, live_key: &str) -> bool {
         let (sender, receiver) = sync_channel(1);
         let asked = self
@@ -298,7 +301,7 @@ impl Open {
         asked.is_ok() && receiver.recv_timeout(PRESENCE_MAX).is_ok()
     }
 
-    /// The keys of presence that answer to a pattern.
+    /// The presence keys that match a pattern.
     pub(crate) fn live(&self, live_key: &str) -> Result<Vec<String>> {
         let found = Arc::new(Mutex::new(Vec::new()));
         let (done, receiver) = sync_channel::<()>(0);
@@ -308,7 +311,7 @@ impl Open {
             .get(live_key)
             .timeout(PRESENCE_MAX)
             .callback(move |reply| {
-                // Nothing is ever sent: the end is that the transport lets go of this.
+                // Nothing is ever sent: the end is signalled when the transport drops this.
                 let _held = &done;
                 if let Ok(sample) = reply.result() {
                     into.lock().push(sample.key_expr().as_str().to_owned());

@@ -212,7 +212,7 @@ impl Pen {
     }
 }
 
-/// Who controls the page, and what programs are doing; and whether it is the person.
+/// Who controls the page, and what programs are doing; and whether the person controls it.
 fn near(state: &State) -> (String, bool) {
     match (state.is_paused, state.around.holder, &state.around.doing) {
         (true, _, _) => ("you keep the page · p hands it back".to_owned(), true),

@@ -140,7 +140,7 @@ fn calls_run_at_once_and_no_more_of_them_than_allowed() {
         .serve("meet", move |_| {
             let now = counted.0.fetch_add(1, Ordering::SeqCst) + 1;
             counted.1.fetch_max(now, Ordering::SeqCst);
-            // Nobody goes on before as many are there as may be.
+            // None continues before the maximum number is running.
             together.wait();
             counted.0.fetch_sub(1, Ordering::SeqCst);
             Ok(Value::Null)

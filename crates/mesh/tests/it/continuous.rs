@@ -1,5 +1,5 @@
-//! Calls without a pause between two machines, over a way that drops: by our hand, and by the transport's
-//! own fault (see "What drops a way" in docs/mesh.md).
+//! Continuous calls between two machines over a connection that drops: because of the test, and
+//! because of the transport's own defect (see "What drops a way" in docs/mesh.md).
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use waypost_mesh::{CallError, Mesh, Problem, Serving};
 use crate::LONG;
 use crate::far::{Machine, call_of, free_address, pair};
 
-/// The way between two machines: a port that leads to another, until it is cut.
+/// The connection between two machines: a port that forwards to another one, until it is cut.
 struct Cable {
     carried: Arc<Mutex<Vec<TcpStream>>>,
     is_broken: Arc<AtomicBool>,
@@ -34,7 +34,7 @@ impl Cable {
                     continue;
                 }
                 let Ok(far) = TcpStream::connect(&to) else { continue };
-                // As zenoh's own sockets: small pieces go at once.
+                // Like zenoh's own sockets: small pieces are sent at once.
                 drop((near.set_nodelay(true), far.set_nodelay(true)));
                 for (one, other) in [(&near, &far), (&far, &near)] {
                     let (one, other) = (one.try_clone().unwrap(), other.try_clone().unwrap());
@@ -46,7 +46,8 @@ impl Cable {
         cable
     }
 
-    /// Ends what it carries, without a word to either side. What comes next goes through again.
+    /// Ends the connections that it carries, without informing either side. New ones are forwarded
+    /// again.
     fn cut(&self) {
         for stream in self.carried.lock().drain(..) {
             drop(stream.shutdown(Shutdown::Both));
@@ -64,7 +65,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream) {
     drop((from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both)));
 }
 
-/// A machine that calls `count` of another one, which does what `serve` says.
+/// A machine that calls `count` of another one, whose handler is `serve`.
 struct Pair {
     caller: Mesh,
     server: Option<(Mesh, Serving)>,
@@ -130,7 +131,7 @@ fn calls_whose_way_is_cut_are_answered_and_each_is_done_once() {
     let cuts = Arc::new(AtomicUsize::new(0));
     let cut = Arc::clone(&cuts);
     let pair = Pair::new(move |cable, number| {
-        // Before it is done, or after: with the request on its way back in any case.
+        // Before or after it is executed: in any case with the response still outstanding.
         let (before, after) = (number % 20 == 7, number % 20 == 17);
         if before {
             cable.cut();
@@ -160,11 +161,11 @@ fn calls_whose_way_is_cut_are_answered_and_each_is_done_once() {
 
 #[test]
 fn calls_without_a_pause_are_all_answered() {
-    // What the transport says of a way that drops, if it is asked by RUST_LOG.
+    // Logs why the transport dropped a connection, if RUST_LOG is set.
     zenoh::init_log_from_env_or("off");
     let (counts, count) = counting();
     let pair = Pair::new(move |_, number| count(number));
-    // At full speed the transport's fault drops the way now and then.
+    // At full speed the transport's defect drops the connection now and then.
     for number in 0..5_000 {
         assert_eq!(pair.call(number), Ok(json!(number)), "call {number}");
     }
@@ -177,7 +178,7 @@ fn a_peer_that_took_the_place_of_another_does_not_do_its_calls_again() {
     let of = count.clone();
     let mut pair = Pair::new(move |cable, number| {
         of(number);
-        // No answer gets through, and none comes again.
+        // No response arrives, and none is repeated.
         cable.is_broken.store(true, Ordering::SeqCst);
         cable.cut();
     });

@@ -8,7 +8,7 @@ use waypost_mesh::{Error, Mesh, Origin, Pattern};
 
 use crate::{LONG, Place, serve_echo};
 
-/// Until the subscription is known to the other side, its events go nowhere: ask it to say so.
+/// Until the other side knows the subscription, its events are lost: send events until one arrives.
 fn meet(from: &Mesh, heard: &waypost_mesh::Listener) {
     crate::eventually("the first event is heard", || {
         from.broadcast("test", &json!({ "type": "human_hello" })).unwrap();
@@ -43,8 +43,8 @@ fn a_slow_listener_loses_old_events_and_holds_up_no_call() {
     let _serving = serve_echo(&server);
     let heard = slow.listen(&Pattern::all()).unwrap();
     meet(&server, &heard);
-    // Ten times what it keeps, and more than the transport's own queue, between calls over the
-    // same link. Nobody takes one of them.
+    // Ten times what it queues, and more than the transport's own queue, between calls over the
+    // same link. None of them is read.
     let many = 10 * EVENTS_WAITING_MAX;
     for n in 0..many {
         server.broadcast("test", &json!({ "type": "tick", "n": n })).unwrap();

@@ -1,5 +1,5 @@
-//! Paired machines over TLS on the loopback address: each machine is a runtime folder and a pairing
-//! folder of its own.
+//! Paired machines over TLS on the loopback address: each machine is a separate runtime folder and
+//! pairing folder.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -31,14 +31,14 @@ impl Machine {
         Mesh::open(&Settings::new(&self.place.folder(), name).with_far(far)).unwrap()
     }
 
-    /// Makes the authority, at an address of its own.
+    /// Creates the authority, at a separate address.
     pub(crate) fn found(&self, name: &str) -> Pairing {
         Pairing::found(&self.pairing, name, &free_address(), now()).unwrap()
     }
 }
 
-/// An address that nothing has, also not while nobody listens there: the system gives such ports to
-/// nobody who connects, and each test process has others.
+/// An address that stays unused while nothing listens there: the system does not assign such ports
+/// to connecting clients, and each test process uses others.
 pub(crate) fn free_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -59,7 +59,7 @@ pub(crate) fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &P
     pairing.pair(name, rights(calls), bundle, now()).unwrap();
 }
 
-/// Calls until the machines have met.
+/// Calls until the machines have connected.
 fn call(mesh: &Mesh, command: &str) -> Result<Value, CallError> {
     call_of(mesh, "echo", command)
 }
@@ -85,12 +85,12 @@ fn a_paired_machine_may_do_what_was_allowed_until_it_is_revoked() {
     let _serving = serve_echo(&server);
     let caller = laptop.join("caller", false);
     assert_eq!(call(&caller, "say"), Ok(json!(1)));
-    // The certificate says who calls, not the envelope.
+    // The certificate proves the caller, not the envelope.
     assert_eq!(call(&caller, "who"), Ok(json!({ "origin": "laptop", "says": "caller" })));
     assert!(matches!(call(&caller, "fail"), Err(CallError::Denied(_))));
     let nobody = caller.call("nobody", "say", &Value::Null, LONG);
     assert!(matches!(nobody, Err(CallError::Offline(_))), "{nobody:?}");
-    // A target of the same machine comes first, and needs no rights.
+    // A target on the same machine takes precedence, and needs no rights.
     let near = laptop.place.join("near");
     let _near = near.serve("echo", |_| Ok(json!("near"))).unwrap();
     crate::eventually("the near one answers", || call(&caller, "fail") == Ok(json!("near")));
@@ -101,7 +101,7 @@ fn a_paired_machine_may_do_what_was_allowed_until_it_is_revoked() {
     crate::eventually("it is denied", || {
         matches!(caller.call("echo", "say", &json!(1), LONG), Err(CallError::Denied(_)))
     });
-    // Also to one that joins anew with the same certificate.
+    // The same for a peer that joins again with the same certificate.
     let again = laptop.join("again", false);
     crate::eventually("it is denied", || {
         matches!(again.call("echo", "say", &json!(1), LONG), Err(CallError::Denied(_)))
@@ -144,7 +144,7 @@ fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
     let address = pairing.address().unwrap().to_owned();
     let server = home.join("server", true);
     let _serving = serve_echo(&server);
-    // Another authority calls itself home, too, and its laptop has the same name.
+    // Another authority is also named home, and its laptop has the same name.
     let mut theirs =
         Pairing::found(&stranger.place.0.path().join("ca"), "home", &address, now()).unwrap();
     pair(&mut theirs, "laptop", &["echo/*"], &stranger.pairing);
@@ -154,7 +154,7 @@ fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
     let called = intruder.call("echo", "say", &json!(1), LONG);
     assert!(matches!(called, Err(CallError::Offline(_))), "{called:?}");
     assert_eq!(intruder.peers().unwrap().len(), 1, "it sees itself alone");
-    // One that trusts the right authority, and has no certificate to show.
+    // One that trusts the right authority, and has no certificate to present.
     let ca = laptop.pairing.join("authority.pem");
     let config = json!({
         "mode": "client",

@@ -1,4 +1,4 @@
-//! The runtime folder: who may use it, and what happens when it is harmed.
+//! The runtime folder: who may use it, and what happens when it is damaged.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -68,7 +68,7 @@ fn a_folder_that_is_a_file_or_too_long_is_refused() {
     let long = place.0.path().join("x".repeat(100));
     let error = Mesh::open(&Settings::new(&long, "one")).unwrap_err();
     assert!(matches!(error, Error::PathTooLong { bytes_max: 107, .. }), "{error}");
-    // A link to a folder is that folder, and its mode counts.
+    // A link to a folder is treated as that folder, whose mode counts.
     let (real, link) = (place.0.path().join("real"), place.0.path().join("link"));
     fs::create_dir(&real).unwrap();
     chmod(&real, 0o755);
@@ -88,7 +88,7 @@ fn a_peer_whose_socket_was_deleted_is_found_again() {
             fs::remove_file(path).unwrap();
         }
     }
-    // One that joins now finds nobody, until the server has noticed.
+    // A peer that joins now finds no other, until the server has detected it.
     let caller = place.join("caller");
     crate::eventually("the call goes through", || {
         caller.call("echo", "say", &json!(1), LONG) == Ok(json!(1))

@@ -1,4 +1,4 @@
-//! Peers that have the credentials and do not keep to the rules, by raw sessions of the transport.
+//! Peers that have the credentials and violate the rules, with raw sessions of the transport.
 
 use std::fs;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use zenoh::qos::CongestionControl;
 
 use crate::{LONG, Place, now_ms, serve_echo};
 
-/// Joins the folder's peers with that password, past the crate.
+/// Joins the folder's peers with that password, bypassing the crate.
 fn raw(place: &Place, password: Option<&str>) -> zenoh::Session {
     let text = fs::read_to_string(place.folder().join("credentials")).unwrap();
     let right = text.trim().strip_prefix("peer:").unwrap();
@@ -39,7 +39,7 @@ fn envelope(id: char, expires_ms: u64) -> Value {
     json!({ "v": 1, "id": id, "from": "raw", "expires": expires_ms, "argument": null })
 }
 
-/// All that is answered to a query.
+/// All replies to a query.
 fn ask(
     session: &zenoh::Session,
     key: &str,
@@ -78,7 +78,7 @@ fn a_caller_that_says_it_is_another_machine_is_denied() {
     let payload = envelope('a', now_ms() + 5_000).to_string();
     let answers = ask(&session, "mesh/waypost/call/echo/say/laptop", payload.clone());
     assert_eq!(answers[0]["problem"]["code"], "denied", "{answers:?}");
-    // What it calls itself is a word, and the origin stays what it is.
+    // The name that it gives itself is only a claim, and the origin stays the proved one.
     let answers = ask(&session, "mesh/waypost/call/echo/who/local", payload);
     assert_eq!(answers[0]["result"], json!({ "origin": "local", "says": "raw" }));
 }
@@ -100,7 +100,7 @@ fn a_replayed_request_is_answered_again_and_not_done_again() {
     assert_eq!(done.load(Ordering::SeqCst), 1);
     let other = envelope('b', now_ms() + 60_000).to_string();
     assert_eq!(ask(&session, key, other), [json!({ "v": 1, "result": 1 })]);
-    // A request that was kept until after its deadline is not done at all.
+    // A request that was held back until after its deadline is not executed.
     let late = ask(&session, key, envelope('c', now_ms() - 31_000).to_string());
     assert_eq!(late[0]["problem"]["code"], "expired");
     let early = ask(&session, key, envelope('d', now_ms() + 10_000_000).to_string());
@@ -144,7 +144,7 @@ fn wildcards_large_payloads_and_rubbish_reach_no_handler() {
     }
     let over = ask(&session, key, "x".repeat(PAYLOAD_BYTES_MAX + 2_000));
     assert_eq!(over[0]["problem"]["code"], "too_large");
-    // More than the transport takes: it ends that link, and nobody else notices.
+    // More than the transport accepts: it closes that link, and no other peer is affected.
     assert!(ask(&session, key, "x".repeat(10 * 1024 * 1024)).is_empty());
     drop(session);
     let caller = place.join("caller");
@@ -162,7 +162,7 @@ fn what_is_no_event_is_not_heard() {
     let notice =
         |kind: &str| json!({ "v": 1, "id": id, "from": "raw", "at": 0, "event": { "type": kind } });
     let put = |key: &str, payload: String| {
-        // By default the transport would drop what does not go out at once.
+        // By default the transport would drop data that cannot be sent at once.
         let put = session.put(key.to_owned(), payload).congestion_control(CongestionControl::Block);
         put.wait().unwrap();
     };

@@ -1,5 +1,5 @@
-//! The mesh through the crate's public face, between real processes, and with a raw session of the
-//! transport in place of a peer that misbehaves.
+//! The mesh through the crate's public API, between real processes, and with a raw session of the
+//! transport in place of a misbehaving peer.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_mesh::{Call, Mesh, Problem, Serving, Settings};
 
-/// Long enough for a busy machine; nothing waits for it unless it fails.
+/// Long enough for a busy machine; this time passes only if a test fails.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A folder for peers to meet in.
+/// A folder in which peers meet.
 struct Place(TempDir);
 
 impl Place {
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// Serves `echo`, which answers with what it got.
+/// Serves `echo`, which returns its argument.
 fn serve_echo(mesh: &Mesh) -> Serving {
     mesh.serve("echo", answer_echo).unwrap()
 }
@@ -66,7 +66,7 @@ fn now_ms() -> u64 {
     now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// Waits until something is true, without ever depending on how long it takes.
+/// Waits until a condition is true, however long it takes.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6_000 {
         if is_so() {

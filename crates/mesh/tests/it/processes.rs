@@ -12,7 +12,7 @@ use crate::{LONG, Place, serve_echo};
 
 const FOLDER: &str = "WAYPOST_MESH_TEST_FOLDER";
 
-/// Not a test by itself: the process that the tests below start and kill.
+/// Not a test: the process that the tests below start and kill.
 #[test]
 fn serves_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -26,7 +26,7 @@ fn serves_until_it_is_killed() {
         })
         .unwrap();
     println!("serving");
-    // Bounded, should the killer be gone.
+    // Bounded, in case the test process is gone.
     std::thread::park_timeout(2 * LONG);
 }
 
@@ -119,7 +119,7 @@ fn peers_that_join_at_once_all_see_each_other() {
     }
 }
 
-/// The sockets of the network that a process has, by the system's own lists.
+/// The network sockets of a process, according to the system's own lists.
 #[cfg(target_os = "linux")]
 fn network_sockets(pid: u32) -> Vec<String> {
     let own: Vec<String> = std::fs::read_dir(format!("/proc/{pid}/fd"))

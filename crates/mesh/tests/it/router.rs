@@ -24,7 +24,7 @@ fn tell(mesh: &Mesh, n: usize) {
     mesh.broadcast("ctl", &json!({ "type": "mesh:task", "n": n })).unwrap();
 }
 
-/// Tells events until one is heard, and takes up what of them comes late.
+/// Broadcasts events until one is received, and consumes those that arrive late.
 fn met(from: &Mesh, heard: &Listener) -> Event {
     let (mut n, mut event) = (0, None);
     crate::eventually("an event is heard", || {
@@ -66,7 +66,7 @@ fn machines_that_know_a_router_alone_call_tell_and_see_each_other() {
         assert_eq!(event.from.router.as_deref(), Some("meeting"));
     }
     assert!(sees(&caller, "server", "home") && sees(&server, "caller", "laptop"));
-    // What does not come of a call is told apart here, too.
+    // The reasons why a call fails are distinguished here, too.
     for (mesh, target) in [(&caller, "echo"), (&server, "back")] {
         let called = call_of(mesh, target, "fail");
         assert!(matches!(called, Err(CallError::Denied(_))), "{called:?}");
@@ -82,7 +82,7 @@ fn machines_that_know_a_router_alone_call_tell_and_see_each_other() {
         Ok(Value::Null)
     });
     assert_eq!(call_of(&caller, "slow", "go"), Ok(Value::Null));
-    // A link may drop for a moment; then it is offline that is told.
+    // A link may drop for a moment; the call then fails as offline.
     let waits = || {
         let waited = caller.call("slow", "wait", &Value::Null, Duration::from_millis(300));
         matches!(waited, Err(CallError::Timeout(_)))
@@ -135,7 +135,7 @@ fn machines_that_are_linked_twice_and_peers_of_one_machine_are_called_and_told_o
     let beside = meeting.laptop.join("beside", false);
     let onlooker = desk.join("onlooker", false);
     let (far, near, routed) = (listen(&server), listen(&beside), listen(&onlooker));
-    // Both ways are open: the desk hears of the laptop by the router alone.
+    // Both links are open: the desk receives events of the laptop only through the router.
     assert_eq!(met(&caller, &routed).from.router.as_deref(), Some("meeting"));
     met(&server, &routed);
     crate::eventually("they are linked directly", || {
@@ -148,7 +148,7 @@ fn machines_that_are_linked_twice_and_peers_of_one_machine_are_called_and_told_o
     for n in 1_000..1_050 {
         tell(&caller, n);
         let (far, near) = (far.next(LONG).unwrap(), near.next(LONG).unwrap());
-        // One that came twice would stand where the next one is expected.
+        // A duplicate would be received in place of the next one.
         assert_eq!((&far.body["n"], &near.body["n"]), (&json!(n), &json!(n)));
         assert_eq!((&near.from.origin, near.from.router), (&Origin::Local, None));
     }
@@ -225,14 +225,14 @@ fn a_machine_that_is_not_on_the_list_is_refused_by_the_router_and_past_it() {
     let key = |name: &str| format!("mesh/waypost/call/echo/say/{name}");
     crate::eventually("the good one is answered", || good.ask(&key("laptop"), 'a') == 1);
     assert!(good.sees() > 0);
-    // Its certificate is of the same authority, and opens a link that nothing passes.
+    // Its certificate is of the same authority, and opens a link over which nothing is allowed.
     let raw = Raw::open(&stranger.pairing, &meeting.address).unwrap();
     assert_eq!(
         (raw.ask(&key("stranger"), 'b'), raw.ask(&key("laptop"), 'c'), raw.sees()),
         (0, 0, 0)
     );
     drop((raw, good, router));
-    // A router that has no rules: the machine itself refuses.
+    // A router without rules: the machine itself rejects the call.
     meeting.edit_router(|config| config["access_control"] = json!({ "enabled": false }));
     let _router = meeting.route();
     let good = Raw::open(&meeting.laptop.pairing, &meeting.address).unwrap();
@@ -243,7 +243,7 @@ fn a_machine_that_is_not_on_the_list_is_refused_by_the_router_and_past_it() {
     drop(raw);
     met(&meeting.laptop.join("teller", false), &heard);
     assert_eq!(heard.next(Duration::from_millis(100)), None, "the stranger was not heard");
-    // Another authority's certificate opens nothing.
+    // A certificate of another authority opens nothing.
     let other = Machine::new();
     other.found("laptop");
     assert!(Raw::open(&other.pairing, &meeting.address).is_err());
@@ -279,7 +279,7 @@ fn a_router_that_does_not_answer_holds_up_nobody() {
     let meeting = Meeting::new(&["echo/say"]);
     let direct = meeting.pairing.address().unwrap().to_owned();
     edit(&meeting.laptop.pairing, |list| list["connect"] = json!([direct]));
-    // It takes connections, and says nothing on them.
+    // It accepts connections, and sends nothing on them.
     let _silent = std::net::TcpListener::bind(&meeting.address).unwrap();
     let server = meeting.home.join("server", true);
     let caller = meeting.laptop.join("caller", false);

@@ -1,5 +1,5 @@
-//! A router of zenoh in a process of its own, started as `zenohd` is: in the folder that pairing
-//! made, with the file that lies there.
+//! A zenoh router in a separate process, started like `zenohd`: in the folder that pairing created,
+//! with the configuration file in it.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::{LONG, now, now_ms};
 const ROUTES: &str = "WAYPOST_MESH_TEST_ROUTES";
 const FILE: &str = "zenohd.json5";
 
-/// Not a test by itself: the process that the tests start and kill.
+/// Not a test: the process that the tests start and kill.
 #[test]
 fn routes_until_it_is_killed() {
     if std::env::var_os(ROUTES).is_none() {
@@ -26,7 +26,7 @@ fn routes_until_it_is_killed() {
     let config = zenoh::Config::from_file(FILE).unwrap();
     let _router = zenoh::open(config).wait().unwrap();
     println!("routing");
-    // Bounded, should the killer be gone.
+    // Bounded, in case the test process is gone.
     std::thread::park_timeout(2 * LONG);
 }
 
@@ -55,8 +55,8 @@ impl Drop for Router {
     }
 }
 
-/// A machine that pairs others, a machine that it paired, and what a router for them needs. They
-/// know each other's names, and the router's address alone.
+/// A machine that pairs others, a machine that it paired, and the files for a router between them.
+/// They know each other's names, but only the router's address.
 pub(crate) struct Meeting {
     pub(crate) home: Machine,
     pub(crate) laptop: Machine,
@@ -66,7 +66,7 @@ pub(crate) struct Meeting {
 }
 
 impl Meeting {
-    /// With what the laptop may call at home.
+    /// With the commands that the laptop may call at home.
     pub(crate) fn new(calls: &[&str]) -> Self {
         let (home, laptop) = (Machine::new(), Machine::new());
         let mut pairing = home.found("home");
@@ -80,7 +80,7 @@ impl Meeting {
         this
     }
 
-    /// Another machine that home pairs, which knows the router alone, too.
+    /// Another machine that home pairs, which also knows only the router's address.
     pub(crate) fn pair(&mut self, name: &str, calls: &[&str]) -> Machine {
         let machine = Machine::new();
         pair(&mut self.pairing, name, calls, &machine.pairing);
@@ -89,7 +89,7 @@ impl Meeting {
         machine
     }
 
-    /// Brings the router what it is to be started with, as the list is now.
+    /// Writes the router's configuration for the present list.
     pub(crate) fn write(&mut self) {
         std::fs::write(self.folder.join(FILE), self.pairing.router("meeting").unwrap()).unwrap();
     }
@@ -103,7 +103,7 @@ impl Meeting {
     }
 }
 
-/// Changes the list of a machine by hand.
+/// Edits the list of a machine by hand.
 pub(crate) fn edit(pairing: &Path, change: impl FnOnce(&mut Value)) {
     edit_file(&pairing.join("paired.json"), change);
 }
@@ -114,7 +114,7 @@ fn edit_file(file: &Path, change: impl FnOnce(&mut Value)) {
     std::fs::write(file, list.to_string()).unwrap();
 }
 
-/// A client of the router with a machine's certificate, past the crate.
+/// A client of the router with a machine's certificate, bypassing the crate.
 pub(crate) struct Raw(zenoh::Session);
 
 impl Raw {
@@ -133,7 +133,7 @@ impl Raw {
         Ok(Self(zenoh::open(config).wait()?))
     }
 
-    /// How many answers with a result come to a call of that key.
+    /// How many replies with a result a call with that key gets.
     pub(crate) fn ask(&self, key: &str, id: char) -> usize {
         let payload = json!({
             "v": 1, "id": id.to_string().repeat(32), "from": "raw", "expires": now_ms() + 60_000,
@@ -148,7 +148,7 @@ impl Raw {
         replies.filter_map(read).filter(|it| it.get("result").is_some()).count()
     }
 
-    /// Tells an event of that key.
+    /// Broadcasts an event with that key.
     pub(crate) fn tell(&self, key: &str, id: char) {
         let notice = json!({
             "v": 1, "id": id.to_string().repeat(32), "from": "raw", "at": 0,
@@ -158,7 +158,7 @@ impl Raw {
         put.congestion_control(zenoh::qos::CongestionControl::Block).wait().unwrap();
     }
 
-    /// How many keys of presence it sees.
+    /// How many presence keys it sees.
     pub(crate) fn sees(&self) -> usize {
         let live = self.0.liveliness().get("mesh/waypost/live/**").timeout(Duration::from_secs(1));
         live.wait().unwrap().into_iter().filter(|it| it.result().is_ok()).count()
