@@ -11,42 +11,42 @@ use crate::store::{NewToken, TokenStore};
 use crate::token::{Malformed, Secret, Token, TokenId};
 
 const NOTE: &str = "the first start's admin token";
-/// A token, blanks around it, and no more.
+/// The maximum size of a file with a token and whitespace around it.
 const FILE_BYTES_MAX: usize = 256;
 
-/// What [`ensure_admin_token_file`] found or did.
+/// The result of [`ensure_admin_token_file`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdminToken {
-    /// The file holds an admin token that works.
+    /// The file contains a valid admin token.
     Kept {
-        /// Which token.
+        /// The id of the token.
         id: TokenId,
         /// Other users could read the file until now, with this mode: tell the user, who may want
         /// to rotate the token.
         was_open: Option<u32>,
     },
-    /// There was no file; a token was made. What an earlier file held is revoked.
+    /// There was no file; a token was created. The tokens of earlier files are revoked.
     Created {
-        /// Which token.
+        /// The id of the token.
         id: TokenId,
     },
-    /// The file held no admin token that works; a token was made in its place.
+    /// The file contained no valid admin token; a new token replaced its content.
     Replaced {
-        /// Which token.
+        /// The id of the token.
         id: TokenId,
-        /// Why the old one did not do.
+        /// Why the old one was not valid.
         reason: String,
     },
 }
 
-/// Makes sure that the file at `path` holds an admin token that works: the way in for the user
-/// whose project it is. A new file gets mode 0600. The token is not returned, so that it does not
-/// get into a log by accident.
+/// Ensures that the file at `path` contains a valid admin token: the access for the user who owns
+/// the project. A new file gets mode 0600. The token is not returned, so that it does not get into
+/// a log by accident.
 ///
 /// # Errors
 /// [`Error::NotAFile`] if something else is at `path` (a link, a folder), [`Error::Exposed`] if
-/// other users can write it, and whatever the store says.
+/// other users can write it, and errors of the store.
 pub fn ensure_admin_token_file(path: &Path, store: &TokenStore, now: i64) -> Result<AdminToken> {
     if let Present::Good(kept) = look(path, store, now)? {
         return Ok(kept);
@@ -89,7 +89,7 @@ fn look(path: &Path, store: &TokenStore, now: i64) -> Result<Present> {
         Err(error) => return Err(error),
     };
     files::keep_private(path)?;
-    // An unreadable store is an error of its own, not a reason to make another token.
+    // An unreadable store is a separate error, not a reason to create another token.
     store.list()?;
     Ok(match store.verify(file.secret.expose(), now) {
         Ok(verified) if verified.allows(Scope::Admin) => {
@@ -100,19 +100,19 @@ fn look(path: &Path, store: &TokenStore, now: i64) -> Result<Present> {
     })
 }
 
-/// A file's token.
+/// The token of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFile {
-    /// The token. Its form and checksum are right; whether it works only the service knows.
+    /// The token. Its form and checksum are valid; only the service knows whether it is accepted.
     pub secret: Secret,
     /// The file's mode if other users can read it: worth a warning.
     pub open_mode: Option<u32>,
 }
 
-/// Reads the token in a file; blanks and line ends around it are ignored.
+/// Reads the token from a file; whitespace and line ends around it are ignored.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the file holds something else, [`Error::Io`] if it cannot be read.
+/// [`Error::Invalid`] if the file contains something else, [`Error::Io`] if it cannot be read.
 pub fn read_token_file(path: &Path) -> Result<TokenFile> {
     let Some(contents) = files::read(path)? else {
         return Err(files::io_error("read", path, io::ErrorKind::NotFound.into()));

@@ -1,10 +1,11 @@
-//! The six characters at a token's end: a CRC-32 in base 62.
+//! The last six characters of a token: a CRC-32 in base 62.
 
 pub(crate) const ALPHABET: &[u8; 62] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 pub(crate) const CHECKSUM_CHARS: usize = 6;
 
-/// CRC-32 as in ISO 3309 and zlib: reflected, polynomial `0xEDB88320`. Bit by bit: the input has 57 bytes.
+/// CRC-32 as in ISO 3309 and zlib: reflected, polynomial `0xEDB88320`. Bitwise is fast enough: the
+/// input has 57 bytes.
 fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {

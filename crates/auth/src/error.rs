@@ -1,4 +1,4 @@
-//! What can go wrong with the store of tokens.
+//! Errors of the token store.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use crate::token::TokenId;
 /// The result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a token could not be made, changed or listed. A token that is refused is a
+/// Why a token could not be created, changed or listed. A token that is not accepted is a
 /// [`crate::Rejected`], not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked for makes no sense.
+    /// The request is invalid.
     #[error("{field}: {reason}")]
     Invalid {
-        /// The field at fault.
+        /// The invalid field.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         reason: String,
     },
     /// No token has that id.
@@ -33,7 +33,7 @@ pub enum Error {
         /// The id.
         id: TokenId,
     },
-    /// The file of tokens cannot be read as one. No token works until it is repaired or removed.
+    /// The token file cannot be parsed. No token is valid until it is repaired or removed.
     #[error(
         "{} is damaged ({reason}); a repair moves it away, the next start makes a new admin token, and the others have to be made again",
         path.display()
@@ -49,12 +49,12 @@ pub enum Error {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: u32,
-        /// The newest format that is known.
+        /// The newest known format.
         known: u32,
     },
-    /// Others could change the file, and with it who may come in.
+    /// Other users could change the file, and with it who has access.
     #[error(
         "{} can be changed by other users ({reason}); make it yours alone: chmod {wanted:o} {}",
         path.display(), path.display()
@@ -64,26 +64,26 @@ pub enum Error {
         path: PathBuf,
         /// Its mode or owner.
         reason: String,
-        /// The mode that it should have.
+        /// The required mode.
         wanted: u32,
     },
-    /// The path leads to something that is not a plain file.
+    /// The path does not lead to a regular file.
     #[error("{} is not a plain file; remove it or choose another path", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// The system gave no random bytes.
+    /// The system provided no random bytes.
     #[error("the system gave no random bytes: {reason}")]
     Randomness {
         /// The cause.
@@ -91,19 +91,19 @@ pub enum Error {
     },
 }
 
-/// What to do about an [`Error`].
+/// The kind of an [`Error`], by what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Ask for something else.
+    /// Change the request.
     Invalid,
-    /// Name another token.
+    /// Use another token id.
     NotFound,
     /// Repair or remove a file, or change its mode.
     Damaged,
-    /// Make room on the disk, then try again.
+    /// Free disk space, then try again.
     Full,
-    /// Look at the system.
+    /// Examine the system.
     System,
 }
 

@@ -1,4 +1,4 @@
-//! Small private files: read with a stamp that tells whether they changed, replaced as a whole.
+//! Small private files: read with a stamp that shows whether they changed, and replaced as a whole.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// A file of tokens of this size has tens of thousands of them; larger ones are not ours.
+/// A token file of this size contains tens of thousands of tokens; a larger file is not ours.
 const READ_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// What a file looked like; equal stamps mean that it has not changed.
+/// The state of a file; equal stamps mean that it has not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Stamp {
     Missing,
@@ -27,7 +27,7 @@ pub(crate) struct Present {
 }
 
 impl Stamp {
-    /// One `stat`.
+    /// Takes a stamp with one `stat`.
     pub(crate) fn of(path: &Path) -> Self {
         match fs::metadata(path) {
             Ok(metadata) => Self::Present(present(&metadata)),
@@ -54,15 +54,15 @@ fn present(metadata: &fs::Metadata) -> Present {
     }
 }
 
-/// A file that was read. It stays open: while it is, no other file gets its inode, so a
-/// replacement can never carry the same stamp.
+/// The content of a file. The file stays open: meanwhile no other file gets its inode, so a
+/// replacement can never have the same stamp.
 pub(crate) struct Contents {
     pub(crate) bytes: Vec<u8>,
     pub(crate) stamp: Stamp,
     pub(crate) file: File,
 }
 
-/// Reads a whole file; `None` if there is none.
+/// Reads a whole file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Contents>> {
     let failed = |source| io_error("read", path, source);
     let mut file = match File::open(path) {
@@ -83,8 +83,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Contents>> {
     Ok(Some(Contents { bytes, stamp: Stamp::Present(present(&metadata)), file }))
 }
 
-/// Replaces a file as a whole, readable by its owner alone: after a crash the old or the new one is
-/// there. The caller holds the lock, so the temporary name is nobody else's.
+/// Replaces a file as a whole, readable by its owner only: after a crash, either the old or the new
+/// one exists. The caller holds the lock, so no one else uses the temporary name.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let temporary = sibling(path, ".tmp");
     match fs::remove_file(&temporary) {
@@ -97,7 +97,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         .and_then(|()| fs::rename(&temporary, path))
         .and_then(|()| sync_folder(folder_of(path)));
     if written.is_err() {
-        // A rest of it is harmless, and the error that matters is the first.
+        // A leftover is harmless, and the first error is the relevant one.
         drop(fs::remove_file(&temporary));
     }
     written.map_err(|error| io_error("write", path, error))
@@ -134,7 +134,7 @@ pub(crate) fn create_private_folder(folder: &Path) -> Result<()> {
     folder.parent().map_or(Ok(()), |parent| sync_folder(parent).map_err(failed))
 }
 
-/// Waits until no other process and no other thread changes the file; until it is dropped.
+/// Waits until no other process or thread changes the file, and holds the lock until it is dropped.
 pub(crate) struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
 
 impl Lock {
@@ -149,15 +149,15 @@ impl Lock {
     }
 }
 
-/// Refuses a file that others may change or that somebody else put there, and takes from others
-/// the right to read it.
+/// Rejects a file that other users may change or that another user created, and removes other
+/// users' permission to read it.
 #[cfg(unix)]
 pub(crate) fn keep_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let Some(metadata) = metadata(path)? else { return Ok(()) };
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o600 };
     let user = rustix::process::geteuid().as_raw();
-    // Root may serve a folder that is another user's, and then takes that user's word.
+    // Root may serve a folder of another user, and then trusts that user.
     let folders = self::metadata(folder_of(path))?.filter(|_| user == 0).map(|it| it.uid());
     if ![0, user, folders.unwrap_or(user)].contains(&metadata.uid()) {
         return Err(exposed(format!("it belongs to user {}", metadata.uid())));
@@ -173,8 +173,8 @@ pub(crate) fn keep_private(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder in which everybody may put files. One that a group may write is common (a
-/// umask of 002) and is safe enough: a file that another user puts there is refused by its owner.
+/// Rejects a folder in which all users may create files. A group-writable one is common (a umask of
+/// 002) and safe enough: a file that another user creates there is rejected because of its owner.
 #[cfg(unix)]
 pub(crate) fn refuse_public_folder(folder: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt as _;
@@ -205,7 +205,7 @@ pub(crate) fn refuse_public_folder(_folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is opened for writing is never reached through a link.
+/// A file opened for writing is never reached through a link.
 #[cfg(unix)]
 const NOFOLLOW: rustix::fs::OFlags = rustix::fs::OFlags::NOFOLLOW;
 

@@ -1,12 +1,13 @@
-//! Access tokens: made, checked, listed, rotated and revoked.
+//! Access tokens: created, checked, listed, rotated and revoked.
 //!
-//! A token reads `wp_<id>_<secret><checksum>`. The checksum tells a mistyped token from a wrong one
-//! without asking anybody ([`Token::parse`]); the secret is 256 random bits. A [`TokenStore`] keeps
-//! what is known about each token, but of the token itself only its SHA-256, in one small file
-//! that is replaced as a whole and synced before a change is answered. Several processes may use the
-//! same file: changes are made under a lock and seen by the others at their next check.
+//! A token has the form `wp_<id>_<secret><checksum>`. The checksum distinguishes a mistyped token
+//! from a wrong one without a store ([`Token::parse`]); the secret is 256 random bits. A
+//! [`TokenStore`] stores what is known about each token, but only the SHA-256 of the token itself,
+//! in one small file that is replaced as a whole and synced before a change is acknowledged.
+//! Several processes may use the same file: changes are made under a lock, and the others see them
+//! at their next check.
 //!
-//! Time comes in as milliseconds since 1970-01-01T00:00:00Z.
+//! Times are milliseconds since 1970-01-01T00:00:00Z, passed as arguments.
 //!
 //! ```
 //! use waypost_auth::{NewToken, Rejected, Scope, TokenStore};

@@ -1,4 +1,4 @@
-//! The file of tokens: JSON with a version and a checksum over the tokens.
+//! The token file: JSON with a version and a checksum over the tokens.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::token::{Digest, TokenId};
 
 const VERSION: u32 = 1;
 
-/// What is kept about one token.
+/// What is stored about one token.
 #[derive(Clone)]
 pub(crate) struct Record {
     pub(crate) digest: Digest,
@@ -23,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) note: Option<String>,
     pub(crate) last_used: Option<i64>,
     pub(crate) revoked: Option<i64>,
-    /// Made for the token file of the first start.
+    /// Created for the admin token file of the first start.
     pub(crate) first_admin: bool,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     Ok(records)
 }
 
-/// Over the tokens' own serialised form, so that neither blanks nor line ends matter.
+/// Computed over the tokens' serialized form, so that whitespace and line ends do not matter.
 fn checksum(tokens: &[TokenV1]) -> String {
     let bytes = serde_json::to_vec(tokens).expect("plain structs always serialise");
     hex(&Sha256::digest(&bytes))

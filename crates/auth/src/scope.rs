@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// One thing that a token permits. [`Scope::Admin`] implies all others; no other scope implies
-/// another, so `memory:write` alone cannot read.
+/// A permission of a token. [`Scope::Admin`] implies all others; no other scope implies another, so
+/// `memory:write` alone cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Scope {
@@ -12,22 +12,22 @@ pub enum Scope {
     MemoryRead,
     /// `memory:write`: add, change, delete and link memories, reindex, import.
     MemoryWrite,
-    /// `context:read`: ask for project context.
+    /// `context:read`: query project context.
     ContextRead,
     /// `events:read`: list and stream events.
     EventsRead,
     /// `events:publish`: publish events.
     EventsPublish,
-    /// `flows:read`: see flows and their runs.
+    /// `flows:read`: read flows and their runs.
     FlowsRead,
     /// `flows:run`: start and replay flows.
     FlowsRun,
-    /// `admin`: everything, tokens included.
+    /// `admin`: everything, including tokens.
     Admin,
 }
 
 impl Scope {
-    /// Every scope, in the order of the documentation.
+    /// All scopes, in the order of the documentation.
     pub const ALL: [Self; 8] = [
         Self::MemoryRead,
         Self::MemoryWrite,
@@ -64,12 +64,12 @@ impl fmt::Display for Scope {
     }
 }
 
-/// The text names no scope.
+/// The text is not the name of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{}\" is not a scope; the scopes are {}", name.escape_debug(), Scopes::all())]
 #[non_exhaustive]
 pub struct UnknownScope {
-    /// What was given.
+    /// The given text.
     pub name: String,
 }
 
@@ -89,23 +89,22 @@ impl FromStr for Scope {
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// Every scope there is.
+    /// All scopes.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// True if the set was given that scope or [`Scope::Admin`].
+    /// Whether the set contains that scope or [`Scope::Admin`].
     pub fn allows(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// The scopes that were given, in the order of the documentation; what `admin` implies is not
-    /// spelled out.
+    /// The given scopes, in the order of the documentation, without those that `admin` implies.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }
 
-    /// True if there is none.
+    /// Whether it is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,4 +1,4 @@
-//! The tokens that are known, in memory and in their file.
+//! The known tokens, in memory and in their file.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,28 +18,29 @@ use crate::verified::{Rejected, Verified};
 
 const NOTE_CHARS_MAX: usize = 256;
 const SPACE_CHARS_MAX: usize = 128;
-/// The file is rewritten as a whole at each change, so it has to stay small.
+/// The file is rewritten as a whole at each change, so it must stay small.
 const TOKENS_MAX: usize = 10_000;
 const MINUTE_MS: i64 = 60_000;
-/// How long a token that has ended is still listed.
+/// How long an expired or revoked token is still listed.
 const ENDED_KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
 const NEVER: i64 = i64::MIN;
 
-/// What a token to be made should permit.
+/// The properties of a token to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewToken {
-    /// What it permits; at least one.
+    /// Its permissions; at least one.
     pub scopes: Scopes,
-    /// When it stops working, in milliseconds since the epoch; `None` for never.
+    /// When it expires, in milliseconds since the epoch; `None` for never.
     pub expires: Option<i64>,
-    /// The only space that it may touch; `None` for all. Not for admins, who could lift it.
+    /// The only space that it may access; `None` for all. Not for admin tokens, which could lift
+    /// the restriction.
     pub space: Option<String>,
-    /// What it is for, up to 256 characters.
+    /// Its purpose, up to 256 characters.
     pub note: Option<String>,
 }
 
 impl NewToken {
-    /// A token with these scopes, for all spaces, without an end.
+    /// A token with these scopes, for all spaces, that never expires.
     pub fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
         Self { scopes: scopes.into_iter().collect(), ..Self::default() }
     }
@@ -80,24 +81,24 @@ fn is_plain(text: &str, chars_max: usize) -> bool {
 pub struct TokenInfo {
     /// The public part of the token.
     pub id: TokenId,
-    /// What it permits.
+    /// Its permissions.
     pub scopes: Scopes,
-    /// When it was made.
+    /// When it was created.
     pub created: i64,
-    /// When it stops working.
+    /// When it expires.
     pub expires: Option<i64>,
-    /// The only space that it may touch.
+    /// The only space that it may access.
     pub space: Option<String>,
-    /// What it is for.
+    /// Its purpose.
     pub note: Option<String>,
-    /// When it was used last, in whole minutes.
+    /// When it was last used, in whole minutes.
     pub last_used: Option<i64>,
     /// When it was revoked.
     pub revoked: Option<i64>,
 }
 
 impl TokenInfo {
-    /// True if the token works at that time.
+    /// Whether the token is valid at that time.
     pub fn is_active(&self, now: i64) -> bool {
         self.revoked.is_none() && self.expires.is_none_or(|expires| now < expires)
     }
@@ -109,7 +110,7 @@ struct Entry {
     last_used: AtomicI64,
 }
 
-/// What the file said when it was read last.
+/// The content of the file when it was last read.
 struct Snapshot {
     stamp: Stamp,
     entries: std::result::Result<HashMap<TokenId, Entry>, Arc<str>>,
@@ -125,12 +126,12 @@ pub struct TokenStore {
 }
 
 impl TokenStore {
-    /// Opens a file of tokens. A missing one is an empty one, and is created with its folder
-    /// (mode 0700) by the first change.
+    /// Opens a token file. A missing file counts as empty, and is created with its folder (mode
+    /// 0700) by the first change.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] and [`Error::Newer`] for a file that cannot be understood,
-    /// [`Error::Exposed`] for a file that other users could change or a folder open to everybody.
+    /// [`Error::Corrupt`] and [`Error::Newer`] for a file that cannot be parsed, [`Error::Exposed`]
+    /// for a file that other users could change or a folder that all users can write to.
     pub fn open(path: &Path) -> Result<Self> {
         files::refuse_public_folder(files::folder_of(path))?;
         files::keep_private(path)?;
@@ -147,8 +148,8 @@ impl TokenStore {
         &self.path
     }
 
-    /// Checks a token. Costs one `stat` and one SHA-256; the file is read only when it has
-    /// changed, so that what another process revoked is revoked at once.
+    /// Checks a token. Costs one `stat` and one SHA-256; the file is read only when it has changed,
+    /// so a token that another process revokes is invalid at once.
     pub fn verify(&self, text: &str, now: i64) -> std::result::Result<Verified, Rejected> {
         let token = Token::parse(text)?;
         let snapshot = self.current();
@@ -157,7 +158,8 @@ impl TokenStore {
             .as_ref()
             .map_err(|reason| Rejected::Unavailable { reason: Arc::clone(reason) })?;
         let entry = entries.get(&token.id());
-        // The same work for an unknown id: no digest begins with what this one is compared to.
+        // The same work for an unknown id: no digest starts with the value that this one is
+        // compared to.
         let expected = entry.map_or(Digest([0; 32]), |entry| entry.record.digest);
         let same = bool::from(token.digest().0.ct_eq(&expected.0));
         let Some(entry) = entry.filter(|_| same) else { return Err(Rejected::Unknown) };
@@ -176,8 +178,8 @@ impl TokenStore {
         })
     }
 
-    /// Whether a token that was [verified](Self::verify) before works still, for calls that last.
-    /// Costs one `stat`, like a check. Where the file cannot be read, no token works.
+    /// Whether a token that was [verified](Self::verify) before is still valid, for long calls.
+    /// Costs one `stat`, like a check. If the file cannot be read, no token is valid.
     pub fn works(&self, id: TokenId, now: i64) -> bool {
         let snapshot = self.current();
         let Ok(entries) = &snapshot.entries else { return false };
@@ -186,7 +188,8 @@ impl TokenStore {
         })
     }
 
-    /// Makes a token; durable when it returns. The secret is nowhere kept: show it now or never.
+    /// Creates a token; it is durable when this returns. The secret is not stored: show it now or
+    /// never.
     pub fn create(&self, new: NewToken, now: i64) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.create_locked(&lock, new, false, now)
@@ -223,7 +226,7 @@ impl TokenStore {
         })
     }
 
-    /// Ends a token at once, in every process. Ending it again changes nothing.
+    /// Revokes a token at once, in every process. Revoking it again changes nothing.
     pub fn revoke(&self, id: TokenId, now: i64) -> Result<TokenInfo> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
@@ -233,7 +236,7 @@ impl TokenStore {
         })
     }
 
-    /// Makes a token that permits what this one does; this one works for another `grace_ms`.
+    /// Creates a token with the same permissions; the old one stays valid for another `grace_ms`.
     pub fn rotate(&self, id: TokenId, grace_ms: u64, now: i64) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
@@ -252,7 +255,7 @@ impl TokenStore {
         })
     }
 
-    /// Every token that is known, the oldest first; those that have ended stay for 30 days.
+    /// All known tokens, oldest first; expired and revoked ones are kept for 30 days.
     pub fn list(&self) -> Result<Vec<TokenInfo>> {
         let records = self.records()?;
         let mut list: Vec<_> = records.iter().map(|(id, record)| info(*id, record)).collect();
@@ -260,14 +263,14 @@ impl TokenStore {
         Ok(list)
     }
 
-    /// What is known about one token.
+    /// The information about one token.
     pub fn get(&self, id: TokenId) -> Result<TokenInfo> {
         let records = self.records()?;
         records.get(&id).map(|record| info(id, record)).ok_or(Error::NotFound { id })
     }
 
-    /// Writes down when tokens were used last. [`Self::verify`] only remembers it, so call this
-    /// now and then and before the end. Returns false if there was nothing new.
+    /// Stores when tokens were last used. [`Self::verify`] only remembers it, so call this
+    /// periodically and at shutdown. Returns false if there was nothing new.
     pub fn flush(&self) -> Result<bool> {
         let snapshot = self.current();
         let is_new = |entry: &Entry| {
@@ -298,7 +301,7 @@ impl TokenStore {
         let snapshot = self.current();
         match &snapshot.entries {
             Ok(entries) => Ok(entries.iter().map(|(id, entry)| (*id, entry.record())).collect()),
-            // Read again, for the error as it was.
+            // Read again, to return the original error.
             Err(reason) => match load(&self.path, None) {
                 Err(error) => Err(error),
                 Ok(_) => {
@@ -308,7 +311,7 @@ impl TokenStore {
         }
     }
 
-    /// What the file says now. A file that cannot be read lets nobody in.
+    /// The current content of the file. If the file cannot be read, no token is valid.
     fn current(&self) -> Arc<Snapshot> {
         let known = Arc::clone(&self.snapshot.read());
         if known.stamp == Stamp::of(&self.path) {
@@ -345,7 +348,7 @@ impl Entry {
     }
 }
 
-/// Reads the file; uses that are not written down yet are taken over from `before`.
+/// Loads the file; uses that are not stored yet are taken over from `before`.
 fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapshot> {
     let Some(contents) = files::read(path)? else {
         return Ok(Snapshot { stamp: Stamp::Missing, entries: Ok(HashMap::new()), _file: None });
@@ -364,7 +367,7 @@ fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapsho
     Ok(Snapshot { stamp: contents.stamp, entries: Ok(entries), _file: Some(contents.file) })
 }
 
-/// Draws a token for the record and keeps its digest.
+/// Generates a token for the record and stores its digest.
 fn insert(records: &mut Records, mut record: Record) -> Result<(Secret, TokenInfo)> {
     if records.len() >= TOKENS_MAX {
         let reason =

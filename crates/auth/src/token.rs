@@ -14,7 +14,7 @@ const ID_CHARS: usize = 10;
 const SECRET_CHARS: usize = 43;
 const TOKEN_CHARS: usize = PREFIX.len() + ID_CHARS + 1 + SECRET_CHARS + CHECKSUM_CHARS;
 
-/// The public part of a token: it names the token and permits nothing.
+/// The public part of a token: it identifies the token and permits nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId([u8; ID_CHARS]);
 
@@ -50,26 +50,26 @@ impl fmt::Debug for TokenId {
     }
 }
 
-/// Why a text cannot be a token, whatever the store knows.
+/// Why a text cannot be a token, whatever the store contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// It does not begin with `wp_`.
+    /// It does not start with `wp_`.
     #[error("a token begins with wp_")]
     Prefix,
     /// It is too short or too long.
     #[error("the token has the wrong length; was all of it copied?")]
     Length,
-    /// It has a character that no token has.
+    /// It has a character that is not valid in a token.
     #[error("the token has a character that tokens do not have")]
     Character,
-    /// Its checksum does not fit: a character is wrong.
+    /// Its checksum does not match: a character is wrong.
     #[error("the token's checksum does not fit; a character of it is wrong")]
     Checksum,
 }
 
-/// A text that has the form of a token and a checksum that fits. Whether it permits anything only
-/// [`crate::TokenStore::verify`] knows. Its `Debug` form does not show the secret.
+/// A text with the form of a token and a matching checksum. Whether it permits anything is decided
+/// only by [`crate::TokenStore::verify`]. Its `Debug` form does not show the secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
     id: TokenId,
@@ -77,7 +77,8 @@ pub struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Reads a token, without a store and without a network; blanks around it are not forgiven.
+    /// Parses a token, without a store and without a network; surrounding whitespace is not
+    /// accepted.
     ///
     /// ```
     /// use waypost_auth::{Malformed, Token};
@@ -118,12 +119,11 @@ impl fmt::Debug for Token<'_> {
     }
 }
 
-/// The SHA-256 of a whole token. A fast hash is right here: there is nothing to guess in 256
-/// random bits.
+/// The SHA-256 of a whole token. A fast hash is safe here: 256 random bits cannot be guessed.
 #[derive(Clone, Copy)]
 pub(crate) struct Digest(pub(crate) [u8; 32]);
 
-/// A whole token, to be shown once. It has no `Display` and its `Debug` form does not show it.
+/// A whole token, to be shown once. It has no `Display`, and its `Debug` form does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -156,8 +156,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// So many letters and digits from the system's randomness, each with the same probability: 43 of
-/// them have a little more than 256 bits.
+/// This many letters and digits from the system's randomness, all with the same probability: 43 of
+/// them have slightly more than 256 bits.
 ///
 /// # Errors
 /// [`Error::Randomness`] if the system has none.
@@ -174,7 +174,7 @@ fn push_random(text: &mut String, chars: usize) -> Result<()> {
         let mut bytes = [0_u8; 64];
         getrandom::fill(&mut bytes)
             .map_err(|error| Error::Randomness { reason: error.to_string() })?;
-        // 248 is the largest multiple of 62 in a byte; what lies above would favour some digits.
+        // 248 is the largest multiple of 62 in a byte; larger values would favour some digits.
         for byte in bytes.into_iter().filter(|byte| *byte < 248).take(left) {
             text.push(char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
             left -= 1;

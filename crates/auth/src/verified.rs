@@ -1,60 +1,60 @@
-//! The outcome of a check.
+//! The result of a check.
 
 use std::sync::Arc;
 
 use crate::scope::{Scope, Scopes};
 use crate::token::{Malformed, TokenId};
 
-/// A token that is known, not expired and not revoked, and what it permits.
+/// A known token that is neither expired nor revoked, and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// Which token.
+    /// The id of the token.
     pub id: TokenId,
-    /// What it permits.
+    /// Its permissions.
     pub scopes: Scopes,
-    /// The only space that it may touch; `None` for all.
+    /// The only space that it may access; `None` for all.
     pub space: Option<Arc<str>>,
-    /// When it stops working, in milliseconds since the epoch.
+    /// When it expires, in milliseconds since the epoch.
     pub expires: Option<i64>,
 }
 
 impl Verified {
-    /// True if the token has that scope or is an admin's.
+    /// Whether the token has that scope or the admin scope.
     pub fn allows(&self, scope: Scope) -> bool {
         self.scopes.allows(scope)
     }
 
-    /// True if the token may touch that space.
+    /// Whether the token may access that space.
     pub fn allows_space(&self, space: &str) -> bool {
         self.space.as_deref().is_none_or(|only| only == space)
     }
 }
 
-/// Why a token is refused. All but the last mean the same to a caller: 401. An unknown id and a
-/// wrong secret are not told apart.
+/// Why a token is rejected. All but the last one mean the same to a caller: 401. An unknown id and
+/// a wrong secret are not distinguished.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejected {
-    /// It is no token at all.
+    /// It does not have the form of a token.
     #[error(transparent)]
     Malformed(#[from] Malformed),
-    /// Nobody made it here.
+    /// It was not created here, or its secret is wrong.
     #[error("the token is not known here")]
     Unknown,
-    /// Its time is over.
+    /// It has expired.
     #[error("the token has expired")]
     Expired {
         /// When that was, in milliseconds since the epoch.
         at: i64,
     },
-    /// Somebody revoked it.
+    /// It was revoked.
     #[error("the token was revoked")]
     Revoked {
         /// When that was, in milliseconds since the epoch.
         at: i64,
     },
-    /// The store of tokens cannot be read, so nobody can be let in: 503, and the reason for the
-    /// log (it names a file).
+    /// The token store cannot be read, so no token is accepted: 503, and the reason for the log (it
+    /// names a file).
     #[error("tokens cannot be checked now")]
     Unavailable {
         /// The error of reading the store.

@@ -5,9 +5,9 @@
 //!
 //! | file | content | on |
 //! |---|---|---|
-//! | `authority.pem` | the authority's certificate: clients with one of its certificates may connect | every machine |
+//! | `authority.pem` | the authority's certificate; one signed by it may connect | every machine |
 //! | `authority.key` | its private key | the machine that pairs |
-//! | `machine.pem`, `machine.key` | this machine's certificate and its private key | every machine |
+//! | `machine.pem`, `machine.key` | this machine's certificate and private key | every machine |
 //! | `paired.json` | which machines, and the rights of each here | every machine |
 //! | `zenohd.json5` | the configuration of a router, in place of `paired.json` | a router |
 

@@ -1,4 +1,4 @@
-//! A process that is killed while it makes tokens: what it had answered is there.
+//! A process that is killed while it creates tokens: every acknowledged token exists.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::{NOW, Place};
 
 const FOLDER: &str = "WAYPOST_AUTH_TEST_FOLDER";
 
-/// Not a test by itself: the process that the test below starts and kills.
+/// Not a test: the process that the test below starts and kills.
 #[test]
 fn makes_tokens_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -18,7 +18,7 @@ fn makes_tokens_until_it_is_killed() {
     let store = TokenStore::open(&folder.join("auth/tokens.json")).unwrap();
     ensure_admin_token_file(&folder.join("token"), &store, NOW).unwrap();
     let mut out = std::io::stdout();
-    // Bounded, should the killer be gone.
+    // Bounded, in case the test process is gone.
     for _ in 0..5_000 {
         let (kept, _) = store.create(NewToken::new([Scope::MemoryRead]), NOW).unwrap();
         let (_, revoked) = store.create(NewToken::new([Scope::MemoryRead]), NOW).unwrap();
@@ -48,7 +48,7 @@ fn a_kill_loses_no_token_and_no_revocation_that_was_answered() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it still answered before the kill reached it counts, too; a torn last line does not.
+        // Tokens acknowledged before the kill took effect count, too; a torn last line does not.
         for line in lines.map_while(Result::ok) {
             note(&line, &mut kept, &mut revoked);
         }
@@ -66,7 +66,7 @@ fn a_kill_loses_no_token_and_no_revocation_that_was_answered() {
 }
 
 fn note(line: &str, kept: &mut Vec<String>, revoked: &mut Vec<waypost_auth::TokenId>) -> bool {
-    // The test harness may have begun the line.
+    // The test harness may have written the start of the line.
     let words: Vec<_> = line.split_whitespace().collect();
     match words.as_slice() {
         [.., "kept", token] if waypost_auth::Token::parse(token).is_ok() => {

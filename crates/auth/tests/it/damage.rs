@@ -1,4 +1,4 @@
-//! A file that is not what it was: never an open door, never a panic.
+//! A damaged file never grants access and never causes a panic.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn flipped_bits_and_cuts_are_noticed_or_harmless() {
         }
     };
     for at in 0..bytes.len() {
-        // Each byte with another of its bits: all bits of all bytes would take too long.
+        // One bit of each byte: all bits of all bytes would take too long.
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
         check(&damaged, format!("bit {} of byte {at}", at % 8));
@@ -143,11 +143,11 @@ mod modes {
     #[test]
     fn a_file_that_another_user_put_there_is_refused() {
         let (place, _, _) = with_two_tokens();
-        // Only root can give files away; elsewhere there is nothing to try.
+        // Only root can change a file's owner; for other users there is nothing to test.
         if std::os::unix::fs::chown(place.file(), Some(65_534), None).is_ok() {
             let error = TokenStore::open(&place.file()).unwrap_err();
             assert!(error.to_string().contains("belongs to user 65534"), "{error}");
-            // Root serves what is another user's as a whole.
+            // Root serves a folder that belongs to another user entirely.
             std::os::unix::fs::chown(place.file().parent().unwrap(), Some(65_534), None).unwrap();
             place.open();
         }

@@ -1,4 +1,4 @@
-//! Tokens through the crate's public face.
+//! Tokens through the crate's public API.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod admin;

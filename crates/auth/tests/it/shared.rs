@@ -1,4 +1,4 @@
-//! One file, several stores, as in several processes.
+//! One file and several stores, as in several processes.
 
 use std::fs;
 

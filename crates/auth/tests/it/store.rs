@@ -40,7 +40,7 @@ fn an_unknown_id_and_a_wrong_secret_are_refused_alike() {
     let (secret, made) = store.create(reader(), NOW).unwrap();
     let (foreign, _) = elsewhere.open().create(reader(), NOW).unwrap();
     assert_eq!(store.verify(foreign.expose(), NOW), Err(Rejected::Unknown));
-    // The right id with a secret of another token, and a checksum that fits.
+    // The right id with the secret of another token, and a matching checksum.
     let forged = with_checksum(&format!("wp_{}_{}", made.id, &foreign.expose()[14..57]));
     assert_eq!(Token::parse(&forged).unwrap().id(), made.id);
     assert_eq!(store.verify(&forged, NOW), Err(Rejected::Unknown));
@@ -49,7 +49,7 @@ fn an_unknown_id_and_a_wrong_secret_are_refused_alike() {
     assert_eq!(store.get(made.id).unwrap().last_used, None, "a refused token was not used");
 }
 
-/// Finds the last six characters, as anybody can who knows the published format.
+/// Computes the last six characters, as anyone can who knows the published format.
 fn with_checksum(body: &str) -> String {
     let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut crc = u32::MAX;

@@ -30,7 +30,8 @@ fn no_two_tokens_are_alike_and_every_character_is_drawn() {
     let tokens = some_tokens(60);
     let ids: HashSet<_> = tokens.iter().map(|token| Token::parse(token).unwrap().id()).collect();
     assert_eq!(ids.len(), tokens.len());
-    // 60 tokens draw 3,180 characters: that one of 62 is missing has a chance below 1e-20.
+    // 60 tokens contain 3,180 random characters: the probability that one of 62 is missing is below
+    // 1e-20.
     let drawn: HashSet<char> = tokens.iter().flat_map(|token| token[3..57].chars()).collect();
     assert_eq!(drawn.len(), 62 + 1, "letters, digits and the part mark");
 }
@@ -134,7 +135,7 @@ proptest! {
 
     #[test]
     fn no_text_of_the_right_form_makes_parsing_panic(text in "wp_[0-9A-Za-zé]{10}_[0-9A-Za-z_]{47,49}") {
-        // One in 62^6 random texts of this form has a checksum that fits.
+        // One in 62^6 random texts of this form has a matching checksum.
         prop_assert!(Token::parse(&text).is_err());
     }
 }

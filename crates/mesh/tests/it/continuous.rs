@@ -1,5 +1,5 @@
 //! Continuous calls between two machines over a connection that drops: because of the test, and
-//! because of the transport's own defect (see "What drops a way" in docs/mesh.md).
+//! because of the transport's own defect (see "What drops a link" in docs/mesh.md).
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
