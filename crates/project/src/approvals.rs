@@ -1,4 +1,4 @@
-//! What the user has approved of a project's files.
+//! The user's approvals of a project's files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::project::Project;
 use crate::state;
 
 const VERSION: u32 = 1;
-/// Contents up to this size are kept, so that a later one can be compared with them.
+/// Contents up to this size are stored, so that a later version can be compared with them.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
-/// What the user has approved of a project's files: each a name in the project and the SHA-256 of its
-/// content. It is kept in the user's state folder under the project's id and path. What another
-/// process approves is seen by the next question.
+/// The user's approvals of a project's files: each consists of a file name in the project and the
+/// SHA-256 of its content. They are stored in the user's state folder under the project's id and
+/// path. The next query sees what another process approves.
 #[derive(Debug, Clone)]
 pub struct Approvals {
     project: Project,
@@ -46,17 +46,17 @@ struct List {
     approved: Vec<Approval>,
 }
 
-/// Tells one state of the approvals from another.
+/// Identifies a state of the approvals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ApprovalsStamp(Option<(u64, Option<SystemTime>)>);
 
 impl Approvals {
-    /// Of a project, in this state folder. See [`state_dir`](crate::state_dir).
+    /// The approvals of a project, in this state folder. See [`state_dir`](crate::state_dir).
     pub fn new(project: &Project, state: &Path) -> Self {
         Self { project: project.clone(), state: state.to_owned() }
     }
 
-    /// Every approved content of the project, in the order in which they were approved.
+    /// All approved contents of the project, in the order in which they were approved.
     ///
     /// # Errors
     /// If the state folder cannot be trusted or read.
@@ -76,7 +76,7 @@ impl Approvals {
         Ok(self.list()?.iter().any(|it| it.file == file && it.sha256 == sha256))
     }
 
-    /// The content of a file that was approved last, if it was kept and is still that content.
+    /// The last approved content of a file, if it was stored and is still approved.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -87,7 +87,7 @@ impl Approvals {
         Ok(found.filter(|it| sha256(it) == last.sha256))
     }
 
-    /// Approves contents of files, all at once. A project without an id gets one.
+    /// Approves contents of files, atomically. A project without an id gets one.
     ///
     /// # Errors
     /// As [`list`](Self::list), and [`Error::Unregistered`](crate::Error::Unregistered) if the
@@ -109,7 +109,7 @@ impl Approvals {
             if content.len() <= KEPT_BYTES_MAX {
                 state::write(&self.contents().join(&approval.sha256), content)?;
             }
-            // What is approved again is the last one.
+            // A content that is approved again becomes the last one.
             list.approved.retain(|it| *it != approval);
             list.approved.push(approval);
         }
@@ -118,7 +118,7 @@ impl Approvals {
         Ok(())
     }
 
-    /// Takes every approval of a file back; whether there was one.
+    /// Revokes all approvals of a file; returns whether there were any.
     ///
     /// # Errors
     /// As [`list`](Self::list).
@@ -137,7 +137,7 @@ impl Approvals {
         Ok(is_less)
     }
 
-    /// Differs from an earlier one if something was approved or revoked since.
+    /// Changes whenever something is approved or revoked.
     pub fn stamp(&self) -> ApprovalsStamp {
         let id = project_id(&self.project, &self.state).ok().flatten();
         let metadata = id.and_then(|it| fs::metadata(self.path(&it)).ok());
@@ -165,7 +165,7 @@ impl Approvals {
     }
 }
 
-/// SHA-256 in hexadecimal, as approvals have it.
+/// The SHA-256 in hexadecimal, as in an approval.
 pub fn sha256(content: &[u8]) -> String {
     hex(&Sha256::digest(content))
 }

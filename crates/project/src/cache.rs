@@ -1,11 +1,11 @@
-//! Folders of the user's, outside of projects: models, and what was approved.
+//! The user's folders outside of projects: models, approvals and settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-/// How a program's environment is handed in: a variable's name to its value.
+/// How the environment is passed in: a function from a variable's name to its value.
 pub type Environment<'a> = dyn Fn(&str) -> Option<OsString> + 'a;
 
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,9 @@ pub fn models_dir(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(cache_dir(System::own(), environment)?.join("waypost").join("models"))
 }
 
-/// The user's folder of what was approved and of which projects there are: `waypost` in the user's
-/// state folder: `$XDG_STATE_HOME`, else `~/.local/state`; on macOS `~/Library/Application Support`,
-/// on Windows `%LOCALAPPDATA%`. `None` for a user without a home.
+/// The user's folder for approvals and the project registry: `waypost` in the user's state folder:
+/// `$XDG_STATE_HOME`, else `~/.local/state`; on macOS `~/Library/Application Support`, on Windows
+/// `%LOCALAPPDATA%`. `None` for a user without a home.
 pub fn state_dir(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(state_home(System::own(), environment)?.join("waypost"))
 }
@@ -47,21 +47,22 @@ pub fn user_config_file(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(config_home(environment)?.join("waypost").join("config.yaml"))
 }
 
-/// Where the peers of a project meet: `waypost/` and a short name made of the project's path, in
-/// `$XDG_RUNTIME_DIR`. `None` where there is no such folder.
+/// The folder in which the peers of a project meet: `waypost/` and a short name derived from the
+/// project's path, in `$XDG_RUNTIME_DIR`. `None` if there is no such folder.
 pub(crate) fn mesh_dir(project: &Path, environment: &Environment<'_>) -> Option<PathBuf> {
     let runtime = absolute(System::own(), environment, "XDG_RUNTIME_DIR")?;
-    // Addresses of sockets are short: 64 bits tell the projects of one user apart.
+    // Socket addresses are short: 64 bits distinguish the projects of one user.
     Some(runtime.join("waypost").join(&name_of(project)[..16]))
 }
 
 /// The longest path of a Unix socket.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// Where a program of a project listens for its own user: the file `NAME.sock` in the store's folder,
-/// or, where that path is too long for a socket, `waypost/ID.sock` in `$XDG_RUNTIME_DIR`, `ID` being
-/// made of the folder's path (for other programs than the service, `ID-NAME.sock`). Where there is no
-/// such folder either, the path is too long, and nothing can listen there.
+/// The socket on which a program of a project listens for its own user: the file `NAME.sock` in the
+/// store's folder, or, if that path is too long for a socket, `waypost/ID.sock` in
+/// `$XDG_RUNTIME_DIR`, where `ID` is derived from the folder's path (for programs other than the
+/// service, `ID-NAME.sock`). If that folder does not exist either, the returned path is too long,
+/// and nothing can listen there.
 pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -> PathBuf {
     let usual = data_dir.join(format!("{name}.sock"));
     if usual.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
@@ -78,7 +79,7 @@ pub fn socket_path(data_dir: &Path, name: &str, environment: &Environment<'_>) -
     runtime.join("waypost").join(file)
 }
 
-/// A name for a folder, made of a project's path: 64 hexadecimal digits.
+/// A name derived from a project's path: 64 hexadecimal digits.
 fn name_of(project: &Path) -> String {
     hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()))
 }
@@ -88,8 +89,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     digits.map(|it| char::from(b"0123456789abcdef"[usize::from(it)])).collect()
 }
 
-/// The file of what git ignores in every repository of this user, where git looks for it unless
-/// told otherwise; it need not be there.
+/// The file with git's global ignore rules for this user, at git's default path; it may be missing.
 pub(crate) fn git_ignore_file(environment: &Environment<'_>) -> Option<PathBuf> {
     Some(config_home(environment)?.join("git").join("ignore"))
 }
@@ -123,7 +123,7 @@ fn windows_dir(environment: &Environment<'_>) -> Option<PathBuf> {
         .or_else(|| Some(absolute("USERPROFILE")?.join("AppData").join("Local")))
 }
 
-/// The folder that a variable names. The specification says to ignore relative paths; they would
+/// The folder that a variable names. The specification requires ignoring relative paths; they would
 /// depend on the current folder.
 fn absolute(system: System, environment: &Environment<'_>, name: &str) -> Option<PathBuf> {
     environment(name).map(PathBuf::from).filter(|path| is_absolute(system, path))
@@ -190,7 +190,7 @@ mod tests {
             socket_path(near, "service", &environment),
             Path::new("/p/.waypost/data/service.sock")
         );
-        // With the longest folder whose socket fits, and with one that has a byte more.
+        // With the longest folder whose socket path fits, and with one that is a byte longer.
         let fits = PathBuf::from(format!("/{}", "d".repeat(107 - 1 - "/service.sock".len())));
         assert_eq!(socket_path(&fits, "service", &environment).as_os_str().len(), 107);
         let far = PathBuf::from(format!("{}d", fits.display()));

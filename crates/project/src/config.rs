@@ -1,4 +1,4 @@
-//! `config.yaml`, read so that every error knows its line.
+//! Parses `config.yaml` such that every error has a line.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,28 +14,28 @@ use crate::trusted;
 use crate::value::{Given, Value};
 
 const BYTES_MAX: u64 = 1024 * 1024;
-/// Where the user's file has what holds for one project.
+/// The section of the user's file with settings for single projects.
 const PROJECTS: &str = "projects";
 
 pub(crate) type Config = BTreeMap<&'static str, Value>;
 
-/// What a project's file says.
+/// The content of a project's file.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) values: Config,
 }
 
-/// What the user's own file says.
+/// The content of the user's own file.
 #[derive(Debug, Default)]
 pub(crate) struct UserFile {
-    /// For every project.
+    /// For all projects.
     pub(crate) values: Config,
-    /// For the project at hand.
+    /// For the current project.
     pub(crate) of_project: Config,
 }
 
-/// Reads a project's file; a missing one says nothing.
+/// Reads a project's file; a missing one counts as empty.
 pub(crate) fn read_project(root: &Path, file: &str) -> Result<ProjectFile> {
     let found = trusted::read_of_project(root, file, BYTES_MAX).map_err(too_large)?;
     let Some(bytes) = found else {
@@ -46,7 +46,7 @@ pub(crate) fn read_project(root: &Path, file: &str) -> Result<ProjectFile> {
     Ok(ProjectFile { bytes, values: reading.values.into_inner() })
 }
 
-/// Reads the user's own file; a missing one says nothing.
+/// Reads the user's own file; a missing one counts as empty.
 pub(crate) fn read_user(path: &Path, root: &Path, home: Option<&Path>) -> Result<UserFile> {
     let Some(bytes) = trusted::read_of_user(path, BYTES_MAX).map_err(too_large)? else {
         return Ok(UserFile::default());
@@ -101,30 +101,30 @@ fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()>
     })
 }
 
-/// What was read so far. The parser knows where a fault lies, and this what it is.
+/// What was read so far. The parser knows the position of an error, and this knows its message.
 #[derive(Default)]
 struct Reading {
     values: RefCell<Config>,
-    /// What the user's file has for the project at hand.
+    /// The user's settings for the current project.
     of_project: RefCell<Config>,
     fault: RefCell<Option<String>>,
-    /// The project at hand, and the user's home.
+    /// The current project, and the user's home.
     root: PathBuf,
     home: Option<PathBuf>,
-    /// A key whose place is looked for: where it is set, reading ends.
+    /// A key whose position is searched: reading stops where it is set.
     sought: Option<&'static str>,
 }
 
-/// Which part of which file is read.
+/// Which part of which file is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// A project's file.
     Project,
-    /// What the user's file has for all projects.
+    /// The user's file, for all projects.
     User,
-    /// What the user's file has for the project at hand.
+    /// The user's file, for the current project.
     UserHere,
-    /// What the user's file has for another project.
+    /// The user's file, for another project.
     UserElsewhere,
 }
 
@@ -135,7 +135,7 @@ impl Reading {
     }
 }
 
-/// The top level, or what is below a section's name.
+/// The top level, or the content of a section.
 #[derive(Clone, Copy)]
 struct Level<'r> {
     section: Option<&'static str>,
@@ -169,7 +169,7 @@ impl<'de> Visitor<'de> for Level<'_> {
         Ok(())
     }
 
-    /// A file of comments alone.
+    /// A file that contains only comments.
     fn visit_none<E>(self) -> std::result::Result<(), E> {
         Ok(())
     }
@@ -203,7 +203,7 @@ enum Node {
     Projects,
 }
 
-/// What the user's file has for single projects, by their folders.
+/// The user's settings for single projects, by folder.
 struct Projects<'r> {
     reading: &'r Reading,
 }
@@ -278,7 +278,7 @@ impl Name<'_> {
             .or_else(|| KEYS.iter().find(is_section).and_then(Key::section).map(Node::Section))
     }
 
-    /// Says what was most likely meant: here, or in another place.
+    /// Suggests the key that was most likely meant, here or in another place.
     fn unknown(&self, name: &str) -> String {
         let section = self.level.section;
         let here = KEYS.iter().filter(|key| key.section() == section).map(Key::leaf);

@@ -1,4 +1,4 @@
-//! What can be wrong with a project folder or its settings.
+//! Errors of a project folder or its settings.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// `config.yaml` says something that cannot be meant.
+    /// `config.yaml` is invalid.
     #[error("{}, line {line}, column {column}: {message}", path.display())]
     Config {
         /// The file.
@@ -20,25 +20,24 @@ pub enum Error {
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         message: String,
     },
-    /// A flag or a variable has a value that it cannot have.
+    /// A flag or a variable has an invalid value.
     #[error("{place}: {message}")]
     Value {
         /// The flag or variable.
         place: String,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         message: String,
     },
-    /// Two settings do not go together.
+    /// Two settings contradict each other.
     #[error("{message}")]
     Conflict {
-        /// Which, and what would be right.
+        /// Which ones, and what would be valid.
         message: String,
     },
-    /// The project's file gives values to settings that it may not decide by itself, and nobody has
-    /// approved it.
+    /// The project's file sets values that require approval, and has not been approved.
     #[error("{0}")]
     Pending(PendingFile),
     /// The data folder came from elsewhere: with a clone, an archive, a copy or a project that was
@@ -51,16 +50,16 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// Git tracks files that are this machine's own.
+    /// Git tracks files that belong to this machine only.
     #[error(
         "git tracks {}: files of the store and tokens came with the repository or would be given away with it, so none of them is used; take them out of it (`git rm -r --cached`), remove what came with the repository, then register what is yours with `ctl allow --data`",
         listed(files)
     )]
     Tracked {
-        /// Which, relative to the project's folder.
+        /// Their paths, relative to the project's folder.
         files: Vec<String>,
     },
-    /// There is no folder for what was approved.
+    /// There is no folder for approvals.
     #[error(
         "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME, or start with --trust-project (WAYPOST_TRUST_PROJECT=1) where nobody can be asked, as in containers"
     )]
@@ -68,15 +67,15 @@ pub enum Error {
     /// Another user could have written a file.
     #[error("{message}")]
     Untrusted {
-        /// Which one, why, and what to do.
+        /// Which file, why, and what to do.
         message: String,
     },
-    /// A file has more than is read of it.
+    /// A file exceeds its size limit.
     #[error("{} is larger than {bytes_max} bytes, the most that is read of it", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What is read at most.
+        /// The limit.
         bytes_max: u64,
     },
     /// There is no folder at that path.
@@ -85,7 +84,7 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
-    /// Another user could have put it there or changed it.
+    /// Another user could have created or changed it.
     #[error("{} {reason}", path.display())]
     Exposed {
         /// The file or folder.
@@ -93,19 +92,19 @@ pub enum Error {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("could not {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// On which file or folder.
+        /// The file or folder.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
 }
 
-/// The first of some names, which may be anything, and how many more there are.
+/// The first of some names, which may contain any characters, and how many more there are.
 fn listed(files: &[String]) -> String {
     const NAMED_MAX: usize = 5;
 
@@ -117,7 +116,7 @@ fn listed(files: &[String]) -> String {
     }
 }
 
-/// A setting of the project's file that waits for approval.
+/// A setting of the project's file that awaits approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingSetting {
     /// The line that sets it, from 1.
@@ -128,14 +127,14 @@ pub struct PendingSetting {
     pub value: String,
 }
 
-/// A project's file that waits for approval, because of what it sets.
+/// A project's file that awaits approval, because of the settings in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingFile {
     /// The file.
     pub path: PathBuf,
-    /// What it sets that has to be approved.
+    /// The settings that require approval.
     pub settings: Vec<PendingSetting>,
-    /// The user's own file, which may set it as well.
+    /// The user's own file, which may set them as well.
     pub user_file: Option<PathBuf>,
 }
 

@@ -11,13 +11,13 @@ use crate::error::{Error, Result};
 use crate::project::{Project, create_data_dir, io_error};
 use crate::{private, state, trusted};
 
-/// The file in a data folder that names its project.
+/// The file in a data folder that identifies its project.
 const FILE: &str = "project-id";
 const ID_BYTES: usize = 16;
 const REGISTRY: &str = "projects.json";
 const VERSION: u32 = 1;
 
-/// The projects of this user: their folders by their ids.
+/// The projects of this user: their folders by id.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Registry {
@@ -25,14 +25,14 @@ struct Registry {
     projects: BTreeMap<String, PathBuf>,
 }
 
-/// What [`adopt_data`] did.
+/// The result of [`adopt_data`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Adopted {
-    /// The data folder was registered for this project already.
+    /// The data folder was already registered for this project.
     Known,
-    /// It keeps its id: it is new here, or the project was moved.
+    /// It keeps its id: it is new on this machine, or the project was moved.
     Registered,
-    /// It has a new id, because another project has its id.
+    /// It gets a new id, because another project has its id.
     Copied,
 }
 
@@ -62,8 +62,8 @@ pub fn project_id(project: &Project, state: &Path) -> Result<Option<String>> {
     Ok(Registry::read(state)?.has(&id, project).then_some(id))
 }
 
-/// Makes the data folder and registers it, if it is not there yet or empty; else makes sure that it
-/// is registered for this project.
+/// Creates and registers the data folder if it is missing or empty; otherwise checks that it is
+/// registered for this project.
 ///
 /// # Errors
 /// [`Error::Unregistered`] if it came from elsewhere, [`Error::Exposed`] if it is a link.
@@ -95,7 +95,7 @@ pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<St
     Ok(id)
 }
 
-/// Makes sure that a data folder that is there is registered for this project. Changes nothing.
+/// Checks that an existing data folder is registered for this project. Changes nothing.
 ///
 /// # Errors
 /// [`Error::Unregistered`] if it came from elsewhere, [`Error::Exposed`] if it is a link.
@@ -153,7 +153,7 @@ fn own_data(project: &Project) -> PathBuf {
     project.dir().join("data")
 }
 
-/// A checkout can bring a link, and nothing is written to where one leads.
+/// A checkout can contain a link, and nothing may be written to its target.
 fn refuse_links(folders: [&Path; 2]) -> Result<()> {
     for folder in folders {
         match folder.symlink_metadata() {
@@ -172,7 +172,8 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
     Ok(())
 }
 
-/// Whether nothing is in the folder yet. Git keeps no empty folders, so none came with a clone.
+/// Whether the folder is still empty. Git does not store empty folders, so it did not come with a
+/// clone.
 fn is_fresh(folder: &Path) -> Result<bool> {
     match fs::read_dir(folder) {
         Ok(mut entries) => Ok(entries.next().is_none()),

@@ -1,10 +1,10 @@
-//! Every setting there is, in the order of the documentation.
+//! All settings, in the order of the documentation.
 
 use std::time::Duration;
 
 use crate::value::Kind;
 
-/// One setting: what it is called, what it may be, what it is by default.
+/// One setting: its name, its type, its default.
 #[derive(Debug)]
 pub(crate) struct Key {
     /// `section.name`, or `name` at the top level.
@@ -16,9 +16,9 @@ pub(crate) struct Key {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Default {
-    /// A value in the form that a variable has.
+    /// A value in the form that a variable takes.
     Text(&'static str),
-    /// A value that depends on something, in words.
+    /// A value that depends on something, described in words.
     Computed(&'static str),
 }
 
@@ -35,13 +35,13 @@ impl Key {
         format!("WAYPOST_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
-    /// Whether a project's file may set it although nobody approved the file: it makes the service do
-    /// less, or says how it prints.
+    /// Whether a project's file may set it without approval: it makes the service do less, or
+    /// determines how it prints.
     pub(crate) fn is_harmless(&self) -> bool {
         HARMLESS.contains(&self.name)
     }
 
-    /// Whether the user's own file may set it only below one project.
+    /// Whether the user's own file may set it only for a single project.
     pub(crate) fn is_of_one_project(&self) -> bool {
         OF_ONE_PROJECT.contains(&self.name)
     }
@@ -52,7 +52,7 @@ impl Key {
 }
 
 /// Keys that a project's file may set without approval. A key belongs here only if no value of it
-/// makes the service do more than the default, or if it says how the service prints.
+/// makes the service do more than the default, or if it determines how the service prints.
 const HARMLESS: &[&str] = &[
     "context.enabled",
     "context.exclude",
@@ -62,7 +62,7 @@ const HARMLESS: &[&str] = &[
     "log.level",
 ];
 
-/// Keys that would be wrong for all projects at once.
+/// Keys for which one value for all projects would be wrong.
 const OF_ONE_PROJECT: &[&str] = &[
     "allow_remote",
     "allowed_hosts",

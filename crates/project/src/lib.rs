@@ -1,11 +1,11 @@
 //! Finds the project folder and resolves settings, each with its origin.
 //!
-//! A setting comes from a flag, else from its `WAYPOST_*` variable, else from the user's own
-//! `waypost/config.yaml`, else from the project's `.waypost/config.yaml`, else it has its default.
-//! Flags and variables are handed in: this crate reads neither.
+//! The value of a setting comes from a flag, else from its `WAYPOST_*` variable, else from the
+//! user's own `waypost/config.yaml`, else from the project's `.waypost/config.yaml`, else it is the
+//! default. Flags and variables are passed in: this crate reads neither.
 //!
-//! The project's files are not trusted: what the user has approved of them is kept in the user's state
-//! folder ([`Approvals`]), and so are the data folders that were not brought by somebody else
+//! The project's files are not trusted: the user's approvals of them are stored in the user's state
+//! folder ([`Approvals`]), and so is the list of data folders that did not come from elsewhere
 //! ([`claim_data`]).
 //!
 //! ```

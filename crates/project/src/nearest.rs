@@ -1,6 +1,6 @@
-//! The known name that a mistyped one most likely meant.
+//! Finds the known name that a mistyped one most likely meant.
 
-/// The nearest of the names, if one is near enough to be meant. `-`, `_` and case do not count.
+/// The nearest of the names, if one is near enough. `-`, `_` and case are ignored.
 pub(crate) fn nearest<'a>(
     given: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -20,7 +20,7 @@ fn plain(name: &str) -> Vec<char> {
     chars.flat_map(char::to_lowercase).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+/// Insertions, deletions, replacements and swaps of adjacent characters (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for (i, row) in rows.iter_mut().enumerate() {

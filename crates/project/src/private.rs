@@ -1,10 +1,11 @@
-//! Files and folders that no other user can have put there, or can change or read.
+//! Files and folders that no other user can have created, and can change or read.
 //!
-//! A checkout, an archive or another user can leave a link, a pipe or a folder of theirs where
+//! A checkout, an archive or another user can leave a link, a pipe or a foreign folder where
 //! Waypost is about to write. Before anything in the store's folder is opened, [`tighten`] walks it
-//! from the top: what belongs to somebody else, and what is neither a file nor a folder, is refused
-//! by name; what others could read or write is taken from them. As the folder is closed before what
-//! is in it is looked at, nothing can be exchanged behind the walk.
+//! from the top: entries that belong to another user, and those that are neither a file nor a
+//! folder, are rejected with an error that names them; other users' permissions to read or write
+//! are removed. As a folder is closed before its content is examined, nothing can be exchanged
+//! behind the walk.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -24,32 +25,32 @@ const WRITABLE_BY_GROUP: u32 = 0o020;
 const STICKY: u32 = 0o1000;
 const OPEN: u32 = 0o077;
 
-/// Folders of the store whose contents are others' formats, with links of their own: a Chromium's
-/// profiles, and the cache of models where there is no home for it. Both are checked where they are
+/// Folders of the store with contents in foreign formats, which include links: a Chromium's
+/// profiles, and the cache of models if there is no home for it. Both are checked where they are
 /// used.
 const FOREIGN: &[&str] = &["browser", "models"];
-/// The folder of the store where peers have their sockets.
+/// The folder of the store that contains the sockets of peers.
 const PEERS: &str = "mesh";
 
-/// Who may own the files of a project: this user and root. Where root serves a folder that is
-/// another user's, as in a container, that user may, too.
+/// Who may own the files of a project: this user and root. If root serves a folder of another user,
+/// as in a container, that user may, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owners {
     own: u32,
     project: u32,
 }
 
-/// What [`tighten`] has changed.
+/// The changes that [`tighten`] made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tightened {
-    /// Files and folders that others could read or write until now.
+    /// How many files and folders other users could read or write until now.
     pub changed: u64,
-    /// The first of them, and the mode that it had.
+    /// The first of them, and its previous mode.
     pub first: Option<(PathBuf, u32)>,
 }
 
 impl Owners {
-    /// Those of what is in the project with that folder.
+    /// The owners for the project with that folder.
     pub fn of(root: &Path) -> Result<Self> {
         let own = rustix::process::geteuid().as_raw();
         let project = if own == 0 { look_at(root)?.uid() } else { own };
@@ -62,15 +63,15 @@ impl Owners {
         Self { own, project: own }
     }
 
-    /// Whether what is at a path, or the link there, belongs to one of them.
+    /// Whether the entry at a path (a link itself, not its target) belongs to one of them.
     pub(crate) fn owns(self, path: &Path) -> bool {
         let owner = path.symlink_metadata().map(|it| it.uid());
         owner.is_ok_and(|it| [self.own, 0, self.project].contains(&it))
     }
 
-    /// Refuses a folder that belongs to somebody else or that others can write to. A group with the
-    /// user's own number is the user's alone, and in a sticky folder such as `/tmp` others cannot
-    /// replace what is not theirs.
+    /// Rejects a folder that belongs to another user or that other users can write to. A group with
+    /// the user's own number contains only that user, and in a sticky folder such as `/tmp` users
+    /// cannot replace each other's entries.
     ///
     /// # Errors
     /// [`Error::Exposed`], also for a link.
@@ -108,8 +109,7 @@ impl Owners {
     }
 }
 
-/// Refuses a file that belongs to somebody else or that others can write to, and one that is behind
-/// a link.
+/// Rejects a file that belongs to another user or that other users can write to, and a link to one.
 ///
 /// # Errors
 /// [`Error::Exposed`], [`Error::Io`] if there is no such file.
@@ -121,17 +121,17 @@ pub fn check_file(path: &Path, owners: Owners) -> Result<()> {
     owners.check(path, &metadata, false)
 }
 
-/// Makes one folder with at most that mode.
+/// Creates one folder with at most that mode.
 pub(crate) fn create_dir(dir: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new().mode(mode).create(dir)
 }
 
-/// Closes a folder of ours, and all that is in it, to other users: 0700 for folders, 0600 for files.
-/// Call it before anything in the folder is opened.
+/// Closes a folder of ours, with everything in it, to other users: 0700 for folders, 0600 for
+/// files. Call it before anything in the folder is opened.
 ///
 /// # Errors
-/// [`Error::Exposed`] for what belongs to another user, for links, and for what is neither a file,
-/// a folder nor a socket of ours. Nothing below such a thing has been changed.
+/// [`Error::Exposed`] for an entry of another user, for links, and for anything that is not a file,
+/// a folder or a socket of ours. Nothing below such an entry has been changed.
 pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
     let mut done = Tightened::default();
     let metadata = look_at(dir)?;
@@ -150,7 +150,8 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
             let path = entry.map_err(|it| io_error("read", &folder, it))?.path();
             let metadata = match path.symlink_metadata() {
                 Ok(metadata) => metadata,
-                // Another process has the store, and is changing it: its lock is asked next.
+                // Another process has the store open, and is changing it: its lock is requested
+                // next.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(io_error("look at", &path, error)),
             };
@@ -180,7 +181,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
     Ok(done)
 }
 
-/// A data folder that is a link.
+/// The error for a data folder that is a link.
 pub(crate) fn linked(dir: &Path) -> Error {
     exposed(dir, "is a symbolic link; put the folder itself there, or name its target as data_dir")
 }
@@ -204,13 +205,13 @@ fn close(path: &Path, metadata: &Metadata, mode: u32, done: &mut Tightened) -> R
     Ok(())
 }
 
-/// Not of what a link leads to.
+/// Does not follow links.
 fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     match options.read(true).custom_flags(flags.bits().cast_signed()).open(path) {
         Ok(file) => file.set_permissions(Permissions::from_mode(mode)),
-        // Its owner may not read it, and nobody else may put something in its place by now.
+        // Its owner may not read it, and by now no one else can replace it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             fs::set_permissions(path, Permissions::from_mode(mode))
         }
@@ -218,8 +219,8 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Writes a file for this user alone, as a whole: nobody sees half of it, and a link that is in its
-/// place is replaced, not followed.
+/// Writes a file that only this user can access, atomically: no reader sees a part of it, and a
+/// link at its path is replaced, not followed.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
@@ -238,7 +239,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // A rest of it is harmless, and the error that matters is the first.
+        // A leftover is harmless, and the first error is the relevant one.
         drop(fs::remove_file(&temporary));
     }
     written.map_err(|error| io_error("write", path, error))

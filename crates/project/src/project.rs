@@ -1,4 +1,4 @@
-//! The project folder and the places in it.
+//! The project folder and the paths in it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -16,30 +16,30 @@ const GITIGNORE: &str = "# The store and the admin token are this machine's own.
     /data/\n\
     /token\n";
 
-/// A project: a folder, and `.waypost/` in it, which may not be there yet.
+/// A project: a folder with `.waypost/` in it, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     root: PathBuf,
     owners: Owners,
 }
 
-/// What [`Project::prepare`] did.
+/// The result of [`Project::prepare`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prepared {
-    /// `.waypost/` was made: this is the first start.
+    /// `.waypost/` was created: this is the first start.
     Created,
-    /// `.waypost/` was there.
+    /// `.waypost/` already existed.
     Existing,
 }
 
 impl Project {
-    /// The project that a folder belongs to: the nearest folder upwards that holds `.waypost/`,
-    /// else the nearest that holds `.git`, else the folder itself.
+    /// The project that a folder belongs to: the nearest folder upwards that contains `.waypost/`,
+    /// else the nearest that contains `.git`, else the folder itself.
     ///
     /// # Errors
-    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder to start from,
-    /// [`Error::Exposed`] if `.waypost/` or the folder that it is in belongs to another user than
-    /// this one and root, or others can write to it.
+    /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such start folder, [`Error::Exposed`]
+    /// if `.waypost/` or its parent folder belongs to a user other than this one and root, or if
+    /// other users can write to it.
     pub fn find(start: &Path) -> Result<Self> {
         let start = folder(start)?;
         let own = Owners::own_only();
@@ -48,38 +48,39 @@ impl Project {
             start.ancestors().find(|it| is_root(it)).map(Path::to_owned)
         };
         let root = above(&|it| it.join(FOLDER).is_dir())
-            // A file in work trees and submodules. One that somebody else put there decides nothing.
+            // In work trees and submodules it is a file. One that another user created is ignored.
             .or_else(|| {
                 above(&|it| is_repository(it) && (it == start || own.owns(&it.join(".git"))))
             })
             .unwrap_or_else(|| start.clone());
-        // Root works in the folder of another user only where it was sent to that folder itself.
+        // Root works in the folder of another user only if it was started for that folder itself.
         let owners = if root == start { Owners::of(&root)? } else { own };
         Self { root, owners }.checked()
     }
 
-    /// The project of exactly that folder, as a `--project` flag means it.
+    /// The project at exactly that folder, as given with the `--project` flag.
     ///
     /// # Errors
     /// [`Error::NotAFolder`] or [`Error::Io`] if there is no such folder, and [`Error::Exposed`] as
-    /// [`find`](Self::find) has it.
+    /// for [`find`](Self::find).
     pub fn at(root: &Path) -> Result<Self> {
         let root = folder(root)?;
         let owners = Owners::of(&root)?;
         Self { root, owners }.checked()
     }
 
-    /// Refuses a project that another user could have put there, such as `/tmp/.waypost`: its settings
-    /// would be that user's.
+    /// Rejects a project that another user could have created, such as `/tmp/.waypost`: its
+    /// settings would be that user's.
     fn checked(self) -> Result<Self> {
         let owners = self.owners;
-        // Also before there is a `.waypost/`: who can write to the folder can replace it at any time.
+        // Also before `.waypost/` exists: a user who can write to the folder can replace it at any
+        // time.
         owners.check_folder(&self.root)?;
         let dir = self.dir();
         match dir.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self),
             Err(error) => return Err(io_error("look at", &dir, error)),
-            // A file of that name is no project's folder.
+            // A file of that name is not a project's folder.
             Ok(found) if !found.is_dir() && !found.is_symlink() => return Ok(self),
             Ok(_) => {}
         }
@@ -87,7 +88,7 @@ impl Project {
         Ok(self)
     }
 
-    /// Who may own what is in the project.
+    /// Who may own the files of the project.
     pub fn owners(&self) -> Owners {
         self.owners
     }
@@ -97,12 +98,12 @@ impl Project {
         &self.root
     }
 
-    /// `.waypost/`: what belongs to Waypost.
+    /// `.waypost/`: the files of Waypost.
     pub fn dir(&self) -> PathBuf {
         self.root.join(FOLDER)
     }
 
-    /// The project's settings, relative to its folder.
+    /// The project's settings file, relative to its folder.
     pub const CONFIG_FILE: &str = ".waypost/config.yaml";
 
     /// `.waypost/config.yaml`.
@@ -120,7 +121,7 @@ impl Project {
         self.dir().join("journal")
     }
 
-    /// What of the project is this machine's own, and never a file of a repository: the data folder,
+    /// Paths that belong to this machine only and must never be in a repository: the data folder,
     /// the token and the pairing, relative to the project's folder.
     pub fn private_paths(&self, data_dir: &Path, token_file: &Path) -> Vec<String> {
         let mut paths: Vec<String> =
@@ -134,10 +135,10 @@ impl Project {
         paths
     }
 
-    /// Makes `.waypost/` and a `.gitignore` in it that keeps the store and the token out of
-    /// version control. One that is there stays, and gets these rules at its end if they do not
-    /// hold; a link in its place is replaced, which git does not follow either. Many processes may
-    /// do this at once.
+    /// Creates `.waypost/` and a `.gitignore` in it that keeps the store and the token out of
+    /// version control. An existing one is kept, and gets these rules at its end if they do not
+    /// apply; a link in its place is replaced, because git does not follow it either. Many
+    /// processes may do this at the same time.
     pub fn prepare(&self) -> Result<Prepared> {
         let dir = self.dir();
         let prepared = match private::create_dir(&dir, 0o755) {
@@ -163,7 +164,8 @@ impl Project {
         Ok(prepared)
     }
 
-    /// By a temporary file of this call's own and a rename, so that nobody ever sees half of it.
+    /// Writes to a temporary file of this call and renames it, so that a partial file is never
+    /// visible.
     fn write_gitignore(&self, ignore: &Path, rules: &[u8]) -> io::Result<()> {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
@@ -178,7 +180,7 @@ impl Project {
     }
 }
 
-/// What is in a `.gitignore`: nothing if it is a link, or not there.
+/// The content of a `.gitignore`; empty if it is a link, or missing.
 fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
     const BYTES_MAX: u64 = 1 << 20;
 
@@ -189,7 +191,7 @@ fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
         Ok(metadata) if metadata.is_symlink() => return Ok(Vec::new()),
         Ok(_) => {}
     }
-    // A pipe has nobody at its other end, and would be waited for.
+    // Opening a pipe without a writer would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
@@ -207,7 +209,7 @@ fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether these rules of git leave out the store and the token: nothing after ours takes one back.
+/// Whether these git rules exclude the store and the token: no later rule includes them again.
 fn keeps_out(rules: &[u8]) -> bool {
     let lines: Vec<&[u8]> = rules.split(|it| *it == b'\n').collect();
     let last = |wanted: &[u8]| lines.iter().rposition(|it| *it == wanted);
@@ -215,8 +217,8 @@ fn keeps_out(rules: &[u8]) -> bool {
     !lines[data.min(token)..].iter().any(|it| it.starts_with(b"!"))
 }
 
-/// Makes the store's folder, whatever the umask is readable by its owner alone, and its parents. One
-/// that is there stays as it is: [`tighten`](crate::tighten) looks at it.
+/// Creates the store's folder, readable by its owner only, whatever the umask, and its parents. An
+/// existing one is not changed: [`tighten`](crate::tighten) checks it.
 pub fn create_data_dir(dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());

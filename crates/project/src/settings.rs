@@ -21,9 +21,9 @@ use crate::value::{Kind, Value};
 pub use self::browser::{BrowserEngine, BrowserPictures, BrowserSettings};
 pub use self::context::{ContextSettings, WatchMode};
 
-/// The variable that makes everything in the project count as approved.
+/// The variable that approves everything in the project.
 const TRUST: &str = "WAYPOST_TRUST_PROJECT";
-/// What the runs of flows receive.
+/// The variables that runs of flows receive.
 const RUN_VARIABLES: &[&str] = &[
     "WAYPOST_ATTEMPT",
     "WAYPOST_EVENT_ID",
@@ -35,37 +35,38 @@ const RUN_VARIABLES: &[&str] = &[
 ];
 const RUN_PREFIXES: &[&str] = &["WAYPOST_DATA_", "WAYPOST_VALUE_"];
 
-/// Where settings come from, the strongest first: flags, variables, the user's own `config.yaml`, the
-/// project's.
+/// The sources of settings, in descending order of precedence: flags, variables, the user's own
+/// `config.yaml`, the project's.
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Sources<'a> {
-    /// The project, whose `config.yaml` is read and whose folder relative paths in it start from.
+    /// The project, whose `config.yaml` is read, and whose folder is the base of relative paths in
+    /// it.
     pub project: &'a Project,
-    /// The folder that relative paths in flags and variables start from.
+    /// The base of relative paths in flags and variables.
     pub current_dir: &'a Path,
-    /// Flags that were given.
+    /// The given flags.
     pub flags: &'a [Flag],
     /// The variables of the process. An empty one counts as not set.
     pub environment: &'a Environment<'a>,
-    /// The names of all variables, so that misspelt ones are found.
+    /// The names of all variables, for detecting misspelt ones.
     pub variables: &'a [String],
-    /// Whether the flag `--trust-project` was given: the project's files count as approved.
+    /// Whether the flag `--trust-project` was given: the project's files then count as approved.
     pub trust_project: bool,
 }
 
-/// A flag that was given, and the setting that it is for.
+/// A given flag, and its setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
     /// The setting's name, such as `log.level`.
     pub key: String,
-    /// The flag as the user knows it, such as `--log-level`.
+    /// The flag as the user types it, such as `--log-level`.
     pub flag: String,
     /// Its value.
     pub value: String,
 }
 
 impl Flag {
-    /// A flag that was given.
+    /// Creates a given flag.
     pub fn new(key: impl Into<String>, flag: impl Into<String>, value: impl Into<String>) -> Self {
         Self { key: key.into(), flag: flag.into(), value: value.into() }
     }
@@ -82,7 +83,7 @@ pub enum Origin {
     User(PathBuf),
     /// The project's `config.yaml`.
     Config(PathBuf),
-    /// Nobody set it.
+    /// It was not set.
     Default,
 }
 
@@ -108,67 +109,67 @@ pub struct Row {
     pub origin: Origin,
     /// The variable that sets it.
     pub variable: String,
-    /// What it is for.
+    /// Its description.
     pub description: &'static str,
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// For people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What is logged.
+/// Settings of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSettings {
     /// A level, or levels by target, as `tracing`'s `EnvFilter` reads them.
     pub level: String,
-    /// How lines are written.
+    /// The format of lines.
     pub format: LogFormat,
 }
 
-/// Which embedding model is used.
+/// The embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Model {
-    /// A known one, by its name.
+    /// A known one, by name.
     Named(String),
     /// The one in that folder.
     Folder(PathBuf),
-    /// None: search goes by words alone.
+    /// None: only lexical search.
     Off,
 }
 
-/// Where the embedding model comes from.
+/// Settings of the embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelSettings {
-    /// Which one.
+    /// The model.
     pub name: Model,
-    /// True if a known model may be downloaded.
+    /// Whether a known model may be downloaded.
     pub fetch: bool,
-    /// The folder that models are kept in, one folder each.
+    /// The folder of models, with one folder each.
     pub cache_dir: PathBuf,
 }
 
-/// How embedding is done.
+/// Settings of embedding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingSettings {
-    /// Texts at once.
+    /// How many texts are embedded at once.
     pub batch: usize,
 }
 
-/// Which events there are beside those that clients publish, and how long events are kept.
+/// Which events exist besides those that clients publish, and how long events are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSettings {
-    /// The service publishes what happens to memories.
+    /// Whether the service publishes changes of memories.
     pub memory: bool,
-    /// Older ones are dropped.
+    /// Older events are dropped.
     pub keep_time: Option<Duration>,
-    /// So many are kept.
+    /// The maximum number of events.
     pub keep_count: Option<u64>,
-    /// All take at most so many bytes.
+    /// The maximum size of all events in bytes.
     pub keep_bytes: Option<u64>,
 }
 
@@ -178,10 +179,10 @@ impl Default for EventSettings {
     }
 }
 
-/// What the service's TLS is made of.
+/// The service's TLS certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// The certificate and those that lead to its authority, in PEM.
+    /// The certificate and the chain to its authority, in PEM.
     pub cert: PathBuf,
     /// Its private key, in PEM.
     pub key: PathBuf,
@@ -200,22 +201,22 @@ impl TlsSettings {
     }
 }
 
-/// How the programs of a project meet their peers.
+/// How the programs of a project join the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshSettings {
-    /// The service and the browser join.
+    /// Whether the service and the browser join.
     pub enabled: bool,
     /// The folder where the peers of this machine meet.
     pub folder: PathBuf,
     /// The folder of this machine's pairing: `pairing` in the store's folder.
     pub pairing_dir: PathBuf,
-    /// They listen for paired machines.
+    /// Whether they listen for paired machines.
     pub listen: bool,
-    /// What a human does in the browser is published.
+    /// Whether a person's actions in the browser are published.
     pub human_events: bool,
 }
 
-/// What the service accepts, for how long it waits, and how much it does at once.
+/// Limits of the service: what it accepts, how long it waits, and how much it does at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "docs/settings.md describes each key from the same table")]
 pub struct LimitSettings {
@@ -243,40 +244,40 @@ pub struct LimitSettings {
 pub struct Settings {
     /// The service's address.
     pub listen: SocketAddr,
-    /// Where `ctl` finds the service, without a slash at its end: an address that somebody gave, else
-    /// `unix:` and the service's socket.
+    /// The address at which `ctl` finds the service, without a trailing slash: a given address, or
+    /// else `unix:` and the service's socket.
     pub url: String,
     /// The folder of the store.
     pub data_dir: PathBuf,
-    /// Where the service listens for its own user.
+    /// The socket on which the service listens for its own user.
     pub socket: PathBuf,
     /// The file with `ctl`'s token.
     pub token_file: PathBuf,
-    /// True if the service may listen on an address that other machines reach.
+    /// Whether the service may listen on an address that other machines can reach.
     pub allow_remote: bool,
-    /// Further `Host` names that the service answers to.
+    /// Further `Host` names that the service accepts.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may call the service.
     pub allowed_origins: Vec<String>,
-    /// The certificate that the service shows; `None` if it speaks plain HTTP.
+    /// The service's certificate; `None` for plain HTTP.
     pub tls: Option<TlsSettings>,
     /// The embedding model.
     pub model: ModelSettings,
-    /// How embedding is done.
+    /// Settings of embedding.
     pub embedding: EmbeddingSettings,
-    /// Which events there are, and how long they are kept.
+    /// Which events exist, and how long they are kept.
     pub events: EventSettings,
     /// Whether everything in the project counts as approved.
     pub trust_project: bool,
-    /// The user's folder of what was approved; `None` for a user without a home.
+    /// The user's folder for approvals; `None` for a user without a home.
     pub state_dir: Option<PathBuf>,
-    /// What of the project is indexed for queries about it.
+    /// Which parts of the project are indexed for context.
     pub context: ContextSettings,
-    /// How peers are met.
+    /// Settings of the mesh.
     pub mesh: MeshSettings,
-    /// How the browser is reached, and what it may reach.
+    /// Settings of the browser.
     pub browser: BrowserSettings,
-    /// What is logged.
+    /// Settings of the log.
     pub log: LogSettings,
     /// The service's limits.
     pub limits: LimitSettings,
@@ -286,12 +287,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Resolves every setting.
+    /// Resolves all settings.
     ///
     /// # Errors
     /// [`Error::Config`] with the line, [`Error::Value`] with the flag or variable,
-    /// [`Error::Conflict`] where two settings do not go together, and [`Error::Pending`] where the
-    /// project's file decides what nobody has approved.
+    /// [`Error::Conflict`] if two settings contradict each other, and [`Error::Pending`] if the
+    /// project's file sets values that have not been approved.
     pub fn resolve(sources: &Sources<'_>) -> Result<Self> {
         let mut settings = Self::preview(sources)?;
         match settings.pending.take() {
@@ -300,7 +301,7 @@ impl Settings {
         }
     }
 
-    /// The same, but what waits for approval counts as not there; see [`pending`](Self::pending).
+    /// The same, but settings that await approval are ignored; see [`pending`](Self::pending).
     ///
     /// # Errors
     /// As [`resolve`](Self::resolve), but never [`Error::Pending`].
@@ -363,17 +364,17 @@ impl Settings {
         self.resolved.0.get(key).map(|(_, origin)| origin)
     }
 
-    /// What of the project's file waits for approval.
+    /// The part of the project's file that awaits approval.
     pub fn pending(&self) -> Option<&PendingFile> {
         self.pending.as_ref()
     }
 
-    /// What is odd, but keeps nothing from working: variables that are no settings.
+    /// Warnings about what is unusual but harmless: variables that are not settings.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Every setting with its value and where that came from, in the order of the documentation.
+    /// All settings with their values and origins, in the order of the documentation.
     pub fn table(&self) -> Vec<Row> {
         KEYS.iter()
             .map(|key| {
@@ -389,7 +390,7 @@ impl Settings {
             .collect()
     }
 
-    /// The file of tokens in the store's folder.
+    /// The token file in the store's folder.
     pub fn tokens_file(&self) -> PathBuf {
         self.data_dir.join("tokens.json")
     }
@@ -417,7 +418,7 @@ impl Settings {
     }
 }
 
-/// What holds where nobody says otherwise.
+/// The default values.
 impl Default for LimitSettings {
     fn default() -> Self {
         Self::new(&Resolved::defaults("limits"))
@@ -451,12 +452,12 @@ impl LimitSettings {
     }
 }
 
-/// Every key's value and origin. The accessors expect what the table of keys promises.
+/// Every key's value and origin. The accessors rely on the types in the table of keys.
 #[derive(Debug, Clone)]
 struct Resolved(BTreeMap<&'static str, (Value, Origin)>);
 
 impl Resolved {
-    /// The defaults of a section whose defaults depend on nothing.
+    /// The fixed defaults of a section.
     fn defaults(section: &str) -> Self {
         let keys = KEYS.iter().filter(|key| key.section() == Some(section));
         let resolved = keys.map(|key| match key.default {
@@ -469,7 +470,7 @@ impl Resolved {
         Self(resolved.collect())
     }
 
-    /// Everything resolved, and which values of the project's file wait for approval.
+    /// All values, and which values of the project's file await approval.
     fn new(
         sources: &Sources<'_>,
         trust_project: bool,
@@ -571,10 +572,10 @@ impl Resolved {
     }
 }
 
-/// The files that settings come from.
+/// The configuration files.
 struct Layers {
     user_file: Option<PathBuf>,
-    /// For every project, and for this one.
+    /// For all projects, and for this one.
     user: Config,
     user_here: Config,
     project_file: PathBuf,
@@ -602,10 +603,10 @@ impl Layers {
         })
     }
 
-    /// Whether the user has approved the project's file as it was read.
+    /// Whether the user has approved the present content of the project's file.
     fn is_approved(&self, sources: &Sources<'_>, state: Option<&Path>) -> Result<bool> {
         match state {
-            // Nothing to ask about, and no need for a state folder that can be trusted.
+            // Nothing needs approval, so the state folder need not be trustworthy.
             _ if self.project.is_empty() => Ok(false),
             Some(state) => Approvals::new(sources.project, state)
                 .has(Project::CONFIG_FILE, &sha256(&self.project_bytes)),
@@ -630,7 +631,7 @@ impl Layers {
     }
 }
 
-/// Whether everything in the project counts as approved, by the flag or the variable.
+/// Whether everything in the project counts as approved, because of the flag or the variable.
 fn is_trusting(sources: &Sources<'_>) -> Result<bool> {
     let text = (sources.environment)(TRUST).filter(|text| !text.is_empty());
     let Some(text) = text else { return Ok(sources.trust_project) };
@@ -640,7 +641,7 @@ fn is_trusting(sources: &Sources<'_>) -> Result<bool> {
     Ok(sources.trust_project || value == Value::Bool(true))
 }
 
-/// Warnings about variables that look like settings and are none.
+/// Warnings about variables that look like settings but are not.
 fn unknown_variables(names: &[String]) -> Vec<String> {
     let settings: Vec<String> = KEYS.iter().map(Key::variable).collect();
     let is_known = |it: &str| {
@@ -680,7 +681,7 @@ fn check_flags(flags: &[Flag]) -> Result<()> {
     Ok(())
 }
 
-/// From the last flag for the key, else from its variable.
+/// The value from the last flag for the key, else from its variable.
 fn from_outside(key: &Key, sources: &Sources<'_>) -> Result<Option<(Value, Origin)>> {
     let wrong = |place: &str, message| Error::Value { place: place.to_owned(), message };
     if let Some(flag) = sources.flags.iter().rev().find(|flag| flag.key == key.name) {
@@ -696,7 +697,7 @@ fn from_outside(key: &Key, sources: &Sources<'_>) -> Result<Option<(Value, Origi
     Ok(Some((value, Origin::Variable(name))))
 }
 
-/// Makes paths absolute: `~/` is the user's home, others start from `base`.
+/// Makes paths absolute: `~/` is the user's home, others are relative to `base`.
 fn place(key: &Key, value: Value, base: &Path, sources: &Sources<'_>) -> Value {
     let absolute = |path: &Path| {
         let home = (sources.environment)("HOME").filter(|home| !home.is_empty());
@@ -745,7 +746,7 @@ fn default(
                 _ => unreachable!("data_dir is resolved before mesh.folder"),
             }))
         }
-        // A user without a home has the cache beside the store.
+        // For a user without a home, the cache is next to the store.
         KeyDefault::Computed(_) => Value::Path(
             models_dir(sources.environment)
                 .unwrap_or_else(|| sources.project.dir().join("data").join("models")),

@@ -17,10 +17,10 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Makes a folder of the state folder, with mode 0700 whatever the umask, and checks it.
+/// Creates a folder of the state folder, with mode 0700 whatever the umask, and checks it.
 ///
 /// # Errors
-/// [`Error::Untrusted`] if someone else owns it, or owns or can write to what it is in.
+/// [`Error::Untrusted`] if another user owns it, or owns or can write to its parent folder.
 pub(crate) fn prepare(folder: &Path) -> Result<()> {
     let failed = |error| io_error("create", folder, error);
     if let Some(parent) = folder.parent()
@@ -40,8 +40,8 @@ pub(crate) fn prepare(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder that others can change, or that is in one that others can change. One that is
-/// not there has nothing to refuse.
+/// Rejects a folder that other users can change, or whose parent they can change. A missing folder
+/// is accepted.
 fn check(folder: &Path) -> Result<()> {
     for it in folder.ancestors().take(2) {
         match fs::metadata(it) {
@@ -53,7 +53,7 @@ fn check(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads a file of the state folder; `None` if it is not there.
+/// Reads a file of the state folder; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     if let Some(folder) = path.parent() {
         check(folder)?;
@@ -61,7 +61,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     trusted::read_of_user(path, FILE_BYTES_MAX)
 }
 
-/// Reads a document of this version.
+/// Parses a document of this version.
 pub(crate) fn read_document<T: DeserializeOwned>(
     path: &Path,
     version: u32,
@@ -88,14 +88,15 @@ pub(crate) fn read_document<T: DeserializeOwned>(
     Ok(Some(document))
 }
 
-/// Writes a document so that it is there whole or not at all, also after a power cut.
+/// Writes a document such that it exists completely or not at all, also after a power cut.
 pub(crate) fn write_document(path: &Path, document: &impl Serialize) -> Result<()> {
     let bytes = serde_json::to_vec_pretty(document)
         .map_err(|error| io_error("write", path, error.into()))?;
     write(path, &bytes)
 }
 
-/// Writes a file with mode 0600 so that it is there whole or not at all, also after a power cut.
+/// Writes a file with mode 0600 such that it exists completely or not at all, also after a power
+/// cut.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let unfinished = PathBuf::from(format!("{}.{}.new", path.display(), std::process::id()));
     let folder = path.parent().unwrap_or(path);
@@ -115,7 +116,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write().map_err(|error| io_error("write", path, error))
 }
 
-/// Held while documents of the state folder are read and written again.
+/// Held while documents of the state folder are read and rewritten.
 pub(crate) fn lock(state: &Path) -> Result<File> {
     prepare(state)?;
     let path = state.join("lock");

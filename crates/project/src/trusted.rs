@@ -1,4 +1,4 @@
-//! Reading files that nobody else can have written.
+//! Reads files that no other user can have written.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -10,12 +10,12 @@ use rustix::fs::OFlags;
 use crate::error::{Error, Result};
 use crate::project::io_error;
 
-/// Reads a file of the project, named relative to its folder; `None` if it is not there. The file and
-/// the folders from it up to the project's belong to this user or to root, nobody else can write to
-/// them, and no symbolic link leads out of the project.
+/// Reads a file of the project, by its path relative to the project's folder; `None` if it does not
+/// exist. The file and the folders from it up to the project's belong to this user or to root, no
+/// other user can write to them, and no symbolic link leads out of the project.
 ///
 /// # Errors
-/// [`Error::Untrusted`] if someone else could have written it, [`Error::Io`] if it cannot be read.
+/// [`Error::Untrusted`] if another user could have written it, [`Error::Io`] if it cannot be read.
 pub fn read_of_project(root: &Path, file: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let named = root.join(file);
     let path = match named.canonicalize() {
@@ -37,7 +37,7 @@ pub fn read_of_project(root: &Path, file: &str, bytes_max: u64) -> Result<Option
     read_checked(&path, bytes_max).map(Some)
 }
 
-/// Reads a file of the user's own, outside of projects; `None` if it is not there.
+/// Reads one of the user's own files, outside of projects; `None` if it does not exist.
 pub(crate) fn read_of_user(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let real = match path.canonicalize() {
         Ok(path) => path,
@@ -55,10 +55,10 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A regular file at a path without links. What is checked is what is open.
+/// Reads a regular file at a path without links. The checks apply to the opened file.
 fn read_checked(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     let failed = |error| io_error("read", path, error);
-    // A pipe has nobody at its other end, and would be waited for.
+    // Opening a pipe without a writer would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file: File = OpenOptions::new()
         .read(true)
@@ -78,7 +78,7 @@ fn read_checked(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Refuses what belongs to another user, and what another user can write to.
+/// Rejects entries that belong to another user, and those that another user can write to.
 pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
     const WRITABLE_BY_ALL: u32 = 0o002;
     const WRITABLE_BY_GROUP: u32 = 0o020;
@@ -92,11 +92,12 @@ pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
             "{path} belongs to user {owner}, and this is user {own}; what others own is not used"
         )));
     }
-    // A group with the user's own number is the user's alone: there, files are made so.
+    // A group with the user's own number contains only that user: such systems create files
+    // group-writable.
     let is_private = metadata.gid() == metadata.uid();
     let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
     let is_open = metadata.mode() & others != 0;
-    // In a sticky folder such as /tmp, others cannot replace what is not theirs.
+    // In a sticky folder such as /tmp, users cannot replace each other's entries.
     if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
         return Err(untrusted(format!(
             "{path} can be written by other users; remove that permission: chmod go-w {path}"

@@ -1,18 +1,18 @@
-//! Values of settings: what each kind accepts, and how it is written.
+//! Values of settings: which values each kind accepts, and how they are written.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 const TEXT_CHARS_MAX: usize = 4096;
-/// From the largest, so that a size is written with the first that divides it.
+/// From the largest, so that a size is written with the first unit that divides it.
 const BYTE_UNITS: &[(&str, u64)] =
     &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 const TIME_UNITS: &[(&str, u64)] =
     &[("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 const LOG_LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];
 
-/// What a setting may be.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Address,
@@ -56,7 +56,7 @@ pub(crate) enum Value {
     Time(Duration),
 }
 
-/// A value as YAML has it.
+/// A value from YAML.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Given {
     Nothing,
@@ -69,7 +69,7 @@ pub(crate) enum Given {
 }
 
 impl Kind {
-    /// What would be right, to follow "must be".
+    /// The accepted values, worded to follow "must be".
     pub(crate) fn wanted(self) -> String {
         match self {
             Self::Address => "an IP address and a port such as 127.0.0.1:4747".to_owned(),
@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// Reads a value from YAML; the error follows the key's name.
+    /// Parses a value from YAML; the error follows the key's name.
     pub(crate) fn read_yaml(self, given: &Given) -> Result<Value, String> {
         match (self, given) {
             (_, Given::Nothing) => {
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// Reads a value from a flag or a variable; the error follows the key's name.
+    /// Parses a value from a flag or a variable; the error follows the key's name.
     pub(crate) fn read_text(self, text: &str) -> Result<Value, String> {
         let refused = || self.refuse(&quoted(text));
         if text.chars().count() > TEXT_CHARS_MAX || text.contains('\0') {
@@ -194,7 +194,7 @@ impl Kind {
 }
 
 impl std::fmt::Display for Value {
-    /// In the form that a variable has.
+    /// In the form that a variable takes.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Address(value) => write!(f, "{value}"),
@@ -276,7 +276,7 @@ fn is_origin(text: &str) -> bool {
     })
 }
 
-/// Whether it can be a glob of paths in the project.
+/// Whether it is a valid glob of paths in the project.
 fn is_glob(text: &str) -> bool {
     let climbs_out = text.starts_with(['/', '~']) || text.split('/').any(|it| it == "..");
     !text.trim().is_empty() && !climbs_out && !text.contains(char::is_control)
@@ -304,7 +304,7 @@ fn shown(given: &Given) -> String {
     }
 }
 
-/// The text in quotes, without anything that a terminal would act on, and not all of a long one.
+/// The text in quotes, without terminal control characters, and truncated if it is long.
 fn quoted(text: &str) -> String {
     let start: String = text.chars().take(60).collect();
     let more = if start.len() < text.len() { "…" } else { "" };

@@ -1,29 +1,29 @@
-//! How the browser is reached, and what it may reach.
+//! Settings of the browser.
 
 use std::net::SocketAddr;
 
 use super::Resolved;
 use crate::error::{Error, Result};
 
-/// How the browser is reached, and what it may reach.
+/// How programs connect to the browser, and what it may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserSettings {
     /// The address of its commands over HTTP.
     pub listen: SocketAddr,
-    /// What shows pages.
+    /// The engine that shows pages.
     pub engine: BrowserEngine,
-    /// What programs may reach although its address is not public.
+    /// The non-public addresses that programs may access.
     pub allow: Vec<String>,
     /// How the terminal shows pictures.
     pub pictures: BrowserPictures,
-    /// Whether programs may take pictures of pages.
+    /// Whether programs may take screenshots of pages.
     pub screenshots: bool,
 }
 
-/// What shows the browser's pages.
+/// The browser's engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserEngine {
-    /// Chromium where there is one, else the static one.
+    /// Chromium if it is installed, else the static engine.
     Auto,
     /// Chromium.
     Chromium,
@@ -34,17 +34,17 @@ pub enum BrowserEngine {
 /// How the terminal shows pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserPictures {
-    /// As well as the terminal says that it can.
+    /// In the best way that the terminal says it supports.
     Auto,
     /// Not at all.
     Off,
     /// As blocks of two colours.
     Blocks,
-    /// By kitty's protocol.
+    /// With kitty's protocol.
     Kitty,
     /// As sixels.
     Sixel,
-    /// By iTerm2's protocol.
+    /// With iTerm2's protocol.
     Iterm,
 }
 
@@ -70,7 +70,7 @@ impl BrowserSettings {
         }
     }
 
-    /// Refuses to have the commands where other machines could give them.
+    /// Refuses to accept commands where other machines could send them.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the address is not loopback.

@@ -1,57 +1,57 @@
-//! What of the project is indexed for queries about it.
+//! Settings of project context.
 
 use std::path::{Path, PathBuf};
 
 use super::{Resolved, Sources};
 use crate::cache::git_ignore_file;
 
-/// What of the project is indexed for queries about it, and how.
+/// Which parts of the project are indexed for context, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own, or a fact")]
 pub struct ContextSettings {
-    /// Whether anything is.
+    /// Whether anything is indexed.
     pub enabled: bool,
-    /// Whether also if the project is the user's home or holds it.
+    /// Whether to index even if the project is the user's home or contains it.
     pub allow_home: bool,
-    /// Whether the project is the user's home, holds it, or is the root of the file system.
+    /// Whether the project is the user's home, contains it, or is the root of the file system.
     pub is_home: bool,
-    /// Globs of files that are indexed although they are ignored, hidden or vendored.
+    /// Globs of files that are indexed even if they are ignored, hidden or vendored.
     pub include: Vec<String>,
-    /// What is left out, in the syntax of `.gitignore`.
+    /// Patterns of excluded files, in the syntax of `.gitignore`.
     pub exclude: Vec<String>,
-    /// The file of what git ignores in every repository of this user, which may be missing.
+    /// The file with git's global ignore rules for this user, which may be missing.
     pub git_ignore_file: Option<PathBuf>,
-    /// Globs of documents that are of a type, each after the type.
+    /// Globs of documents with a given type, each after the type.
     pub types: Vec<(String, String)>,
     /// Larger code files are left out.
     pub code_bytes_max: u64,
-    /// Larger documents are cut.
+    /// Larger documents are truncated.
     pub document_bytes_max: u64,
-    /// More files are not indexed.
+    /// The maximum number of indexed files.
     pub files_max: usize,
-    /// More text is not indexed.
+    /// The maximum size of the indexed text.
     pub text_bytes_max: u64,
-    /// So many pieces get a vector.
+    /// The maximum number of pieces with a vector.
     pub vectors_max: usize,
-    /// Whether history is read from git.
+    /// Whether git history is read.
     pub git: bool,
-    /// How changes are noticed.
+    /// How changes are detected.
     pub watch: WatchMode,
 }
 
-/// How changes of files are noticed.
+/// How file changes are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchMode {
-    /// By the system's notifications, where they do.
+    /// By the system's notifications, where they work.
     Native,
-    /// By looking now and then.
+    /// By polling.
     Poll,
     /// Not at all.
     Off,
 }
 
 impl Default for ContextSettings {
-    /// What holds where nobody says otherwise.
+    /// The default values.
     fn default() -> Self {
         Self::new(&Resolved::defaults("context"))
     }
@@ -91,11 +91,11 @@ impl ContextSettings {
     }
 }
 
-/// Whether the project is the user's home, or holds it as `/` does.
+/// Whether the project is the user's home, or contains it as `/` does.
 fn is_home(sources: &Sources<'_>) -> bool {
     let root = sources.project.root();
     let home = (sources.environment)("HOME").filter(|it| !it.is_empty());
-    // The project's path has no links in it.
+    // The project's path contains no links.
     let home = home.and_then(|it| Path::new(&it).canonicalize().ok());
     root.parent().is_none() || home.is_some_and(|it| it.starts_with(root))
 }

@@ -24,7 +24,7 @@ fn the_browser_is_set_in_the_file_and_by_variables() {
 #[test]
 fn the_browser_is_kept_on_this_machine() {
     for address in ["0.0.0.0:4748", "[::]:4748", "192.168.1.7:4748"] {
-        // What lets the service out does not let the browser out, which has no tokens.
+        // The permission for the service does not apply to the browser, which has no tokens.
         let config = format!("allow_remote: true\nbrowser:\n  listen: '{address}'\n");
         let refused = Case::new(config).resolve().unwrap().browser.check_listen();
         let said = refused.unwrap_err().to_string();

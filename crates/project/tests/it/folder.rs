@@ -72,7 +72,7 @@ fn preparing_keeps_the_store_and_the_token_out_of_version_control() {
     assert_eq!(project.prepare().unwrap(), Prepared::Existing);
     assert_eq!(fs::read_to_string(&ignore).unwrap(), written);
 
-    // What somebody else wrote is kept, and ours has the last word.
+    // Foreign rules are kept, and ours have the last word.
     let ends_with_ours = |before: &str| {
         fs::write(&ignore, before).unwrap();
         project.prepare().unwrap();
@@ -91,7 +91,7 @@ fn preparing_keeps_the_store_and_the_token_out_of_version_control() {
         project.prepare().unwrap();
         assert_eq!(fs::read_to_string(&ignore).unwrap(), fine);
     }
-    // Git does not follow a link, and neither is it written through.
+    // Git does not follow a link, and it is not written through either.
     let target = root.path().join("target");
     fs::write(&target, "!data\n").unwrap();
     fs::remove_file(&ignore).unwrap();
@@ -101,7 +101,7 @@ fn preparing_keeps_the_store_and_the_token_out_of_version_control() {
     assert_eq!(fs::read_to_string(&ignore).unwrap(), written);
     assert_eq!(fs::read_to_string(&target).unwrap(), "!data\n");
 
-    // What a crash between creating and writing would leave.
+    // The state after a crash between creating and writing.
     fs::write(&ignore, "").unwrap();
     project.prepare().unwrap();
     assert_eq!(fs::read_to_string(&ignore).unwrap(), written);
@@ -170,7 +170,7 @@ fn what_is_neither_a_file_nor_a_folder_is_refused_by_name() {
     let dir = root.path().join("data");
     fs::create_dir_all(dir.join("events")).unwrap();
     fs::create_dir_all(dir.join("browser/profile")).unwrap();
-    // A browser's profile and the sockets of programs are as they are.
+    // A browser's profile and the sockets of programs are not changed.
     symlink("host-1234", dir.join("browser/profile/SingletonLock")).unwrap();
     let _sockets = [
         UnixListener::bind(dir.join("service.sock")).unwrap(),

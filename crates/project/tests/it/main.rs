@@ -1,4 +1,4 @@
-//! Project folders and settings through the crate's public face.
+//! Project folders and settings through the crate's public API.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -18,7 +18,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use waypost_project::{Error, Flag, Project, Result, Settings, Sources};
 
-/// A project with a `config.yaml`, and what is set around it.
+/// A project with a `config.yaml`, and its environment.
 struct Case {
     folder: TempDir,
     flags: Vec<Flag>,

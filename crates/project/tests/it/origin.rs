@@ -35,7 +35,7 @@ fn every_setting_has_a_variable_and_a_row() {
         if row.value.is_empty() {
             continue;
         }
-        // What the table shows is what its variable takes, and it comes back the same.
+        // The value in the table is one that its variable accepts, and it is read back unchanged.
         let again = Case::new("").variable(&row.variable, &row.value).resolve().unwrap();
         let same = again.table().into_iter().find(|it| it.key == row.key).unwrap();
         assert_eq!(same.value, row.value, "{}", row.key);
@@ -106,7 +106,7 @@ fn the_url_is_the_socket_unless_one_is_given() {
     let settings = case.resolve().unwrap();
     assert!(settings.socket.ends_with(".waypost/data/service.sock"));
     assert_eq!(settings.url, format!("unix:{}", settings.socket.display()));
-    // Wherever the service listens over the network.
+    // Wherever the service listens on the network.
     let listening = Case::new("").flag("listen", "--listen", "127.0.0.1:1234").resolve().unwrap();
     assert!(listening.url.starts_with("unix:/"), "{}", listening.url);
     let moved = Case::new("data_dir: store\n").resolve().unwrap();

@@ -12,7 +12,7 @@ use crate::Case;
 const CONFIG: &str = ".waypost/config.yaml";
 
 impl Case {
-    /// Nothing approved, with a home beside the project.
+    /// Nothing approved, with a home next to the project.
     fn untrusted(config: &str) -> Self {
         let mut case = Self::new(config);
         let home = case.folder.path().join("home");
@@ -75,7 +75,7 @@ fn a_project_file_decides_nothing_that_matters_by_itself() {
         case.allow(config);
         let settings = case.resolve().unwrap();
         assert!(matches!(settings.origin(key), Some(Origin::Config(_))), "{config}");
-        // A pull that changes the file takes the approval away.
+        // A pull that changes the file invalidates the approval.
         fs::write(case.folder.path().join(CONFIG), format!("{config}# more\n")).unwrap();
         case.pending();
     }
@@ -173,7 +173,7 @@ fn files_that_others_could_have_written_are_refused() {
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     refused(&case, "is not a regular file");
-    // Only the system's user can give a file away.
+    // Only root can change a file's owner.
     fs::remove_dir(&file).unwrap();
     fs::write(&file, "").unwrap();
     if std::os::unix::fs::chown(&file, Some(12_345), None).is_ok() {
@@ -221,7 +221,7 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
     let case = Case::untrusted("");
     let project = case.project();
     let (data, state) = (project.dir().join("data"), case.state());
-    // As a clone, an archive or an earlier release leaves it.
+    // The state that a clone, an archive or an earlier release leaves.
     fs::create_dir(&data).unwrap();
     fs::write(data.join("log"), "x").unwrap();
     let refused = claim_data(&project, &data, &state).unwrap_err();
@@ -235,7 +235,7 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
     let id = claim_data(&project, &data, &state).unwrap();
     check_data(&project, &data, &state).unwrap();
 
-    // A copy has the id of another project that is there.
+    // A copy has the id of another existing project.
     let copy = case.folder.path().join("copy");
     fs::create_dir_all(copy.join(".waypost/data")).unwrap();
     fs::copy(data.join("project-id"), copy.join(".waypost/data/project-id")).unwrap();
@@ -246,7 +246,7 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
     assert_ne!(claim_data(&copied, &copied_data, &state).unwrap(), id);
     assert_eq!(claim_data(&project, &data, &state).unwrap(), id, "the first one is as it was");
 
-    // A project that is moved keeps its id, and nothing that was approved of it.
+    // A moved project keeps its id, but none of its approvals.
     Approvals::new(&copied, &state).allow(&[("a", b"b")]).unwrap();
     fs::rename(&copy, case.folder.path().join("moved")).unwrap();
     let moved = Project::at(&case.folder.path().join("moved")).unwrap();
@@ -291,7 +291,7 @@ fn nothing_is_written_through_a_link_in_place_of_the_data_folder() {
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
         fs::remove_file(&data).unwrap();
     }
-    // So is one that a setting names.
+    // The same applies to one that a setting names.
     let named = outside.path().join("named");
     symlink(outside.path(), &named).unwrap();
     assert!(claim_data(&project, &named, &state).is_err());
