@@ -1,7 +1,7 @@
-//! A backup as it travels and as it lies on disk: files one behind the other, each with its length and SHA-256.
+//! The format of a backup, in transit and on disk: files one after the other, each with its length and SHA-256.
 //!
-//! `docs/formats.md` has the bytes. The first line is the header; each file is a line with its name and length, its
-//! bytes, and a line with its SHA-256; the last line counts them and has the SHA-256 of everything before it.
+//! `docs/formats.md` specifies the bytes. The first line is the header; each file is a line with its name and length,
+//! its bytes, and a line with its SHA-256; the last line contains the totals and the SHA-256 of everything before it.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read, Write};
@@ -13,25 +13,25 @@ use crate::Time;
 
 const FORMAT: &str = "waypost-backup";
 const VERSION: u32 = 1;
-/// A line is a name and a few numbers.
+/// A line contains a name and a few numbers.
 const LINE_BYTES_MAX: u64 = 4096;
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// The media type of a backup.
 pub const MEDIA_TYPE: &str = "application/vnd.waypost.backup";
-/// The header of an answer that says how many bytes the files of a backup have together.
+/// The response header with the total number of bytes in the files of a backup.
 pub const BYTES_HEADER: &str = "waypost-backup-bytes";
 
-/// The files of a data folder that a backup has.
+/// The files of a data folder that a backup contains.
 ///
-/// What is derived, what only holds while a process runs, and what tells whether the folder is trusted is not among
-/// them, nor among the [`FOLDERS`].
+/// Neither these nor the [`FOLDERS`] include derived data, files that only matter while a process runs, and the file
+/// that says whether the folder is trusted.
 pub const FILES: [&str; 3] = ["format", "tokens.json", "events/first"];
-/// The folders of a data folder that a backup has, with everything in them: what refers to something comes before it.
+/// The folders of a data folder that a backup contains, with everything in them: data comes before what it refers to.
 pub const FOLDERS: [&str; 6] =
     ["flows/log", "flows/output", "events/log", "memory/vectors", "memory/log", "pairing"];
 
-/// Whether a file of that path in a data folder belongs in a backup. Nothing else is taken from one.
+/// Whether a file with that path in a data folder belongs in a backup. Nothing else is restored from one.
 pub fn is_part(path: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty()
@@ -51,22 +51,22 @@ pub fn is_part(path: &str) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It begins as something else.
+    /// It is not a backup.
     #[error("it is not a backup: it does not begin with a line that says `{FORMAT}`")]
     Foreign,
-    /// It begins as an export of memories.
+    /// It is an export of memories.
     #[error("it is an export of memories, not a backup")]
     Export,
-    /// A later program wrote it.
+    /// A newer program wrote it.
     #[error("it is a backup of version {found}; this program reads versions up to {VERSION}")]
     Newer {
-        /// The version that it says.
+        /// Its version.
         found: u32,
     },
-    /// A part of it is not what was written.
+    /// A part of it has changed.
     #[error("the backup is damaged: {part} {what}")]
     Damaged {
-        /// Which part.
+        /// The part.
         part: String,
         /// What is wrong with it.
         what: String,
@@ -91,14 +91,14 @@ fn damaged(part: &str, what: impl Into<String>) -> Error {
     Error::Damaged { part: part.to_owned(), what: what.into() }
 }
 
-/// What a backup has.
+/// The totals of a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// How many files.
+    /// The number of files.
     pub files: u64,
-    /// How many bytes they have together.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// The SHA-256 over everything but the last line, in hexadecimal.
+    /// The SHA-256 of everything except the last line, in hexadecimal.
     pub sha256: String,
 }
 
@@ -144,7 +144,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a backup that is made now by the program of that version.
+    /// Starts a backup with this time and program version.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -160,7 +160,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a file of that path and that many bytes.
+    /// Adds a file with that path and that number of bytes.
     ///
     /// # Errors
     /// [`Error::Write`], and [`Error::Damaged`] if the path is not part of a backup or the content has another length.
@@ -190,7 +190,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the backup.
+    /// Completes the backup.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -218,16 +218,16 @@ fn not_written(source: io::Error) -> Error {
     Error::Write { what: "the backup".to_owned(), source }
 }
 
-/// What [`Reader::next_file`] came to.
+/// The result of [`Reader::next_file`].
 #[derive(Debug)]
 pub enum Next<W> {
-    /// A file, which was read into this.
+    /// A file, which was written to this.
     File(W),
-    /// The end; everything was right.
+    /// The end; the backup is valid.
     End(Summary),
 }
 
-/// Reads a backup and checks all of it on the way.
+/// Reads a backup and verifies all of it in the process.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: R,
@@ -250,7 +250,7 @@ impl<R: BufRead> Reader<R> {
             Some("waypost-memory") => return Err(Error::Export),
             _ => return Err(Error::Foreign),
         }
-        // The version first: a later header may have other fields.
+        // The version first: a newer header may have other fields.
         let version = first.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0);
         let version = u32::try_from(version).unwrap_or(u32::MAX);
         if version > VERSION {
@@ -263,11 +263,11 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// Reads the next file into what `open` gives for its path and length. The file is right only when this returns
-    /// without an error, and the backup is only when it comes to its end.
+    /// Copies the next file into the writer that `open` returns for its path and length. The file is valid only when
+    /// this returns without an error, and the backup only when its end is reached.
     ///
     /// # Errors
-    /// [`Error::Damaged`] names the part at fault.
+    /// [`Error::Damaged`] names the damaged part.
     pub fn next_file<W: Write>(
         &mut self,
         open: &mut dyn FnMut(&str, u64) -> io::Result<W>,
@@ -332,7 +332,7 @@ impl<R: BufRead> Reader<R> {
         Ok(hex(digest))
     }
 
-    /// Checks the last line and that nothing follows.
+    /// Verifies the last line and that nothing follows.
     fn end(&mut self, line: &[u8], place: &str) -> Result<Summary, Error> {
         let end: EndLine = serde_json::from_slice(line)
             .map_err(|_| damaged(&format!("the line before {place}"), "cannot be read"))?;

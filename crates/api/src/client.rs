@@ -1,4 +1,4 @@
-//! A blocking client of the service, one method a route.
+//! A blocking client of the service, with one method per route.
 //!
 //! ```no_run
 //! use waypost_api::client::Client;
@@ -49,27 +49,27 @@ use crate::{
     Status, TokenCreated, TokenInfo, Version,
 };
 
-/// How long a connection may take to come about.
+/// The time limit for establishing a connection.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long an ordinary answer may take, from the first byte of the request to the last of the answer.
+/// The time limit for an ordinary response, from the first byte of the request to the last of the response.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long a stream of progress may be silent; the service says something every 15 seconds.
+/// How long a progress stream may be silent; the service sends something every 15 seconds.
 const SILENCE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A blocking client of one service. Cheap to clone; keeps its connections.
+/// A blocking client of one service. Cheap to clone; keeps its connections open.
 ///
-/// It follows no redirects, so that a token never leaves for another host. What is not encrypted stays within the
-/// machine, and goes to a service of this user or of root alone: at a socket and at an address of loopback, the client
-/// looks whose the other end is before it sends anything (see [`local`](crate::local)).
+/// It follows no redirects, so a token is never sent to another host. Unencrypted connections stay within the machine,
+/// and only to a service of this user or of root: for a socket and a loopback address, the client checks the user at
+/// the other end before it sends anything (see [`local`](crate::local)).
 #[derive(Clone)]
 pub struct Client {
     agent: Agent,
-    /// As the caller knows the service.
+    /// The address as the caller gave it.
     base: String,
-    /// What requests begin with.
+    /// The prefix of request URLs.
     root: String,
     authorization: Option<String>,
 }
@@ -81,21 +81,21 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client of the service at that address, with that token: `unix:` and the path of its socket, `http://` and an
-    /// address of loopback, or `https://`.
+    /// A client of the service at that address, with that token: `unix:` and the path of its socket, `http://` and a
+    /// loopback address, or `https://`.
     ///
     /// # Errors
     /// [`Error::Address`] if the address is none of these, [`Error::Plain`] for `http` to another machine,
-    /// [`Error::Token`] if the token has characters that no token has.
+    /// [`Error::Token`] if the token contains characters that are not valid in a token.
     pub fn new(base_url: &str, token: Option<&str>) -> Result<Self> {
         Self::with_authorities(base_url, token, None)
     }
 
-    /// The same. Over `https`, the certificate is checked against these authorities (PEM), instead of those of the
-    /// public web that are built in.
+    /// The same. Over `https`, the certificate is verified with these authorities (PEM), instead of the built-in ones
+    /// of the public web.
     ///
     /// # Errors
-    /// As [`new`](Self::new) has them, and [`Error::Authorities`] if there is no certificate in it.
+    /// As [`new`](Self::new), and [`Error::Authorities`] if it contains no certificate.
     pub fn with_authorities(
         base_url: &str,
         token: Option<&str>,
@@ -165,9 +165,9 @@ impl Client {
         self.stored(self.send_json("POST", "/api/memory/add", request)?)
     }
 
-    /// `POST /api/memory/batch`: `lines` are bodies of an add, one a line. The results come in the order of the lines.
+    /// `POST /api/memory/batch`: `lines` are bodies of adds, one per line. The results are in the order of the lines.
     ///
-    /// The whole request is sent before the answer is read.
+    /// The whole request is sent before the response is read.
     pub fn batch(&self, lines: &[u8]) -> Result<Vec<BatchResult>> {
         let request = self.request("POST", "/api/memory/batch").header(CONTENT_TYPE, NDJSON);
         let mut response = self.run(request, lines, None)?;
@@ -271,10 +271,10 @@ impl Client {
         self.read(response)
     }
 
-    /// `GET /api/memory/export`, written to `output` as it comes; answers how many bytes that were.
+    /// `GET /api/memory/export`, written to `output` as it arrives; returns the number of bytes.
     ///
     /// # Errors
-    /// [`Error::BrokenOff`] if the stream ends early: what was written then is not a whole export.
+    /// [`Error::BrokenOff`] if the stream ends early: what was written is then not a complete export.
     pub fn export(&self, output: &mut dyn Write) -> Result<u64> {
         let request = self.request("GET", "/api/memory/export").header(ACCEPT, NDJSON);
         let mut response = self.run(request, b"", Some(SILENCE_TIME_MAX))?;
@@ -282,11 +282,12 @@ impl Client {
         copy(&mut reader, output, &mut |_| ())
     }
 
-    /// `GET /api/backup`, written to `output` as it comes. `progress` is told how many bytes came so far, and how many
-    /// the files have together.
+    /// `GET /api/backup`, written to `output` as it arrives. `progress` gets the number of bytes so far, and the total
+    /// size of the files.
     ///
     /// # Errors
-    /// [`Error::BrokenOff`] if the stream ends early. [`crate::backup::Reader`] tells whether what came is whole.
+    /// [`Error::BrokenOff`] if the stream ends early. [`crate::backup::Reader`] verifies whether the result is
+    /// complete.
     pub fn backup(
         &self,
         output: &mut dyn Write,
@@ -327,7 +328,7 @@ impl Client {
         self.send("DELETE", &path).map(drop)
     }
 
-    /// `GET /healthz`: whether something answers there as a service does.
+    /// `GET /healthz`: whether a service responds.
     pub fn health(&self) -> Result<crate::Health> {
         self.read(self.send("GET", "/healthz")?)
     }
@@ -370,7 +371,7 @@ impl Client {
         self.run_in_time(request)
     }
 
-    /// Sends what is answered soon.
+    /// Sends a request with a fast response.
     fn run_in_time(&self, request: Request<Vec<u8>>) -> Result<Response<Body>> {
         let request =
             self.agent.configure_request(request).timeout_global(Some(ANSWER_TIME_MAX)).build();
@@ -378,7 +379,7 @@ impl Client {
         self.accepted(response)
     }
 
-    /// Sends what may take long.
+    /// Sends a request whose response may take long.
     fn run(
         &self,
         request: RequestBuilder,
@@ -397,7 +398,7 @@ impl Client {
         self.accepted(response.map_err(|error| self.not_reachable(error))?)
     }
 
-    /// Turns an answer that is not a success into the problem that it carries.
+    /// Converts an unsuccessful response to the problem in it.
     fn accepted(&self, mut response: Response<Body>) -> Result<Response<Body>> {
         if response.status().is_success() {
             return Ok(response);
@@ -474,12 +475,12 @@ fn encoded(body: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(body).map_err(|error| Error::Input { source: error.into() })
 }
 
-/// How an address is reached.
+/// How to connect to an address.
 enum Way {
     Socket(PathBuf),
     Loopback,
     Tls {
-        /// It is an address of this machine, which no proxy should be asked for.
+        /// It is an address of this machine, for which no proxy must be used.
         here: bool,
     },
 }
@@ -525,7 +526,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
     Ok(found)
 }
 
-/// A path with a request's fields as its query string.
+/// A path with the fields of a request as its query string.
 fn with_query(path: &str, request: &impl Serialize) -> String {
     let mut url = path.to_owned();
     let mut glue = '?';
@@ -564,7 +565,7 @@ fn encode(text: &str, url: &mut String) {
     }
 }
 
-/// The `after` of the page that a `Link` header calls next.
+/// The `after` of the page that a `Link` header names as next.
 fn next_after(header: &str) -> Option<u64> {
     let (target, parameters) = header.split_once('>')?;
     if !parameters.contains("rel=\"next\"") {

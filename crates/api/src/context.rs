@@ -1,4 +1,4 @@
-//! What of a project a task needs, on the wire.
+//! Project context on the wire.
 
 use std::collections::BTreeMap;
 

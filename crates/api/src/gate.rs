@@ -1,7 +1,7 @@
-//! Which requests were meant for us: the `Host`, `Origin` and `Sec-Fetch-Site` checks.
+//! Checks `Host`, `Origin` and `Sec-Fetch-Site`, to accept only requests that were meant for this server.
 //!
-//! A web page can make a browser send requests to loopback, and a name that its owner points at 127.0.0.1 makes them
-//! same-origin. The first is caught by `Origin` and `Sec-Fetch-Site`, the second by `Host`.
+//! A web page can make a browser send requests to loopback, and a name whose owner points it at 127.0.0.1 makes them
+//! same-origin. `Origin` and `Sec-Fetch-Site` detect the first, `Host` the second.
 
 #![expect(
     clippy::result_large_err,
@@ -16,21 +16,21 @@ use http::uri::Authority;
 
 use crate::{Problem, ProblemKind};
 
-/// Which `Host` and `Origin` values are ours.
+/// Which `Host` and `Origin` values are accepted.
 #[derive(Debug, Clone)]
 pub struct Gate {
     address: SocketAddr,
     usual: String,
-    /// The port of an authority that names none.
+    /// The port for an authority without one.
     default_port: u16,
     hosts: Vec<String>,
     origins: Vec<String>,
-    /// What else can be done about a name that is none of ours.
+    /// What else can be done about a name that is not accepted.
     remedy: &'static str,
 }
 
 impl Gate {
-    /// For an address that programs of this machine alone are to use.
+    /// For an address that only programs of this machine may use.
     pub fn new(address: SocketAddr) -> Self {
         let usual = format!("127.0.0.1:{}", address.port());
         let default_port = 80;
@@ -43,8 +43,8 @@ impl Gate {
         Self { default_port: 443, ..self }
     }
 
-    /// The same with what settings allow: `hosts` are further names, with or without a port, `origins` whole origins
-    /// of web pages.
+    /// The same with values from the settings: `hosts` are additional names, with or without a port, `origins` are
+    /// complete origins of web pages.
     #[must_use]
     pub fn with_settings(self, hosts: &[String], origins: &[String]) -> Self {
         let lower = |it: &[String]| it.iter().map(|it| it.to_ascii_lowercase()).collect();
@@ -56,11 +56,10 @@ impl Gate {
         }
     }
 
-    /// Refuses what did not come from a program that meant us.
+    /// Rejects requests that were not meant for this server.
     ///
     /// # Errors
-    /// 421 for a `Host` that is not ours, 403 for what a web page sent, 400 for a `Host` that is missing and for
-    /// headers that came twice.
+    /// 421 for an unknown `Host`, 403 for a request of a web page, 400 for a missing `Host` and for repeated headers.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         let host = sole(headers, &HOST, "Host")?
             .ok_or_else(|| Problem::new(400, "the Host header is missing; send exactly one"))?;
@@ -78,11 +77,11 @@ impl Gate {
         self.check_page(headers)
     }
 
-    /// The same for what came over a Unix socket, where a name means nothing: a page can still be behind a proxy that
-    /// has the socket.
+    /// The same for requests over a Unix socket, where a name means nothing: a page can still reach it through a proxy
+    /// that has access to the socket.
     ///
     /// # Errors
-    /// 403 for what a web page sent, 400 for headers that came twice.
+    /// 403 for a request of a web page, 400 for repeated headers.
     pub fn check_page(&self, headers: &HeaderMap) -> Result<(), Problem> {
         if let Some(origin) = sole(headers, &ORIGIN, "Origin")? {
             let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
@@ -106,12 +105,12 @@ impl Gate {
     }
 
     fn is_ours(&self, authority: &str) -> bool {
-        // What nearly all clients send.
+        // The usual value of nearly all clients.
         if authority == self.usual {
             return true;
         }
         let authority = authority.to_ascii_lowercase();
-        // No user part, no path, nothing that only looks like an authority.
+        // No user part, no path, nothing that only resembles an authority.
         let Ok(parsed) = authority.parse::<Authority>() else { return false };
         if authority.contains('@') {
             return false;
@@ -126,13 +125,13 @@ impl Gate {
         if matches!(host, "127.0.0.1" | "localhost" | "[::1]") {
             return true;
         }
-        // A literal address cannot be rebound, so a program bound wider answers to any of its own.
+        // A literal address cannot be rebound, so a program that listens on several addresses accepts each of them.
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         literal.is_some_and(|it| it == self.address.ip() || self.address.ip().is_unspecified())
     }
 }
 
-/// The header's only value; two of them are an error.
+/// The header's only value; a second one is an error.
 fn sole<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,

@@ -1,4 +1,4 @@
-//! The limits of the contract, and the one place that checks requests against them.
+//! The limits of the contract, and the checks of requests against them.
 
 mod context;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a request body, batches and imports excepted.
+/// Bytes of a request body, except batches and imports.
 pub const BODY_BYTES_MAX: u64 = 8 << 20;
 /// Bytes of a batch of memories.
 pub const BATCH_BYTES_MAX: u64 = 64 << 20;
@@ -20,11 +20,11 @@ pub const BATCH_BYTES_MAX: u64 = 64 << 20;
 pub const ID_MAX: u64 = (1 << 53) - 1;
 /// Characters of a query.
 pub const QUERY_CHARS_MAX: usize = 8192;
-/// Hits of a search, memories of a page.
+/// Hits of a search, and memories of a page.
 pub const LIMIT_MAX: u64 = 1000;
-/// Hits of a search that does not say how many.
+/// Hits of a search that does not specify a number.
 pub const SEARCH_LIMIT_DEFAULT: u64 = 10;
-/// Memories of a page where the request does not say how many.
+/// Memories of a page if the request does not specify a number.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;
 /// Bytes of a memory's content.
 pub const CONTENT_BYTES_MAX: usize = 1 << 20;
@@ -46,18 +46,18 @@ pub const METADATA_KEYS_MAX: usize = 64;
 pub const METADATA_KEY_CHARS_MAX: usize = 64;
 /// Bytes of all metadata keys and texts of a memory.
 pub const METADATA_BYTES_MAX: usize = 16 << 10;
-/// Steps of a walk along links.
+/// Depth of a traversal of links.
 pub const DEPTH_MAX: u64 = 16;
-/// Characters of a token's note, and of why a flow is paused.
+/// Characters of a token's note, and of the reason why a flow is paused.
 pub const NOTE_CHARS_MAX: usize = 256;
 
 /// A request whose values have limits.
 pub trait Check {
-    /// Notes every field that is outside its limits.
+    /// Records every field that exceeds its limits.
     fn check(&self, faults: &mut Faults);
 }
 
-/// The fields found at fault so far.
+/// The invalid fields found so far.
 #[derive(Debug)]
 pub struct Faults {
     prefix: char,
@@ -75,7 +75,7 @@ impl Faults {
         Self { prefix: '?', found: Vec::new() }
     }
 
-    /// What was found, in the order of the fields.
+    /// The invalid fields, in order.
     pub fn into_vec(self) -> Vec<FieldError> {
         self.found
     }
@@ -324,7 +324,7 @@ impl Check for CompactRequest {
 }
 
 impl Check for PublishRequest {
-    // What an event may be is the bus's business.
+    // The event bus decides which events are valid.
     fn check(&self, _faults: &mut Faults) {}
 }
 
@@ -339,7 +339,7 @@ impl Check for StreamRequest {
 }
 
 impl Check for FlowTestRequest {
-    // What an event may be is the bus's business.
+    // The event bus decides which events are valid.
     fn check(&self, _faults: &mut Faults) {}
 }
 

@@ -1,9 +1,9 @@
-//! Connections within one machine: who is at the other end, and sockets that one user alone reaches.
+//! Connections within one machine: who is at the other end, and sockets that only one user can reach.
 //!
 //! Another user of the machine can listen on a loopback port before the service does, and can connect to any port that
-//! it listens on. The kernel knows which user a socket belongs to: of a Unix socket it tells by `SO_PEERCRED`, of a TCP
-//! connection by `/proc/net/tcp`. Both ends trust their own user and root, who can do everything anyway. What the
-//! kernel does not tell is refused.
+//! the service listens on. The kernel knows which user a socket belongs to: for a Unix socket it reports it with
+//! `SO_PEERCRED`, for a TCP connection in `/proc/net/tcp`. Both ends trust their own user and root, who can do
+//! everything anyway. An end that the kernel does not identify is rejected.
 //!
 //! The service, `ctl` and the browser share this module.
 
@@ -22,7 +22,7 @@ use std::os::unix::fs::{
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
-/// The longest path of a Unix socket; the system's structure has one more byte, for the end.
+/// The longest path of a Unix socket; the system's structure has one more byte, for the terminator.
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// Why the other end of a connection is not trusted, or a socket cannot be bound.
@@ -32,21 +32,21 @@ pub enum Error {
     /// The other end belongs to another user.
     #[error("it belongs to user {uid}, not to this one ({own}) or root")]
     OtherUser {
-        /// Whose it is.
+        /// The user.
         uid: u32,
         /// The user of this process.
         own: u32,
     },
-    /// The system does not tell whose the other end is.
+    /// The system does not report whose the other end is.
     #[error("the system does not tell which user it belongs to")]
     Unknown,
-    /// A process answers on the socket.
+    /// A process is listening on the socket.
     #[error("another process answers on the socket {path}")]
     InUse {
         /// The socket.
         path: String,
     },
-    /// Something that is no socket has its name, or others reach its folder.
+    /// A file that is not a socket has its name, or other users can access its folder.
     #[error("{path} {reason}")]
     Place {
         /// The path.
@@ -54,13 +54,13 @@ pub enum Error {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The path does not fit into the system's structure.
+    /// The path is too long for the system's structure.
     #[error("the path {path} is longer than {SOCKET_PATH_BYTES_MAX} bytes")]
     TooLong {
         /// The path.
         path: String,
     },
-    /// The system refused.
+    /// The system returned an error.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -72,8 +72,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     uid: u32,
-    /// 0 for a socket that no process has: one that was not accepted yet, or that was closed. The kernel then says
-    /// that it is root's.
+    /// 0 for a socket without a process: one that was not accepted yet, or that was closed. The kernel then reports
+    /// root as its user.
     inode: u64,
 }
 
@@ -82,7 +82,7 @@ pub fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Refuses every user but this process's own and root.
+/// Rejects every user except this process's own and root.
 ///
 /// # Errors
 /// [`Error::OtherUser`].
@@ -91,32 +91,33 @@ pub fn check_uid(uid: u32) -> Result<()> {
     if uid == own || uid == 0 { Ok(()) } else { Err(Error::OtherUser { uid, own }) }
 }
 
-/// The user at the other end of a connected Unix socket: of a client the user that connected, of a server the one that
-/// began to listen.
+/// The user at the other end of a connected Unix socket: for a client the user that connected, for a server the one
+/// that started to listen.
 #[cfg(target_os = "linux")]
 pub fn unix_peer_uid(stream: impl AsFd) -> io::Result<u32> {
     system::peer_uid(stream.as_fd())
 }
 
-/// The user at the other end of a connected Unix socket, which this system is not asked for.
+/// The user at the other end of a connected Unix socket, which is not supported on this system.
 #[cfg(not(target_os = "linux"))]
 pub fn unix_peer_uid(_stream: impl AsFd) -> io::Result<u32> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The user of the program that has connected to us from `peer`, on this machine; `ours` is our end. `None` if the
-/// system does not know, and for a program that has closed its end already.
+/// system does not know it, and for a program that has already closed its end.
 pub fn tcp_client_uid(ours: SocketAddr, peer: SocketAddr) -> io::Result<Option<u32>> {
     Ok(find(peer, Some(ours))?.filter(|it| it.inode != 0).map(|it| it.uid))
 }
 
 /// The user of the program that listens at `server`, on this machine, and that our end `ours` is connected to.
 pub fn tcp_server_uid(ours: SocketAddr, server: SocketAddr) -> io::Result<Option<u32>> {
-    // Whoever has accepted the connection may not be who listens there by now.
+    // The process that accepted the connection may no longer be the one that listens there.
     if let Some(accepted) = find(server, Some(ours))?.filter(|it| it.inode != 0) {
         return Ok(Some(accepted.uid));
     }
-    // Nobody has accepted it, so it is the listener's: where that one goes, the connection goes, too.
+    // It has not been accepted, so it belongs to the listener: whichever process gets the listener gets the connection,
+    // too.
     Ok(find(server, None)?.filter(|it| it.inode != 0).map(|it| it.uid))
 }
 
@@ -127,7 +128,7 @@ fn find(_near: SocketAddr, _far: Option<SocketAddr>) -> io::Result<Option<Found>
 
 #[cfg(target_os = "linux")]
 fn find(near: SocketAddr, far: Option<SocketAddr>) -> io::Result<Option<Found>> {
-    /// The kernel's tables change while they are read, so that a socket can be missed once.
+    /// The kernel's tables change while they are read, so a socket can be missed once.
     const LOOKS: usize = 3;
     let (near, far) = (canonical(near), far.map(canonical));
     for _ in 1..LOOKS {
@@ -138,17 +139,18 @@ fn find(near: SocketAddr, far: Option<SocketAddr>) -> io::Result<Option<Found>> 
     proc::find(near, far)
 }
 
-/// IPv4 in IPv6 is one address with two names.
+/// An IPv4 address mapped to IPv6 is the same address.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Listens on a Unix socket that this user alone can reach: mode 0600, in a folder of mode 0700, which is made if it
-/// is missing. A socket that an ended process left is replaced, one that a process answers on is not. The caller holds
-/// a lock, so that two processes do not do this at once.
+/// Listens on a Unix socket that only this user can reach: mode 0600, in a folder of mode 0700, which is created if it
+/// is missing. A socket that an ended process left is replaced, one on which a process listens is not. The caller holds
+/// a lock, so that two processes do not do this at the same time.
 ///
 /// # Errors
-/// [`Error::InUse`], [`Error::Place`] if something else has the name or others reach the folder, [`Error::TooLong`].
+/// [`Error::InUse`], [`Error::Place`] if another kind of file has the name or other users can access the folder,
+/// [`Error::TooLong`].
 pub fn listen(path: &Path) -> Result<UnixListener> {
     let shown = || path.display().to_string();
     if path.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
@@ -171,15 +173,15 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
         Ok(_) => fs::remove_file(path)?,
     }
     let listener = UnixListener::bind(path)?;
-    // Until here its folder has kept others away.
+    // Until here its folder has denied access to other users.
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
     Ok(listener)
 }
 
-/// Connects to a Unix socket that this user or root listens on.
+/// Connects to a Unix socket on which this user or root listens.
 ///
 /// # Errors
-/// [`Error::OtherUser`] before anything was sent, [`Error::TooLong`], [`Error::Io`].
+/// [`Error::OtherUser`] before anything is sent, [`Error::TooLong`], [`Error::Io`].
 pub fn connect(path: &Path) -> Result<UnixStream> {
     if path.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
         return Err(Error::TooLong { path: path.display().to_string() });
@@ -196,7 +198,7 @@ fn check_private(folder: &Path) -> Result<()> {
         return Err(refused("is not a folder".to_owned()));
     }
     let own = own_uid();
-    // Root may serve a folder that is another user's, who then can reach it anyway.
+    // Root may serve a folder of another user, who can then access it anyway.
     if found.uid() != own && own != 0 {
         return Err(refused(format!("belongs to user {}, not to this one ({own})", found.uid())));
     }
@@ -220,7 +222,7 @@ mod tests {
         for (address, reached) in
             [("127.0.0.1:0", "127.0.0.1"), ("[::1]:0", "[::1]"), ("[::]:0", "127.0.0.1")]
         {
-            // A machine without IPv6 has nothing to tell about it.
+            // A machine without IPv6 has nothing to test for it.
             let Ok(listener) = TcpListener::bind(address) else { continue };
             let port = listener.local_addr().expect("an address").port();
             let client = TcpStream::connect(format!("{reached}:{port}")).expect("it listens");
@@ -230,11 +232,11 @@ mod tests {
                 let (ours, server) = ends(&client);
                 tcp_server_uid(ours, server).expect("an answer")
             };
-            // Not accepted: nobody has the socket, and the listener answers for it.
+            // Not accepted: no process has the socket, and the listener stands for it.
             assert_eq!(server(), Some(own_uid()), "{address}");
             let (accepted, _) = listener.accept().expect("a connection");
             assert_eq!(server(), Some(own_uid()), "{address}");
-            // Whoever has accepted it stays who it is when another one listens there.
+            // The accepting process remains the owner even when another one listens there.
             drop(listener);
             assert_eq!(server(), Some(own_uid()), "{address}");
             let (ours, peer) = ends(&accepted);
@@ -246,7 +248,7 @@ mod tests {
         }
     }
 
-    /// The kernel calls a closed socket root's, which would let everybody pass who sends and closes.
+    /// The kernel reports root for a closed socket, which would admit anyone who sends and closes.
     #[test]
     fn who_has_closed_the_connection_is_unknown() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

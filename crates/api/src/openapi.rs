@@ -64,7 +64,7 @@ use crate::{
 )))]
 struct Schemas;
 
-/// The schema of a field that takes a string or an array of strings.
+/// The schema of a field that accepts a string or an array of strings.
 pub(crate) fn one_or_many() -> Schema {
     let string = || ObjectBuilder::new().schema_type(Type::String);
     OneOfBuilder::new()
@@ -218,7 +218,7 @@ fn content(body: Payload) -> Option<Value> {
         Payload::Array(name) => {
             ("application/json", json!({ "type": "array", "items": reference(name) }))
         }
-        // OpenAPI 3.1 has no word for "one a line"; the schema is the line's.
+        // OpenAPI 3.1 cannot express "one per line"; the schema is that of a line.
         Payload::Lines(name) => (NDJSON, reference(name)),
         Payload::Export => (NDJSON, json!({ "type": "object" })),
         Payload::Backup => {

@@ -1,4 +1,4 @@
-//! Strict reading of bodies and query strings.
+//! Strict parsing of bodies and query strings.
 
 #![expect(
     clippy::result_large_err,
@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use crate::limits::{Check, Faults, escape_pointer};
 use crate::{FieldError, Problem, query, scan};
 
-/// Reads a JSON body: well-formed, known fields only, right types, inside the limits.
+/// Parses a JSON body: well-formed, only known fields, valid types, within the limits.
 ///
 /// # Errors
-/// 400 where it is not acceptable JSON at all (with line and column): malformed, not UTF-8, a NUL character, a lone
-/// surrogate, nested deeper than 32 levels, a key given twice. 422 where a field is at fault: unknown (with the nearest
-/// known name), missing, of the wrong type, out of range.
+/// 400 for JSON that is not acceptable (with line and column): malformed, not UTF-8, a NUL character, a lone surrogate,
+/// nested deeper than 32 levels, a repeated key. 422 for an invalid field: unknown (with the nearest known name),
+/// missing, of the wrong type, out of range.
 pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
     if is_blank(body) {
         return Err(Problem::new(400, "the body is empty; a JSON object is expected"));
@@ -24,7 +24,7 @@ pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem
     parse_line(body)
 }
 
-/// The same where a body may be left out: an empty one reads as all defaults.
+/// The same for an optional body: an empty one means all defaults.
 ///
 /// # Errors
 /// As [`parse_body`].
@@ -34,10 +34,10 @@ pub fn parse_optional_body<T: DeserializeOwned + Check + Default>(
     if is_blank(body) { Ok(T::default()) } else { parse_line(body) }
 }
 
-/// Reads a body whose fields are for somebody else to judge: a JSON object, or nothing for an empty one.
+/// Parses a body whose fields are validated elsewhere: a JSON object, or an empty body for none.
 ///
 /// # Errors
-/// As [`parse_body`] where it is not acceptable JSON, or no object.
+/// As [`parse_body`] if it is not acceptable JSON, or not an object.
 pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     if is_blank(body) {
         return Ok(Map::new());
@@ -59,11 +59,11 @@ fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
     }
 }
 
-/// Fields at fault that are told at most.
+/// The maximum number of reported invalid fields.
 const FAULTS_MAX: usize = 32;
 
-/// Every field of a body that is at fault, not only the one that reading stopped at: what is at fault is taken out, and
-/// what is missing is put in, until the rest can be read.
+/// All invalid fields of a body, not only the one at which parsing stopped: invalid fields are removed, and missing
+/// ones are added, until the rest can be parsed.
 fn all_faults<T: DeserializeOwned + Check>(body: &[u8], first: FieldError) -> Vec<FieldError> {
     let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(body) else {
         return vec![first];
@@ -82,7 +82,7 @@ fn all_faults<T: DeserializeOwned + Check>(body: &[u8], first: FieldError) -> Ve
             found.push(fault);
         }
         if !was_there {
-            // It is required. Any value that can be read stands for it.
+            // It is required. Any value that can be parsed replaces it.
             let stand_in = stand_ins().into_iter().find(|value| {
                 fields.insert(name.clone(), value.clone());
                 read::<T>(&fields)
@@ -116,7 +116,7 @@ fn read<T: DeserializeOwned>(fields: &Map<String, Value>) -> Result<T, FieldErro
         .map_err(|error| explain(error.path(), &error.inner().to_string(), '/'))
 }
 
-/// The field of the body that a pointer leads into.
+/// The top-level field of a pointer.
 fn top_field(pointer: &str) -> Option<String> {
     let name = pointer.strip_prefix('/')?.split('/').next()?;
     Some(name.replace("~1", "/").replace("~0", "~"))
@@ -136,11 +136,11 @@ fn stand_ins() -> [Value; 7] {
     ]
 }
 
-/// Refuses what is not acceptable JSON, and what is no object.
+/// Rejects JSON that is not acceptable, and anything that is not an object.
 fn check_object(body: &[u8]) -> Result<(), Problem> {
     scan::scan(body)
         .map_err(|fault| Problem::new(400, format!("the body is not acceptable JSON: {fault}")))?;
-    // A derived struct would take an array for its fields in order.
+    // A derived struct would accept an array of its fields in order.
     if let Some(other) =
         body.iter().find(|byte| !byte.is_ascii_whitespace()).and_then(|byte| match byte {
             b'{' => None,
@@ -156,10 +156,10 @@ fn check_object(body: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Reads a query string: known parameters only, right types, inside the limits.
+/// Parses a query string: only known parameters, valid types, within the limits.
 ///
 /// # Errors
-/// 400 where the percent-encoding is broken, not UTF-8 or carries a NUL; 422 where a parameter is at fault.
+/// 400 if the percent-encoding is malformed, not UTF-8 or contains a NUL; 422 for an invalid parameter.
 pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Problem> {
     let mut pairs = query::pairs(query)?;
     let mut found: Vec<FieldError> = Vec::new();
@@ -182,7 +182,7 @@ pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Proble
                 let before = pairs.len();
                 pairs.retain(|(it, _)| *it != name);
                 found.push(fault);
-                // What is missing cannot be taken out: the rest is told the next time.
+                // A missing parameter cannot be removed: the remaining faults are reported the next time.
                 if pairs.len() == before || found.len() >= FAULTS_MAX {
                     return Err(Problem::fields(found));
                 }
@@ -191,10 +191,10 @@ pub fn parse_query<T: DeserializeOwned + Check>(query: &str) -> Result<T, Proble
     }
 }
 
-/// Reads the id in a path such as `/api/memory/{id}`.
+/// Parses the id in a path such as `/api/memory/{id}`.
 ///
 /// # Errors
-/// 422 where it is not a whole number between 1 and 2^53 - 1.
+/// 422 if it is not a whole number between 1 and 2^53 - 1.
 pub fn parse_id(text: &str) -> Result<u64, Problem> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse::<u64>() {
@@ -216,7 +216,7 @@ fn is_blank(body: &[u8]) -> bool {
     body.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }
 
-/// Turns what serde says into what a client can act on.
+/// Converts an error of serde to one that tells a client what to change.
 fn explain(path: &serde_path_to_error::Path, message: &str, prefix: char) -> FieldError {
     use serde_path_to_error::Segment;
     let mut segments: Vec<String> = path
@@ -264,7 +264,7 @@ fn explain(path: &serde_path_to_error::Path, message: &str, prefix: char) -> Fie
     }
 }
 
-/// Cuts off ` at line 1 column 5`: the pointer says it better.
+/// Removes ` at line 1 column 5`: the pointer is more precise.
 fn without_position(message: &str) -> &str {
     match message.rsplit_once(" at line ") {
         Some((before, after))
@@ -276,7 +276,7 @@ fn without_position(message: &str) -> &str {
     }
 }
 
-/// Splits ``unknown field `x`, expected one of `a`, `b` `` in `x` and the rest.
+/// Splits ``unknown field `x`, expected one of `a`, `b` `` into `x` and the rest.
 fn unknown<'a>(message: &'a str, start: &str) -> Option<(&'a str, &'a str)> {
     let rest = message.strip_prefix(start)?;
     rest.rsplit_once("`, expected ").or_else(|| rest.rsplit_once("`, there are no "))
@@ -314,7 +314,7 @@ fn wanted_in_words(wanted: &str) -> &str {
     }
 }
 
-/// What serde calls the value it met, without echoing long texts.
+/// Serde's description of the value that it found, without echoing long texts.
 fn found_in_words(found: &str) -> String {
     let quoted = |start: &str| found.strip_prefix(start).and_then(|rest| rest.strip_suffix('`'));
     if found.starts_with("string ") {
@@ -332,7 +332,7 @@ fn found_in_words(found: &str) -> String {
     }
 }
 
-/// The known name that is near enough to be meant.
+/// The known name that is similar enough to be meant.
 pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let folded = |text: &str| {
         text.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()

@@ -1,4 +1,4 @@
-//! Errors as they travel: RFC 9457.
+//! Errors on the wire: RFC 9457.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// Problems that a client may want to tell apart beyond their status.
+/// Problems that a client may want to distinguish beyond their status.
 ///
 /// Each is the `type` `urn:waypost:problem:NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +48,13 @@ pub enum ProblemKind {
     TokenRefused,
     /// 403: the token lacks a scope.
     ScopeMissing,
-    /// 403: the token is bound to a space, and this needs another one or all.
+    /// 403: the token is bound to a space, and the request needs another one or all.
     SpaceBound,
     /// 403: a web page sent the request.
     WebPage,
     /// 409: a reindex is running.
     ReindexRunning,
-    /// 409: the memory was changed meanwhile.
+    /// 409: the memory has changed meanwhile.
     MemoryChanged,
     /// 409: the idempotency key belongs to another event.
     KeyReused,
@@ -62,7 +62,7 @@ pub enum ProblemKind {
     RunNotFailed,
     /// 409: the run has ended.
     RunEnded,
-    /// 409: the file was changed meanwhile.
+    /// 409: the file has changed meanwhile.
     FileChanged,
     /// 409: the project has no context.
     NoContext,
@@ -74,7 +74,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     const PREFIX: &str = "urn:waypost:problem:";
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::TokenMissing,
         Self::TokenRefused,
@@ -118,7 +118,7 @@ fn about_blank() -> String {
 }
 
 impl Problem {
-    /// A problem of that status, with what is wrong and what would be right.
+    /// A problem with that status, and what is wrong and what would be valid.
     pub fn new(status: u16, detail: impl Into<String>) -> Self {
         Self {
             kind: about_blank(),
@@ -130,20 +130,20 @@ impl Problem {
         }
     }
 
-    /// The same, of that kind.
+    /// The same, with that kind.
     #[must_use]
     pub fn of(mut self, kind: ProblemKind) -> Self {
         self.kind = format!("{}{}", ProblemKind::PREFIX, kind.name());
         self
     }
 
-    /// Which kind it is, if this program knows it.
+    /// Its kind, if this program knows it.
     pub fn known_kind(&self) -> Option<ProblemKind> {
         let name = self.kind.strip_prefix(ProblemKind::PREFIX)?;
         ProblemKind::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// 422 for fields that are wrong; the detail is made of their messages.
+    /// 422 for invalid fields; the detail consists of their messages.
     pub fn fields(errors: Vec<FieldError>) -> Self {
         let detail = errors
             .iter()
@@ -165,7 +165,7 @@ impl Problem {
         Self::fields(vec![FieldError { pointer: pointer.into(), message: message.into() }])
     }
 
-    /// The same, about that request path.
+    /// The same, for that request path.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.instance = Some(path.into());
@@ -173,7 +173,7 @@ impl Problem {
     }
 }
 
-/// The title that goes with a status.
+/// The title of a status.
 fn title(status: u16) -> &'static str {
     match status {
         400 => "Bad request",

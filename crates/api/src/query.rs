@@ -1,4 +1,4 @@
-//! Query strings as something serde can read.
+//! Deserializes query strings with serde.
 
 #![expect(
     clippy::result_large_err,
@@ -14,7 +14,7 @@ use crate::Problem;
 /// A parameter with all its values, in order.
 pub(crate) type Pair = (String, Vec<String>);
 
-/// Splits and decodes a query string; values of one name come together.
+/// Splits and decodes a query string; values with the same name are grouped.
 pub(crate) fn pairs(query: &str) -> Result<Vec<Pair>, Problem> {
     let mut pairs: Vec<Pair> = Vec::new();
     for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -55,7 +55,7 @@ fn decode(text: &str) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|_| Problem::new(400, "the query string is not UTF-8"))
 }
 
-/// A query string, to be read as a struct.
+/// A query string, to be deserialized as a struct.
 pub(crate) struct Pairs {
     rest: std::vec::IntoIter<Pair>,
     values: Vec<String>,

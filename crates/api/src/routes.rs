@@ -1,4 +1,4 @@
-//! Every route of the service, in one table: the service's router, the OpenAPI document and the client are tested
+//! The table of all routes of the service: tests check the service's router, the OpenAPI document and the client
 //! against it.
 
 use crate::Scope;
@@ -8,36 +8,36 @@ use crate::Scope;
 pub struct Route {
     /// The HTTP method.
     pub method: &'static str,
-    /// The path, with `{id}` where an id goes.
+    /// The path, with `{id}` in place of an id.
     pub path: &'static str,
     /// Its name in the OpenAPI document.
     pub operation: &'static str,
-    /// What it does, in a line.
+    /// A one-line description.
     pub summary: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// The query parameters, by the name of their struct.
+    /// The name of the struct of its query parameters.
     pub query: Option<&'static str>,
-    /// The body that it takes.
+    /// The body that it accepts.
     pub body: Payload,
-    /// What it answers when all is well.
+    /// Its successful responses.
     pub answers: &'static [Answer],
-    /// The statuses of the problems that are its own; every route may also answer the common ones.
+    /// The statuses of its own problems; every route may also return the common ones.
     pub problems: &'static [u16],
 }
 
 /// Who may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Anybody, without a token.
+    /// Any client, without a token.
     Open,
     /// A token with this scope, or with `admin`.
     Scope(Scope),
-    /// Without a token at the service's socket, else a token with this scope.
+    /// Without a token at the service's socket, otherwise a token with this scope.
     SocketOrScope(Scope),
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload {
     /// Nothing.
@@ -48,7 +48,7 @@ pub enum Payload {
     OptionalJson(&'static str),
     /// A JSON array of that struct.
     Array(&'static str),
-    /// One JSON value of that struct a line.
+    /// One JSON value of that struct per line.
     Lines(&'static str),
     /// Lines of the export format.
     Export,
@@ -62,12 +62,12 @@ pub enum Payload {
     Object,
 }
 
-/// A good answer.
+/// A successful response.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// When it is given.
+    /// When it is returned.
     pub when: &'static str,
     /// Its body.
     pub body: Payload,
@@ -97,7 +97,7 @@ const READ_FLOWS: Access = Access::Scope(Scope::FlowsRead);
 const RUN_FLOWS: Access = Access::Scope(Scope::FlowsRun);
 const ADMIN: Access = Access::Scope(Scope::Admin);
 
-/// Every route.
+/// All routes.
 pub const ROUTES: &[Route] = &[
     Route {
         method: "POST",

@@ -1,17 +1,17 @@
-//! One strict pass over raw JSON, before any type looks at it.
+//! One strict pass over raw JSON, before it is deserialized.
 //!
-//! `serde_json` alone lets through what the contract refuses: a key given twice, NUL characters, deep nesting of fields
-//! that are skipped. This pass knows no types, needs memory only for the keys of the open objects, and finds the first
-//! fault with its line and column.
+//! `serde_json` alone accepts what the contract rejects: a repeated key, NUL characters, deep nesting in skipped
+//! fields. This pass knows no types, needs memory only for the keys of the open objects, and finds the first fault with
+//! its line and column.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Arrays and objects inside each other.
+/// The maximum nesting depth of arrays and objects.
 pub(crate) const DEPTH_MAX: usize = 32;
 
-/// Where the text stops being acceptable JSON, and why.
+/// The position at which the text stops being acceptable JSON, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) what: String,
@@ -51,7 +51,7 @@ fn fault(bytes: &[u8], at: usize, what: &str) -> Fault {
     }
 }
 
-/// An array or object whose end has not come yet.
+/// An array or object that is still open.
 enum Open<'a> {
     Array,
     Object(HashSet<Cow<'a, str>>),
@@ -65,7 +65,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// The whole text: one value, nothing after it. A loop with a stack of its own, so that depth costs no call stack.
+    /// The whole text: one value, nothing after it. A loop with an explicit stack, so that depth uses no call stack.
     fn document(&mut self) -> Result<(), String> {
         self.value_start()?;
         while let Some(inner) = self.open.last() {
@@ -99,7 +99,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads a value as far as it goes without looking inside: scalars whole, arrays and objects up to their first value.
+    /// Scans a value without entering it: scalars completely, arrays and objects up to their first value.
     fn value_start(&mut self) -> Result<(), String> {
         loop {
             self.space();

@@ -1,4 +1,4 @@
-//! How the service is doing.
+//! The state of the service.
 
 use std::collections::BTreeMap;
 

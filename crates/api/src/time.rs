@@ -1,4 +1,4 @@
-//! Times as they travel: RFC 3339 in UTC with milliseconds.
+//! Times on the wire: RFC 3339 in UTC with milliseconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ impl FromStr for Time {
     type Err = TimeError;
 
     fn from_str(text: &str) -> Result<Self, TimeError> {
-        // A date, `T` and a time are wanted; jiff itself would take looser forms, too.
+        // Only a date, `T` and a time are accepted; jiff itself would also accept other forms.
         let bytes = text.as_bytes();
         let strict = bytes.len() >= 20
             && bytes.len() <= 40

@@ -35,7 +35,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Every scope, in the order of the documentation.
+    /// All scopes, in the order of the documentation.
     pub const ALL: [Self; 8] = [
         Self::MemoryRead,
         Self::MemoryWrite,
@@ -61,7 +61,7 @@ impl Scope {
         }
     }
 
-    /// The scope of that name.
+    /// The scope with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }

@@ -1,4 +1,4 @@
-//! Reading fields whose JSON shape is wider than their Rust type.
+//! Deserializes fields whose JSON form is wider than their Rust type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Unexpected, Visitor
 
 use crate::Scalar;
 
-/// A whole number; `3.0` is one, too. What range it must be in is the business of the check.
+/// A whole number, including `3.0`. The check validates the range.
 pub(crate) fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<u64, D::Error> {
     input.deserialize_u64(Whole)
 }
@@ -51,7 +51,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<u64, E> {
-        // 2^53: above it a float no longer names one whole number.
+        // 2^53: above it a float no longer represents a unique whole number.
         if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value) {
             Ok(value as u64)
         } else {
@@ -99,7 +99,7 @@ pub(crate) fn map<'de, D: Deserializer<'de>>(
     Ok(Option::deserialize(input)?.unwrap_or_default())
 }
 
-/// A field that was given, be it `null`.
+/// A field that was given, even as `null`.
 #[expect(clippy::option_option, reason = "absent, null and a value are three things in a patch")]
 pub(crate) fn given<'de, D: Deserializer<'de>>(
     input: D,

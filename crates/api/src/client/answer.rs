@@ -1,13 +1,13 @@
-//! Answers whose status or headers say something, too.
+//! Responses whose status or headers carry information, too.
 
 use crate::{Hit, Memory, SearchMode};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// How the service searched, if it says.
+    /// How the service searched, if it reports that.
     pub mode: Option<SearchMode>,
 }
 
@@ -20,17 +20,17 @@ pub struct Page {
     pub next: Option<u64>,
 }
 
-/// Something that is stored now.
+/// A stored item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stored<T> {
-    /// It is new.
+    /// It was created.
     New(T),
-    /// It was there already.
+    /// It already existed.
     Existing(T),
 }
 
 impl<T> Stored<T> {
-    /// It, new or not.
+    /// The item, new or not.
     pub fn into_inner(self) -> T {
         match self {
             Self::New(it) | Self::Existing(it) => it,

@@ -1,4 +1,4 @@
-//! Events: publishing, reading, following.
+//! Publishing, reading and following events.
 
 use serde::Deserialize;
 use ureq::http::header::{ACCEPT, CONTENT_TYPE};
@@ -9,20 +9,20 @@ use crate::{EVENT_STREAM, Event, EventsRequest, PublishRequest, Published, Strea
 /// A page of events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventsPage {
-    /// The events, the oldest first.
+    /// The events, oldest first.
     pub events: Vec<Event>,
-    /// The last event that was examined: read on after it.
+    /// The last examined event: continue after it.
     pub next_after: u64,
 }
 
-/// What a stream of events tells.
+/// A message of an event stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     /// An event.
     Event(Event),
-    /// Events are missing: they are not kept any more.
+    /// Events are missing: they were dropped.
     Reset {
-        /// The first that is kept.
+        /// The first remaining event.
         first: u64,
     },
 }
@@ -63,8 +63,7 @@ impl Client {
         self.read(self.send("GET", &format!("/api/events/{id}"))?)
     }
 
-    /// `GET /api/events/stream`: gives each event to `each` until it answers false or the stream
-    /// ends.
+    /// `GET /api/events/stream`: passes each event to `each` until it returns false or the stream ends.
     pub fn follow_events(
         &self,
         request: &StreamRequest,

@@ -1,4 +1,4 @@
-//! What of the project a task needs.
+//! Project context for a task.
 
 use super::{Client, Result};
 use crate::{ContextAnswer, ContextRequest, ContextScan, ContextStatus};
@@ -14,7 +14,7 @@ impl Client {
         self.read(self.send("GET", "/api/context/status")?)
     }
 
-    /// `POST /api/context/rescan`; returns when the whole project was compared with its index.
+    /// `POST /api/context/rescan`; returns when the whole project has been compared with its index.
     pub fn rescan_context(&self) -> Result<ContextScan> {
         let request = self.request("POST", "/api/context/rescan");
         self.read(self.run(request, b"", None)?)

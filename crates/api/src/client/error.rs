@@ -9,67 +9,67 @@ use crate::Problem;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is not one of a service.
+    /// The address is not a valid address of a service.
     #[error("{url:?} is not an address of a service, such as https://waypost.example:4747")]
     Address {
-        /// What was given.
+        /// The given address.
         url: String,
     },
-    /// Others on the way could read the token.
+    /// The token could be read in transit.
     #[error("{url} is another machine's, and plain http would send the token there in the clear")]
     Plain {
-        /// What was given.
+        /// The given address.
         url: String,
     },
-    /// The certificates of the authorities are none.
+    /// The certificates of the authorities are invalid.
     #[error("the certificates of the authorities cannot be used: {reason}")]
     Authorities {
         /// Why.
         reason: String,
     },
-    /// Another user of this machine answers there; no token was sent.
+    /// Another user of this machine listens there; no token was sent.
     #[error("what answers at {url} is not trusted, and no token was sent")]
     Untrusted {
         /// The address.
         url: String,
-        /// Whose it is.
+        /// Whose process it is.
         source: crate::local::Error,
     },
-    /// The token has characters that no token has.
+    /// The token contains characters that are not valid in a token.
     #[error("the token is empty or has characters that no token has")]
     Token,
-    /// Nothing answers there, or not in time.
+    /// Nothing responds there, or not in time.
     #[error("no service answers at {url}")]
     NotReachable {
         /// The address.
         url: String,
-        /// What the network says.
+        /// The network error.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The service refused: the problem says why.
+    /// The service rejected the request: the problem gives the reason.
     #[error("{}", described(.0))]
     Refused(Box<Problem>),
-    /// What answers there does not talk like a service.
+    /// The response is not one of a service.
     #[error("what answers at {url} is not a service of this kind: {reason}")]
     NotUnderstood {
         /// The address.
         url: String,
-        /// What it said.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The answer ended before it was whole.
+    /// The response ended before it was complete.
     #[error("the answer broke off")]
     BrokenOff {
-        /// What the network says.
+        /// The network error.
         source: io::Error,
     },
-    /// What should have been sent could not be read.
+    /// The input to be sent could not be read.
     #[error("the request could not be read")]
     Input {
         /// Why.
         source: io::Error,
     },
-    /// What came could not be written where the caller wants it.
+    /// The response could not be written to the caller's output.
     #[error("the answer could not be written")]
     Output {
         /// Why.
@@ -82,7 +82,7 @@ impl Error {
         Self::BrokenOff { source }
     }
 
-    /// The problem that the service answered with, if it did.
+    /// The problem that the service returned, if any.
     pub fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Refused(problem) => Some(problem),

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use super::{Error, Result};
 
-/// A line of progress never comes near this.
+/// Far above the length of any progress line.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 /// One event.
@@ -14,7 +14,7 @@ pub(super) struct Event {
     pub(super) data: String,
 }
 
-/// Hands over each event until `each` has what the caller waits for.
+/// Passes on each event until `each` returns a value.
 pub(super) fn follow<T>(
     input: impl Read,
     mut each: impl FnMut(Event) -> Result<Option<T>>,

@@ -12,12 +12,12 @@ impl Client {
         self.read(self.send("GET", "/api/flows")?)
     }
 
-    /// `GET /api/flows/runs`: the newest first.
+    /// `GET /api/flows/runs`: newest first.
     pub fn flow_runs(&self, request: &RunsRequest) -> Result<Vec<Run>> {
         self.read(self.send("GET", &with_query("/api/flows/runs", request))?)
     }
 
-    /// `GET /api/flows/runs/{id}`: with what its programs wrote.
+    /// `GET /api/flows/runs/{id}`: with the output of its programs.
     pub fn flow_run(&self, id: &str) -> Result<Run> {
         self.read(self.send("GET", &path(&["runs", id]))?)
     }
@@ -68,7 +68,7 @@ impl Client {
     }
 }
 
-/// A path below that of flows; what is between slashes may be anything.
+/// A path below that of flows; the parts are escaped, so they may contain anything.
 fn path(parts: &[&str]) -> String {
     let mut path = "/api/flows".to_owned();
     for part in parts {

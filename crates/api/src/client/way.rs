@@ -1,5 +1,5 @@
-//! How a service is reached: at its socket, on loopback, or over TLS. Within the machine, the user at
-//! the other end is known before a token is sent.
+//! How to connect to a service: to its socket, on loopback, or over TLS. Within the machine, the user at the other end
+//! is checked before a token is sent.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -23,7 +23,7 @@ use crate::local;
 pub(super) enum Near {
     /// To a Unix socket, whatever the request's host.
     Socket(PathBuf),
-    /// To the address that the request names, which must be loopback's.
+    /// To the address that the request names, which must be a loopback address.
     Loopback,
 }
 
@@ -45,11 +45,11 @@ impl Connector for Near {
     }
 }
 
-/// The first of the addresses that answers, if it is a user's who may have the token.
+/// The first of the addresses that accepts a connection, if its user may receive the token.
 fn loopback(addresses: &[SocketAddr]) -> Result<TcpStream, Error> {
     let mut problem = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in addresses {
-        // A name of this machine, too, may lead elsewhere.
+        // A name for this machine may resolve to another address, too.
         if !address.ip().to_canonical().is_loopback() {
             continue;
         }
@@ -73,7 +73,7 @@ fn refused(error: local::Error) -> Error {
     }
 }
 
-/// A socket needs no address; nobody is asked for one.
+/// A socket needs no address, so nothing is resolved.
 #[derive(Debug)]
 pub(super) struct NoResolver;
 
@@ -143,7 +143,7 @@ impl Transport for Connection {
         Ok(bytes > 0)
     }
 
-    /// A connection that is idle has nothing to say: an end, or anything else, makes it useless.
+    /// An idle connection has nothing to send: an end, or any data, makes it unusable.
     fn is_open(&mut self) -> bool {
         let mut byte = [0];
         let silent = |read: io::Result<usize>| matches!(read, Err(error) if error.kind() == ErrorKind::WouldBlock);
@@ -162,7 +162,7 @@ impl Transport for Connection {
     }
 }
 
-/// How long to wait for the system; `None` is without end.
+/// How long to wait for the system; `None` is unlimited.
 fn wait(timeout: &NextTimeout) -> Result<Option<Duration>, Error> {
     if timeout.after.is_zero() {
         return Err(Error::Timeout(timeout.reason));

@@ -1,15 +1,15 @@
-//! What a request for context may ask.
+//! Limits of a context request.
 
 use super::{Check, Faults, KIND_CHARS_MAX, QUERY_CHARS_MAX, TAGS_MAX};
 use crate::context::CONTEXT_TYPES;
 use crate::parse::nearest;
 use crate::{ContextRequest, ContextSource};
 
-/// Items of an answer.
+/// Items of a response.
 pub const ITEMS_MAX: u64 = 200;
-/// Items of an answer where the request does not say how many.
+/// Items of a response if the request does not specify a number.
 pub const ITEMS_DEFAULT: u64 = 30;
-/// Tokens of an answer.
+/// Tokens of a response.
 pub const TOKENS_MAX: u64 = 1_000_000;
 /// Globs of a request.
 const GLOBS_MAX: usize = 64;
@@ -59,7 +59,7 @@ fn unknown_type(name: &str) -> String {
     }
 }
 
-/// Whether a glob says something of the world outside the project, or tries to.
+/// Whether a glob refers to anything outside the project, or tries to.
 fn climbs_out(glob: &str) -> bool {
     let drive = matches!(glob.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     let mut parts = glob.split(['/', '\\', '{', '}', ',']);

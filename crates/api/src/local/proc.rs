@@ -1,4 +1,4 @@
-//! Looking for one TCP socket in the kernel's tables in `/proc/net`.
+//! Finds one TCP socket in the kernel's tables in `/proc/net`.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use super::{Found, canonical};
 /// The state of a listening socket.
 const LISTENING: &str = "0A";
 
-/// The socket with that address here and that one at its other end; a listening one without the latter.
+/// The socket with these local and remote addresses; a listening one without the latter.
 pub(super) fn find(near: SocketAddr, far: Option<SocketAddr>) -> io::Result<Option<Found>> {
     let mut problem = None;
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
@@ -29,7 +29,7 @@ pub(super) fn find(near: SocketAddr, far: Option<SocketAddr>) -> io::Result<Opti
     }
 }
 
-/// The socket of a line, if it is that one.
+/// Parses a line, if it describes that socket.
 fn read(line: &str, near: SocketAddr, far: Option<SocketAddr>) -> Option<Found> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let [here, there, state] = [fields.next()?, fields.next()?, fields.next()?];

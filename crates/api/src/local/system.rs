@@ -1,4 +1,4 @@
-//! What the system tells about a Unix socket.
+//! The system's information about a Unix socket.
 
 #![expect(unsafe_code, reason = "std has no stable call for the credentials of a socket's peer")]
 

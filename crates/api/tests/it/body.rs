@@ -8,7 +8,7 @@ fn search(body: impl AsRef<[u8]>) -> Result<SearchRequest, Problem> {
     parse_body(body.as_ref())
 }
 
-/// The one problem of a body: status, pointer (empty for none), detail.
+/// The only problem of a body: status, pointer (empty for none), detail.
 #[track_caller]
 fn refused<T: std::fmt::Debug>(outcome: Result<T, Problem>) -> (u16, String, String) {
     let problem = outcome.expect_err("the body is wrong");
@@ -71,7 +71,7 @@ fn malformed_json_is_400_with_line_and_column() {
 fn depth_is_limited_at_32() {
     let nested =
         |depth: usize| format!("{{\"query\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
-    // 32 is acceptable JSON, and then a field of the wrong type; 33 is not looked at.
+    // 32 is acceptable JSON, with a field of the wrong type; 33 is not parsed.
     assert_eq!(refused(search(nested(32))).0, 422);
     let (status, _, detail) = refused(search(nested(33)));
     assert_eq!(status, 400);
@@ -223,7 +223,7 @@ fn a_long_wrong_value_is_not_echoed() {
 }
 
 proptest! {
-    /// What `serde_json` writes is acceptable, whatever texts are in it, NUL excepted.
+    /// Everything that `serde_json` writes is acceptable, whatever texts it contains, except NUL.
     #[test]
     fn every_written_body_is_read_back(query in "[^\\x00]{1,40}", tags in prop::collection::btree_set("[^\\x00\\s]{1,12}", 0..4)) {
         let request = SearchRequest { query, tags: tags.into_iter().collect(), ..SearchRequest::default() };
@@ -231,7 +231,8 @@ proptest! {
         prop_assert_eq!(parse_body::<SearchRequest>(&body).unwrap(), request);
     }
 
-    /// Any bytes get an answer, and what is called malformed is what `serde_json` cannot read either or what we forbid.
+    /// Any bytes get a response, and only input that `serde_json` cannot parse either, or that we forbid, is reported
+    /// as malformed.
     #[test]
     fn any_text_is_judged_as_serde_json_judges_it(text in r#"[\[\]{}:,"\\u0-9a-f.eE+\- tru]{0,24}"#) {
         let ours = parse_body::<SearchRequest>(text.as_bytes()).unwrap_err();

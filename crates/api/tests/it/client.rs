@@ -1,5 +1,5 @@
-//! What the client makes of peers that are no proper service. How it gets on with a real one, the command line's tests
-//! show.
+//! How the client handles servers that are not proper services. The tests of the command line cover it with a real
+//! service.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use waypost_api::IndexRequest;
 use waypost_api::client::{Client, Error};
 
-/// A peer that answers one request with these bytes, and gives back the request's head.
+/// A server that answers one request with these bytes, and returns the request's head.
 fn peer(answer: &'static str) -> (String, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("the peer plays along");
     let url = format!("http://{}", listener.local_addr().expect("the peer plays along"));
@@ -73,7 +73,7 @@ fn nobody_there_is_not_reachable() {
 
 #[test]
 fn a_problem_is_decoded_and_the_token_was_sent() {
-    // Without a length, the body goes to the end of the connection.
+    // Without a length, the body ends with the connection.
     let (url, head) = peer(
         "HTTP/1.1 422 x\r\nContent-Type: application/problem+json\r\nConnection: close\r\n\r\n\
          {\"type\":\"about:blank\",\"title\":\"t\",\"status\":422,\"detail\":\"d\",\"errors\":[{\"pointer\":\"/from\",\"message\":\"m\"}],\"more\":1}",
@@ -89,7 +89,7 @@ fn a_problem_is_decoded_and_the_token_was_sent() {
 #[test]
 fn a_redirect_is_not_followed() {
     let (elsewhere, _) = peer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
-    // The answer has to live as long as the thread.
+    // The response must live as long as the thread.
     let answer: &'static str =
         format!("HTTP/1.1 307 x\r\nLocation: {elsewhere}/\r\nContent-Length: 0\r\n\r\n").leak();
     let (url, _) = peer(answer);

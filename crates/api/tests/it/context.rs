@@ -6,7 +6,7 @@ fn read(body: &str) -> Result<ContextRequest, Problem> {
     parse_optional_body(body.as_bytes())
 }
 
-/// The pointer and the message of the one field at fault.
+/// The pointer and the message of the only invalid field.
 #[track_caller]
 fn refused(body: &str) -> (String, String) {
     let problem = read(body).expect_err("the body is wrong");
