@@ -25,6 +25,7 @@ use crate::mesh::Membership;
 use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
 use crate::stopping::Stopping;
+use crate::witness::Witness;
 
 /// The opened parts of the service.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) data_dir: PathBuf,
     pub(crate) limits: LimitSettings,
     pub(crate) store: Arc<Store>,
+    pub(crate) witness: Arc<Witness>,
     pub(crate) tokens: Arc<TokenStore>,
     pub(crate) sessions: Sessions,
     pub(crate) rejections: Rejections,
@@ -89,6 +91,11 @@ impl App {
     /// Whether an index is being built, and searches do not find everything yet.
     pub(crate) fn is_indexing(&self) -> bool {
         self.store.index_progress().is_some()
+    }
+
+    /// Notes how far the stores have come.
+    pub(crate) fn write_witness(&self) {
+        self.witness.write(&self.store, &self.events, &self.flows);
     }
 
     /// What is closed in order at the end; everything else is dropped.

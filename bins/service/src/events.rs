@@ -10,8 +10,8 @@ use crate::error::REPAIR;
 use crate::predecessor;
 use crate::settings::Options;
 
-/// Opens the bus, and logs what opening it found.
-pub(crate) fn open(options: &Options) -> anyhow::Result<Bus> {
+/// Opens the bus, which is known to have `reached` that event, and logs what opening it found.
+pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
     let keep = options.events;
     let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
     let retention = Retention {
@@ -19,7 +19,8 @@ pub(crate) fn open(options: &Options) -> anyhow::Result<Bus> {
         events: keep.keep_count,
         bytes: keep.keep_bytes,
     };
-    let bus_options = waypost_events::Options { retention, ..waypost_events::Options::default() };
+    let bus_options =
+        waypost_events::Options { retention, reached, ..waypost_events::Options::default() };
     let dir = options.data_dir.join("events");
     let owner = |it: &waypost_events::Error| match it {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),

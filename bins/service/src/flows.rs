@@ -65,9 +65,16 @@ impl Flows {
         self.engine.lock().snapshot()
     }
 
-    /// Takes up what an earlier process left. Nothing is done before the runner runs.
+    /// The last record of the journal that is on disk.
+    pub(crate) fn reached(&self) -> u64 {
+        self.engine.lock().reached()
+    }
+
+    /// Takes up what an earlier process left. Nothing is done before the runner runs. `reached` is the
+    /// last record of the journal that is known of.
     pub(crate) fn open(
         options: &Options,
+        reached: u64,
         url: String,
         targets: Targets,
         wake: &Arc<Wake>,
@@ -78,6 +85,7 @@ impl Flows {
             identity: waypost_auth::random_text(IDENTITY_CHARS)?,
             head: events.last(),
             last_event: Some(events.last()),
+            reached,
             boot: boot.clone(),
             ..waypost_flows::Options::default()
         };

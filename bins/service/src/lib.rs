@@ -27,6 +27,7 @@ mod umask;
 mod upkeep;
 mod wake;
 mod wiring;
+mod witness;
 
 pub use lifecycle::{Running, run, start};
 pub use settings::{Approval, FlowOptions, ModelOptions, Options, TlsFiles};

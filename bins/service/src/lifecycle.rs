@@ -68,6 +68,7 @@ impl Running {
         drop(presence);
         threads.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
+        app.write_witness();
         app.tokens.flush().context("the last use of tokens could not be written")?;
         let parts = Arc::try_unwrap(app).map(App::into_stores);
         if let Ok((context, store)) = parts
@@ -110,6 +111,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
     let doors = Doors { network, tls, socket };
     app.disk.measure();
+    app.write_witness();
     let threads = Threads::start(wiring::workers(&app, options)?)?;
     let noting = Arc::clone(&app.wake);
     app.store.when_noted(Box::new(move || noting.publishing_soon()));

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use parking_lot::Mutex;
-use waypost_memory::{OpenPhase, OpenReport, Store, StoreOptions};
+use waypost_memory::{OpenPhase, OpenReport, Reached, Store, StoreOptions};
 
 use crate::predecessor;
 
-/// Opens the store, and logs what opening it found.
-pub(crate) fn open(dir: &Path) -> anyhow::Result<Store> {
+/// Opens the store, which is known to have `reached` that far, and logs what opening it found.
+pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
     let told = Mutex::new(None::<Instant>);
     let options = StoreOptions {
         progress: Some(Arc::new(move |it| {
@@ -30,6 +30,7 @@ pub(crate) fn open(dir: &Path) -> anyhow::Result<Store> {
             }
         })),
         index_later: true,
+        reached,
         ..StoreOptions::default()
     };
     let owner = |it: &waypost_memory::Error| match it {

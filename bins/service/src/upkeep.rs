@@ -13,6 +13,7 @@ use crate::error::chain;
 use crate::flows::Flows;
 use crate::memory::publisher::Publisher;
 use crate::wake::Wake;
+use crate::witness::Witness;
 
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 /// How often the bytes on disk are counted for the metrics, which walks over folders.
@@ -26,6 +27,7 @@ pub(crate) struct Upkeep {
     pub(crate) events: Arc<Bus>,
     pub(crate) flows: Arc<Flows>,
     pub(crate) tokens: Arc<TokenStore>,
+    pub(crate) witness: Arc<Witness>,
     pub(crate) disk: Arc<DiskUsage>,
     pub(crate) wake: Arc<Wake>,
 }
@@ -44,6 +46,8 @@ impl Upkeep {
     }
 
     fn keep_up(&self) {
+        // First of all: the rest may take long.
+        self.witness.write(&self.store, &self.events, &self.flows);
         self.publisher.try_again();
         match self.store.maintain() {
             Ok(done) => {

@@ -39,6 +39,7 @@ use crate::stopping::Stopping;
 use crate::threads::Workers;
 use crate::upkeep::Upkeep;
 use crate::wake::Wake;
+use crate::witness::Witness;
 use crate::{events, memory};
 
 /// What is opened before the service listens: a store that another process has ends the start.
@@ -47,19 +48,21 @@ pub(crate) struct Stores {
     store: Arc<Store>,
     events: Arc<Bus>,
     tokens: Arc<TokenStore>,
+    witness: Witness,
 }
 
 impl Stores {
     /// Opens the stores, and makes the admin token where it is missing.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
-        let store = Arc::new(memory::open(&options.data_dir)?);
-        let events = Arc::new(events::open(options)?);
+        let witness = Witness::read(&options.data_dir)?;
+        let store = Arc::new(memory::open(&options.data_dir, witness.memory())?);
+        let events = Arc::new(events::open(options, witness.events())?);
         let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
             .context("the tokens could not be read")?;
         let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
             .context("the admin token could not be made")?;
         log_token(&made, &options.token_file);
-        Ok(Self { store, events, tokens: Arc::new(tokens) })
+        Ok(Self { store, events, tokens: Arc::new(tokens), witness })
     }
 }
 
@@ -70,7 +73,7 @@ pub(crate) fn app(
     address: SocketAddr,
     started: Instant,
 ) -> anyhow::Result<App> {
-    let Stores { store, events, tokens } = stores;
+    let Stores { store, events, tokens, witness } = stores;
     let limits = options.limits.clone();
     let url = listen::url(address, options.tls.is_some());
     let state = if options.model.is_off() { ModelState::Off } else { ModelState::Loading };
@@ -83,7 +86,7 @@ pub(crate) fn app(
         publisher: Arc::clone(&publisher),
         model: Arc::clone(&model),
     };
-    let flows = Arc::new(Flows::open(options, url.clone(), targets, &wake)?);
+    let flows = Arc::new(Flows::open(options, witness.flows(), url.clone(), targets, &wake)?);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
@@ -97,6 +100,7 @@ pub(crate) fn app(
         flows,
         context: Arc::new(context),
         publisher,
+        witness: Arc::new(witness),
         events,
         mesh: Arc::new(Membership::new(options.mesh.is_some())),
         gate: listen::gate(address, options),
@@ -164,6 +168,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
             events: events(),
             flows: Arc::clone(&app.flows),
             tokens: Arc::clone(&app.tokens),
+            witness: Arc::clone(&app.witness),
             disk: Arc::clone(&app.disk),
             wake: wake(),
         },

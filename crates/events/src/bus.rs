@@ -83,7 +83,7 @@ impl Bus {
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
         let noted_first = floor::read(dir)?;
         let found = Found::look(&dir.join("state"))?;
-        let reached = found.reached().max(noted_first - 1);
+        let reached = found.reached().max(noted_first - 1).max(options.reached);
         let (log, recovery) = match open_log(dir, options, reached) {
             Ok(opened) => opened,
             Err(error) => {
@@ -172,6 +172,12 @@ impl Bus {
     /// The last event that can be read, 0 for none.
     pub fn last(&self) -> u64 {
         self.live.last()
+    }
+
+    /// The last event that is known to be on disk, for [`Options::reached`] of a later opening. Waits
+    /// for a publishing that goes on.
+    pub fn reached(&self) -> u64 {
+        self.log.reached()
     }
 
     /// The first event that is kept; one after the last if there is none.

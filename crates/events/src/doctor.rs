@@ -37,7 +37,7 @@ pub struct Repaired {
 }
 
 /// Reads the bus in the folder `dir` and tells what is damaged. `known` is the last event that
-/// another store refers to, 0 for none: a log that ends before it is damaged. A folder that is not
+/// is known from outside of it, 0 for none: a log that ends before it is damaged. A folder that is not
 /// there is a bus without events.
 ///
 /// # Errors

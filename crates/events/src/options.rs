@@ -8,11 +8,19 @@ pub struct Options {
     pub free_bytes_min: u64,
     /// What [`Bus::retain`](crate::Bus::retain) drops.
     pub retention: Retention,
+    /// The last event that is known from outside of the bus's folder, 0 for none: a bus that ends
+    /// before it is [`Error::Damaged`](crate::Error::Damaged).
+    pub reached: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { segment_bytes: 32 << 20, free_bytes_min: 64 << 20, retention: Retention::default() }
+        Self {
+            segment_bytes: 32 << 20,
+            free_bytes_min: 64 << 20,
+            retention: Retention::default(),
+            reached: 0,
+        }
     }
 }
 

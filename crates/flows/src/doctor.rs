@@ -36,28 +36,32 @@ pub struct Repaired {
     /// The first and the last event whose runs may be lost. These events count as evaluated: flows
     /// evaluate them again only when a person replays them.
     pub undecided: Option<(u64, u64)>,
+    /// The last record that the journal has now, or counts as having had.
+    pub reached: u64,
 }
 
-/// Reads the journal in `dir`, the engine's folder, and reports damage. A missing folder is a
-/// journal without records.
+/// Reads the journal in `dir`, the engine's folder, and reports damage. `reached` is the last
+/// record that is known from outside of the folder, 0 for none: a journal that ends before it is
+/// damaged. A missing folder is a journal without records.
 ///
 /// # Errors
 /// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
-pub fn verify(dir: &Path) -> Result<Checked, Error> {
+pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
     let mut checked = Checked::default();
     if !dir.is_dir() {
+        checked.damage.extend((reached > 0).then(|| missing(reached)));
         return Ok(checked);
     }
     let folder = JournalDir::new(dir);
     let _lock = folder.lock()?;
     checked.derived_damage.extend(folder.derived_damage()?);
-    if let Some(missing) = folder.missing()? {
-        checked.damage.push(missing);
-    }
     if !folder.has_log() {
+        let missing = folder.missing()?.or((reached > 0).then(|| missing(reached)));
+        checked.damage.extend(missing);
         return Ok(checked);
     }
-    let report = Log::verify(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+    let options = log_options(reached);
+    let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
     checked.records = report.records;
     checked.damage.extend(report.damage.iter().map(describe));
     if folder.repairing()?.is_some() && checked.damage.is_empty() {
@@ -65,7 +69,7 @@ pub fn verify(dir: &Path) -> Result<Checked, Error> {
     }
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
-        let (log, _) = Log::open(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+        let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
         checked.cursor = replayed(&folder, &log, u64::MAX, 0)?.machine.cursor;
     }
     Ok(checked)
@@ -73,14 +77,14 @@ pub fn verify(dir: &Path) -> Result<Checked, Error> {
 
 /// Keeps every record with a valid checksum, sets damaged bytes aside, and records the
 /// consequences: runs whose records may be lost are dead, and no action is repeated unless
-/// requested. `last_event` is the last existing event. It can be called again after a crash, and
-/// when nothing is damaged.
+/// requested. `reached` is as for [`verify`], `last_event` is the last existing event. It can be
+/// called again after a crash, and when nothing is damaged.
 ///
 /// # Errors
 /// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
-pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Error> {
+pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<Repaired, Error> {
     let mut repaired = Repaired::default();
-    if !dir.is_dir() {
+    if !dir.is_dir() && reached == 0 {
         return Ok(repaired);
     }
     let folder = JournalDir::new(dir);
@@ -90,8 +94,9 @@ pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Erro
         repaired.set_aside.push(missing);
         gaps.push(Gap { from: 1, to: u64::MAX });
     }
-    if folder.has_log() {
-        let report = Log::verify(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+    let options = log_options(reached);
+    if folder.has_log() || reached > 0 && gaps.is_empty() {
+        let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
         for damage in &report.damage {
             repaired.set_aside.push(describe(damage));
             if damage.to >= damage.from {
@@ -108,12 +113,13 @@ pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Erro
         folder.set_repairing(&gaps)?;
     }
     let options =
-        waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..log_options() };
+        waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..options };
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
     let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
     let start = gaps.iter().map(|it| it.from).min().unwrap_or(u64::MAX);
     let Replayed { mut machine, decided, before, count } = replayed(&folder, &log, start, end)?;
     repaired.kept = count;
+    repaired.reached = log.last_sequence();
     if gaps.is_empty() {
         return Ok(repaired);
     }
@@ -126,9 +132,14 @@ pub fn repair(dir: &Path, last_event: u64, now_ms: u64) -> Result<Repaired, Erro
     let entries = records.iter().zip(&payloads);
     let batch: Vec<_> = entries.map(|(record, payload)| record.entry(payload)).collect();
     log.append_batch(&batch)?;
+    repaired.reached = log.last_sequence();
     folder.mark()?;
     folder.repaired()?;
     Ok(repaired)
+}
+
+fn missing(reached: u64) -> String {
+    format!("flows/log is missing: records 1 to {reached} are known to have been written")
 }
 
 /// The contents of the records.

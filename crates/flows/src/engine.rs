@@ -119,7 +119,8 @@ impl Engine {
         let folder = JournalDir::new(dir);
         let lock = folder.lock()?;
         folder.check()?;
-        let (log, _) = Log::open(&folder.log(), &log_options()).map_err(|it| folder.error(it))?;
+        let (log, _) = Log::open(&folder.log(), &log_options(options.reached))
+            .map_err(|it| folder.error(it))?;
         folder.mark()?;
         let last_event = options.last_event;
         let mut machine = Machine::new(options);
@@ -154,6 +155,12 @@ impl Engine {
     /// The last evaluated event: pass the events after it to [`offer`](Self::offer).
     pub fn cursor(&self) -> u64 {
         self.machine.cursor
+    }
+
+    /// The last record of the journal that is known to be on disk, for [`Options::reached`] of a later
+    /// opening.
+    pub fn reached(&self) -> u64 {
+        self.log.reached()
     }
 
     /// Evaluates an event. Events must come in the order of their ids, each once; one that was

@@ -46,6 +46,9 @@ pub struct Options {
     /// The current last event, if known: a journal that has evaluated a later one is not opened,
     /// because that event was lost and its id would be assigned again.
     pub last_event: Option<u64>,
+    /// The last record of the journal that is known from outside of the engine's folder, 0 for none: a
+    /// journal that ends before it is damaged.
+    pub reached: u64,
     /// Identifies this boot of the machine: processes of another boot no longer exist.
     pub boot: String,
     /// The most concurrent actions, over all flows.
@@ -65,6 +68,7 @@ impl Default for Options {
             identity: "waypost".to_owned(),
             head: 0,
             last_event: None,
+            reached: 0,
             boot: String::new(),
             running_max: 64,
             runs_kept: 1000,

@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::state::{State, damaged};
 use crate::txn::Txn;
 use crate::vectors::log_error;
-use crate::{Error, MemoryId, Result, StoreOptions};
+use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
 /// A repair appends so many records at once.
 const RECORDS_AT_ONCE: usize = 1_000;
@@ -51,23 +51,26 @@ pub struct Repaired {
     pub lost: Vec<MemoryId>,
     /// Memories that lost an earlier text.
     pub lost_history: Vec<MemoryId>,
+    /// How far the store counts as having come now.
+    pub reached: Reached,
 }
 
-/// Reads the store in the data folder `dir` and tells what is damaged.
+/// Reads the store in the data folder `dir` and tells what is damaged. `known` is what is known from
+/// outside of its folder of how far it had come: a log that ends before that is damaged.
 ///
 /// # Errors
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
 /// release wrote it.
-pub fn check(dir: &Path) -> Result<Checked> {
+pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     let folders = Folders::new(dir);
     let _lock = take(&folders)?;
     let mut checked = Checked::default();
-    let mut reached = 0;
+    let mut reached = known.sequence;
     match FoundState::in_folder(&folders, &StoreOptions::default())? {
         FoundState::Missing => {}
         FoundState::Unusable(why) => checked.derived_damage.push(format!("state: {why}")),
         FoundState::Whole { state, applied } => {
-            reached = applied;
+            reached = reached.max(applied);
             if let Err(error) = state.verify() {
                 checked.derived_damage.push(format!("state: {error}"));
             }
@@ -81,7 +84,7 @@ pub fn check(dir: &Path) -> Result<Checked> {
     let report = Log::verify(&folders.log, &log_options(reached))
         .map_err(|it| log_error(&it, &folders.log))?;
     checked.log_records = report.records;
-    checked.log_damage = report.damage.iter().map(ToString::to_string).collect();
+    checked.log_damage = report.damage.iter().map(|it| format!("memory/log: {it}")).collect();
     let vectors = Log::verify(&folders.vectors, &Options::default())
         .map_err(|it| log_error(&it, &folders.vectors))?;
     let damage = vectors.damage.iter().map(|it| format!("vectors: {it}"));
@@ -91,12 +94,13 @@ pub fn check(dir: &Path) -> Result<Checked> {
 
 /// Keeps every record of the log that has a good checksum, sets damaged parts aside, and drops what
 /// is derived so that the next opening builds it anew. What the state knows of lost records, all
-/// but their texts, is written to the log again. No id and no sequence is given out twice.
+/// but their texts, is written to the log again. No id and no sequence is given out twice; `known` is
+/// as for [`check`].
 ///
 /// # Errors
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
 /// release wrote it; nothing is changed then.
-pub fn repair(dir: &Path) -> Result<Repaired> {
+pub fn repair(dir: &Path, known: Reached) -> Result<Repaired> {
     let folders = Folders::new(dir);
     let _lock = lock(&folders)?;
     let mut repaired = Repaired::default();
@@ -106,21 +110,30 @@ pub fn repair(dir: &Path) -> Result<Repaired> {
     let options = Options {
         on_damage: OnDamage::Salvage,
         free_bytes_min: 0,
-        ..log_options(found.applied().max(snapshot))
+        ..log_options(found.applied().max(snapshot).max(known.sequence))
     };
     let opened = Log::open(&folders.log, &options);
     let (log, recovery) = opened.map_err(|it| log_error(&it, &folders.log))?;
-    let damaged = recovery.damage.iter().map(ToString::to_string);
+    let damaged = recovery.damage.iter().map(|it| format!("memory/log: {it}"));
     repaired.set_aside = mended.into_iter().chain(damaged).collect();
+    let mut last_kept = 0;
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| log_error(&it, &folders.log))?;
         Record::decode(entry.kind, entry.version, &entry.payload)
             .map_err(|it| it.of(entry.sequence))?;
         repaired.kept_records += 1;
+        last_kept = entry.sequence;
     }
+    let by_state = match &found {
+        FoundState::Whole { state, .. } => Txn::new(state).next_id()? - 1,
+        FoundState::Missing | FoundState::Unusable(_) => 0,
+    };
+    repaired.reached.id = known.id.max(by_state);
     if !recovery.damage.is_empty() {
-        complete(&folders, &log, found, &Lost::of(&recovery.damage, &log), &mut repaired)?;
+        let lost = Lost::of(&recovery.damage, &log, last_kept);
+        complete(&folders, &log, found, &lost, &mut repaired)?;
     }
+    repaired.reached.sequence = log.last_sequence();
     drop(log);
     let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
     for folder in &derived {
@@ -135,13 +148,16 @@ struct Lost {
     count: u64,
     /// The last of them.
     last: u64,
+    /// Records that may have been behind it: what is known of how far the log had come may be old.
+    behind: u64,
 }
 
 impl Lost {
-    fn of(damage: &[waypost_log::Damage], log: &Log) -> Self {
+    fn of(damage: &[waypost_log::Damage], log: &Log, last_kept: u64) -> Self {
         let end = |it: &waypost_log::Damage| it.to.min(log.last_sequence());
         let count = damage.iter().map(|it| (end(it) + 1).saturating_sub(it.from)).sum();
-        Self { count, last: damage.iter().map(end).max().unwrap_or(0) }
+        let last = damage.iter().map(end).max().unwrap_or(0);
+        Self { count, last, behind: log.last_sequence() - last.max(last_kept) }
     }
 }
 
@@ -160,17 +176,20 @@ fn complete(
         .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?;
     replay(&by_log, log, &options)?;
     let mut records = Vec::new();
-    // Each lost record may have given out an id.
-    let mut next_id = Txn::new(&by_log).next_id()?.saturating_add(lost.count);
+    // Each lost record may have given out an id, an import higher ones.
+    let told = repaired.reached.id.saturating_add(1);
+    let counted = Txn::new(&by_log).next_id()?.saturating_add(lost.count);
+    let mut next_id = counted.max(told).saturating_add(lost.behind);
     if let FoundState::Whole { state, applied } = found {
         // Together they are all that is known.
         replay(&state, log, &options)?;
         let known = Txn::new(&state).next_id()?;
-        next_id = if applied >= lost.last { known } else { known.max(next_id) };
+        next_id = if applied >= lost.last { known.max(told) } else { known.max(next_id) };
         compare_memories(&state, &by_log, log, &mut records, repaired)?;
         compare_links(&state, &by_log, &mut records)?;
     }
     records.push(Record::Taken { below: next_id });
+    repaired.reached.id = next_id - 1;
     for some in records.chunks(RECORDS_AT_ONCE) {
         let payloads: Vec<Vec<u8>> = some.iter().map(Record::encode).collect();
         let entries: Vec<waypost_log::Record<'_>> = some

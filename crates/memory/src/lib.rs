@@ -97,7 +97,7 @@ pub use memory::{
     Added, DEFAULT_KIND, DEFAULT_SPACE, Draft, Memory, MemoryId, Metadata, MetadataValue, Patch,
     Version,
 };
-pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, StoreOptions};
+pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
 pub use outbox::{Notice, Summary};
 pub use params::SearchParams;
 pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};

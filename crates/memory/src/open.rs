@@ -18,7 +18,7 @@ use crate::keys;
 use crate::layout::check_format;
 use crate::outbox::Outbox;
 use crate::rebuild::Lacking;
-use crate::record::{Record, can_read};
+use crate::record::{RECORD_VERSION, Record, can_read};
 use crate::search::Answers;
 use crate::snapshot::Snapshot;
 use crate::state::{State, damaged};
@@ -96,19 +96,23 @@ impl Store {
                 segment_bytes: options.log_segment_bytes,
                 free_bytes_min: options.free_bytes_min,
                 on_change: options.on_change,
-                ..log_options(found.applied())
+                ..log_options(found.applied().max(options.reached.sequence))
             };
             let (log, recovery) = match Log::open(&folders.log, &log_options) {
                 Ok(opened) => opened,
                 Err(error) => {
                     found.give_up();
-                    return Err(log_error(&error, &folders.log));
+                    return Err(match log_error(&error, &folders.log) {
+                        Error::Damaged(why) => Error::Damaged(format!("memory/log: {why}")),
+                        error => error,
+                    });
                 }
             };
             report.log_truncated_bytes = recovery.truncated_bytes;
             report.is_truncation_unsure = recovery.is_unsure;
             let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, &options));
             let state = found.bring_up(&folders, &log, &options, &mut report)?;
+            keep_ids(&state, &log, &options)?;
             let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
             compare_snapshot(&snapshot, &log)?;
@@ -243,7 +247,7 @@ fn tell(options: &StoreOptions, phase: OpenPhase, done: u64, total: u64) {
     }
 }
 
-/// How the log of the memories is opened when derived data knows of the sequences up to `reached`.
+/// How the log of the memories is opened when something else knows of the sequences up to `reached`.
 pub(crate) fn log_options(reached: u64) -> Options {
     Options { on_damage: OnDamage::Refuse, reached, can_read, ..Options::default() }
 }
@@ -388,6 +392,24 @@ pub(crate) fn verify_digests(state: &State) -> Result<()> {
         return Err(Error::Damaged("a record of the state is missing or stale".to_owned()));
     }
     Ok(())
+}
+
+/// Gives out no id again that is known to have been given out: a repair that was killed has made the
+/// log whole, and did not come to saying so.
+fn keep_ids(state: &State, log: &Log, options: &StoreOptions) -> Result<()> {
+    let below = options.reached.id.saturating_add(1);
+    if Txn::new(state).next_id()? >= below {
+        return Ok(());
+    }
+    let taken = Record::Taken { below };
+    let payload = taken.encode();
+    log.append(waypost_log::Record {
+        kind: taken.kind(),
+        version: RECORD_VERSION,
+        payload: &payload,
+    })
+    .map_err(|it| log_error(&it, Path::new("log")))?;
+    replay(state, log, options).map(|_| ())
 }
 
 /// Applies what the log has beyond the state. Returns how many records that were.

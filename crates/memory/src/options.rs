@@ -8,6 +8,15 @@ use crate::SearchParams;
 /// Told how far a rebuild is while a store opens.
 pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
 
+/// How far a store has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// The last record of the log that is on disk, 0 for none.
+    pub sequence: u64,
+    /// The last id that was given out, 0 for none.
+    pub id: u64,
+}
+
 /// Knobs of [`Store::open`](crate::Store::open).
 #[derive(Clone)]
 pub struct StoreOptions {
@@ -25,6 +34,9 @@ pub struct StoreOptions {
     pub index_later: bool,
     /// A compaction rewrites a state that takes more bytes than this.
     pub state_rewrite_bytes_min: u64,
+    /// What is known from outside of the store's folder of how far the store had come: one that has
+    /// less is [`Error::Damaged`](crate::Error::Damaged), and ids go on above.
+    pub reached: Reached,
     /// Called now and then while something derived is rebuilt.
     pub progress: Option<OpenProgressFn>,
     /// Called before each change of a file, for tests that end the process there.
@@ -40,6 +52,7 @@ impl Default for StoreOptions {
             free_bytes_min: 64 * 1024 * 1024,
             index_later: false,
             state_rewrite_bytes_min: 16 * 1024 * 1024,
+            reached: Reached::default(),
             progress: None,
             on_change: None,
         }
@@ -62,6 +75,7 @@ impl fmt::Debug for StoreOptions {
             .field("log_segment_bytes", &self.log_segment_bytes)
             .field("free_bytes_min", &self.free_bytes_min)
             .field("index_later", &self.index_later)
+            .field("reached", &self.reached)
             .finish_non_exhaustive()
     }
 }

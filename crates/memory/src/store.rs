@@ -22,13 +22,13 @@ use crate::rebuild::Lacking;
 use crate::record::{Body, Edge};
 use crate::search::Answers;
 use crate::state::{State, damaged};
-use crate::txn::Touched;
+use crate::txn::{Touched, Txn};
 use crate::vectors::{VectorLog, log_error};
 use crate::view::{Condition, Prepared, View};
 use crate::watched::Watched;
 use crate::{
-    Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Result, Status, StoreOptions,
-    Timestamp, Version,
+    Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, Reached, Result, Status,
+    StoreOptions, Timestamp, Version,
 };
 
 /// A durable store of memories. All methods take `&self` and may be called from many threads.
@@ -230,6 +230,13 @@ impl Store {
     /// The same without [`Status::storage_bytes`], which takes a walk over folders.
     pub fn counts(&self) -> Result<Status> {
         self.count(None, false)
+    }
+
+    /// How far the store has come, for [`StoreOptions::reached`] of a later opening. Waits for a write
+    /// that goes on.
+    pub fn reached(&self) -> Result<Reached> {
+        let sequence = self.log.reached();
+        Ok(Reached { sequence, id: Txn::new(&self.state).next_id()? - 1 })
     }
 
     /// Bytes on disk, all of the store. Walks over its folders.

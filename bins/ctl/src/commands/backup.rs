@@ -9,7 +9,7 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, Writer, is_part};
 use waypost_api::client;
-use waypost_log::{FolderLock, Log, Options, Snapshot};
+use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
 
 use super::show;
 use crate::cli::{BackupArgs, RestoreArgs};
@@ -21,8 +21,14 @@ use crate::span;
 
 /// The file that says whose a data folder is. A backup has none.
 const PROJECT_ID: &str = "project-id";
-/// The logs in a data folder.
-const LOGS: [&str; 4] = ["flows/log", "events/log", "memory/vectors", "memory/log"];
+/// The logs in a data folder, and the names under which it is noted how far they had come. Vectors can
+/// be made again.
+const LOGS: [(&str, &str); 4] = [
+    ("flows/log", "flows"),
+    ("events/log", "events"),
+    ("memory/vectors", ""),
+    ("memory/log", "memory"),
+];
 
 pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
     let file = target(&args.to)?;
@@ -108,8 +114,9 @@ fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<(
         .with_hint("name the project with --project, or start its service"));
     }
     let _locks = lock(data)?;
-    for folder in LOGS {
-        check_log(&data.join(folder))?;
+    let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
+    for (folder, name) in LOGS {
+        check_log(&data.join(folder), witness.get(name))?;
     }
     let mut taken = Snapshot::default();
     for folder in FOLDERS {
@@ -143,11 +150,13 @@ fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     })
 }
 
-fn check_log(folder: &Path) -> Result<()> {
-    if !folder.is_dir() {
+/// Refuses a log that is damaged, or that ends before the record `reached`.
+fn check_log(folder: &Path, reached: u64) -> Result<()> {
+    if !folder.is_dir() && reached == 0 {
         return Ok(());
     }
-    let report = Log::verify(folder, &Options::default()).map_err(|it| Failure::of(&it))?;
+    let report = Log::verify(folder, &Options { reached, ..Options::default() })
+        .map_err(|it| Failure::of(&it))?;
     match report.damage.first() {
         None => Ok(()),
         Some(damage) => Err(Failure::new(format!("{}: {damage}", folder.display()))),
@@ -251,8 +260,8 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     bar.set_length(length);
     let summary = unpack(BufReader::with_capacity(1 << 20, bar.wrap_read(input)), &part.0)?;
     bar.set_message("verifying");
-    for folder in LOGS {
-        check_log(&part.0.join(folder)).map_err(|it| {
+    for (folder, _) in LOGS {
+        check_log(&part.0.join(folder), 0).map_err(|it| {
             it.while_doing("the backup holds a damaged log")
                 .with_hint("use another backup; nothing was restored from this one")
         })?;

@@ -120,6 +120,29 @@ fn a_log_that_is_gone_is_damaged_where_anything_knows_of_events() {
 }
 
 #[test]
+fn a_folder_that_is_gone_or_older_is_damaged_by_what_is_known_outside_of_it() {
+    for is_gone in [false, true] {
+        let (dir, _) = closed(20);
+        let (known, _) = closed(30);
+        let known = open(known.path()).reached();
+        assert_eq!(known, 30);
+        if is_gone {
+            fs::remove_dir_all(dir.path()).expect("it works");
+        }
+        let opened = Bus::open(dir.path(), &Options { reached: known, ..options() });
+        let why = opened.expect_err("there were more").to_string();
+        assert!(why.contains("events/log/") && why.contains("to 30"), "{why}");
+        let checked = verify(dir.path(), known).expect("it works");
+        assert_eq!(checked.damage.len(), 1, "{checked:?}");
+        let done = repair(dir.path(), known).expect("it works");
+        assert!(done.last >= known && done.kept == if is_gone { 0 } else { 20 });
+        let reopened = Bus::open(dir.path(), &Options { reached: done.last, ..options() });
+        let (bus, _) = reopened.expect("it is whole");
+        assert_eq!(publish(&bus, "a:b").id, done.last + 1);
+    }
+}
+
+#[test]
 fn the_index_knows_how_far_the_log_had_come_without_being_closed() {
     let dir = folder();
     let bus = open(dir.path());

@@ -100,12 +100,12 @@ proptest! {
             }
             Err(Error::Damaged { message, .. }) => {
                 prop_assert!(message.contains("flows/log"), "{message}");
-                prop_assert!(!verify(&dir).unwrap().damage.is_empty());
+                prop_assert!(!verify(&dir, 0).unwrap().damage.is_empty());
             }
             Err(other) => prop_assert!(false, "{other}"),
         }
-        repair(&dir, last, world.now_ms).unwrap();
-        prop_assert_eq!(verify(&dir).unwrap().damage, Vec::<String>::new());
+        repair(&dir, 0, last, world.now_ms).unwrap();
+        prop_assert_eq!(verify(&dir, 0).unwrap().damage, Vec::<String>::new());
         let orphaned = dir.clone();
         world.open();
         prop_assert!(world.engine().cursor() >= cursor.min(last));
@@ -134,7 +134,7 @@ proptest! {
         let event = world.say("a:x", "{}");
         prop_assert_eq!(world.running(), [format!("one.{event}"), format!("three.{event}")]);
         world.closed();
-        prop_assert_eq!(verify(&orphaned).unwrap().damage, Vec::<String>::new());
+        prop_assert_eq!(verify(&orphaned, 0).unwrap().damage, Vec::<String>::new());
     }
 }
 
@@ -156,7 +156,7 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     flip(&journal(&dir).0, before + 60);
     let error = Engine::open(&dir, options(), 0).unwrap_err();
     assert!(error.to_string().contains("flows/log/00000000000000000001.log, offset"), "{error}");
-    let done = repair(&dir, 1, 5_000_000).unwrap();
+    let done = repair(&dir, 0, 1, 5_000_000).unwrap();
     assert_eq!(done.dead, [crate::world::id("two.1")]);
     world.open();
     world.commit();
@@ -180,8 +180,8 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
     fs::remove_dir_all(dir.join("log")).unwrap();
     let error = Engine::open(&dir, options(), 0).unwrap_err();
     assert!(error.to_string().contains("flows/log is missing"), "{error}");
-    assert_eq!(verify(&dir).unwrap().damage.len(), 1);
-    let done = repair(&dir, 2, 0).unwrap();
+    assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
+    let done = repair(&dir, 0, 2, 0).unwrap();
     assert_eq!(done.undecided, Some((1, 2)));
     world.open();
     assert_eq!(world.engine().cursor(), 2);
@@ -197,6 +197,45 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
 }
 
 #[test]
+fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
+    let files = |dir: &Path| fs::read_dir(dir.join("log")).unwrap().map(|it| it.unwrap().path());
+    for is_gone in [false, true] {
+        let mut world = World::new(&flows());
+        world.say("a:x", "{}");
+        let dir = world.closed();
+        let copy: Vec<_> = files(&dir).map(|it| (fs::read(&it).unwrap(), it)).collect();
+        world.open();
+        world.finish_all();
+        world.say("a:x", "{}");
+        world.finish_all();
+        let reached = world.engine().reached();
+        world.closed();
+        if is_gone {
+            fs::remove_dir_all(&dir).unwrap();
+        } else {
+            for (bytes, path) in copy {
+                fs::write(path, bytes).unwrap();
+            }
+        }
+        assert_eq!(verify(&dir, 0).unwrap().damage.len(), 0);
+        let error = Engine::open(&dir, Options { reached, ..options() }, 0).unwrap_err();
+        assert!(error.to_string().contains("flows/log/"), "{error}");
+        assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        assert_eq!(verify(&dir, reached).unwrap().damage.len(), 1, "{is_gone}");
+        let done = repair(&dir, reached, 2, 0).unwrap();
+        assert!(done.reached > reached);
+        assert_eq!(done.undecided, Some((if is_gone { 1 } else { 2 }, 2)));
+        assert_eq!(verify(&dir, done.reached).unwrap().damage.len(), 0);
+        drop(Engine::open(&dir, Options { reached: done.reached, ..options() }, 0).unwrap());
+        world.open();
+        world.offer_all();
+        world.fill_all();
+        world.commit();
+        assert_eq!(world.running(), Vec::<String>::new(), "{is_gone}");
+    }
+}
+
+#[test]
 fn a_repair_that_did_not_end_is_asked_for_again() {
     let mut world = World::new(&flows());
     world.say("a:x", "{}");
@@ -206,8 +245,8 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     marker.write(&dir.join("repairing"), text).unwrap();
     let error = Engine::open(&dir, options(), 0).unwrap_err();
     assert!(error.to_string().contains("repair it again"), "{error}");
-    assert_eq!(verify(&dir).unwrap().damage.len(), 1);
-    assert_eq!(repair(&dir, 1, 0).unwrap().dead.len(), 2);
+    assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
+    assert_eq!(repair(&dir, 0, 1, 0).unwrap().dead.len(), 2);
     world.open();
     assert!(world.running().is_empty());
 }
@@ -219,7 +258,7 @@ fn events_that_were_decided_and_are_gone_are_named() {
         world.say("a:x", "{}");
     }
     let dir = world.closed();
-    assert_eq!(verify(&dir).unwrap().cursor, 3);
+    assert_eq!(verify(&dir, 0).unwrap().cursor, 3);
     let open = |last| Engine::open(&dir, Options { last_event: Some(last), ..options() }, 0);
     let error = open(2).unwrap_err();
     assert!(matches!(error, Error::EventsLost { cursor: 3, last: 2 }), "{error}");
@@ -244,8 +283,8 @@ fn a_record_of_a_newer_release_is_newer_and_not_damaged() {
         let error = Engine::open(&dir, options(), 0).unwrap_err();
         assert!(matches!(error, Error::Newer { .. }), "{error}");
         assert!(error.to_string().contains("newer release"), "{error}");
-        assert!(matches!(verify(&dir), Err(Error::Newer { .. })));
-        assert!(matches!(repair(&dir, 1, 0), Err(Error::Newer { .. })));
+        assert!(matches!(verify(&dir, 0), Err(Error::Newer { .. })));
+        assert!(matches!(repair(&dir, 0, 1, 0), Err(Error::Newer { .. })));
     }
 }
 
@@ -256,7 +295,7 @@ fn a_journal_of_an_earlier_release_opens() {
     let name = format!("{:020}.log", 1);
     fs::create_dir(dir.path().join("log")).unwrap();
     fs::copy(from.join(&name), dir.path().join("log").join(&name)).unwrap();
-    assert_eq!(verify(dir.path()).unwrap().damage, Vec::<String>::new());
+    assert_eq!(verify(dir.path(), 0).unwrap().damage, Vec::<String>::new());
     let mut engine = Engine::open(dir.path(), options(), 0).unwrap();
     assert_eq!(engine.cursor(), 11);
     let ends: Vec<String> = engine

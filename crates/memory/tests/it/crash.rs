@@ -4,9 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use waypost_memory::{Draft, ErrorKind, Filter, LinkKind, SearchOptions, Store, check, repair};
+use waypost_memory::{
+    Draft, ErrorKind, Filter, LinkKind, Reached, SearchOptions, Store, StoreOptions, check, repair,
+};
 
 use crate::world::{World, at, embedder, id, open, options};
+
+/// Nothing but the folder says how far the store had come.
+const NOTHING: Reached = Reached { sequence: 0, id: 0 };
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
@@ -110,9 +115,9 @@ fn a_log_cut_anywhere_is_refused_and_repaired_without_giving_ids_out_again() {
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         assert!(error.to_string().contains("sequences "), "{error}");
         assert!(content() == before, "nothing was changed");
-        let checked = check(image.path()).expect("a check");
+        let checked = check(image.path(), NOTHING).expect("a check");
         assert!(!checked.log_damage.is_empty() && checked.derived_damage.is_empty(), "{checked:?}");
-        let repaired = repair(image.path()).expect("a repair");
+        let repaired = repair(image.path(), NOTHING).expect("a repair");
         let (store, _) = open(image.path());
         let memories = store.list(&Filter::default(), None, 1000).expect("a list");
         assert!(memories.len() >= most, "more of the log, more memories");
@@ -132,7 +137,7 @@ fn a_log_cut_anywhere_is_refused_and_repaired_without_giving_ids_out_again() {
         assert_eq!(added.memory().id, id(13), "no id is given out again");
         assert!(store.search("crash", &SearchOptions::default()).is_ok());
         store.close().expect("a clean close");
-        assert!(check(image.path()).expect("a check").is_sound());
+        assert!(check(image.path(), NOTHING).expect("a check").is_sound());
         // The log alone says the same.
         fs::remove_dir_all(image.path().join("memory/state")).expect("it goes");
         let (store, _) = open(image.path());
@@ -165,7 +170,7 @@ fn zeros_at_the_end_of_a_closed_log_are_reported() {
         let error = Store::open(image.path(), options()).expect_err("the end is missing");
         assert_eq!(error.kind(), ErrorKind::Damaged);
         assert!(error.to_string().contains("to 200"), "{error}");
-        let repaired = repair(image.path()).expect("a repair");
+        let repaired = repair(image.path(), NOTHING).expect("a repair");
         assert!(!repaired.set_aside.is_empty());
         assert_eq!(repaired.lost.is_empty(), without_state, "{repaired:?}");
         let (store, _) = open(image.path());
@@ -198,14 +203,65 @@ fn a_log_whose_files_are_gone_is_reported_by_whatever_is_left() {
             let error = Store::open(image.path(), options()).expect_err("the log is gone");
             assert_eq!(error.kind(), ErrorKind::Damaged, "{derived:?}: {error}");
         }
-        assert!(!check(image.path()).expect("a check").is_sound());
-        let repaired = repair(image.path()).expect("a repair");
+        assert!(!check(image.path(), NOTHING).expect("a check").is_sound());
+        let repaired = repair(image.path(), NOTHING).expect("a repair");
         assert!(!repaired.set_aside.is_empty());
         let (store, report) = open(image.path());
         assert_eq!(report.memories, 0);
         let added = store.add(Draft::new("after it"), at(9)).expect("an add");
         let id = added.memory().id.get();
         assert!(id > 20, "{id}: {derived:?} {repaired:?}");
+    }
+}
+
+#[test]
+fn ids_go_on_above_what_is_known_outside_of_the_folder() {
+    let dir = TempDir::new().expect("a temporary folder");
+    // As a repair leaves it that was killed before its end.
+    let reached = Reached { sequence: 0, id: 50 };
+    for expected in [51, 52] {
+        let (store, _) =
+            Store::open(dir.path(), StoreOptions { reached, ..options() }).expect("it opens");
+        let added = store.add(Draft::new(format!("memory {expected}")), at(9)).expect("an add");
+        assert_eq!(added.memory().id, id(expected));
+        store.close().expect("a clean close");
+    }
+}
+
+#[test]
+fn a_folder_that_is_gone_or_older_is_reported_by_what_is_known_outside_of_it() {
+    let mut world = filled(10);
+    world.close();
+    let older = image(world.dir.path());
+    world.reopen();
+    for number in 11..=20 {
+        world.add(&format!("memory {number}"));
+    }
+    // An id that is higher than the records are many.
+    let mut elsewhere = World::new();
+    elsewhere.add("from elsewhere");
+    let elsewhere = elsewhere.export().replace("\"id\":1,", "\"id\":5000,");
+    world.store().import(&mut elsewhere.as_bytes(), at(0)).expect("an import");
+    let known = world.store().reached().expect("it is open");
+    assert_eq!(known.id, 5000);
+    world.close();
+    let gone = TempDir::new().expect("a temporary folder");
+    for (image, kept) in [(gone.path(), 0), (older.path(), 9)] {
+        let knowing = || StoreOptions { reached: known, ..options() };
+        let error = Store::open(image, knowing()).expect_err("there was more");
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.to_string().contains("memory/log"), "{error}");
+        let checked = check(image, known).expect("a check");
+        assert!(checked.log_damage[0].contains("memory/log"), "{checked:?}");
+        let repaired = repair(image, known).expect("a repair");
+        assert!(!repaired.set_aside.is_empty());
+        assert!(check(image, repaired.reached).expect("a check").is_sound());
+        let (store, report) =
+            Store::open(image, StoreOptions { reached: repaired.reached, ..options() })
+                .expect("it opens");
+        assert_eq!(report.memories, kept);
+        let added = store.add(Draft::new("after it"), at(9)).expect("an add");
+        assert!(added.memory().id > id(known.id), "{} {known:?}", added.memory().id);
     }
 }
 
@@ -240,15 +296,21 @@ fn what_a_newer_release_wrote_is_refused_by_that_name_and_left_alone() {
         let error = Store::open(image.path(), options()).expect_err("it is newer");
         assert_eq!(error.kind(), ErrorKind::Newer, "kind {kind}: {error}");
         assert!(error.to_string().contains("written by a newer release"), "{error}");
-        assert_eq!(repair(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+        assert_eq!(
+            repair(image.path(), NOTHING).expect_err("it is newer").kind(),
+            ErrorKind::Newer
+        );
         if (kind, version) != (4, 1) {
-            assert_eq!(check(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+            assert_eq!(
+                check(image.path(), NOTHING).expect_err("it is newer").kind(),
+                ErrorKind::Newer
+            );
             assert_eq!(log(), before, "kind {kind}");
         }
     }
     let image = image(world.dir.path());
     fs::write(image.path().join("format"), "waypost-data 2\n").expect("a file");
-    assert_eq!(repair(image.path()).expect_err("it is newer").kind(), ErrorKind::Newer);
+    assert_eq!(repair(image.path(), NOTHING).expect_err("it is newer").kind(), ErrorKind::Newer);
 }
 
 #[test]
@@ -418,13 +480,13 @@ fn damaged_vectors_are_made_again() {
 #[test]
 fn a_doctor_tells_damage_and_repairs_it() {
     let mut world = filled(30);
-    assert_eq!(check(world.dir.path()).expect_err("it is open").kind(), ErrorKind::Locked);
+    assert_eq!(check(world.dir.path(), NOTHING).expect_err("it is open").kind(), ErrorKind::Locked);
     world.close();
-    let sound = check(world.dir.path()).expect("a check");
+    let sound = check(world.dir.path(), NOTHING).expect("a check");
     assert!(sound.is_sound(), "{sound:?}");
     assert!(sound.log_records >= 32);
     fs::write(world.folder("index").join("snapshot"), b"damaged").expect("a file");
-    let damaged = check(world.dir.path()).expect("a check");
+    let damaged = check(world.dir.path(), NOTHING).expect("a check");
     assert_eq!(damaged.derived_damage.len(), 1, "{damaged:?}");
 
     let log = files(&world.folder("log")).remove(0);
@@ -435,8 +497,8 @@ fn a_doctor_tells_damage_and_repairs_it() {
     let error = Store::open(world.dir.path(), options()).expect_err("the log is damaged");
     assert_eq!(error.kind(), ErrorKind::Damaged);
     assert!(error.to_string().contains("ctl doctor --repair"), "{error}");
-    assert_eq!(check(world.dir.path()).expect("a check").log_damage.len(), 1);
-    let repaired = repair(world.dir.path()).expect("a repair");
+    assert_eq!(check(world.dir.path(), NOTHING).expect("a check").log_damage.len(), 1);
+    let repaired = repair(world.dir.path(), NOTHING).expect("a repair");
     assert_eq!(repaired.set_aside.len(), 1);
     world.reopen();
     let there = world.store().list(&Filter::default(), None, 1000).expect("a list");
@@ -444,5 +506,5 @@ fn a_doctor_tells_damage_and_repairs_it() {
     assert!(there.iter().all(|it| !it.content.starts_with("memory 15 ")));
     assert_eq!(world.add("goes on").get(), 31);
     world.close();
-    assert!(check(world.dir.path()).expect("a check").is_sound());
+    assert!(check(world.dir.path(), NOTHING).expect("a check").is_sound());
 }

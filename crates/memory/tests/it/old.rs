@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use waypost_memory::{
-    Compaction, Draft, LinkKind, MetadataValue, Patch, Store, StoreOptions, check,
+    Compaction, Draft, LinkKind, MetadataValue, Patch, Reached, Store, StoreOptions, check,
 };
 
 use crate::world::{at, embedder, id, options};
@@ -99,7 +99,7 @@ fn write_the_store() {
     fs::write(dir.with_extension("ndjson"), out).expect("a file");
     store.close().expect("a clean close");
     trim(&dir);
-    assert!(check(&dir).expect("a check").is_sound());
+    assert!(check(&dir, Reached::default()).expect("a check").is_sound());
     fs::remove_file(dir.join("lock")).expect("it goes");
 }
 
@@ -109,7 +109,7 @@ fn every_earlier_store_opens_as_it_was() {
     for version in ["v0", "v1"] {
         let dir = TempDir::new().expect("a temporary folder");
         copy(&data(version), dir.path());
-        assert!(check(dir.path()).expect("a check").is_sound(), "{version}");
+        assert!(check(dir.path(), Reached::default()).expect("a check").is_sound(), "{version}");
         let (store, report) = Store::open(dir.path(), options()).expect("it opens");
         assert_eq!((report.memories, report.index_rebuilt), (4, None), "{version}");
         let mut out = Vec::new();

@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use waypost_log::Witness;
+use waypost_memory::Reached;
+
 use super::Finding;
 use crate::commands::show;
 use crate::failure::Failure;
@@ -11,6 +14,7 @@ const MEMORY: &str = "store";
 const EVENTS: &str = "events";
 const FLOWS: &str = "flows";
 const CONTEXT: &str = "context";
+const REACHED: &str = "reached";
 
 const REPAIR: &str = "`ctl doctor --repair` keeps everything that has a good checksum";
 const REBUILT: &str = "the next start of the service builds it again; nothing is lost";
@@ -22,33 +26,72 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
         let detail = format!("none yet; it will be in {}", data_dir.display());
         return vec![Finding::ok(MEMORY, detail)];
     }
-    let (mut findings, is_open) = memory(data_dir, repair);
+    let (mut witness, mut findings) = match witness(data_dir) {
+        Ok(read) => read,
+        // Without it, a repair might give ids out again.
+        Err(newer) if repair => return vec![newer],
+        Err(newer) => (Witness::default(), vec![newer]),
+    };
+    let (found, is_open) = memory(data_dir, &mut witness, repair);
+    findings.extend(found);
     if is_open {
         // A service that has one has all of them.
         return findings;
     }
     let (events_dir, flows_dir) = (data_dir.join("events"), data_dir.join("flows"));
     // The journal of flows knows of events that must be there.
-    let journal = waypost_flows::verify(&flows_dir);
-    let cursor = journal.as_ref().map_or(0, |it| it.cursor);
+    let journal = waypost_flows::verify(&flows_dir, witness.get(FLOWS));
+    let known = journal.as_ref().map_or(0, |it| it.cursor).max(witness.get(EVENTS));
     if repair {
-        let (found, last) = repair_events(&events_dir, cursor);
+        let (found, last) = repair_events(&events_dir, known);
         findings.extend(found);
         // Without the last event, the events that flows have decided are not known.
         if let Some(last) = last {
-            findings.extend(repair_flows(&flows_dir, last));
+            witness.raise(EVENTS, last);
+            findings.extend(repair_flows(&flows_dir, &mut witness, last));
+        }
+        if let Err(error) = witness.write(data_dir) {
+            findings.push(Finding::fault(REACHED, &Failure::of(&error)));
         }
     } else {
-        findings.extend(events(&events_dir, cursor));
+        findings.extend(events(&events_dir, known));
         findings.extend(flows(journal, &flows_dir));
     }
     findings.extend(context(&data_dir.join("context")));
     findings
 }
 
+/// What is noted outside of the stores' folders of how far they had come. The service writes the same
+/// names.
+fn witness(data_dir: &Path) -> Result<(Witness, Vec<Finding>), Finding> {
+    match Witness::read(data_dir) {
+        Ok(witness) if witness.is_damaged() => {
+            let detail =
+                format!("{} is not what was written", data_dir.join(Witness::FILE).display());
+            Ok((witness, vec![Finding::warning(REACHED, detail, REBUILT)]))
+        }
+        Ok(witness) => Ok((witness, Vec::new())),
+        Err(error) => {
+            let is_newer = matches!(error, waypost_log::Error::Newer { .. });
+            let failure = Failure::of(&error);
+            let failure = if is_newer { failure.with_hint(NEWER) } else { failure };
+            Err(Finding::fault(REACHED, &failure))
+        }
+    }
+}
+
 /// What was found, and whether a service has the store open.
-fn memory(data_dir: &Path, repair: bool) -> (Vec<Finding>, bool) {
-    let found = if repair { repair_memory(data_dir) } else { check_memory(data_dir) };
+fn memory(data_dir: &Path, witness: &mut Witness, repair: bool) -> (Vec<Finding>, bool) {
+    let known = Reached { sequence: witness.get("memory"), id: witness.get("memory-id") };
+    let found = if repair {
+        repair_memory(data_dir, known).map(|(findings, reached)| {
+            witness.raise("memory", reached.sequence);
+            witness.raise("memory-id", reached.id);
+            (findings, false)
+        })
+    } else {
+        check_memory(data_dir, known)
+    };
     found.unwrap_or_else(|error| match error {
         waypost_memory::Error::Locked { pid, .. } if repair => {
             let detail = format!("process {pid} has the store open, so nothing was repaired");
@@ -64,8 +107,12 @@ fn memory(data_dir: &Path, repair: bool) -> (Vec<Finding>, bool) {
     })
 }
 
-fn repair_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)> {
-    let repaired = waypost_memory::repair(data_dir)?;
+/// Also returns how far the store counts as having come now.
+fn repair_memory(
+    data_dir: &Path,
+    known: Reached,
+) -> waypost_memory::Result<(Vec<Finding>, Reached)> {
+    let repaired = waypost_memory::repair(data_dir, known)?;
     let kept = show::count(repaired.kept_records, "record", "records");
     let detail = format!("{kept} kept; the index is rebuilt at the next start");
     let mut findings = vec![Finding::ok(MEMORY, detail)];
@@ -90,11 +137,11 @@ fn repair_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)
             "its present text is whole",
         ));
     }
-    Ok((findings, false))
+    Ok((findings, repaired.reached))
 }
 
-fn check_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)> {
-    let checked = waypost_memory::check(data_dir)?;
+fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<Finding>, bool)> {
+    let checked = waypost_memory::check(data_dir, known)?;
     let mut findings = Vec::new();
     for damage in &checked.log_damage {
         let failure = Failure::new(damage.clone()).with_hint(REPAIR);
@@ -111,8 +158,8 @@ fn check_memory(data_dir: &Path) -> waypost_memory::Result<(Vec<Finding>, bool)>
     Ok((findings, false))
 }
 
-fn events(dir: &Path, cursor: u64) -> Vec<Finding> {
-    let checked = match waypost_events::verify(dir, cursor) {
+fn events(dir: &Path, known: u64) -> Vec<Finding> {
+    let checked = match waypost_events::verify(dir, known) {
         Ok(checked) => checked,
         Err(error) => return vec![events_failure(&error)],
     };
@@ -151,8 +198,8 @@ fn verdicts(
 }
 
 /// Repairs the events, and returns the last id that was given out if that went well.
-fn repair_events(dir: &Path, cursor: u64) -> (Vec<Finding>, Option<u64>) {
-    let repaired = match waypost_events::repair(dir, cursor) {
+fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
+    let repaired = match waypost_events::repair(dir, known) {
         Ok(repaired) => repaired,
         Err(error) => return (vec![events_failure(&error)], None),
     };
@@ -168,13 +215,15 @@ fn repair_events(dir: &Path, cursor: u64) -> (Vec<Finding>, Option<u64>) {
     (findings, Some(repaired.last))
 }
 
-fn repair_flows(dir: &Path, last_event: u64) -> Vec<Finding> {
+fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Finding> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let repaired = match waypost_flows::repair(dir, last_event, now_ms) {
+    let reached = witness.get(FLOWS);
+    let repaired = match waypost_flows::repair(dir, reached, last_event, now_ms) {
         Ok(repaired) => repaired,
         Err(error) => return vec![flows_failure(&error)],
     };
+    witness.raise(FLOWS, repaired.reached);
     let kept = show::count(repaired.kept, "record", "records");
     let mut findings = vec![Finding::ok(FLOWS, format!("{kept} kept"))];
     findings.extend(repaired.set_aside.into_iter().map(|it| {

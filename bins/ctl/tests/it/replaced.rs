@@ -1,0 +1,255 @@
+//! Folders of stores that are removed, or replaced by an older copy of themselves, as a whole.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use waypost_log::{Marker, Witness};
+use waypost_service::{Options, Running};
+
+use crate::ctl::{Ran, ran, trusting};
+
+const FLOWS: &str = r#"
+flows:
+  - name: marks
+    trigger: { pattern: "k:*" }
+    actions:
+      - type: command
+        command: echo {{data.n}} >> marks
+"#;
+/// How long a condition is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A project, its service, and an older copy of its stores.
+struct World {
+    folder: TempDir,
+    running: Option<Running>,
+    older: TempDir,
+}
+
+impl World {
+    /// Three memories, three events and their runs; then a copy; then three more of each.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let flows = folder.path().join(".waypost/flows");
+        fs::create_dir_all(&flows).expect("a folder");
+        fs::write(flows.join("self-driving.yaml"), FLOWS).expect("a file");
+        let older = tempfile::tempdir().expect("a folder");
+        let mut world = Self { folder, running: None, older };
+        for round in 0..2 {
+            world.start().expect("it starts");
+            for number in 0..3 {
+                world.add(&format!("memory {round} {number}"));
+                world.emit();
+            }
+            world.stop();
+            if round == 0 {
+                copy(&world.data(), world.older.path());
+            }
+        }
+        world
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join(".waypost/data")
+    }
+
+    fn start(&mut self) -> Result<(), String> {
+        let options = Options::for_project(self.folder.path()).expect("options");
+        let running = waypost_service::start(&options).map_err(|it| format!("{it:#}"))?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.running.take().expect("it runs").shutdown().expect("a clean stop");
+    }
+
+    fn ctl(&self, arguments: &[&str]) -> Ran {
+        ran(trusting(self.folder.path(), arguments).output().expect("the program starts"))
+    }
+
+    fn add(&self, content: &str) -> u64 {
+        self.ctl(&["--json", "add", content]).json()["id"].as_u64().expect("an id")
+    }
+
+    /// Emits an event, waits until its run has ended, and gives its id.
+    fn emit(&self) -> u64 {
+        let emitted = self.ctl(&["--json", "emit", "k:n", "--data", "n=1"]).json();
+        let id = emitted["id"].as_u64().expect("an id");
+        let tail = ["events", "tail", "--after", &id.to_string(), "--pattern", "flow:*", "-n", "1"];
+        self.ctl(&tail).done();
+        id
+    }
+
+    /// How often the flow's action was done.
+    fn marks(&self) -> usize {
+        fs::read_to_string(self.folder.path().join("marks")).expect("the actions").lines().count()
+    }
+
+    /// Removes a store's folder, or puts the older copy into its place.
+    fn replace(&self, store: &str, is_gone: bool) {
+        let folder = self.data().join(store);
+        fs::remove_dir_all(&folder).expect("it is there");
+        if !is_gone {
+            copy(&self.older.path().join(store), &folder);
+        }
+    }
+
+    /// The faults that the doctor finds, as `part: detail`.
+    fn faults(&self) -> Vec<String> {
+        let found = self.ctl(&["--json", "doctor"]);
+        let findings: Vec<Value> = serde_json::from_str(&found.out).expect("JSON");
+        let faults = findings.iter().filter(|it| it["verdict"] == "fault");
+        let faults: Vec<String> =
+            faults.map(|it| format!("{}: {}", it["part"], it["detail"])).collect();
+        assert_eq!(found.code, i32::from(!faults.is_empty()), "{found:?}");
+        faults
+    }
+
+    /// The service refuses the store by name, so does the doctor, and a repair makes it start.
+    fn check_refused_and_repair(&mut self, part: &str, place: &str) {
+        let why = self.start().expect_err("records are missing");
+        assert!(why.contains(place) && why.contains("ctl doctor --repair"), "{why}");
+        let faults = self.faults();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].contains(part) && faults[0].contains(place), "{faults:?}");
+        self.ctl(&["doctor", "--repair"]).done();
+        assert_eq!(self.faults(), Vec::<String>::new());
+        self.start().expect("it is repaired");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else if path.is_file() {
+            fs::copy(&path, &target).expect("a copy");
+        }
+    }
+}
+
+#[test]
+fn memories_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
+    for is_gone in [true, false] {
+        let mut world = World::new();
+        world.replace("memory", is_gone);
+        let backup = world.ctl(&["backup", "refused.backup"]);
+        assert!(backup.code != 0 && backup.err.contains("memory/log"), "{backup:?}");
+        world.check_refused_and_repair("store", "memory/log");
+        assert!(world.add("after the repair") > 6);
+        let kept = world.ctl(&["export"]).done();
+        assert_eq!(kept.contains("memory 0 2"), !is_gone);
+        world.stop();
+        world.start().expect("it starts again");
+        world.stop();
+    }
+}
+
+#[test]
+fn events_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
+    for is_gone in [true, false] {
+        let mut world = World::new();
+        world.start().expect("it starts");
+        let last = world.emit();
+        world.stop();
+        let marks = world.marks();
+        world.replace("events", is_gone);
+        world.check_refused_and_repair("events", "events/log");
+        assert!(world.emit() > last);
+        world.stop();
+        assert_eq!(world.marks(), marks + 1, "no action is done again");
+    }
+}
+
+#[test]
+fn a_journal_of_flows_that_is_gone_or_older_is_refused_and_no_action_is_done_again() {
+    for is_gone in [true, false] {
+        let mut world = World::new();
+        assert_eq!(world.marks(), 6);
+        world.replace("flows", is_gone);
+        world.check_refused_and_repair("flows", "flows/log");
+        world.emit();
+        world.stop();
+        assert_eq!(world.marks(), 7);
+    }
+}
+
+#[test]
+fn all_stores_that_are_gone_are_named_at_once() {
+    let mut world = World::new();
+    for store in ["memory", "events", "flows"] {
+        world.replace(store, true);
+    }
+    let faults = world.faults();
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    world.ctl(&["doctor", "--repair"]).done();
+    world.start().expect("it is repaired");
+    assert!(world.add("after the repair") > 6 && world.emit() > 6);
+    world.stop();
+    assert_eq!(world.marks(), 7);
+}
+
+#[test]
+fn vectors_that_are_gone_or_older_are_no_damage() {
+    let mut world = World::new();
+    world.replace("memory/vectors", true);
+    world.start().expect("they are made again");
+    world.stop();
+    world.replace("memory/vectors", false);
+    world.start().expect("they are made again");
+}
+
+#[test]
+fn a_note_that_is_missing_or_damaged_is_written_again() {
+    let mut world = World::new();
+    let path = world.data().join(Witness::FILE);
+    let whole = fs::read(&path).expect("it is there");
+    for harmed in [None, Some(&b"neither"[..]), Some(&whole[..whole.len() - 3])] {
+        fs::remove_file(&path).expect("it is there");
+        if let Some(bytes) = harmed {
+            fs::write(&path, bytes).expect("a file");
+        }
+        assert_eq!(world.faults(), Vec::<String>::new());
+        world.start().expect("nothing else is wrong");
+        let written = Witness::read(&world.data()).expect("a note");
+        assert!(!written.is_damaged() && written.get("memory") > 0, "{written:?}");
+        world.stop();
+    }
+    fs::write(&path, "neither").expect("a file");
+    world.ctl(&["doctor", "--repair"]).done();
+    let written = Witness::read(&world.data()).expect("a note");
+    assert!(!written.is_damaged() && written.get("memory-id") > 5, "{written:?}");
+}
+
+#[test]
+fn a_note_of_a_newer_release_is_newer_and_left_alone() {
+    let mut world = World::new();
+    let path = world.data().join(Witness::FILE);
+    Marker { name: "data-reached", version: 2 }.write(&path, "what is to come\n").expect("a file");
+    let newer = fs::read(&path).expect("a file");
+    let why = world.start().expect_err("it is newer");
+    assert!(why.contains("newer release") && !why.contains("damaged"), "{why}");
+    let faults = world.faults();
+    assert!(faults.len() == 1 && faults[0].contains("newer release"), "{faults:?}");
+    let repair = world.ctl(&["doctor", "--repair"]);
+    assert!(repair.code == 1 && repair.out.contains("newer release"), "{repair:?}");
+    assert_eq!(fs::read(&path).expect("a file"), newer);
+}
+
+#[test]
+fn the_note_follows_while_the_service_runs() {
+    let mut world = World::new();
+    world.start().expect("it starts");
+    let id = world.add("the newest");
+    let deadline = Instant::now() + PATIENCE;
+    while Witness::read(&world.data()).expect("a note").get("memory-id") < id {
+        assert!(Instant::now() < deadline, "it was not written");
+        world.ctl(&["status"]).done();
+    }
+}

@@ -1,0 +1,87 @@
+//! How far the stores had come, noted outside of their folders: one that is removed or replaced by an
+//! older copy is noticed when the service starts.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use waypost_events::Bus;
+use waypost_memory::{Reached, Store};
+
+use crate::error::chain;
+use crate::flows::Flows;
+
+// `ctl doctor` reads the same names.
+const MEMORY: &str = "memory";
+const MEMORY_ID: &str = "memory-id";
+const EVENTS: &str = "events";
+const FLOWS: &str = "flows";
+
+/// The file in the data folder.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    dir: PathBuf,
+    /// What the file says; nothing while there is none that can be read.
+    written: Mutex<waypost_log::Witness>,
+}
+
+impl Witness {
+    /// Reads it. What it says is true of the stores, too, unless they are damaged, so it may be
+    /// missing or damaged itself.
+    pub(crate) fn read(dir: &Path) -> anyhow::Result<Self> {
+        let written = waypost_log::Witness::read(dir).with_context(|| {
+            format!("how far the stores of {} had come is not known", dir.display())
+        })?;
+        if written.is_damaged() {
+            let file = dir.join(waypost_log::Witness::FILE);
+            tracing::warn!(
+                file = %file.display(),
+                "the note of how far the stores had come was damaged and is written again"
+            );
+        }
+        Ok(Self { dir: dir.to_owned(), written: Mutex::new(written) })
+    }
+
+    pub(crate) fn memory(&self) -> Reached {
+        let written = self.written.lock();
+        Reached { sequence: written.get(MEMORY), id: written.get(MEMORY_ID) }
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        self.written.lock().get(EVENTS)
+    }
+
+    pub(crate) fn flows(&self) -> u64 {
+        self.written.lock().get(FLOWS)
+    }
+
+    /// Writes how far the stores have come, if the file does not say so. What cannot be written now
+    /// is written later: the stores have everything.
+    pub(crate) fn write(&self, store: &Store, events: &Bus, flows: &Flows) {
+        let mut written = self.written.lock();
+        let mut witness = written.clone();
+        match store.reached() {
+            Ok(Reached { sequence, id }) => {
+                witness.raise(MEMORY, sequence);
+                witness.raise(MEMORY_ID, id);
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "failed to read how far the store has come");
+            }
+        }
+        witness.raise(EVENTS, events.reached());
+        witness.raise(FLOWS, flows.reached());
+        if witness == *written {
+            return;
+        }
+        match witness.write(&self.dir) {
+            Ok(()) => *written = witness,
+            Err(error) => {
+                tracing::warn!(
+                    error = chain(&error),
+                    "failed to note how far the stores have come"
+                );
+            }
+        }
+    }
+}
