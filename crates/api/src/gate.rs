@@ -11,12 +11,14 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::Uri;
-use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
 use http::uri::Authority;
 
 use crate::{Problem, ProblemKind};
 
-/// Which `Host` and `Origin` values are accepted.
+static SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Which `Host` and `Origin` values are ours.
 #[derive(Debug, Clone)]
 pub struct Gate {
     address: SocketAddr,
@@ -61,7 +63,9 @@ impl Gate {
     /// # Errors
     /// 421 for an unknown `Host`, 403 for a request of a web page, 400 for a missing `Host` and for repeated headers.
     pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-        let host = sole(headers, &HOST, "Host")?
+        check_sole(headers)?;
+        let host = headers
+            .get(HOST)
             .ok_or_else(|| Problem::new(400, "the Host header is missing; send exactly one"))?;
         let named = std::str::from_utf8(host.as_bytes()).ok().filter(|it| self.is_ours(it));
         let target_is_ours = uri.authority().is_none_or(|it| self.is_ours(it.as_str()));
@@ -74,7 +78,7 @@ impl Gate {
                 ),
             ));
         }
-        self.check_page(headers)
+        self.check_origin(headers)
     }
 
     /// The same for requests over a Unix socket, where a name means nothing: a page can still reach it through a proxy
@@ -83,7 +87,12 @@ impl Gate {
     /// # Errors
     /// 403 for a request of a web page, 400 for repeated headers.
     pub fn check_page(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        if let Some(origin) = sole(headers, &ORIGIN, "Origin")? {
+        check_sole(headers)?;
+        self.check_origin(headers)
+    }
+
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Problem> {
+        if let Some(origin) = headers.get(ORIGIN) {
             let origin = String::from_utf8_lossy(origin.as_bytes()).to_ascii_lowercase();
             if !self.origins.contains(&origin) {
                 return Err(Problem::new(
@@ -92,7 +101,7 @@ impl Gate {
                 )
                 .of(ProblemKind::WebPage));
             }
-        } else if let Some(site) = headers.get("sec-fetch-site")
+        } else if let Some(site) = headers.get(&SITE)
             && !matches!(site.as_bytes(), b"none" | b"same-origin")
         {
             return Err(Problem::new(
@@ -131,17 +140,19 @@ impl Gate {
     }
 }
 
-/// The header's only value; a second one is an error.
-fn sole<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-    shown: &str,
-) -> Result<Option<&'a HeaderValue>, Problem> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    if values.next().is_some() {
-        let detail = format!("more than one {shown} header; send exactly one");
-        return Err(Problem::new(400, detail));
+/// Refuses a request that has one of the headers twice by which it is judged: a proxy could have looked at the other.
+fn check_sole(headers: &HeaderMap) -> Result<(), Problem> {
+    let judged = [
+        (&HOST, "Host"),
+        (&ORIGIN, "Origin"),
+        (&SITE, "Sec-Fetch-Site"),
+        (&AUTHORIZATION, "Authorization"),
+    ];
+    for (name, shown) in judged {
+        if headers.get_all(name).iter().nth(1).is_some() {
+            let detail = format!("more than one {shown} header; send exactly one");
+            return Err(Problem::new(400, detail));
+        }
     }
-    Ok(first)
+    Ok(())
 }

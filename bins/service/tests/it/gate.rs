@@ -95,6 +95,26 @@ fn requests_of_web_pages_are_refused_and_never_get_cors_headers() {
 }
 
 #[test]
+fn a_header_that_decides_is_sent_once() {
+    let service = Service::start_with(|it| it.origins = vec!["https://app.example".to_owned()]);
+    let host = format!("host: 127.0.0.1:{}\r\n", service.address.port());
+    let doubles = [
+        host.as_str(),
+        "origin: https://app.example\r\norigin: https://app.example\r\n",
+        "origin: https://app.example\r\norigin: https://evil.example\r\n",
+        "sec-fetch-site: none\r\nsec-fetch-site: cross-site\r\n",
+        "sec-fetch-site: same-origin\r\nsec-fetch-site: same-origin\r\n",
+        "authorization: Bearer x\r\n",
+    ];
+    for path in ["/api/memory/status", "/healthz"] {
+        for double in doubles {
+            let detail = with_head(&service, path, &format!("{host}{double}")).problem(400);
+            assert!(detail.contains("more than one"), "{double}: {detail}");
+        }
+    }
+}
+
+#[test]
 fn names_and_origins_of_the_settings_are_ours_too() {
     let service = Service::start_with(|it| {
         it.hosts = vec!["box.example".to_owned()];

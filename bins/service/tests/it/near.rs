@@ -69,6 +69,8 @@ fn the_socket_serves_the_same_and_wants_the_same_token() {
     // A page that a proxy lets through is kept out here, too.
     let page = "GET /metrics HTTP/1.1\r\nhost: x\r\norigin: https://evil.example\r\n\r\n";
     ask(project, page).problem(403);
+    let twice = "GET /metrics HTTP/1.1\r\nhost: x\r\nsec-fetch-site: none\r\nsec-fetch-site: cross-site\r\n\r\n";
+    ask(project, twice).problem(400);
 }
 
 #[test]
