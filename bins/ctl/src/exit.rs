@@ -6,11 +6,11 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
-/// What was named is not there.
+/// What was named is not there: a memory, a flow, a file.
 pub const NOT_FOUND: u8 = 3;
 /// The token is missing, does not work, or lacks the scope; or a file waits for approval.
 pub const NOT_ALLOWED: u8 = 4;
-/// No service answers.
+/// No service answers, or it closed the connection before it answered.
 pub const NOT_REACHABLE: u8 = 5;
 
 /// Every status with its meaning, for the reference.
@@ -23,7 +23,10 @@ pub const TABLE: [(u8, &str); 6] = [
         NOT_ALLOWED,
         "not allowed: the token is missing, does not work, or lacks the scope; or a file waits for approval or is not trusted",
     ),
-    (NOT_REACHABLE, "not reachable: no service answers"),
+    (
+        NOT_REACHABLE,
+        "not reachable: no service answers, or it closed the connection before it answered",
+    ),
 ];
 
 /// What a status says, in a few words.

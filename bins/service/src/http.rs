@@ -10,6 +10,7 @@ pub(crate) mod failure;
 pub(crate) mod gate;
 pub(crate) mod gauges;
 pub(crate) mod guard;
+pub(crate) mod linger;
 pub(crate) mod listen;
 pub(crate) mod pool;
 pub(crate) mod raw;

@@ -31,7 +31,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LINK};
+use ureq::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, EXPECT, LINK};
 use ureq::http::request::Builder as RequestBuilder;
 use ureq::http::{Error as MalformedRequest, Request, Response, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -304,7 +304,9 @@ impl Client {
     /// `POST /api/memory/import`.
     pub fn import(&self, input: &mut dyn Read, asked: &ImportRequest) -> Result<ImportResult> {
         let path = with_query("/api/memory/import", asked);
+        // Nothing of the input is sent before the service has admitted the request.
         let request = self.request("POST", &path).header(CONTENT_TYPE, NDJSON);
+        let request = request.header(EXPECT, "100-continue");
         let request =
             request.body(SendBody::from_reader(input)).map_err(|error| self.not_sent(&error))?;
         let response = self.agent.run(request).map_err(|error| self.not_reachable(error))?;
@@ -440,6 +442,9 @@ impl Client {
                 Ok(source) => Error::Untrusted { url, source: *source },
                 Err(source) => Error::NotReachable { url, source },
             },
+            ureq::Error::Io(source) if error::is_closed(source.kind()) => {
+                Error::Closed { url, source }
+            }
             other => Error::NotReachable { url, source: Box::new(other) },
         }
     }

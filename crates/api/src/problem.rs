@@ -21,6 +21,9 @@ pub struct Problem {
     /// The request that it is about: its path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
+    /// Where something failed inside the service: the id under which its log has the cause, as in `X-Request-Id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
     /// The fields at fault.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
@@ -126,6 +129,7 @@ impl Problem {
             status,
             detail: detail.into(),
             instance: None,
+            request_id: None,
             errors: Vec::new(),
         }
     }

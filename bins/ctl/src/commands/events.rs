@@ -137,7 +137,8 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
         }
         match ended {
             Ok(()) if left == Some(0) => return Ok(()),
-            Ok(()) | Err(Error::NotReachable { .. } | Error::BrokenOff { .. }) => {}
+            Ok(())
+            | Err(Error::NotReachable { .. } | Error::Closed { .. } | Error::BrokenOff { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         output.warn("the connection broke; it is made again");

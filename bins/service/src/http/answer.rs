@@ -13,14 +13,15 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::Method;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderName, HeaderValue};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tracing::Instrument;
 use waypost_api::{PROBLEM_JSON, Problem};
 
 use crate::app::App;
-use crate::http::body;
 use crate::http::failure::{Failure, as_problem};
 use crate::http::gate::{self, Peer};
 use crate::http::guard;
@@ -33,7 +34,7 @@ pub(crate) async fn answer(
     app: Arc<App>,
     router: Router,
     peer: Peer,
-    request: Request<hyper::body::Incoming>,
+    request: Request,
 ) -> Response {
     let started = Instant::now();
     app.metrics.begin();
@@ -41,14 +42,14 @@ pub(crate) async fn answer(
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-    let response = admit(&app, router, peer, request.map(Body::new)).instrument(span.clone());
+    let response = admit(&app, router, peer, request).instrument(span.clone());
     let response = catch(response).await.unwrap_or_else(|_| {
         let _entered = span.enter();
         tracing::error!("a request panicked");
         Failure::internal().into_response()
     });
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
-    let mut response = finish(as_problem(response), &method, &path).await;
+    let mut response = finish(as_problem(response), &method, &path, &id).await;
     let status = response.status();
     response.headers_mut().insert(REQUEST_ID.clone(), id);
     let took = started.elapsed();
@@ -81,13 +82,7 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
                 () = Arc::clone(&session).ended() => guard::bad_token().into_response(),
             }
         }
-        Err(failure) => {
-            // Who waits for `100 Continue` has not begun to send.
-            if !request.headers().contains_key(EXPECT) {
-                body::drain(request.into_body()).await;
-            }
-            failure.into_response()
-        }
+        Err(failure) => failure.into_response(),
     }
 }
 
@@ -98,9 +93,12 @@ async fn routed(router: Router, request: Request) -> Response {
     }
 }
 
-/// Headers of every answer, and the path in every problem.
-async fn finish(response: Response, method: &Method, path: &str) -> Response {
+/// Headers of every answer, the path in every problem, and the request's id in those of the service's own.
+async fn finish(response: Response, method: &Method, path: &str, id: &HeaderValue) -> Response {
     let (mut head, mut body) = response.into_parts();
+    // The log has nothing of a request that came when there was too much to do.
+    let is_logged = head.status.is_server_error() && !head.headers.contains_key(RETRY_AFTER);
+    let id = id.to_str().ok().filter(|_| is_logged).map(str::to_owned);
     head.headers.insert(HeaderName::from_static("x-content-type-options"), NOSNIFF);
     head.headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let is_problem =
@@ -110,7 +108,10 @@ async fn finish(response: Response, method: &Method, path: &str) -> Response {
         head.headers.remove(CONTENT_LENGTH);
         if let Ok(bytes) = body.collect().await.map(|it| it.to_bytes()) {
             body = match serde_json::from_slice::<Problem>(&bytes) {
-                Ok(problem) => serde_json::to_vec(&problem.at(path)).unwrap_or_default().into(),
+                Ok(problem) => {
+                    let problem = Problem { request_id: id, ..problem.at(path) };
+                    serde_json::to_vec(&problem).unwrap_or_default().into()
+                }
                 Err(_) => bytes.into(),
             };
         } else {

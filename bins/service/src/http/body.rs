@@ -1,7 +1,6 @@
 //! Reading request bodies: within a size, within a time, and without filling the memory.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -13,10 +12,6 @@ use waypost_project::LimitSettings;
 
 use crate::http::failure::Failure;
 
-/// How much and how long an answer's sender is heard out after its body was refused: a client that
-/// is still sending would otherwise see a broken connection in place of the answer.
-const DRAIN_BYTES_MAX: usize = 80 * 1024 * 1024;
-const DRAIN_TIME: Duration = Duration::from_secs(3);
 const KIB: usize = 1024;
 
 /// A body in memory, counted against what all of them may take together.
@@ -51,7 +46,6 @@ impl Bodies {
         let deadline = Instant::now() + limits.body_read_time;
         let announced = http_body::Body::size_hint(&body).lower();
         if announced > limits.body_bytes_max as u64 {
-            drain(body).await;
             return Err(too_large(limits.body_bytes_max as u64));
         }
         let mut bytes = Vec::with_capacity(announced.min(64 * 1024) as usize);
@@ -62,8 +56,6 @@ impl Bodies {
             let Some(frame) = frame else { break };
             let Ok(piece) = frame.map_err(|_| broken())?.into_data() else { continue };
             if bytes.len() + piece.len() > limits.body_bytes_max {
-                drop((bytes, share));
-                drain(body).await;
                 return Err(too_large(limits.body_bytes_max as u64));
             }
             if bytes.len() + piece.len() > granted {
@@ -97,23 +89,6 @@ pub(crate) async fn next_piece(
     }
 }
 
-/// Reads on and throws away, so that the client gets to read its answer.
-pub(crate) async fn drain(mut body: Body) {
-    let mut left = DRAIN_BYTES_MAX;
-    let reading = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            match left.checked_sub(bytes) {
-                Some(rest) => left = rest,
-                None => break,
-            }
-        }
-    };
-    if timeout(DRAIN_TIME, reading).await.is_err() {
-        tracing::debug!("the rest of a refused body was not read");
-    }
-}
-
 pub(crate) fn too_large(bytes_max: u64) -> Failure {
     Failure::new(
         StatusCode::PAYLOAD_TOO_LARGE,
@@ -136,10 +111,4 @@ fn broken() -> Failure {
         "the body ended early or its chunks are malformed; send what Content-Length or the chunks announce",
     )
     .closing()
-}
-
-/// The failure, once the rest of the body has been read so that the client gets to see it.
-pub(crate) async fn drain_and(body: Body, failure: Failure) -> Failure {
-    drain(body).await;
-    failure
 }

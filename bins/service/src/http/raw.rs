@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use waypost_api::{PROBLEM_JSON, Problem};
 
+use crate::http::linger::Unread;
 use crate::http::request_id::new_id;
 
 /// A bare answer of hyper's is shorter.
@@ -49,11 +50,12 @@ pub(crate) struct Replies<S> {
     header_bytes_max: usize,
     /// What is sent in place of an answer, and how much of it was.
     instead: Option<(Vec<u8>, usize)>,
+    unread: Unread,
 }
 
 impl<S> Replies<S> {
-    pub(crate) fn new(stream: S, header_bytes_max: usize) -> Self {
-        Self { stream, header_bytes_max, instead: None }
+    pub(crate) fn new(stream: S, header_bytes_max: usize, unread: Unread) -> Self {
+        Self { stream, header_bytes_max, instead: None, unread }
     }
 
     /// Where in these bytes hyper's own answer begins, which ends them, and what goes in its place.
@@ -128,6 +130,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Replies<S> {
         ready!(self.poll_instead(context))?;
         match self.own_answer(bytes) {
             Some((0, instead)) => {
+                self.unread.set(true);
                 self.instead = Some((instead, 0));
                 // Sent when hyper flushes, which it does before it ends the connection.
                 Poll::Ready(Ok(bytes.len()))

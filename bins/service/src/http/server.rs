@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -18,6 +21,7 @@ use waypost_api::local;
 use crate::app::App;
 use crate::http::answer;
 use crate::http::gate::Peer;
+use crate::http::linger::{Lingering, Unread, Watched};
 use crate::http::raw::{self, Replies};
 
 /// Where the service listens.
@@ -151,9 +155,12 @@ async fn converse<S>(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_read_time)
         .max_buf_size(limits.header_bytes_max.max(8192));
-    let stream = Replies::new(stream, limits.header_bytes_max);
-    let service = hyper::service::service_fn(move |request| {
+    let unread = Unread::default();
+    let stream = Lingering::new(stream, unread.clone());
+    let stream = Replies::new(stream, limits.header_bytes_max, unread.clone());
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (app, router) = (Arc::clone(&house.app), house.router.clone());
+        let request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
         async move {
             Ok::<_, std::convert::Infallible>(answer::answer(app, router, peer, request).await)
         }

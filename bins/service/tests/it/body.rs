@@ -1,9 +1,11 @@
 //! Bodies that are wrong, each told precisely.
 
+use std::io::Write;
+
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::service::Service;
+use crate::client::{Answer, connect, read};
+use crate::service::{Service, request};
 
 const ADD: &str = "/api/memory/add";
 const SEARCH: &str = "/api/memory/search";
@@ -104,4 +106,49 @@ fn limits_hold_at_the_edge_and_one_above() {
     assert_eq!(post(&service, ADD, &padded(limit)).status, 201);
     let detail = post(&service, ADD, &padded(limit + 1)).problem(413);
     assert!(detail.contains("8388608"), "{detail}");
+}
+
+/// More than the buffers of both ends take.
+const MANY_BYTES: usize = 24 * 1024 * 1024;
+
+#[test]
+fn a_client_that_sends_all_before_it_reads_gets_its_refusal() {
+    let service = Service::start_with(|it| it.limits.batch_bytes_max = 64 * 1024);
+    let reader = service.new_token(&["memory:read"], None);
+    let bound = service.new_token(&["memory:read", "memory:write"], Some("own"));
+    let body = vec![b' '; MANY_BYTES];
+    for (path, token, status) in [
+        (ADD, "wp_none", 401),
+        (ADD, &reader, 403),
+        (ADD, &service.token, 413),
+        ("/api/memory/batch", &service.token, 413),
+        ("/api/memory/import", &reader, 403),
+        ("/api/memory/import", &bound, 403),
+        ("/api/memory/import?ids=no", &service.token, 422),
+        ("/api/nothing", &service.token, 404),
+        ("/api/memory/status", &service.token, 405),
+    ] {
+        let bytes = request(service.address, "POST", path, token, &[], &body);
+        let mut stream = connect(service.address);
+        let sent = stream.write_all(&bytes);
+        assert!(sent.is_ok(), "{path} {status}: {sent:?}");
+        read(&mut stream).expect("an answer").problem(status);
+    }
+}
+
+#[test]
+fn a_body_that_turns_out_too_large_is_refused_while_it_is_sent() {
+    let service = Service::start_with(|it| it.limits.import_bytes_max = 64 * 1024);
+    let headers = [("transfer-encoding", "chunked")];
+    let path = "/api/memory/import";
+    let head = request(service.address, "PUT", path, &service.token, &headers, b"");
+    let head = String::from_utf8(head).expect("a head").replacen("PUT", "POST", 1);
+    let mut stream = connect(service.address);
+    stream.write_all(head.as_bytes()).expect("the service reads");
+    let chunk = [b"10000\r\n".as_slice(), &[b'\n'; 0x10000], b"\r\n"].concat();
+    for _ in 0..MANY_BYTES / 0x10000 {
+        stream.write_all(&chunk).expect("the service reads");
+    }
+    stream.write_all(b"0\r\n\r\n").expect("the service reads");
+    read(&mut stream).expect("an answer").problem(413);
 }

@@ -46,7 +46,15 @@ pub enum Error {
         /// The network error.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The service rejected the request: the problem gives the reason.
+    /// The connection was made, and closed before an answer came. The service may have done what was asked.
+    #[error("the service at {url} closed the connection before it answered")]
+    Closed {
+        /// The address.
+        url: String,
+        /// What the network says.
+        source: io::Error,
+    },
+    /// The service refused: the problem says why.
     #[error("{}", described(.0))]
     Refused(Box<Problem>),
     /// The response is not one of a service.
@@ -89,6 +97,12 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// Whether that is what a connection says whose other end went away.
+pub(super) fn is_closed(kind: io::ErrorKind) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
 fn described(problem: &Problem) -> &str {

@@ -16,7 +16,11 @@ use ureq::unversioned::transport::{
 use ureq::{Error, Timeout};
 
 use super::CONNECT_TIME_MAX;
+use super::error::is_closed;
 use crate::local;
+
+/// How much of a request is discarded after its answer came, so that one without an end fails in the end.
+const DISCARDED_BYTES_MAX: u64 = 1 << 30;
 
 /// Connects within the machine.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ impl Connector for Near {
         };
         let config = details.config;
         let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Some(Connection { stream, buffers }))
+        Ok(Some(Connection { stream, buffers, discarded_bytes: None }))
     }
 }
 
@@ -100,6 +104,9 @@ enum Stream {
 pub(super) struct Connection {
     stream: Stream,
     buffers: LazyBuffers,
+    /// Set once the service has answered and closed its end while the request was being sent: what of the request is
+    /// left goes nowhere, so that the answer is read.
+    discarded_bytes: Option<u64>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -116,35 +123,40 @@ impl Transport for Connection {
     fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
         let timeout = timeout.for_write();
         let wait = wait(&timeout)?;
+        if let Some(bytes) = &mut self.discarded_bytes {
+            *bytes += amount as u64;
+            return if *bytes > DISCARDED_BYTES_MAX {
+                Err(io::Error::from(ErrorKind::BrokenPipe).into())
+            } else {
+                Ok(())
+            };
+        }
         let output = &self.buffers.output()[..amount];
         let sent = match &mut self.stream {
             Stream::Unix(it) => it.set_write_timeout(wait).and_then(|()| it.write_all(output)),
             Stream::Tcp(it) => it.set_write_timeout(wait).and_then(|()| it.write_all(output)),
         };
-        sent.map_err(|error| in_time(error, &timeout))
+        match sent {
+            Err(error) if is_closed(error.kind()) && self.has_answer() => {
+                self.discarded_bytes = Some(0);
+                Ok(())
+            }
+            sent => sent.map_err(|error| in_time(error, &timeout)),
+        }
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
         let timeout = timeout.for_read();
         let wait = wait(&timeout)?;
-        let input = self.buffers.input_append_buf();
-        let read = loop {
-            let read = match &mut self.stream {
-                Stream::Unix(it) => it.set_read_timeout(wait).and_then(|()| it.read(input)),
-                Stream::Tcp(it) => it.set_read_timeout(wait).and_then(|()| it.read(input)),
-            };
-            match read {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                done => break done,
-            }
-        };
-        let bytes = read.map_err(|error| in_time(error, &timeout))?;
-        self.buffers.input_appended(bytes);
+        let bytes = self.read(wait).map_err(|error| in_time(error, &timeout))?;
         Ok(bytes > 0)
     }
 
-    /// An idle connection has nothing to send: an end, or any data, makes it unusable.
+    /// Not to be used again once the service has closed its end; otherwise, a connection that is idle has nothing to say: an end, or anything else, makes it useless.
     fn is_open(&mut self) -> bool {
+        if self.discarded_bytes.is_some() {
+            return false;
+        }
         let mut byte = [0];
         let silent = |read: io::Result<usize>| matches!(read, Err(error) if error.kind() == ErrorKind::WouldBlock);
         match &mut self.stream {
@@ -162,7 +174,31 @@ impl Transport for Connection {
     }
 }
 
-/// How long to wait for the system; `None` is unlimited.
+impl Connection {
+    /// Reads into the buffer, and answers how many bytes came.
+    fn read(&mut self, wait: Option<Duration>) -> io::Result<usize> {
+        let input = self.buffers.input_append_buf();
+        let bytes = loop {
+            let read = match &mut self.stream {
+                Stream::Unix(it) => it.set_read_timeout(wait).and_then(|()| it.read(input)),
+                Stream::Tcp(it) => it.set_read_timeout(wait).and_then(|()| it.read(input)),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                done => break done?,
+            }
+        };
+        self.buffers.input_appended(bytes);
+        Ok(bytes)
+    }
+
+    /// Whether an answer came before the other end was closed. Such an end makes no reader wait.
+    fn has_answer(&mut self) -> bool {
+        self.read(Some(CONNECT_TIME_MAX)).is_ok_and(|bytes| bytes > 0)
+    }
+}
+
+/// How long to wait for the system; `None` is without end.
 fn wait(timeout: &NextTimeout) -> Result<Option<Duration>, Error> {
     if timeout.after.is_zero() {
         return Err(Error::Timeout(timeout.reason));

@@ -142,3 +142,39 @@ fn a_reindex_ends_with_its_result_or_its_problem() {
     let error = client(&url).reindex(&IndexRequest::default(), &mut |_| {}).unwrap_err();
     assert_eq!(error.problem().unwrap().status, 500);
 }
+
+/// A peer that answers as soon as it has read the head of a request, and closes with the body unread.
+fn hasty(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the peer plays along");
+    let url = format!("http://{}", listener.local_addr().expect("the peer plays along"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("the peer plays along");
+        // The end of the head, and the beginning of the body.
+        let mut bytes = [0; 4096];
+        let read = stream.read(&mut bytes).expect("the peer plays along");
+        assert!(read > 0);
+        stream.write_all(answer.as_bytes()).expect("the peer plays along");
+    });
+    url
+}
+
+#[test]
+fn an_answer_is_read_although_the_peer_does_not_take_the_request() {
+    let url = hasty(
+        "HTTP/1.1 403 x\r\nContent-Type: application/problem+json\r\nContent-Length: 32\r\n\r\n\
+         {\"status\":403,\"detail\":\"not so\"}",
+    );
+    let content = "x".repeat(32 << 20);
+    let request = waypost_api::AddRequest { content, ..Default::default() };
+    let error = client(&url).add(&request).unwrap_err();
+    assert_eq!(error.to_string(), "not so", "{error:?}");
+}
+
+#[test]
+fn a_connection_that_is_closed_without_an_answer_is_told_apart_from_no_service() {
+    let url = hasty("");
+    let content = "x".repeat(32 << 20);
+    let request = waypost_api::AddRequest { content, ..Default::default() };
+    let error = client(&url).add(&request).unwrap_err();
+    assert!(matches!(error, Error::Closed { .. }), "{error:?}");
+}

@@ -16,7 +16,7 @@ use waypost_memory::{Added, Ready, Store};
 
 use crate::app::App;
 use crate::clock::now;
-use crate::http::body::{drain_and, next_piece, too_large};
+use crate::http::body::{next_piece, too_large};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::encode;
@@ -40,7 +40,7 @@ pub(super) async fn batch(
     caller.require(Scope::MemoryWrite)?;
     let body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.batch_bytes_max {
-        return Err(drain_and(body, too_large(app.limits.batch_bytes_max)).await);
+        return Err(too_large(app.limits.batch_bytes_max));
     }
     let slot = app.streams.slot().await?;
     let (ahead, answer) = Ahead::new(app.limits.unread_bytes_max);

@@ -14,7 +14,6 @@ use crate::app::App;
 use crate::clock::now;
 use crate::error::chain;
 use crate::http::backup;
-use crate::http::body::drain_and;
 use crate::http::body::{next_piece, too_large};
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
@@ -86,7 +85,7 @@ pub(super) async fn import(
     let options = wire::import_options(&asked);
     let mut body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.import_bytes_max {
-        return Err(drain_and(body, too_large(app.limits.import_bytes_max)).await);
+        return Err(too_large(app.limits.import_bytes_max));
     }
     let slot = app.streams.slot().await?;
     let (pieces, reader) = Reader::new();
@@ -118,6 +117,6 @@ pub(super) async fn import(
     }
     match imported {
         Ok(imported) => Ok(json(StatusCode::OK, &wire::imported(imported))),
-        Err(error) => Err(drain_and(body, error.into()).await),
+        Err(error) => Err(error.into()),
     }
 }
