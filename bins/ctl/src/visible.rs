@@ -59,12 +59,31 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The text with every character as an escape that may be invisible, those included that belong to scripts and emoji:
+/// for texts that are looked at before they act.
+pub(crate) fn exact(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_joiner) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |c: char| if is_joiner(c) { c.escape_unicode().to_string() } else { c.into() };
+    Cow::Owned(text.chars().map(escaped).collect())
+}
+
+/// Invisible characters that change how their neighbours look.
+fn is_joiner(c: char) -> bool {
+    matches!(c,
+        '\u{200c}' | '\u{200d}' // joiners, of emoji and of several scripts
+        | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}') // variants
+}
+
 fn is_dangerous(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' // direction
             | '\u{2028}' | '\u{2029}' // line and paragraph separators
-            | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}' // invisible
+            | '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' // invisible
+            | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}' // fillers, which look like blanks
             | '\u{fff9}'..='\u{fffb}' // interlinear annotation
             | '\u{e0000}'..='\u{e007f}') // tags, which carry invisible text
 }

@@ -13,6 +13,7 @@ use crate::cli::AllowArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::visible::exact;
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;
@@ -84,6 +85,7 @@ fn allow(
         return Err(Failure::new("nothing was approved"));
     }
     if pending.is_empty() {
+        refuse_unknown(&args.sha256, everything(program).parts.iter().map(|it| &*it.sha256))?;
         if output.is_json() {
             output.document(&json!([]))?;
         } else {
@@ -104,7 +106,7 @@ fn allow(
         }
     }
     output.flush()?;
-    confirm(&pending, args, output)?;
+    confirm(&pending, &everything(program).parts, args, output)?;
     // What is recorded is what was shown; a file that is another by now is looked at again.
     for part in &pending {
         let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
@@ -251,7 +253,7 @@ fn receivers(file: &str, text: &str) -> Vec<String> {
     flows.flows().flat_map(of_flow).collect()
 }
 
-/// Shows what has changed, with some lines around it; what a terminal would obey is made visible.
+/// Shows what has changed, with some lines around it; what a terminal would obey, or not show, is made visible.
 pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
     let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
     let mut last_shown = None;
@@ -265,9 +267,15 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
         }
         last_shown = Some(idx);
         match line {
-            DiffLine::Same(text) => output.styled(&[(Look::Plain, "  "), (Look::Plain, text)])?,
-            DiffLine::Removed(text) => output.styled(&[(Look::Bad, "- "), (Look::Bad, text)])?,
-            DiffLine::Added(text) => output.styled(&[(Look::Name, "+ "), (Look::Name, text)])?,
+            DiffLine::Same(text) => {
+                output.styled(&[(Look::Plain, "  "), (Look::Plain, &exact(text))])?;
+            }
+            DiffLine::Removed(text) => {
+                output.styled(&[(Look::Bad, "- "), (Look::Bad, &exact(text))])?;
+            }
+            DiffLine::Added(text) => {
+                output.styled(&[(Look::Name, "+ "), (Look::Name, &exact(text))])?;
+            }
         }
     }
     if last_shown.is_none() {
@@ -276,7 +284,7 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
     Ok(())
 }
 
-fn confirm(pending: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()> {
+fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()> {
     if !args.sha256.is_empty() {
         for part in pending {
             if !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(&part.sha256)) {
@@ -286,7 +294,7 @@ fn confirm(pending: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()
                 )));
             }
         }
-        return Ok(());
+        return refuse_unknown(&args.sha256, known.iter().map(|it| &*it.sha256));
     }
     if args.yes {
         return Ok(());
@@ -296,6 +304,21 @@ fn confirm(pending: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()
         return Ok(());
     }
     Err(Failure::new("nothing was approved"))
+}
+
+/// Refuses a hash that no file has: it was mistyped, or the file has changed since.
+pub(super) fn refuse_unknown<'a>(
+    given: &[String],
+    known: impl Iterator<Item = &'a str>,
+) -> Result<()> {
+    let known: Vec<&str> = known.collect();
+    match given.iter().find(|hash| !known.iter().any(|it| it.eq_ignore_ascii_case(hash))) {
+        None => Ok(()),
+        Some(hash) => Err(Failure::not_found(format!(
+            "no file that can be approved has the SHA-256 {hash}; nothing was approved"
+        ))
+        .with_hint("`ctl allow` shows the files that wait, with their hashes; `ctl allow --list` what is approved")),
+    }
 }
 
 /// Asks at the terminal.

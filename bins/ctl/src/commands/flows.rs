@@ -290,6 +290,8 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
             let why = format!("the SHA-256 {hash} was not given; nothing was approved");
             return Err(Failure::new(why));
         }
+        let known = std::iter::once(&texts.hash).chain(programs.values());
+        allow::refuse_unknown(&args.sha256, known.map(String::as_str))?;
     } else if !args.yes
         && !allow::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
     {

@@ -333,11 +333,36 @@ fn a_hash_that_was_looked_at_approves_that_content_alone() {
     let done = clone.ctl(&["allow", "notes.yaml", "--sha256", hash]).done();
     assert!(done.ends_with("approved .waypost/flows/notes.yaml\n"), "{done}");
     assert_eq!(clone.ctl(&["allow", "notes.yaml"]).done(), "nothing waits for approval\n");
+    clone.ctl(&["allow", "notes.yaml", "--sha256", hash]).done();
+    let zeros = "0".repeat(64);
+    for arguments in [
+        &["allow", "notes.yaml", "--sha256", &zeros][..],
+        &["--json", "allow", "notes.yaml", "--sha256", hash, "--sha256", &zeros],
+    ] {
+        let unknown = clone.ctl(arguments);
+        assert_eq!((unknown.code, &*unknown.out), (3, ""), "{unknown:?}");
+        assert!(unknown.err.contains(&zeros), "{unknown:?}");
+    }
     assert_eq!(clone.ctl(&["allow", "no.yaml", "--yes"]).code, 3);
     clone.write("README.md", "x");
     assert_eq!(clone.ctl(&["allow", "README.md", "--yes"]).code, 3, "it needs none");
     clone.write(".waypost/flows/bad.yaml", "flows: [");
     assert_eq!(clone.ctl(&["allow", "bad.yaml", "--yes"]).code, 1);
+}
+
+#[test]
+fn what_a_reader_would_not_see_is_shown() {
+    let clone = Clone::new();
+    let hidden = [
+        "\u{ad}", "\u{34f}", "\u{200b}", "\u{200d}", "\u{202e}", "\u{2066}", "\u{fe0f}", "\u{3164}",
+    ];
+    clone.write("tools/build.sh", &format!("echo a{}b\n", hidden.concat()));
+    let shown = clone.ctl(&["allow", "builds.yaml"]).out;
+    for c in hidden {
+        assert!(!shown.contains(c), "{c:?}: {shown}");
+        let escape = c.escape_unicode().to_string();
+        assert!(shown.contains(&escape), "{escape}: {shown}");
+    }
 }
 
 #[test]

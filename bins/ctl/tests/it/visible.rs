@@ -11,6 +11,15 @@ fn what_a_terminal_obeys_is_shown_instead() {
         ("two\r\nlines\tand", "two lines and"),
         ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
         ("\u{2066}x\u{2069}\u{200f}", "\\u{2066}x\\u{2069}\\u{200f}"),
+        ("soft\u{ad}hy\u{34f}phen", "soft\\u{ad}hy\\u{34f}phen"),
+        (
+            "\u{180e}\u{2065}\u{206a}\u{3164}\u{ffa0}\u{115f}",
+            "\\u{180e}\\u{2065}\\u{206a}\\u{3164}\\u{ffa0}\\u{115f}",
+        ),
+        (
+            "👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} می\u{200c}خواهم",
+            "👨\u{200d}👩\u{200d}👧 ❤\u{fe0f} می\u{200c}خواهم",
+        ),
         ("hid\u{200b}den\u{feff}\u{e0041}", "hid\\u{200b}den\\u{feff}\\u{e0041}"),
     ] {
         assert_eq!(visible(text, Lines::Fold), folded);
