@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use waypost_api::{Problem, ProblemKind, client};
 
 use crate::exit;
+use crate::naming;
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -77,6 +78,16 @@ impl Failure {
         self
     }
 
+    /// With fields of the request named as that command's help names them.
+    #[must_use]
+    pub(crate) fn naming(mut self, command: &clap::Command) -> Self {
+        let problem = self.problem.as_ref().filter(|it| it.detail == self.message);
+        if let Some(message) = problem.and_then(|it| naming::renamed(it, command)) {
+            self.message = message;
+        }
+        self
+    }
+
     pub(crate) fn code(&self) -> u8 {
         self.code
     }
@@ -142,12 +153,16 @@ impl From<client::Error> for Failure {
                     404 => exit::NOT_FOUND,
                     _ => exit::FAILED,
                 };
-                let hint = problem.known_kind().and_then(hint_for);
-                hint.into_iter().fold(failure, Self::with_hint)
+                let hint = problem.known_kind().and_then(hint_for).map(str::to_owned);
+                let id = problem.request_id.as_ref();
+                hint.or_else(|| id.map(|it| cause_of(it))).into_iter().fold(failure, Self::with_hint)
             }
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
                 .with_hint("start the service (`service`), or name its address with --url"),
+            Error::Closed { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(
+                "the service may have done what was asked, or part of it; its log and `ctl status` say how it is",
+            ),
             Error::NotUnderstood { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
                 .with_hint("something else may listen there: name the service's address with --url"),
@@ -162,6 +177,13 @@ impl From<client::Error> for Failure {
             _ => failure,
         }
     }
+}
+
+/// Where the cause is of what failed inside the service.
+fn cause_of(request_id: &str) -> String {
+    format!(
+        "the service's log has the cause under request id {request_id}; `ctl doctor` checks what is stored"
+    )
 }
 
 /// What to do about a problem, where the service's own words do not say it all.

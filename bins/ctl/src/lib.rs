@@ -4,6 +4,8 @@ mod cli;
 mod commands;
 pub mod exit;
 mod failure;
+mod files;
+mod naming;
 mod output;
 mod pairs;
 mod program;
@@ -29,9 +31,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let literal_from = arguments.iter().position(|it| it == "--");
     let parsed = cli::Cli::command()
         .try_get_matches_from(&arguments)
-        .and_then(|it| cli::Cli::from_arg_matches(&it));
-    let mut cli = match parsed {
-        Ok(cli) => cli,
+        .and_then(|it| Ok((cli::Cli::from_arg_matches(&it)?, it)));
+    let (mut cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
             let options = &arguments[..literal_from.unwrap_or(arguments.len())];
             if options.iter().any(|it| it == "--json") {
@@ -68,6 +70,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::from(exit::DONE),
         Err(failure) => {
+            let failure = failure.naming(&naming::given(cli::Cli::command(), &matches));
             output.fail(&failure);
             ExitCode::from(failure.code())
         }

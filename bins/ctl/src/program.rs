@@ -12,6 +12,7 @@ use waypost_project::{Flag, Origin, Project, Settings, Sources};
 use crate::cli::Global;
 use crate::exit;
 use crate::failure::{Failure, Result};
+use crate::files;
 
 /// The project and the settings that a command runs with.
 pub(crate) struct Program {
@@ -41,6 +42,7 @@ impl Program {
         let project = match &global.project {
             Some(folder) => Project::at(folder).map_err(|error| match error {
                 waypost_project::Error::Exposed { .. } => error.into(),
+                _ if !folder.exists() => Failure::of(&error).with_code(exit::NOT_FOUND),
                 _ => Failure::of(&error).with_code(exit::USAGE),
             })?,
             None => Project::find(&current_dir)?,
@@ -195,11 +197,7 @@ impl Program {
     /// A client of the service at that address.
     pub(crate) fn connect(&self, url: &str, token: Option<&str>) -> Result<Client> {
         let authorities = match &self.ca {
-            Some(file) => Some(fs::read(file).map_err(|error| {
-                Failure::of(&error)
-                    .while_doing(format!("the certificates in {} cannot be read", file.display()))
-                    .with_code(exit::USAGE)
-            })?),
+            Some(file) => Some(files::read(file)?),
             None if url.starts_with("https:") => system_authorities(),
             None => None,
         };
@@ -232,7 +230,7 @@ impl Program {
         }
         let hint = "name a file that is there with --token-file; `ctl token create` makes a token";
         let failure = Failure::new(format!("there is no token file {}", file.display()));
-        Err(failure.with_code(exit::NOT_ALLOWED).with_hint(hint))
+        Err(failure.with_code(exit::NOT_FOUND).with_hint(hint))
     }
 
     /// The token that a flow's run is given; a token file that is named goes before it.

@@ -411,7 +411,7 @@ impl Importer<'_> {
 }
 
 /// Reads a line, but never more of it than [`IMPORT_LINE_BYTES_MAX`] and a little.
-fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool> {
+pub(crate) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool> {
     let io = |it| Error::io("the import", it);
     line.clear();
     let most = IMPORT_LINE_BYTES_MAX as u64 + 2;
@@ -434,7 +434,7 @@ fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<bool> {
     Ok(!line.is_empty())
 }
 
-fn check_header(text: &[u8]) -> Result<()> {
+pub(crate) fn check_header(text: &[u8]) -> Result<()> {
     let header: Header = serde_json::from_slice(text).map_err(|_| {
         let reason = format!("must begin with `{{\"format\":\"{FORMAT}\",\"version\":{VERSION}}}`");
         Error::invalid("the import", reason)

@@ -84,6 +84,7 @@ mod rebuild;
 mod search;
 mod store;
 mod upkeep;
+mod verify;
 mod wire;
 
 mod doctor;
@@ -108,3 +109,4 @@ pub use status::{
 pub use store::Store;
 pub use time::Timestamp;
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
+pub use verify::verify_export;

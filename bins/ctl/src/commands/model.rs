@@ -1,5 +1,6 @@
 //! `model`: works on the cache folder, with or without a service.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use indicatif::HumanBytes;
@@ -9,6 +10,7 @@ use waypost_project::Model;
 
 use crate::cli::ModelCommand;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::output::{Look, Output, Unit};
 use crate::program::Program;
 use crate::{Lines, visible};
@@ -59,7 +61,7 @@ fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<
 fn import(program: &Program, path: &Path, name: Option<String>, output: &mut Output) -> Result<()> {
     let name = named(program, name)?;
     if !path.exists() {
-        return Err(Failure::not_found(format!("{} is not there", path.display())));
+        return Err(files::cannot_read(path, &io::ErrorKind::NotFound.into()));
     }
     let folder = fetch::import(path, &name, &program.settings()?.model.cache_dir)?;
     there(&name, &folder, output)

@@ -1,10 +1,10 @@
 //! `batch`, `export`, `import`.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use indicatif::HumanBytes;
+use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use waypost_api::client::Client;
 use waypost_api::{BatchResult, ImportRequest, MappedId};
@@ -12,6 +12,7 @@ use waypost_api::{BatchResult, ImportRequest, MappedId};
 use super::show;
 use crate::cli::{BatchArgs, ExportArgs, ImportArgs};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
 
@@ -24,6 +25,9 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 const PROBLEMS_SHOWN: u64 = 20;
 /// Mapped ids that are shown; `--json` shows all.
 const MAPPED_SHOWN: usize = 20;
+
+/// What is read, with its length where that is known.
+type Input = (Box<dyn Read>, Option<u64>);
 
 #[derive(Default)]
 struct Tally {
@@ -187,9 +191,10 @@ impl Drop for Part {
 
 pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
-    let (input, bytes) = open(&args.file)?;
     let bar = output.progress(Unit::Bytes);
+    let (input, bytes) = whole_export(&args.file, &bar)?;
     bar.set_message("importing");
+    bar.set_position(0);
     bar.set_length(bytes.unwrap_or(0));
     let mut input = bar.wrap_read(input);
     let asked = ImportRequest { ids: Some(args.ids.into()) };
@@ -224,6 +229,33 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     })
 }
 
+/// The file, of which nothing is sent unless all of it is as it was exported. What comes from a pipe is sent as it
+/// comes.
+fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
+    if path.as_os_str() == "-" {
+        return open(path);
+    }
+    let (mut file, bytes) = files::open(path)?;
+    if !file.metadata().is_ok_and(|it| it.is_file()) {
+        return Ok((Box::new(file), None));
+    }
+    bar.set_message("verifying");
+    bar.set_length(bytes);
+    let mut input = BufReader::with_capacity(1 << 20, bar.wrap_read(&file));
+    waypost_memory::verify_export(&mut input).map_err(|error| {
+        let failure = Failure::of(&error).while_doing(format!("nothing of {} was imported", path.display()));
+        match error.kind() {
+            waypost_memory::ErrorKind::Invalid => failure.with_hint(
+                "export again, or take the lines that can be read with `ctl import - < FILE`; `ctl restore` reads a backup, `ctl batch` a file of `add` bodies",
+            ),
+            waypost_memory::ErrorKind::Newer => failure.with_hint("use the release that wrote it, or a later one"),
+            _ => failure,
+        }
+    })?;
+    file.rewind().map_err(|error| files::cannot_read(path, &error))?;
+    Ok((Box::new(file), Some(bytes)))
+}
+
 /// Which memories have another id here than in the file.
 fn show_mapped(mapped: &[MappedId], output: &mut Output) -> Result<()> {
     for it in mapped.iter().take(MAPPED_SHOWN) {
@@ -237,21 +269,10 @@ fn show_mapped(mapped: &[MappedId], output: &mut Output) -> Result<()> {
 }
 
 /// A file or standard input, with its length where it is known.
-fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
+fn open(path: &Path) -> Result<Input> {
     if path.as_os_str() == "-" {
         return Ok((Box::new(io::stdin().lock()), None));
     }
-    let cannot = |error: io::Error| {
-        let code = if error.kind() == io::ErrorKind::NotFound {
-            crate::exit::NOT_FOUND
-        } else {
-            crate::exit::FAILED
-        };
-        Failure::of(&error)
-            .while_doing(format!("{} cannot be read", path.display()))
-            .with_code(code)
-    };
-    let file = File::open(path).map_err(cannot)?;
-    let bytes = file.metadata().map_err(cannot)?.len();
+    let (file, bytes) = files::open(path)?;
     Ok((Box::new(file), Some(bytes)))
 }

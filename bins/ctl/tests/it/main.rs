@@ -11,6 +11,7 @@ mod mesh;
 mod messages;
 mod near;
 mod reference;
+mod refused;
 mod replaced;
 mod service;
 mod together;

@@ -39,6 +39,35 @@ fn every_invalid_field_is_told() {
 }
 
 #[test]
+fn a_field_is_called_as_on_the_command_line() {
+    let service = Service::start();
+    let id = service.add("x").to_string();
+    let mut wrong = Vec::new();
+    for (arguments, named) in [
+        (&["search", "x", "--min-score", "2"][..], "--min-score: "),
+        (&["search", ""], "<QUERY>: "),
+        (&["search", "x", "--tag", ""], "--tag: "),
+        (&["add", "x", "--tag", "", "--meta", "=1"], "--tag: "),
+        (&["add", ""], "<CONTENT>: "),
+        (&["update", &id, "--content", ""], "--content: "),
+        (&["emit", "foo"], "<NAME>: "),
+        (&["emit", "a:b", "--set", "no key=1"], "--data"),
+        (&["events", "list", "--pattern", "a*b"], "--pattern: "),
+        (&["token", "create", "--scope", "memory:read", "--space", " "], "--space: "),
+    ] {
+        let refused = service.ctl(arguments);
+        if refused.code != 2 || !refused.err.contains(named) {
+            wrong.push(format!("{arguments:?}: {refused:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    // For programs, a field is what it is in the request.
+    let refused = service.ctl(&["--json", "search", "x", "--min-score", "2"]);
+    let told = &lines(&refused.err)[0];
+    assert_eq!(told["errors"][0]["pointer"], "/minScore");
+}
+
+#[test]
 fn with_json_every_error_is_json() {
     let service = Service::start();
     let refused = service.ctl(&["--json", "emit", "foo"]);
@@ -96,7 +125,7 @@ fn hints_follow_the_reason() {
     assert!(reused.err.contains("--idempotency-key") && !reused.err.contains("when the other one"));
 
     let gone = service.ctl(&["--token-file", "gone", "get", &id]);
-    assert_eq!(gone.code, 4, "{gone:?}");
+    assert_eq!(gone.code, 3, "{gone:?}");
     assert!(
         gone.err.contains("there is no token file") && gone.err.contains("gone"),
         "{}",

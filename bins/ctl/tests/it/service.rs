@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -59,17 +60,20 @@ impl Service {
         &self.url
     }
 
-    /// Runs the program against this service.
-    pub(crate) fn ctl(&self, arguments: &[&str]) -> Ran {
+    /// The program, to be run against this service.
+    pub(crate) fn ctl_command(&self, arguments: &[&str]) -> Command {
         let arguments = [&["--url", &self.url][..], arguments].concat();
         // As the service here does.
-        let mut command = ctl::trusting(self.folder(), &arguments);
-        ctl::ran(command.output().expect("the program starts"))
+        ctl::trusting(self.folder(), &arguments)
+    }
+
+    /// Runs the program against this service.
+    pub(crate) fn ctl(&self, arguments: &[&str]) -> Ran {
+        ctl::ran(self.ctl_command(arguments).output().expect("the program starts"))
     }
 
     pub(crate) fn ctl_with_input(&self, arguments: &[&str], input: &[u8]) -> Ran {
-        let arguments = [&["--url", &self.url][..], arguments].concat();
-        ctl::with_input(&mut ctl::trusting(self.folder(), &arguments), input)
+        ctl::with_input(&mut self.ctl_command(arguments), input)
     }
 
     /// Adds a memory and gives its id.

@@ -9,6 +9,7 @@ use waypost_flows::{FlowFile, FlowSet};
 
 use crate::cli::FlowsCheckArgs;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::output::{Look, Output};
 use crate::program::Program;
 
@@ -81,13 +82,13 @@ fn show(checked: &Checked, output: &mut Output) -> Result<()> {
 fn text_of(path: &Path) -> Result<String> {
     let bytes = if path == Path::new("-") {
         let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        let read = io::stdin().lock().read_to_end(&mut bytes);
+        read.map(|_| bytes).map_err(|it| files::cannot_read(path, &it))?
     } else {
-        fs::read(path)
+        files::read(path)?
     };
-    let failed = |it: Failure| it.while_doing(format!("{} cannot be read", path.display()));
-    let bytes = bytes.map_err(|it| failed(Failure::of(&it)))?;
-    String::from_utf8(bytes).map_err(|_| failed(Failure::new("it is no UTF-8")))
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::new(format!("{} is no UTF-8 text", path.display())))
 }
 
 fn project_files(program: &Program) -> Result<Vec<PathBuf>> {

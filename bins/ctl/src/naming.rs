@@ -1,0 +1,85 @@
+//! Fields of a request, as they are called on the command line.
+
+use clap::{Arg, ArgMatches, Command};
+use waypost_api::{FieldError, Problem};
+
+/// Fields whose option or argument is called otherwise.
+const OTHERWISE: [(&str, &[&str]); 9] = [
+    ("tags", &["tag"]),
+    ("metadata", &["meta"]),
+    ("sources", &["source"]),
+    ("paths", &["path"]),
+    ("taskType", &["task"]),
+    ("maxItems", &["max"]),
+    ("scopes", &["scope"]),
+    ("expiresAt", &["expires"]),
+    ("type", &["name", "event", "kind"]),
+];
+
+/// The subcommand that was given.
+pub(crate) fn given(root: Command, matches: &ArgMatches) -> Command {
+    let (mut command, mut matches) = (root, matches);
+    while let Some((name, inner)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else { break };
+        (command, matches) = (found.clone(), inner);
+    }
+    command
+}
+
+/// What is wrong with the fields, by the names that the command's help has for them; `None` where the problem says
+/// something else.
+pub(crate) fn renamed(problem: &Problem, command: &Command) -> Option<String> {
+    let by_fields = Problem::fields(problem.errors.clone());
+    if problem.errors.is_empty() || by_fields.detail != problem.detail {
+        return None;
+    }
+    let named = |it: &FieldError| match option_of(command, &it.pointer) {
+        Some(option) => format!("{option}: {}", it.message),
+        None => Problem::fields(vec![it.clone()]).detail,
+    };
+    Some(problem.errors.iter().map(named).collect::<Vec<_>>().join("; "))
+}
+
+fn option_of(command: &Command, pointer: &str) -> Option<String> {
+    let mut parts = pointer.trim_start_matches(['/', '?']).split('/');
+    let field = parts.next()?;
+    let kebab = kebab(field);
+    let otherwise = OTHERWISE.iter().find(|it| it.0 == field).map_or(&[][..], |it| it.1);
+    let names = std::iter::once(kebab.as_str()).chain(otherwise.iter().copied());
+    let mut found = names.filter_map(|name| command.get_arguments().find(|it| is_called(it, name)));
+    let mut shown = shown(found.next()?);
+    // A place in a list is not counted on the command line; a key is.
+    for key in parts.filter(|it| it.parse::<usize>().is_err()) {
+        shown.push(' ');
+        shown.push_str(key);
+    }
+    Some(shown)
+}
+
+fn is_called(argument: &Arg, name: &str) -> bool {
+    match argument.get_long() {
+        Some(long) => long == name,
+        None => argument.is_positional() && argument.get_id().as_str() == name,
+    }
+}
+
+fn shown(argument: &Arg) -> String {
+    if let Some(long) = argument.get_long() {
+        return format!("--{long}");
+    }
+    let names = argument.get_value_names().and_then(<[_]>::first);
+    let name = names.map_or_else(|| argument.get_id().as_str(), |it| it.as_str());
+    format!("<{}>", name.to_uppercase())
+}
+
+/// `min-score` for `minScore`.
+fn kebab(field: &str) -> String {
+    let mut name = String::new();
+    for c in field.chars() {
+        if c.is_ascii_uppercase() {
+            name.push('-');
+        }
+        name.push(c.to_ascii_lowercase());
+    }
+    name
+}

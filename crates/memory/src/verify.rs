@@ -1,0 +1,51 @@
+//! Checking an export before any of it is imported.
+
+use std::io::BufRead;
+
+use crate::import::{check_header, read_line};
+use crate::wire::Line;
+use crate::{Error, Result};
+
+/// No end of an export is longer, so that other lines are not parsed.
+const END_BYTES_MAX: usize = 256;
+
+/// Checks that the input is a whole export with the right checksum, without a store. Its lines are not looked into:
+/// an import can still refuse some of them.
+///
+/// # Errors
+/// [`Error::Invalid`] if it is no export, was cut off or changed; [`Error::Newer`] if it is a later one.
+///
+/// ```
+/// let cut = b"{\"format\":\"waypost-memory\",\"version\":1}\n";
+/// assert!(waypost_memory::verify_export(&mut cut.as_slice()).is_err());
+/// ```
+pub fn verify_export(input: &mut dyn BufRead) -> Result<()> {
+    let invalid = |reason: String| Error::invalid("the export", reason);
+    let (mut number, mut sum) = (0, 0);
+    let mut is_complete = false;
+    let mut line = Vec::new();
+    while read_line(input, &mut line)? {
+        number += 1;
+        let text = line.trim_ascii_end();
+        if number == 1 {
+            check_header(text)?;
+        } else if is_complete {
+            if !text.is_empty() {
+                return Err(invalid(format!("goes on after its end, with line {number}")));
+            }
+        } else if text.len() <= END_BYTES_MAX
+            && let Ok(Line::End { crc32c, .. }) = serde_json::from_slice::<Line>(text)
+        {
+            is_complete = true;
+            if crc32c != format!("{sum:08x}") {
+                return Err(invalid("was changed or damaged: its checksum is wrong".to_owned()));
+            }
+        }
+        sum = crc32c::crc32c_append(sum, &line);
+    }
+    match number {
+        0 => Err(invalid("is empty".to_owned())),
+        _ if !is_complete => Err(invalid(format!("was cut off after line {number}"))),
+        _ => Ok(()),
+    }
+}
