@@ -17,8 +17,8 @@ pub fn reference() -> String {
     for (code, meaning) in exit::TABLE {
         line(&mut text, format_args!("| {code} | {meaning} |"));
     }
-    text += "\nErrors go to standard error, as `error: ...`, its causes, and `hint: ...` with what to do. With `--json` standard error has one JSON object a line: errors as a problem of RFC 9457 (with `exitStatus`, `causes` and `hint`), and remarks as `{\"note\": ...}` or `{\"warning\": ...}`.\n";
-    text += "\n`-` for a file or a text means standard input (for `export`: standard output). With `--json` the answer is one JSON document; for `get` one for each id, for `batch` one for each line.\n";
+    text += "\nErrors go to standard error, as `error: ...`, its causes, and `hint: ...` with what to do. Where the service itself failed, the hint has the request id under which its log has the cause. With `--json` standard error has one JSON object a line: errors as a problem of RFC 9457 (with `exitStatus`, `causes` and `hint`), and remarks as `{\"note\": ...}` or `{\"warning\": ...}`.\n";
+    text += "\n`-` for a file or a text means standard input (for `export` and `backup`: standard output). With `--json` the answer is one JSON document; for `get` one for each id, for `batch` one for each line.\n";
     for command in root.get_subcommands() {
         describe(command, "ctl", &mut text);
     }

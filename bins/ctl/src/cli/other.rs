@@ -17,7 +17,9 @@ pub(crate) struct ExportArgs {
 
 /// Import an export, ids included
 ///
-/// What is there already stays. A file of `add` bodies goes to `ctl batch`, a backup to `ctl restore`.
+/// What is there already stays. The checksum of a file is verified before any of it is imported; what standard input
+/// brings is imported as it comes, and the checksum is compared at its end. A file of `add` bodies goes to `ctl batch`,
+/// a backup to `ctl restore`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl import memories.ndjson\n  ctl import --ids map other-project.ndjson"
@@ -56,7 +58,8 @@ impl From<ImportIdsArg> for ImportIds {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl backup ~/backups")]
 pub(crate) struct BackupArgs {
-    /// A file that is not there, or a folder, which gets `waypost-TIME.backup`; by default the current folder
+    /// A file that is not there, or a folder, which gets `waypost-TIME.backup`; by default the current folder; `-` writes
+    /// to standard output, where it is not read back
     #[arg(default_value = ".", value_name = "PATH")]
     pub(crate) to: PathBuf,
 }
@@ -69,7 +72,7 @@ pub(crate) struct BackupArgs {
     after_help = "Example:\n  ctl --project ~/notes restore ~/backups/waypost-2026-11-22T164304.000Z.backup"
 )]
 pub(crate) struct RestoreArgs {
-    /// The file that `ctl backup` wrote
+    /// The file that `ctl backup` wrote; `-` reads standard input
     pub(crate) file: PathBuf,
 }
 
@@ -102,7 +105,7 @@ pub(crate) struct AllowArgs {
     /// Do not ask
     #[arg(long, conflicts_with_all = ["revoke", "list", "data"])]
     pub(crate) yes: bool,
-    /// Do not ask, but approve only contents with this SHA-256; once for each file
+    /// Do not ask, but approve only contents with this SHA-256; once for each file. A hash that no file has is an error
     #[arg(long, value_name = "HEX", conflicts_with_all = ["yes", "revoke", "list", "data"])]
     pub(crate) sha256: Vec<String>,
     /// Take the approval of the files back

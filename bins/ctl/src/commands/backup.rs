@@ -1,20 +1,24 @@
 //! `backup`, `restore`.
 
+mod draft;
+
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
-use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, Writer, is_part};
+use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part};
 use waypost_api::client;
 use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
 
+use self::draft::Draft;
 use super::show;
 use crate::cli::{BackupArgs, RestoreArgs};
 use crate::exit;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
@@ -31,21 +35,21 @@ const LOGS: [(&str, &str); 4] = [
 ];
 
 pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) -> Result<()> {
-    let file = target(&args.to)?;
-    let part = Part::of(&file, "part")?;
     let bar = output.progress(Unit::Bytes);
     bar.set_message("backing up");
-    let mut open = OpenOptions::new();
-    let opened = open.write(true).create_new(true).mode(0o600).open(&part.0);
-    let mut written = opened.map_err(|error| cannot("created", &part.0, &error))?;
-    fill(program, &mut written, &bar)?;
-    written.sync_all().map_err(|error| cannot("synced", &part.0, &error))?;
-    drop(written);
+    if args.to.as_os_str() == "-" {
+        return to_stdout(program, &bar, output);
+    }
+    let file = target(&args.to)?;
+    let mut draft = Draft::beside(&file, args.to.is_dir())?;
+    fill(program, &mut draft.file, &bar)?;
+    draft.file.sync_all().map_err(|error| cannot("synced", &file, &error))?;
     bar.set_message("verifying");
     bar.set_position(0);
-    let summary = read_back(&part.0, &bar)?;
+    draft.file.rewind().map_err(|error| cannot("read", &file, &error))?;
+    let summary = read_back(&draft.file, &bar)?;
     bar.finish_and_clear();
-    publish(&part, &file)?;
+    draft.publish(&file)?;
     if output.is_json() {
         let name = file.to_string_lossy();
         let Summary { files, bytes, sha256 } = summary;
@@ -59,6 +63,21 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
             file.display()
         ))?;
     }
+    Ok(())
+}
+
+/// Writes the backup to standard output, where nothing can read it back.
+fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return Err(Failure::usage("a backup is not written to a terminal")
+            .with_hint("name a file or a folder, or redirect standard output"));
+    }
+    let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
+    // A reader that goes away early has no backup.
+    written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
+    bar.finish_and_clear();
+    output
+        .note("the backup was not read back; `ctl restore` checks it before anything is in place");
     Ok(())
 }
 
@@ -88,7 +107,7 @@ fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
 }
 
 /// Has the service write the backup; where none runs, the stores are read while they are locked.
-fn fill(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
+fn fill(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
     let answer = program.client()?.backup(out, &mut |done, total| {
         bar.set_length(total.max(done));
         bar.set_position(done);
@@ -103,7 +122,7 @@ fn fill(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
     }
 }
 
-fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<()> {
+fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
     program.refuse_tracked()?;
     let data = &program.settings()?.data_dir;
     if !data.join("format").exists() {
@@ -129,7 +148,7 @@ fn from_folder(program: &Program, out: &mut File, bar: &ProgressBar) -> Result<(
     }
     bar.set_length(taken.files().iter().map(waypost_log::SnapshotFile::bytes).sum());
     let time = span::now();
-    let mut written = Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION"))
+    let mut written = backup::Writer::new(BufWriter::new(out), time, env!("CARGO_PKG_VERSION"))
         .map_err(|it| failed(&it))?;
     for file in taken.files() {
         let mut content = bar.wrap_read(file.reader());
@@ -180,9 +199,8 @@ fn failed(error: &backup::Error) -> Failure {
 }
 
 /// Reads all of a backup that was written, and checks it.
-fn read_back(file: &Path, bar: &ProgressBar) -> Result<Summary> {
-    let input = File::open(file).map_err(|error| cannot("read", file, &error))?;
-    let input = bar.wrap_read(input);
+fn read_back(file: &File, bar: &ProgressBar) -> Result<Summary> {
+    let input = bar.wrap_read(file);
     let mut reader =
         Reader::new(BufReader::with_capacity(1 << 20, input)).map_err(|it| failed(&it))?;
     loop {
@@ -193,22 +211,6 @@ fn read_back(file: &Path, bar: &ProgressBar) -> Result<Summary> {
     }
 }
 
-/// Gives the whole backup its name, unless something has that name by now.
-fn publish(part: &Part, file: &Path) -> Result<()> {
-    match fs::hard_link(&part.0, file) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(there_already(file));
-        }
-        // Not every file system has hard links.
-        Err(_) if fs::symlink_metadata(file).is_ok() => return Err(there_already(file)),
-        Err(_) => {
-            fs::rename(&part.0, file).map_err(|error| cannot("put in place", file, &error))?;
-        }
-    }
-    sync_folder(parent(file)).map_err(|error| cannot("synced", file, &error))
-}
-
 fn parent(path: &Path) -> &Path {
     path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -217,25 +219,13 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A file or folder that is not whole yet, and goes away again.
+/// A folder that is not whole yet, and goes away again.
 struct Part(PathBuf);
-
-impl Part {
-    /// Beside the target, named after this process.
-    fn of(target: &Path, kind: &str) -> Result<Self> {
-        let mut name = target
-            .file_name()
-            .ok_or_else(|| Failure::usage(format!("{} is no name of a file", target.display())))?
-            .to_owned();
-        name.push(format!(".{}.{kind}", std::process::id()));
-        Ok(Self(target.with_file_name(name)))
-    }
-}
 
 impl Drop for Part {
     fn drop(&mut self) {
         // What was renamed is gone already.
-        drop(fs::remove_file(&self.0).or_else(|_| fs::remove_dir_all(&self.0)));
+        drop(fs::remove_dir_all(&self.0));
     }
 }
 
@@ -243,18 +233,11 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
     refuse_what_is_there(&data)?;
-    let input = File::open(&args.file).map_err(|error| {
-        let code = match error.kind() {
-            io::ErrorKind::NotFound => exit::NOT_FOUND,
-            _ => exit::FAILED,
-        };
-        cannot("read", &args.file, &error).with_code(code)
-    })?;
-    let length = input.metadata().map_err(|error| cannot("read", &args.file, &error))?.len();
+    let (input, length) = source(&args.file)?;
     program.project().prepare()?;
     fs::create_dir_all(parent(&data)).map_err(|error| cannot("created", parent(&data), &error))?;
-    remove_leftovers(&data);
-    let part = Part::of(&data, "restoring")?;
+    draft::remove_leftovers(&data, "restoring");
+    let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
     bar.set_message("restoring");
     bar.set_length(length);
@@ -312,23 +295,17 @@ fn refuse_what_is_there(data: &Path) -> Result<()> {
     ))
 }
 
-/// Removes what restores that were killed have left, unless they still run.
-fn remove_leftovers(data: &Path) {
-    let name = data.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    for entry in fs::read_dir(parent(data)).into_iter().flatten().flatten() {
-        let found = entry.file_name().to_string_lossy().into_owned();
-        let pid = found
-            .strip_prefix(&name)
-            .and_then(|it| it.strip_prefix('.')?.strip_suffix(".restoring"))
-            .and_then(|it| it.parse::<u32>().ok());
-        let runs = |pid: u32| {
-            pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists()
-        };
-        if pid.is_some_and(|it| !runs(it)) {
-            // What stays is in nobody's way.
-            drop(fs::remove_dir_all(entry.path()));
-        }
+/// What is restored, with its length where that is known.
+fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
+    if file.as_os_str() != "-" {
+        let (file, length) = files::open(file)?;
+        return Ok((Box::new(file), length));
     }
+    if io::stdin().is_terminal() {
+        return Err(Failure::usage("standard input is a terminal, and has no backup")
+            .with_hint("name the file that `ctl backup` wrote, or redirect it to standard input"));
+    }
+    Ok((Box::new(io::stdin().lock()), 0))
 }
 
 /// Writes the files of a backup into a new folder, and syncs all of it.

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::ctl::{Ran, command, run};
+use crate::ctl::{Ran, command, run, run_with_input};
 use crate::service::Service;
 
 const FLOWS: &str = r#"
@@ -304,4 +307,72 @@ fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
         assert!(found.iter().all(|it| *it < next));
         assert_eq!(restored.ctl(&["--json", "get", &next.to_string()]).json()["id"], json!(next));
     }
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<_> =
+        entries.map(|it| it.file_name().into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backup_that_is_killed_leaves_nothing_behind() {
+    let service = filled();
+    let to = folder();
+    let file = to.path().join("mine.backup").to_string_lossy().into_owned();
+    // A service that never gets to the end of a backup.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let mut child =
+        command(service.folder(), &["--url", &url, "backup", &file]).spawn().expect("it starts");
+    let (mut stream, _) = listener.accept().expect("it asks");
+    let mut head = [0; 16];
+    stream.read_exact(&mut head).expect("it asks");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    let flags = OFlags::TMPFILE | OFlags::RDWR;
+    if rustix::fs::openat(rustix::fs::CWD, to.path(), flags, Mode::RUSR).is_ok() {
+        assert!(names(to.path()).is_empty(), "{:?}", names(to.path()));
+    }
+    // On file systems that have named files alone, and from earlier releases: no process has such an id.
+    let own = format!("mine.backup.{}.part", std::process::id());
+    let other = "other.backup.4194305.part";
+    for name in ["mine.backup.4194305.part", other, &own] {
+        fs::write(to.path().join(name), "left").expect("a file");
+    }
+    service.ctl(&["backup", &file]).done();
+    assert_eq!(names(to.path()), ["mine.backup", &own, other]);
+    let time = to.path().join("waypost-2026-11-22T164304.000Z.backup.4194305.part");
+    fs::write(&time, "left").expect("a file");
+    back_up(&service, to.path());
+    assert!(!time.exists() && to.path().join(other).exists());
+}
+
+#[test]
+fn a_backup_goes_through_a_pipe() {
+    let mut service = filled();
+    let written = service.ctl_command(&["backup", "-"]).output().expect("it runs");
+    assert!(written.status.success(), "{written:?}");
+    assert!(String::from_utf8_lossy(&written.stderr).contains("was not read back"));
+    assert!(!service.folder().join("-").exists());
+    let (export, ..) = all(&service);
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut unread = service.ctl_command(&["backup", "-"]);
+    let unread = unread.stdout(writer).status().expect("it runs");
+    assert_eq!(unread.code(), Some(1), "nobody has the backup");
+    service.stop();
+
+    let place = project();
+    let half = &written.stdout[..written.stdout.len() / 2];
+    let refused = run_with_input(place.path(), &["restore", "-"], half);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("cut off"), "{}", refused.err);
+    assert!(!place.path().join(".waypost/data").exists());
+    run_with_input(place.path(), &["restore", "-"], &written.stdout).done();
+    let restored = Service::start_at(place, |_, _| {});
+    assert_eq!(all(&restored).0, export);
 }

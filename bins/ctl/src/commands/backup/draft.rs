@@ -1,0 +1,124 @@
+//! A backup while it is written: a file without a name where the file system has such files, so that nothing is left of
+//! it when the process is killed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use super::{cannot, parent, sync_folder, there_already};
+use crate::failure::{Failure, Result};
+
+const PART: &str = "part";
+
+/// A file that only this user can read, and that is not whole yet.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) file: File,
+    /// Its name, where it has one.
+    part: Option<PathBuf>,
+}
+
+impl Draft {
+    /// In the folder of the target. Named drafts that processes left which are gone are removed: of that target, or,
+    /// if a folder was named, of every backup in it.
+    pub(super) fn beside(target: &Path, in_folder: bool) -> Result<Self> {
+        let leftovers = if in_folder { parent(target).join("waypost-") } else { target.to_owned() };
+        remove_leftovers(&leftovers, PART);
+        if let Some(file) = nameless(parent(target)) {
+            return Ok(Self { file, part: None });
+        }
+        let part = name_beside(target, PART)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(0o600).open(&part);
+        let file = file.map_err(|error| cannot("created", &part, &error))?;
+        Ok(Self { file, part: Some(part) })
+    }
+
+    /// Gives the whole backup its name, unless something has that name by now.
+    pub(super) fn publish(&self, target: &Path) -> Result<()> {
+        let linked = match &self.part {
+            None => link_nameless(&self.file, target),
+            Some(part) => fs::hard_link(part, target),
+        };
+        match (linked, &self.part) {
+            (Ok(()), _) => {}
+            (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(there_already(target));
+            }
+            // Not every file system has hard links.
+            (Err(_), Some(_)) if fs::symlink_metadata(target).is_ok() => {
+                return Err(there_already(target));
+            }
+            (Err(_), Some(part)) => {
+                fs::rename(part, target).map_err(|error| cannot("put in place", target, &error))?;
+            }
+            (Err(error), None) => return Err(cannot("put in place", target, &error)),
+        }
+        sync_folder(parent(target)).map_err(|error| cannot("synced", target, &error))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // What was renamed is gone already.
+            drop(fs::remove_file(part));
+        }
+    }
+}
+
+/// A file without a name; `None` where the file system has none, or where none could be named later.
+fn nameless(folder: &Path) -> Option<File> {
+    if !Path::new("/proc/self/fd").is_dir() {
+        return None;
+    }
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
+}
+
+fn link_nameless(file: &File, target: &Path) -> io::Result<()> {
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, opened, CWD, target, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// A name beside the target that names this process.
+pub(super) fn name_beside(target: &Path, kind: &str) -> Result<PathBuf> {
+    let mut name = target
+        .file_name()
+        .ok_or_else(|| Failure::usage(format!("{} is no name of a file", target.display())))?
+        .to_owned();
+    name.push(format!(".{}.{kind}", std::process::id()));
+    Ok(target.with_file_name(name))
+}
+
+/// Removes what processes that were killed have left under names of [`name_beside`], for targets that begin so.
+pub(super) fn remove_leftovers(target: &Path, kind: &str) {
+    let begin = target.file_name().unwrap_or_default();
+    for entry in fs::read_dir(parent(target)).into_iter().flatten().flatten() {
+        if left_by(&entry.file_name(), begin, kind).is_some_and(is_gone) {
+            let path = entry.path();
+            // What stays is in nobody's way.
+            drop(fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)));
+        }
+    }
+}
+
+/// The process that a name beside such a target names.
+fn left_by(name: &OsStr, begin: &OsStr, kind: &str) -> Option<Pid> {
+    let rest = name.to_str()?.strip_prefix(begin.to_str()?)?;
+    let (middle, pid) = rest.strip_suffix(kind)?.strip_suffix('.')?.rsplit_once('.')?;
+    let is_whole = middle.is_empty() || begin == "waypost-" && middle.ends_with(".backup");
+    Pid::from_raw(pid.parse().ok().filter(|it| is_whole && *it > 0)?)
+}
+
+/// A process id that was used again may be this process's own.
+fn is_gone(pid: Pid) -> bool {
+    pid == rustix::process::getpid() || test_kill_process(pid) == Err(Errno::SRCH)
+}
