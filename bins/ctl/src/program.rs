@@ -42,7 +42,6 @@ impl Program {
         let project = match &global.project {
             Some(folder) => Project::at(folder).map_err(|error| match error {
                 waypost_project::Error::Exposed { .. } => error.into(),
-                _ if !folder.exists() => Failure::of(&error).with_code(exit::NOT_FOUND),
                 _ => Failure::of(&error).with_code(exit::USAGE),
             })?,
             None => Project::find(&current_dir)?,

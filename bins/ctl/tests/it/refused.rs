@@ -128,7 +128,6 @@ fn a_file_that_is_not_there_ends_every_command_alike() {
         &["allow", "--revoke", "no/such"],
         &["--token-file", "no/such", "status"],
         &["--ca", "no/such", "status"],
-        &["--project", "no/such", "status"],
     ] {
         // Restoring and models need no service, and a project with data is not restored to.
         let folder = tempfile::tempdir().expect("a folder");
