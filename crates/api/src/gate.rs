@@ -11,7 +11,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::Uri;
-use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, ORIGIN};
+use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::uri::Authority;
 
 use crate::{Problem, ProblemKind};
@@ -142,12 +142,7 @@ impl Gate {
 
 /// Refuses a request that has one of the headers twice by which it is judged: a proxy could have looked at the other.
 fn check_sole(headers: &HeaderMap) -> Result<(), Problem> {
-    let judged = [
-        (&HOST, "Host"),
-        (&ORIGIN, "Origin"),
-        (&SITE, "Sec-Fetch-Site"),
-        (&AUTHORIZATION, "Authorization"),
-    ];
+    let judged = [(&HOST, "Host"), (&ORIGIN, "Origin"), (&SITE, "Sec-Fetch-Site")];
     for (name, shown) in judged {
         if headers.get_all(name).iter().nth(1).is_some() {
             let detail = format!("more than one {shown} header; send exactly one");

@@ -129,10 +129,17 @@ pub(crate) fn bad_token() -> Failure {
 
 /// Who sends these headers; 401 unless the token is good. Every bad token gets the same answer.
 pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
     let missing = || app.denied(Denied::Missing, None, no_token());
-    // The gate refuses a second one.
-    let value = headers.get(AUTHORIZATION).ok_or_else(missing)?;
+    let value = values.next().ok_or_else(missing)?;
     let malformed = || app.denied(Denied::Malformed, None, bad_token());
+    if values.next().is_some() {
+        let failure = Failure::unauthorized(
+            "more than one Authorization header; send exactly one",
+            "Bearer realm=\"waypost\", error=\"invalid_request\"",
+        );
+        return Err(app.denied(Denied::Malformed, None, failure));
+    }
     let text = value.to_str().map_err(|_| malformed())?;
     let (scheme, token) = text.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
