@@ -145,7 +145,7 @@ fn a_body_that_turns_out_too_large_is_refused_while_it_is_sent() {
     let head = String::from_utf8(head).expect("a head").replacen("PUT", "POST", 1);
     let mut stream = connect(service.address);
     stream.write_all(head.as_bytes()).expect("the service reads");
-    let chunk = [b"10000\r\n".as_slice(), &[b'\n'; 0x10000], b"\r\n"].concat();
+    let chunk = [b"10000\r\n".as_slice(), &vec![b'\n'; 0x10000], b"\r\n"].concat();
     for _ in 0..MANY_BYTES / 0x10000 {
         stream.write_all(&chunk).expect("the service reads");
     }
