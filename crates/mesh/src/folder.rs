@@ -62,7 +62,8 @@ impl Folder {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if let Some(parent) = path.parent() {
-                    fs::create_dir_all(parent).map_err(failed)?;
+                    let mut parents = DirBuilder::new();
+                    parents.recursive(true).mode(0o700).create(parent).map_err(failed)?;
                 }
                 match DirBuilder::new().mode(0o700).create(path) {
                     Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -80,7 +81,10 @@ impl Folder {
             return Err(Error::Damaged { path, reason });
         }
         refuse_exposed(&path, &metadata, 0o700)?;
-        // The transport's addresses are text, in which these characters have a meaning.
+        if let Some(parent) = path.parent() {
+            refuse_foreign(parent)?;
+        }
+        // The transport's addresses are text, in which these begin something else.
         if path.to_str().is_none_or(|it| it.contains(['?', '#'])) {
             let reason = "its path is not UTF-8, or has ? or # in it; choose another folder".into();
             return Err(Error::Damaged { path, reason });
@@ -240,7 +244,28 @@ fn seat_name(ending: &str) -> String {
     format!("{}.{ending}", &random_id()[..12])
 }
 
-/// Rejects files that other users can read or own.
+/// Refuses a folder in which another user could exchange what is there. In a sticky one nobody can, and
+/// a group with the owner's own number is the owner's alone. Where root works in another user's folder,
+/// as in a container, that user may own it.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    let failed = |error| Error::io("look at", path, error);
+    let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o700 };
+    let metadata = fs::symlink_metadata(path).map_err(failed)?;
+    let (user, owner) = (rustix::process::geteuid().as_raw(), metadata.uid());
+    let above = path.parent().map(fs::symlink_metadata).transpose().map_err(failed)?;
+    let is_of_above = user == 0 && above.is_some_and(|it| it.uid() == owner);
+    if ![user, 0].contains(&owner) && !is_of_above {
+        return Err(exposed(format!("it belongs to user {owner}, not to {user}")));
+    }
+    let mode = metadata.mode() & 0o7777;
+    let others = if metadata.gid() == owner { 0o002 } else { 0o022 };
+    if mode & others != 0 && mode & 0o1000 == 0 {
+        return Err(exposed(format!("its mode is {mode:o}, others could write to it")));
+    }
+    Ok(())
+}
+
+/// Refuses what others may read or what is another user's.
 pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) -> Result<()> {
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted };
     let user = rustix::process::geteuid().as_raw();

@@ -47,6 +47,31 @@ fn a_folder_that_others_may_read_is_refused_and_says_what_would_be_right() {
 }
 
 #[test]
+fn a_folder_in_one_that_others_can_change_is_refused() {
+    let place = Place::new();
+    let above = place.0.path().join("waypost");
+    let join = || Mesh::open(&Settings::new(&above.join("project"), "one"));
+    drop(join().unwrap());
+    assert_eq!(mode(&above), 0o700, "it was made for this user alone");
+    chmod(&above, 0o777);
+    let error = join().unwrap_err();
+    assert!(matches!(&error, Error::Exposed { path, .. } if *path == above), "{error}");
+    assert!(error.to_string().contains("777"), "{error}");
+    // As in /tmp, nobody can exchange what is not theirs.
+    chmod(&above, 0o1777);
+    drop(join().unwrap());
+    chmod(&above, 0o755);
+    drop(join().unwrap());
+    if std::os::unix::fs::chown(&above, Some(65_534), None).is_err() {
+        eprintln!("skipped: only root can give folders away");
+        return;
+    }
+    let error = join().unwrap_err();
+    assert!(matches!(&error, Error::Exposed { path, .. } if *path == above), "{error}");
+    assert!(error.to_string().contains("belongs to user 65534"), "{error}");
+}
+
+#[test]
 fn credentials_that_others_may_read_are_refused() {
     let place = Place::new();
     drop(place.join("one"));
