@@ -243,3 +243,13 @@ impl DiskFile {
         self.file.metadata().map(|it| it.len())
     }
 }
+
+/// Bytes that an ordinary user may still write on the file system of a folder.
+///
+/// # Errors
+/// [`Error::Io`] if the system does not say.
+pub fn free_bytes(dir: &Path) -> Result<u64> {
+    let stat =
+        rustix::fs::statvfs(dir).map_err(|it| Error::io("measure", dir, io::Error::from(it)))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}

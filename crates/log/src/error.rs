@@ -151,6 +151,39 @@ pub struct Damage {
     pub what: DamageKind,
 }
 
+impl Damage {
+    /// How many sequences may be lost; 0 if no record is, or if nothing tells how many.
+    pub fn records(&self) -> u64 {
+        if self.to == u64::MAX { 0 } else { (self.to + 1).saturating_sub(self.from) }
+    }
+
+    /// In words, with `folder` before the file's name.
+    pub fn describe(&self, folder: &str) -> String {
+        Self { segment: format!("{folder}/{}", self.segment), ..self.clone() }.to_string()
+    }
+
+    /// What a repair reports of it, `what` being what is damaged, in words.
+    pub fn mended(&self, what: String) -> Mended {
+        let is_kept = self.what != DamageKind::Missing && self.len_bytes > 0;
+        Mended { what, is_loss: self.to >= self.from, is_kept }
+    }
+
+    pub(crate) fn covers(&self, offset: u64) -> bool {
+        offset >= self.offset && offset - self.offset < self.len_bytes
+    }
+}
+
+/// What a repair did about one damaged place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mended {
+    /// What was damaged, in words.
+    pub what: String,
+    /// Whether records may be lost.
+    pub is_loss: bool,
+    /// Whether the damaged bytes are beside the log, in a file `*.damaged`.
+    pub is_kept: bool,
+}
+
 /// What is wrong at a [`Damage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -181,6 +214,8 @@ impl fmt::Display for Damage {
             write!(f, ", no record lost")
         } else if self.to == u64::MAX {
             write!(f, ", sequences from {}", self.from)
+        } else if self.from == self.to {
+            write!(f, ", sequence {}", self.from)
         } else {
             write!(f, ", sequences {} to {}", self.from, self.to)
         }

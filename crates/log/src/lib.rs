@@ -49,8 +49,9 @@ mod snapshot;
 mod witness;
 mod writer;
 
+pub use disk::free_bytes;
 pub use entries::{Entries, EntryRef};
-pub use error::{Damage, DamageKind, Error, ErrorKind, Result};
+pub use error::{Damage, DamageKind, Error, ErrorKind, Mended, Result};
 pub use lock::FolderLock;
 pub use log::Log;
 pub use marker::{Marked, Marker};

@@ -16,8 +16,8 @@ use crate::segment::{Cursor, Segment};
 use crate::snapshot::snapshot;
 use crate::writer::{Shared, Tail, Wish};
 use crate::{
-    BATCH_BYTES_MAX, Compacted, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX, Record,
-    Recovery, Report, Result, Snapshot, Verify,
+    BATCH_BYTES_MAX, Compacted, Damage, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX,
+    Record, Recovery, Report, Result, Snapshot, Verify,
 };
 
 /// Bytes read at once for one entry.
@@ -171,6 +171,12 @@ impl Log {
     /// How many segment files there are.
     pub fn segments(&self) -> usize {
         self.shared.list().len()
+    }
+
+    /// The damage that reads and checks have met since the log was opened, in the files that it still
+    /// has. Costs a look at each segment, and reads no file.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.shared.list().iter().flat_map(|it| it.damage()).collect()
     }
 
     /// Each segment file, in order, the one that is being appended to last.

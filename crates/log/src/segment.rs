@@ -32,8 +32,10 @@ pub(crate) struct Segment {
     pub(crate) place: Place,
     pub(crate) file: DiskFile,
     pub(crate) view: RwLock<View>,
-    /// Held by whoever checks the whole of it.
+    /// Held while the whole of it is checked.
     checking: Mutex<()>,
+    /// The damage that reads and checks have met.
+    damage: Mutex<Vec<Damage>>,
 }
 
 /// What of a segment may be read.
@@ -51,7 +53,13 @@ pub(crate) struct View {
 
 impl Segment {
     pub(crate) fn new(place: Place, file: DiskFile, view: View) -> Self {
-        Self { place, file, view: RwLock::new(view), checking: Mutex::new(()) }
+        let (view, checking, damage) = (RwLock::new(view), Mutex::default(), Mutex::default());
+        Self { place, file, view, checking, damage }
+    }
+
+    /// The damage that reads and checks have met so far.
+    pub(crate) fn damage(&self) -> Vec<Damage> {
+        self.damage.lock().clone()
     }
 
     /// From where to look for `sequence`, after the whole segment has been checked once.
@@ -68,19 +76,21 @@ impl Segment {
         if self.view.read().is_unchecked { self.check() } else { Ok(()) }
     }
 
-    /// Reads the whole of a sealed segment and makes its sparse index.
+    /// Reads the whole of a sealed segment and makes its sparse index. A segment that is known to be
+    /// damaged is not read again.
     fn check(&self) -> Result<()> {
-        let (end, next) = {
-            let view = self.view.read();
-            (view.end, view.next)
-        };
+        let known = self.damage();
+        if !known.is_empty() {
+            return Err(Error::Damaged(known));
+        }
+        let (end, next) = self.reach();
         let scan = scan_file(&self.file, self.place.base, Behind::Segment(next), |_, _| true)?;
         if !scan.damage.is_empty() {
-            return Err(Error::Damaged(scan.damage));
+            return Err(self.met(scan.damage));
         }
         if !scan.sealed || (scan.view.end, scan.view.next) != (end, next) {
             // Bytes that were right at opening are not any more.
-            return Err(Error::Damaged(vec![Damage {
+            return Err(self.met(vec![Damage {
                 segment: self.file.name.clone(),
                 offset: scan.view.end,
                 len_bytes: end.saturating_sub(scan.view.end),
@@ -91,6 +101,49 @@ impl Segment {
         }
         *self.view.write() = scan.view;
         Ok(())
+    }
+
+    /// The damage behind a bad frame that a reader met at `offset` on its way to `sequence`. Reads the
+    /// whole segment to tell how far the damage goes, unless that is known.
+    fn damaged(&self, offset: u64, sequence: u64) -> Error {
+        let _one_at_a_time = self.checking.lock();
+        let (end, next) = self.reach();
+        let last = next.saturating_sub(1);
+        if !self.damage.lock().iter().any(|it| it.covers(offset)) {
+            let behind = Behind::Nothing(last);
+            let scan = scan_file(&self.file, self.place.base, behind, |_, _| true);
+            let mut found = scan.map(|it| it.damage).unwrap_or_default();
+            // What is being written at the end is not damage.
+            found.retain(|it| it.offset < end);
+            for it in &mut found {
+                it.to = it.to.min(last);
+            }
+            if found.is_empty() {
+                // The bytes cannot be read, or are right again.
+                let (segment, what) = (self.file.name.clone(), DamageKind::Record);
+                let len_bytes = end.saturating_sub(offset);
+                found.push(Damage { segment, offset, len_bytes, from: sequence, to: last, what });
+            }
+            self.met(found);
+        }
+        let known = self.damage();
+        let around: Vec<_> = known.iter().filter(|it| it.covers(offset)).cloned().collect();
+        // A bad length leads a reader past the damage.
+        Error::Damaged(if around.is_empty() { known } else { around })
+    }
+
+    /// Remembers damage, and makes an error of it.
+    fn met(&self, found: Vec<Damage>) -> Error {
+        let mut known = self.damage.lock();
+        let new = found.iter().filter(|it| !known.contains(it)).cloned().collect::<Vec<_>>();
+        known.extend(new);
+        Error::Damaged(found)
+    }
+
+    /// The offset behind the last readable record, and the next sequence.
+    fn reach(&self) -> (u64, u64) {
+        let view = self.view.read();
+        (view.end, view.next)
     }
 }
 
@@ -164,7 +217,9 @@ impl Cursor {
                 }
             }
             let head = self.bytes(FRAME_BYTES)?;
-            let Some(head) = head.and_then(Head::parse) else { return Err(self.damaged(sequence)) };
+            let Some(head) = head.and_then(Head::parse) else {
+                return Err(self.segment.damaged(self.offset, sequence));
+            };
             if head.sequence >= sequence {
                 let (place, offset) = (self.segment.place, self.offset);
                 let genuine = self.bytes(head.frame_len())?.is_some_and(|frame| {
@@ -172,7 +227,7 @@ impl Cursor {
                         && Head::is_genuine(frame, place, offset)
                 });
                 if !genuine {
-                    return Err(self.damaged(sequence));
+                    return Err(self.segment.damaged(self.offset, sequence));
                 }
                 self.offset += head.frame_len();
                 return Ok(Some(head));
@@ -193,17 +248,5 @@ impl Cursor {
         self.window
             .get(file.reading(), self.offset, len, self.end)
             .map_err(|it| Error::io("read", file.name.as_ref(), it))
-    }
-
-    fn damaged(&self, from: u64) -> Error {
-        let view = self.segment.view.read();
-        Error::Damaged(vec![Damage {
-            segment: self.segment.file.name.clone(),
-            offset: self.offset,
-            len_bytes: view.end.saturating_sub(self.offset),
-            from,
-            to: view.next.saturating_sub(1),
-            what: DamageKind::Record,
-        }])
     }
 }

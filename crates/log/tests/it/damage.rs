@@ -122,7 +122,7 @@ fn refusing_and_verifying_change_nothing() {
     let before = content();
     let error = Log::open(dir.path(), &small()).expect_err("damaged");
     let text = error.to_string();
-    assert!(text.contains("00000000000000000001.log at offset 32, sequences 1 to 1"), "{text}");
+    assert!(text.contains("00000000000000000001.log at offset 32, sequence 1"), "{text}");
     Log::verify(dir.path(), &small()).expect("readable");
     assert_eq!(content(), before);
 }
@@ -465,4 +465,41 @@ fn a_log_of_every_earlier_format_opens_as_it_was() {
         assert_eq!(found.join(" "), wanted);
         assert_eq!(log.append(record(b"goes on")).expect("room"), 18);
     }
+}
+
+#[test]
+fn a_read_names_the_record_that_is_damaged_and_the_log_remembers_it() {
+    let dir = crate::folder();
+    let log = open(dir.path());
+    for number in 1..=12 {
+        log.append(record(format!("record {number}").as_bytes())).expect("room");
+    }
+    let [segment] = &files(dir.path())
+        .into_iter()
+        .filter(|it| std::fs::read(it).is_ok_and(|it| place_of(&it, b"record 7").is_some()))
+        .collect::<Vec<_>>()[..]
+    else {
+        unreachable!("one segment has the record")
+    };
+    let at = place_of(&std::fs::read(segment).expect("readable"), b"record 7").expect("there");
+    flip(segment, at, 3);
+    assert_eq!(log.damage(), Vec::new(), "nothing has read it");
+    for _ in 0..2 {
+        let Err(Error::Damaged(met)) = log.read(7) else { unreachable!("the record is damaged") };
+        assert_eq!(met.iter().map(|it| (it.from, it.to)).collect::<Vec<_>>(), [(7, 7)]);
+        assert_eq!(met[0].records(), 1);
+        assert_eq!(log.damage(), met);
+    }
+    assert_eq!(log.read(8).expect("readable").expect("there").payload, b"record 8");
+    assert_eq!(log.append(record(b"goes on")).expect("room"), 13);
+    let met = log.damage();
+    drop(log);
+    let Err(Error::Damaged(again)) = Log::open(dir.path(), &small()) else {
+        unreachable!("the record is damaged")
+    };
+    assert_eq!(again, met);
+}
+
+fn place_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|it| it == needle)
 }
