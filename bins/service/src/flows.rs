@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
-use waypost_flows::{Effect, Engine, Error, Loader, Notice};
+use waypost_flows::{Effect, Engine, Error, Files, Loader, Notice};
 use waypost_project::Approvals;
 
 use self::actions::{Actions, end_orphan};
@@ -42,7 +42,11 @@ const IDENTITY_CHARS: usize = 16;
 /// The flows of the project.
 #[derive(Debug)]
 pub(crate) struct Flows {
+    /// Never locked while the disk, a process or a folder is waited for.
     engine: Mutex<Engine>,
+    files: Files,
+    /// Locked before the engine while what it decided is written and done, in order.
+    settling: Mutex<()>,
     /// Locked before the engine.
     loader: Arc<Mutex<Loader>>,
     /// What the user has approved; nothing where everything is taken as approved.
@@ -62,7 +66,12 @@ pub(crate) struct Flows {
 impl Flows {
     /// The journal and what programs wrote, for a backup.
     pub(crate) fn snapshot(&self) -> Result<waypost_log::Snapshot, Error> {
-        self.engine.lock().snapshot()
+        self.files.snapshot()
+    }
+
+    /// The engine's files.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
     }
 
     /// The last record of the journal that is on disk.
@@ -124,7 +133,9 @@ impl Flows {
             },
         };
         Ok(Self {
+            files: engine.files(),
             engine: Mutex::new(engine),
+            settling: Mutex::default(),
             loader,
             approvals,
             halt: Mutex::default(),
@@ -141,27 +152,47 @@ impl Flows {
 
     /// Forgets what is too old, now and then.
     pub(crate) fn maintain(&self) -> Result<(), Error> {
-        let mut engine = self.engine.lock();
-        engine.maintain(event_time())?;
-        self.settle(&mut engine)
+        self.engine.lock().forget(event_time());
+        // Nothing may be decided between what is written and what the compaction is to keep.
+        let compaction = self.settle_then(|engine| engine.compaction(event_time()))?;
+        if let Some(mut compaction) = compaction {
+            compaction.run()?;
+            self.engine.lock().compacted(&compaction);
+        }
+        Ok(())
     }
 
-    /// Brings to disk what the engine decided, and has it done.
-    fn settle(&self, engine: &mut Engine) -> Result<(), Error> {
-        for effect in engine.commit()? {
+    /// Writes to disk what the engine decided, and starts the effects. The engine is not locked
+    /// meanwhile.
+    fn settle(&self) -> Result<(), Error> {
+        self.settle_then(|_| ())
+    }
+
+    /// The same, and calls `ask` at the moment at which everything that the engine decided is on
+    /// disk.
+    fn settle_then<T>(&self, ask: impl FnOnce(&mut Engine) -> T) -> Result<T, Error> {
+        let _in_order = self.settling.lock();
+        let mut commit = self.engine.lock().begin_commit();
+        let written = commit.write();
+        let (effects, answer) = {
+            let mut engine = self.engine.lock();
+            (engine.end_commit(commit), ask(&mut engine))
+        };
+        written?;
+        for effect in effects {
             match effect {
                 Effect::Start(attempt) => {
-                    let output = engine.output_dir(&attempt.id.run);
+                    let output = self.files.output_dir(&attempt.id.run);
                     self.actions.start(attempt, output);
                 }
                 Effect::Stop(attempt) => self.running.stop(&attempt),
                 Effect::EndOrphan(orphan) => end_orphan(&self.inbox, orphan),
                 Effect::Announce(notice) => self.announce(notice),
-                Effect::RemoveOutput(run) => remove_output(&engine.output_dir(&run)),
+                Effect::RemoveOutput(run) => remove_output(&self.files.output_dir(&run)),
                 other => tracing::error!(?other, "the engine wants what the service cannot do"),
             }
         }
-        Ok(())
+        Ok(answer)
     }
 
     /// Publishes an event about flows, without waiting for it.

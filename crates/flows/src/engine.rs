@@ -1,11 +1,17 @@
 //! The engine: the core, and its journal on disk.
 
+mod commit;
+mod compaction;
+mod files;
 mod view;
 
 use std::path::{Path, PathBuf};
 
-use waypost_log::{FolderLock, Keep, Log};
+use waypost_log::Log;
 
+pub use self::commit::Commit;
+pub use self::compaction::Compaction;
+pub use self::files::Files;
 pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
@@ -27,15 +33,13 @@ use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
 #[derive(Debug)]
 pub struct Engine {
     machine: Machine,
-    log: Log,
-    dir: PathBuf,
+    files: Files,
     pending: Decided,
     clock: Clock,
     /// Records kept by the last compaction of the journal, or read when it was opened.
     kept: u64,
     /// The journal's last record at that time.
     compacted_at: u64,
-    _lock: FolderLock,
 }
 
 /// The engine's errors.
@@ -136,9 +140,9 @@ impl Engine {
         let mut clock = Clock { latest_ms: machine.latest_ms, ahead_ms: 0 };
         machine.recover(&identity, clock.read(now_ms));
         let compacted_at = log.last_sequence();
-        let dir = dir.to_path_buf();
+        let files = Files::new(log, dir.to_path_buf(), lock);
         let pending = Decided::default();
-        Ok(Self { machine, log, dir, pending, clock, kept, compacted_at, _lock: lock })
+        Ok(Self { machine, files, pending, clock, kept, compacted_at })
     }
 
     /// Replaces the flows in force. Existing runs keep the definition with which they were created;
@@ -160,7 +164,7 @@ impl Engine {
     /// The last record of the journal that is known to be on disk, for [`Options::reached`] of a later
     /// opening.
     pub fn reached(&self) -> u64 {
-        self.log.reached()
+        self.files.log().reached()
     }
 
     /// Evaluates an event. Events must come in the order of their ids, each once; one that was
@@ -277,50 +281,78 @@ impl Engine {
 
     /// Writes all decisions to disk, and returns the effects, in order.
     ///
+    /// It waits for the disk. With the engine behind a lock, use
+    /// [`begin_commit`](Self::begin_commit), which does not.
+    ///
     /// # Errors
     /// [`Error::Log`]. If the disk is full, nothing is lost: free some space and commit again.
     /// After any other error, open the engine again.
     pub fn commit(&mut self) -> Result<Vec<Effect>, Error> {
-        self.flush()?;
-        Ok(std::mem::take(&mut self.pending.effects))
+        let mut commit = self.begin_commit();
+        let written = commit.write();
+        let effects = self.end_commit(commit);
+        written.map(|()| effects)
     }
 
-    /// Writes all decisions to disk; the effects wait for a commit.
-    fn flush(&mut self) -> Result<(), Error> {
+    /// Takes what was decided, to be written without the engine. [`end_commit`](Self::end_commit) takes
+    /// it back; no other commit may begin before that.
+    pub fn begin_commit(&mut self) -> Commit {
         let decided = self.machine.take();
         self.pending.records.extend(decided.records);
         self.pending.effects.extend(decided.effects);
-        let records = &self.pending.records;
-        if records.is_empty() {
-            return Ok(());
-        }
-        let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
-        let entries = records.iter().zip(&payloads);
-        let batch: Vec<_> = entries.map(|(record, payload)| record.entry(payload)).collect();
-        let range = if records.iter().all(Record::can_wait) {
-            self.log.append_batch_unsynced(&batch)?
-        } else {
-            self.log.append_batch(&batch)?
-        };
-        self.machine.placed(records, range.start);
-        self.pending.records.clear();
-        Ok(())
+        Commit::new(self.files.clone(), std::mem::take(&mut self.pending))
     }
 
-    /// Drops ended runs that are too old or too many from the history, and compacts the journal
-    /// when that halves it. Call it at intervals, and commit.
+    /// Ends a commit, and returns what is to be done, in order; nothing if it was not written, and
+    /// then the next commit has it.
+    pub fn end_commit(&mut self, commit: Commit) -> Vec<Effect> {
+        let (Decided { records, effects }, first) = commit.into_parts();
+        let Some(first) = first else {
+            let later = std::mem::replace(&mut self.pending, Decided { records, effects });
+            self.pending.records.extend(later.records);
+            self.pending.effects.extend(later.effects);
+            return Vec::new();
+        };
+        self.machine.placed(&records, first);
+        effects
+    }
+
+    /// Forgets ended runs that are too old or too many. Call it now and then, and commit.
+    pub fn forget(&mut self, now_ms: u64) {
+        self.machine.forget(self.clock.read(now_ms));
+    }
+
+    /// A compaction of the journal, if that would halve it and everything decided has been committed.
+    pub fn compaction(&mut self, now_ms: u64) -> Option<Compaction> {
+        const WORTH_IT: u64 = 4096;
+
+        let added = self.files.log().last_sequence() - self.compacted_at;
+        let is_worth_it = added >= self.kept + WORTH_IT;
+        if !is_worth_it || self.machine.has_decided() || !self.pending.records.is_empty() {
+            return None;
+        }
+        Some(Compaction::new(self.files.clone(), self.machine.needed(now_ms)))
+    }
+
+    /// Ends a compaction.
+    pub fn compacted(&mut self, compaction: &Compaction) {
+        self.compacted_at = compaction.last();
+        self.kept = compaction.kept();
+    }
+
+    /// Does what [`forget`](Self::forget) and [`compaction`](Self::compaction) are for, and waits for
+    /// the disk.
     ///
     /// # Errors
     /// [`Error::Log`].
     pub fn maintain(&mut self, now_ms: u64) -> Result<(), Error> {
-        const WORTH_IT: u64 = 4096;
-
-        self.machine.forget(self.clock.read(now_ms));
-        let added = self.log.last_sequence() - self.compacted_at;
-        if added < self.kept + WORTH_IT {
-            return Ok(());
+        self.forget(now_ms);
+        self.flush()?;
+        if let Some(mut compaction) = self.compaction(now_ms) {
+            compaction.run()?;
+            self.compacted(&compaction);
         }
-        self.compact(now_ms)
+        Ok(())
     }
 
     /// Drops the records that are no longer needed.
@@ -330,33 +362,25 @@ impl Engine {
     pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
         // What is not on disk yet must not decide which records are dropped.
         self.flush()?;
-        let needed = self.machine.needed(now_ms);
-        let mut kept = 0;
-        self.log.compact(&mut |entry| {
-            let keep = decoded(entry).map_or(true, |it| needed.has(&it));
-            kept += u64::from(keep);
-            if keep { Keep::Yes } else { Keep::No }
-        })?;
-        self.compacted_at = self.log.last_sequence();
-        self.kept = kept;
+        let mut compaction = Compaction::new(self.files.clone(), self.machine.needed(now_ms));
+        compaction.run()?;
+        self.compacted(&compaction);
         Ok(())
     }
 
-    /// The engine's files for a backup, by their paths in its folder: the journal with everything
-    /// that was committed, and the output of programs.
-    ///
-    /// # Errors
-    /// [`Error::Log`].
-    pub fn snapshot(&self) -> Result<waypost_log::Snapshot, Error> {
-        let journal = self.log.snapshot()?.under("log");
-        let output = waypost_log::Snapshot::default();
-        let output = output.and_folder(&self.dir.join("output"), &|_| true)?;
-        Ok(journal.and(output.under("output")))
+    /// Brings what was decided to disk; what is to be done waits for a commit.
+    fn flush(&mut self) -> Result<(), Error> {
+        let mut commit = self.begin_commit();
+        let written = commit.write();
+        let mut effects = self.end_commit(commit);
+        effects.append(&mut self.pending.effects);
+        self.pending.effects = effects;
+        written
     }
 
-    /// The folder of a run's output.
-    pub fn output_dir(&self, run: &RunId) -> PathBuf {
-        self.dir.join("output").join(run.to_string())
+    /// The engine's files, to be used beside it without a lock on it.
+    pub fn files(&self) -> Files {
+        self.files.clone()
     }
 
     fn known(&self, flow: &FlowName) -> Result<(), Error> {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 pub(crate) use self::decide::guarded;
 pub(crate) use self::lost::{Gap, Lost};
+pub(crate) use self::needed::Needed;
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
@@ -199,7 +200,12 @@ impl Machine {
         }
     }
 
-    /// What has been decided since the last call.
+    /// Whether something was decided that nobody has taken.
+    pub(crate) fn has_decided(&self) -> bool {
+        !self.records.is_empty()
+    }
+
+    /// What has been decided since the last time.
     pub(crate) fn take(&mut self) -> Decided {
         let moved = self.cursor - self.recorded_cursor;
         if moved > 0 && (!self.records.is_empty() || moved >= CURSOR_STEP) {

@@ -36,9 +36,8 @@ impl Flows {
         &self,
         decide: impl FnOnce(&mut Engine, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut engine = self.engine.lock();
-        let decided = decide(&mut engine, event_time())?;
-        self.settle(&mut engine)?;
+        let decided = decide(&mut self.engine.lock(), event_time())?;
+        self.settle()?;
         // There may be past events to read, or another time to wake up.
         self.wake.flowing();
         Ok(decided)

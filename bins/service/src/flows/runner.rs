@@ -57,9 +57,9 @@ fn rest(flows: &Flows) {
 
 /// Does what there is to do now; whether there is more of it at once.
 fn step(flows: &Flows) -> anyhow::Result<bool> {
-    let mut engine = flows.engine.lock();
     // What could not be written the last time goes first, so that it does not grow.
-    flows.settle(&mut engine)?;
+    flows.settle()?;
+    let mut engine = flows.engine.lock();
     let now_ms = event_time();
     for message in flows.inbox.take() {
         match message {
@@ -72,7 +72,8 @@ fn step(flows: &Flows) -> anyhow::Result<bool> {
     let offered = offer(&flows.events, &mut engine, now_ms);
     let filled = fill(&flows.events, &mut engine, now_ms);
     engine.wake(now_ms);
-    flows.settle(&mut engine)?;
+    drop(engine);
+    flows.settle()?;
     Ok(offered? | filled?)
 }
 

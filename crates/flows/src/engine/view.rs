@@ -113,7 +113,7 @@ impl Engine {
             return Ok(Event::clone(event));
         }
         let unknown = || Error::UnknownRun(id.clone());
-        let entry = self.log.read(run.place)?.ok_or_else(unknown)?;
+        let entry = self.files.log().read(run.place)?.ok_or_else(unknown)?;
         match decoded(&entry)? {
             Record::Seen(event) => Ok(StoredEvent::into(event)),
             _ => Err(unknown()),

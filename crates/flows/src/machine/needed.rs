@@ -1,37 +1,50 @@
 //! Which records the journal still needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Filling, HOUR_MS, Machine};
 use crate::record::Record;
-use crate::{ContentHash, Phase, RunId};
+use crate::{ContentHash, FlowName, Phase, RunId};
 
-/// The records that compaction keeps.
-pub(crate) struct Needed<'a> {
-    machine: &'a Machine,
+/// What compaction keeps of the records that the journal has at one moment. Later changes of the
+/// machine append records, which compaction does not judge.
+#[derive(Debug)]
+pub(crate) struct Needed {
+    /// Each known run, and whether it has not ended.
+    runs: BTreeMap<RunId, bool>,
     events: BTreeSet<u64>,
-    definitions: BTreeSet<&'a ContentHash>,
-    now_ms: u64,
+    definitions: BTreeSet<ContentHash>,
+    cursor: u64,
+    fillings: Vec<Filling>,
+    /// Flows whose breaker is open, or was in the last hour.
+    opened: BTreeSet<FlowName>,
 }
 
 impl Machine {
-    /// Precomputes what every record is checked against.
-    pub(crate) fn needed(&self, now_ms: u64) -> Needed<'_> {
+    /// Looks up once what every record is judged by.
+    pub(crate) fn needed(&self, now_ms: u64) -> Needed {
+        let runs = self.runs.values();
+        let opened = self.flows.iter().filter(|(_, it)| {
+            it.open.is_some() || it.openings.back().is_some_and(|it| it + HOUR_MS > now_ms)
+        });
         Needed {
-            machine: self,
+            runs: runs
+                .clone()
+                .map(|it| (it.id.clone(), !matches!(it.phase, Phase::Ended { .. })))
+                .collect(),
             events: self.runs.keys().map(|it| it.event).collect(),
-            definitions: self.runs.values().map(|it| &it.definition).collect(),
-            now_ms,
+            definitions: runs.map(|it| it.definition.clone()).collect(),
+            cursor: self.recorded_cursor,
+            fillings: self.fillings.clone(),
+            opened: opened.map(|(flow, _)| flow.clone()).collect(),
         }
     }
 }
 
-impl Needed<'_> {
+impl Needed {
     /// Whether replaying the journal without the record would give another state.
     pub(crate) fn has(&self, record: &Record) -> bool {
-        let known = |run: &RunId| self.machine.runs.get(run);
-        let is_open =
-            |run: &RunId| known(run).is_some_and(|it| !matches!(it.phase, Phase::Ended { .. }));
+        let known = |run: &RunId| self.runs.contains_key(run);
         match record {
             Record::Journal { .. }
             | Record::Joined { .. }
@@ -40,32 +53,27 @@ impl Needed<'_> {
             | Record::Paused { .. }
             | Record::Resumed { .. }
             | Record::Lost { .. } => true,
-            Record::Cursor { event } => *event == self.machine.recorded_cursor,
+            Record::Cursor { event } => *event == self.cursor,
             Record::Filled { flow, replay, through, until } => {
                 let is_it =
                     |it: &Filling| (&it.flow, it.replay, it.through) == (flow, *replay, *through);
-                through == until || self.machine.fillings.iter().any(is_it)
+                through == until || self.fillings.iter().any(is_it)
             }
             Record::Defined { hash, .. } => self.definitions.contains(hash),
             Record::Seen(event) => self.events.contains(&event.id()),
-            Record::Created(it) => known(&it.run).is_some(),
+            Record::Created(it) => known(&it.run),
             Record::Skipped { run, .. }
             | Record::Tried { run, .. }
             | Record::Ended { run, .. }
             | Record::Retried { run }
-            | Record::Told { run } => known(run).is_some(),
-            // An ended run no longer needs them.
+            | Record::Told { run } => known(run),
+            // An ended run needs them no more.
             Record::Begun { run, .. }
             | Record::Spawned { run, .. }
-            | Record::Cancelling { run, .. } => is_open(run),
-            // Without the openings of the last hour, their closings are meaningless.
-            Record::Opened { flow, .. } | Record::Closed { flow } => {
-                self.machine.flows.get(flow).is_some_and(|it| {
-                    let last = it.openings.back();
-                    it.open.is_some() || last.is_some_and(|it| it + HOUR_MS > self.now_ms)
-                })
-            }
-            // The records of their runs are dropped with them.
+            | Record::Cancelling { run, .. } => self.runs.get(run).is_some_and(|it| *it),
+            // Without the openings of the last hour, their closings say nothing.
+            Record::Opened { flow, .. } | Record::Closed { flow } => self.opened.contains(flow),
+            // The records of their runs go with them.
             Record::Forgotten { .. } => false,
         }
     }

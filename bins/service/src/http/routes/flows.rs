@@ -81,8 +81,8 @@ pub(super) async fn run(
         .run(move || {
             let engine = shared.flows.engine();
             let run = engine.run(&id)?.clone();
-            let folder = engine.output_dir(&id);
             drop(engine);
+            let folder = shared.flows.files().output_dir(&id);
             let mut shown = wire::flows::run(&run);
             for (shown, it) in shown.tries.iter_mut().zip(&run.tries) {
                 [shown.stdout, shown.stderr] = Flows::output(&folder, it.step, it.attempt);

@@ -1,0 +1,48 @@
+//! Compacting the journal, beside the engine.
+
+use waypost_log::Keep;
+
+use super::{Error, Files, decoded};
+use crate::machine::Needed;
+
+/// A compaction of the journal: drops the records that the engine does not need, as of the moment that
+/// it was made. The engine may go on meanwhile.
+#[derive(Debug)]
+pub struct Compaction {
+    files: Files,
+    needed: Needed,
+    kept: u64,
+    last: u64,
+}
+
+impl Compaction {
+    pub(super) fn new(files: Files, needed: Needed) -> Self {
+        let last = files.log().last_sequence();
+        Self { files, needed, kept: 0, last }
+    }
+
+    /// Rewrites the journal, and waits for the disk.
+    ///
+    /// # Errors
+    /// [`Error::Log`]; the journal has the records that it had, or fewer.
+    pub fn run(&mut self) -> Result<(), Error> {
+        let (needed, last) = (&self.needed, self.last);
+        let mut kept = 0;
+        self.files.log().compact(&mut |entry| {
+            let is_newer = entry.sequence > last;
+            let keep = is_newer || decoded(entry).map_or(true, |it| needed.has(&it));
+            kept += u64::from(keep);
+            if keep { Keep::Yes } else { Keep::No }
+        })?;
+        self.kept = kept;
+        Ok(())
+    }
+
+    pub(super) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+}
