@@ -12,6 +12,7 @@ use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::context::ProjectContext;
+use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::Flows;
@@ -26,6 +27,10 @@ use crate::metrics::Metrics;
 use crate::model::EmbeddingModel;
 use crate::stopping::Stopping;
 use crate::witness::Witness;
+
+/// Free bytes below which readiness and status report the disk. The stores refuse writes that would leave
+/// less than 64 MiB; the rest is for the writes that they still take.
+const FREE_BYTES_MIN: u64 = 96 << 20;
 
 /// The opened parts of the service.
 #[derive(Debug)]
@@ -55,6 +60,7 @@ pub(crate) struct App {
     pub(crate) model: Arc<EmbeddingModel>,
     pub(crate) wake: Arc<crate::wake::Wake>,
     pub(crate) disk: Arc<DiskUsage>,
+    pub(crate) damage: Arc<Damages>,
     pub(crate) started: Instant,
     pub(crate) stopping: Stopping,
 }
@@ -76,6 +82,21 @@ impl App {
         } else {
             self.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
         }
+    }
+
+    /// What works, but not as it should, although requests are served: what it is, and what to do.
+    pub(crate) fn hindrance(&self) -> Option<String> {
+        if let Some(it) = self.damage.found().first() {
+            return Some(format!(
+                "the {} store is damaged: stop the service and run `ctl doctor`, which says what and how to repair it",
+                it.store
+            ));
+        }
+        let free = self.disk.free_bytes().filter(|it| *it < FREE_BYTES_MIN)?;
+        Some(format!(
+            "the disk of the service has {} MiB free, and writes that would leave less than 64 MiB are refused: make room",
+            free >> 20
+        ))
     }
 
     /// What there is in the store, for the metrics; its bytes on disk are counted by the upkeep.

@@ -30,9 +30,9 @@ impl DiskUsage {
         self.storage_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are free where the data folder is; 0 if the system does not say.
-    pub(crate) fn free_bytes(&self) -> u64 {
+    /// Bytes that are free where the data folder is, if the system says.
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
         let stat = rustix::fs::statvfs(&self.data_dir);
-        stat.map_or(0, |it| it.f_bavail.saturating_mul(it.f_frsize))
+        stat.ok().map(|it| it.f_bavail.saturating_mul(it.f_frsize))
     }
 }

@@ -6,6 +6,7 @@
 mod app;
 mod clock;
 mod context;
+mod damage;
 mod disk;
 mod error;
 mod events;

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use waypost_events::SyncStep;
 
 use self::process::Process;
+use crate::damage::Damaged;
 
 /// Upper bounds of the latency buckets, in seconds.
 const BUCKETS: [f64; 16] = [
@@ -119,6 +120,7 @@ pub(crate) struct Gauges {
     pub(crate) write_fault: bool,
     /// Bytes that are free where the data folder is.
     pub(crate) disk_free_bytes: u64,
+    pub(crate) damage: Vec<Damaged>,
     pub(crate) events: EventGauges,
 }
 
@@ -184,6 +186,7 @@ impl Metrics {
             .write_requests(&mut out)
             .and_then(|()| self.write_values(&mut out, gauges))
             .and_then(|()| self.write_labelled(&mut out, &gauges.events))
+            .and_then(|()| write_damage(&mut out, &gauges.damage))
             .and_then(|()| write_process(&mut out, &Process::now()))
             .and_then(|()| write_syncs(&mut out));
         debug_assert!(lines.is_ok(), "a string takes everything");
@@ -355,6 +358,16 @@ fn write_syncs(out: &mut String) -> std::fmt::Result {
     let name = "waypost_sync_duration_seconds";
     writeln!(out, "# HELP {name} Time of a sync of a log to disk.\n# TYPE {name} histogram")?;
     SYNCS.lock().write(out, name, "")
+}
+
+fn write_damage(out: &mut String, damage: &[Damaged]) -> std::fmt::Result {
+    let records = |store| {
+        let of_store = damage.iter().filter(|it| it.store == store);
+        (store, of_store.map(Damaged::records).sum())
+    };
+    let help = "Records that reads have found damaged since the start.";
+    let counts = ["memory", "events", "flows"].map(records);
+    write_counts(out, ("damaged_records", "gauge", help), "store", &counts)
 }
 
 fn write_process(out: &mut String, process: &Process) -> std::fmt::Result {

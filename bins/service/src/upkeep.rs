@@ -8,6 +8,7 @@ use waypost_events::Bus;
 use waypost_memory::Store;
 
 use crate::clock::event_time;
+use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::error::chain;
 use crate::flows::Flows;
@@ -29,6 +30,7 @@ pub(crate) struct Upkeep {
     pub(crate) tokens: Arc<TokenStore>,
     pub(crate) witness: Arc<Witness>,
     pub(crate) disk: Arc<DiskUsage>,
+    pub(crate) damage: Arc<Damages>,
     pub(crate) wake: Arc<Wake>,
 }
 
@@ -48,6 +50,7 @@ impl Upkeep {
     fn keep_up(&self) {
         // First of all: the rest may take long.
         self.witness.write(&self.store, &self.events, &self.flows);
+        self.damage.report();
         self.publisher.try_again();
         match self.store.maintain() {
             Ok(done) => {

@@ -15,6 +15,7 @@ use crate::app::App;
 use crate::clock::now_ms;
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
+use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::files::FlowFiles;
@@ -87,6 +88,7 @@ pub(crate) fn app(
         model: Arc::clone(&model),
     };
     let flows = Arc::new(Flows::open(options, witness.flows(), url.clone(), targets, &wake)?);
+    let damage = Damages::new(&store, &events, &flows);
     let context_dir = options.data_dir.join("context");
     let context = ProjectContext::open(options.project.root(), &context_dir, &options.context)?;
     let pool = |slots| Pool::new(slots, limits.queue_max, limits.store_time);
@@ -113,6 +115,7 @@ pub(crate) fn app(
         model,
         wake,
         disk: Arc::new(DiskUsage::new(&options.data_dir, &store)),
+        damage: Arc::new(damage),
         store,
         started,
         stopping: Stopping::default(),
@@ -170,6 +173,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
             tokens: Arc::clone(&app.tokens),
             witness: Arc::clone(&app.witness),
             disk: Arc::clone(&app.disk),
+            damage: Arc::clone(&app.damage),
             wake: wake(),
         },
         indexing: Arc::new(Indexing { store: store(), wake: wake() }),

@@ -154,7 +154,11 @@ pub struct Health {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
-    /// `ready`, or `indexing` while the index is being built after a start and searches find what is
-    /// in it; a service that is not ready answers 503 with a problem.
+    /// `ready`; `indexing` while the index is being built after a start and searches find what is in
+    /// it; `degraded` while something else hinders the service, such as damage in a store or a full
+    /// disk. A service that is not ready answers 503 with a problem.
     pub status: String,
+    /// When degraded: what hinders it, and what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use waypost_derived::files::sync_dir;
-use waypost_log::{FolderLock, Log, OnDamage, Recovery, Verify};
+use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
 
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;
@@ -195,6 +195,12 @@ impl Bus {
         self.fault.lock().clone()
     }
 
+    /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it
+    /// aside. Reads no file.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.log.damage()
+    }
+
     /// Waits until there is an event after `id`, or that time, and returns the last event.
     pub fn wait_beyond(&self, id: u64, timeout: Duration) -> u64 {
         self.live.wait_beyond(id, timeout)
@@ -228,6 +234,7 @@ fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recover
         verify: Verify::Unsealed,
         reached,
         can_read: codec::can_read,
+        on_change: options.on_change,
         ..waypost_log::Options::default()
     };
     let dir = dir.join("log");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use waypost_derived::files::remove_dir;
-use waypost_log::{Damage, DamageKind, FolderLock, Log, OnDamage};
+use waypost_log::{Damage, DamageKind, FolderLock, Log, Mended, OnDamage};
 
 use crate::bus::decode;
 use crate::codec::can_read;
@@ -32,8 +32,8 @@ pub struct Repaired {
     pub kept: u64,
     /// The next event gets the id after this one.
     pub last: u64,
-    /// What was lost, in words, and where its bytes are now.
-    pub set_aside: Vec<String>,
+    /// What was damaged, and whether events are lost by it.
+    pub set_aside: Vec<Mended>,
 }
 
 /// Reads the bus in the folder `dir` and tells what is damaged. `known` is the last event that
@@ -109,9 +109,10 @@ pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
     let noted_first = match floor::read(dir) {
         Err(Error::Damaged(why)) => {
             let aside = floor::set_aside(dir)?;
-            repaired.set_aside.push(format!(
+            let what = format!(
                 "{why}; it is in {aside} now, and events that retention had dropped may be back"
-            ));
+            );
+            repaired.set_aside.push(Mended { what, is_loss: false, is_kept: false });
             1
         }
         first => first?,
@@ -130,7 +131,7 @@ pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
     let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
     let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
     for damage in &recovery.damage {
-        repaired.set_aside.push(describe(damage));
+        repaired.set_aside.push(damage.mended(describe(damage)));
     }
     let mut entries = log.entries_after(0);
     while let Some(entry) = entries.next_ref() {

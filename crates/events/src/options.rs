@@ -11,6 +11,8 @@ pub struct Options {
     /// The last event that is known from outside of the bus's folder, 0 for none: a bus that ends
     /// before it is [`Error::Damaged`](crate::Error::Damaged).
     pub reached: u64,
+    /// Called before each change of a file of the log, for tests that end the process there.
+    pub on_change: Option<fn()>,
 }
 
 impl Default for Options {
@@ -20,6 +22,7 @@ impl Default for Options {
             free_bytes_min: 64 << 20,
             retention: Retention::default(),
             reached: 0,
+            on_change: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use waypost_log::{Log, OnDamage};
+use waypost_log::{Log, Mended, OnDamage};
 
 use crate::RunId;
 use crate::engine::{Error, decoded};
@@ -29,9 +29,9 @@ pub struct Checked {
 pub struct Repaired {
     /// Records that are kept.
     pub kept: u64,
-    /// Descriptions of what was lost.
-    pub set_aside: Vec<String>,
-    /// Runs that were ended because it is unknown what they have done.
+    /// What was damaged, and whether records are lost by it.
+    pub set_aside: Vec<Mended>,
+    /// Runs that were ended because it is not known what they have done.
     pub dead: Vec<RunId>,
     /// The first and the last event whose runs may be lost. These events count as evaluated: flows
     /// evaluate them again only when a person replays them.
@@ -91,14 +91,14 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
     let _lock = folder.lock()?;
     let mut gaps = folder.repairing()?.unwrap_or_default();
     if let Some(missing) = folder.missing()? {
-        repaired.set_aside.push(missing);
+        repaired.set_aside.push(Mended { what: missing, is_loss: true, is_kept: false });
         gaps.push(Gap { from: 1, to: u64::MAX });
     }
     let options = log_options(reached);
     if folder.has_log() || reached > 0 && gaps.is_empty() {
         let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
         for damage in &report.damage {
-            repaired.set_aside.push(describe(damage));
+            repaired.set_aside.push(damage.mended(describe(damage)));
             if damage.to >= damage.from {
                 gaps.push(Gap { from: damage.from, to: damage.to });
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use waypost_derived::files::remove_dir;
 use waypost_derived::{Unusable, boot_id};
-use waypost_log::{FolderLock, Log, OnDamage, Options};
+use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
 
 use crate::codec::Reader;
 use crate::keys::{self, StoredVersion};
@@ -15,7 +15,7 @@ use crate::record::{Edge, RECORD_VERSION, Record};
 use crate::snapshot::Snapshot;
 use crate::state::{State, damaged};
 use crate::txn::Txn;
-use crate::vectors::log_error;
+use crate::vectors::{LOG, VECTORS, log_error, vectors_error};
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
 /// A repair appends so many records at once.
@@ -44,8 +44,8 @@ impl Checked {
 pub struct Repaired {
     /// Records kept.
     pub kept_records: u64,
-    /// What was damaged and is set aside.
-    pub set_aside: Vec<String>,
+    /// What was damaged, and whether records are lost by it.
+    pub set_aside: Vec<Mended>,
     /// Memories whose newest text is lost: they are gone, or have an earlier text. Their ids are
     /// not given out again, so that an import brings them back. Only an intact state can tell.
     pub lost: Vec<MemoryId>,
@@ -53,6 +53,8 @@ pub struct Repaired {
     pub lost_history: Vec<MemoryId>,
     /// How far the store counts as having come now.
     pub reached: Reached,
+    /// Records are lost, and the state, which could tell of which memories, is damaged or missing.
+    pub is_loss_unnamed: bool,
 }
 
 /// Reads the store in the data folder `dir` and tells what is damaged. `known` is what is known from
@@ -84,10 +86,10 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     let report = Log::verify(&folders.log, &log_options(reached))
         .map_err(|it| log_error(&it, &folders.log))?;
     checked.log_records = report.records;
-    checked.log_damage = report.damage.iter().map(|it| format!("memory/log: {it}")).collect();
+    checked.log_damage = report.damage.iter().map(|it| it.describe(LOG)).collect();
     let vectors = Log::verify(&folders.vectors, &Options::default())
-        .map_err(|it| log_error(&it, &folders.vectors))?;
-    let damage = vectors.damage.iter().map(|it| format!("vectors: {it}"));
+        .map_err(|it| vectors_error(&it, &folders.vectors))?;
+    let damage = vectors.damage.iter().map(|it| it.describe(VECTORS));
     checked.derived_damage.extend(damage);
     Ok(checked)
 }
@@ -114,8 +116,11 @@ pub fn repair(dir: &Path, known: Reached) -> Result<Repaired> {
     };
     let opened = Log::open(&folders.log, &options);
     let (log, recovery) = opened.map_err(|it| log_error(&it, &folders.log))?;
-    let damaged = recovery.damage.iter().map(|it| format!("memory/log: {it}"));
-    repaired.set_aside = mended.into_iter().chain(damaged).collect();
+    let damaged = recovery.damage.iter().map(|it| it.mended(it.describe(LOG)));
+    let format = mended.map(|what| Mended { what, is_loss: false, is_kept: false });
+    repaired.set_aside = format.into_iter().chain(damaged).collect();
+    let is_state_whole = matches!(found, FoundState::Whole { .. });
+    repaired.is_loss_unnamed = !is_state_whole && repaired.set_aside.iter().any(|it| it.is_loss);
     let mut last_kept = 0;
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| log_error(&it, &folders.log))?;

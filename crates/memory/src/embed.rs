@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::limits::DIMENSIONS_MAX;
 use crate::record::Body;
 use crate::store::{Store, own_title};
-use crate::vectors::{StoredVector, log_error, model_hash};
+use crate::vectors::{StoredVector, model_hash, vectors_error};
 use crate::view::View;
 use crate::{EmbedProgress, Embedder, Error, MemoryId, Result};
 
@@ -159,7 +159,7 @@ impl Store {
         let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
         if let Err(error) = self.vectors.append(&vectors) {
             // They serve until the next start, and are made again then.
-            progress.last_error = Some(log_error(&error, &self.dir).to_string());
+            progress.last_error = Some(vectors_error(&error, &self.dir).to_string());
         }
         self.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
         let mut view = self.view.write();

@@ -17,9 +17,9 @@ pub(crate) fn mend_format(data: &Path) -> Result<Option<String>> {
     match check_format(data) {
         Err(Error::Damaged(why)) => {
             let (path, aside) = (data.join("format"), data.join("format.damaged"));
-            fs::rename(&path, &aside).map_err(|it| Error::io(path, it))?;
+            fs::rename(&path, &aside).map_err(|it| Error::io(&path, it))?;
             check_format(data)?;
-            Ok(Some(why))
+            Ok(Some(format!("{why}; it is in {} now", aside.display())))
         }
         checked => checked.map(|()| None),
     }

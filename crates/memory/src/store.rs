@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use waypost_derived::files::dir_bytes;
-use waypost_log::{FolderLock, Log};
+use waypost_log::{Damage, FolderLock, Log};
 use waypost_ranking::{Analyzer, Document};
 
 use crate::commit::{Command, Outcome, WriterState, memory, text_of};
@@ -250,9 +250,25 @@ impl Store {
         self.count(Some(space), true)
     }
 
+    /// The same without [`Status::storage_bytes`].
+    pub fn counts_in(&self, space: &str) -> Result<Status> {
+        self.count(Some(space), false)
+    }
+
     /// Why no more writes are taken, if so.
     pub fn write_fault(&self) -> Option<String> {
         self.write_fault.lock().clone()
+    }
+
+    /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it
+    /// aside. Reads no file.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.log.damage()
+    }
+
+    /// The same of the stored vectors, which the next opening removes if they are damaged.
+    pub fn vectors_damage(&self) -> Vec<Damage> {
+        self.vectors.damage()
     }
 
     fn count(&self, only: Option<&str>, measures: bool) -> Result<Status> {
@@ -278,10 +294,10 @@ impl Store {
         for (name, space) in spaces {
             status.memories += space.slots.len() as u64;
             status.by_space.insert(name.clone(), space.slots.len() as u64);
-            for fact in space.facts.iter().flatten() {
-                *kinds.entry(fact.kind).or_insert(0) += 1;
-                status.embedded += u64::from(fact.embedded);
+            for (kind, count) in &space.kinds {
+                *kinds.entry(*kind).or_insert(0) += count;
             }
+            status.embedded += space.embedded;
             let stats = space.text.stats();
             status.index.terms += stats.terms;
             status.index.bytes += stats.bytes;

@@ -16,7 +16,7 @@ use crate::record::{Body, Record};
 use crate::snapshot;
 use crate::store::Store;
 use crate::txn::Touched;
-use crate::vectors::{log_error, stored_bytes};
+use crate::vectors::{log_error, stored_bytes, vectors_error};
 use crate::view::View;
 use crate::{
     Compacted, Compaction, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress,
@@ -159,7 +159,7 @@ impl Store {
     fn keep_up_derived(&self) -> Result<Maintained> {
         let mut done = Maintained::default();
         if self.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
-            self.vectors.sync().map_err(|it| log_error(&it, &self.dir))?;
+            self.vectors.sync().map_err(|it| vectors_error(&it, &self.dir))?;
             done.synced = true;
         }
         if self.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
@@ -247,7 +247,7 @@ impl Store {
                 let is_fit = fits.get(&it.id) == Some(&it.text_hash);
                 (is_fit || it.id.get() > last_id) && model.is_none_or(|model| model == it.model)
             })
-            .map_err(|it| log_error(&it, &self.dir))
+            .map_err(|it| vectors_error(&it, &self.dir))
     }
 
     /// Rewrites the log without what it need not keep.
@@ -402,7 +402,7 @@ impl Store {
         } else {
             Ok(())
         };
-        let vectors = self.vectors.sync().map_err(|it| log_error(&it, &self.dir));
+        let vectors = self.vectors.sync().map_err(|it| vectors_error(&it, &self.dir));
         let state = self.state.close();
         snapshot.and(vectors).and(state)
     }

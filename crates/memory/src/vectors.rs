@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-use waypost_log::{Keep, Log, OnDamage, Options, Record, Snapshot};
+use waypost_log::{Damage, Keep, Log, OnDamage, Options, Record, Snapshot};
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::limits::DIMENSIONS_MAX;
@@ -60,10 +60,10 @@ impl VectorLog {
             Ok((log, _)) => Ok((Self { log }, None)),
             Err(error @ waypost_log::Error::Damaged(_)) => {
                 fs::remove_dir_all(dir).map_err(|it| Error::io(dir, it))?;
-                let (log, _) = Log::open(dir, &options).map_err(|it| log_error(&it, dir))?;
+                let (log, _) = Log::open(dir, &options).map_err(|it| vectors_error(&it, dir))?;
                 Ok((Self { log }, Some(error.to_string())))
             }
-            Err(error) => Err(log_error(&error, dir)),
+            Err(error) => Err(vectors_error(&error, dir)),
         }
     }
 
@@ -82,6 +82,10 @@ impl VectorLog {
 
     pub(crate) fn sync(&self) -> std::result::Result<(), waypost_log::Error> {
         self.log.sync()
+    }
+
+    pub(crate) fn damage(&self) -> Vec<Damage> {
+        self.log.damage()
     }
 
     pub(crate) fn snapshot(&self) -> std::result::Result<Snapshot, waypost_log::Error> {
@@ -147,14 +151,39 @@ impl StoredVector {
     }
 }
 
+/// Names of the store's logs, as they are below the data folder.
+pub(crate) const LOG: &str = "memory/log";
+pub(crate) const VECTORS: &str = "memory/vectors";
+
+/// The store's error for that of the log of vectors.
+pub(crate) fn vectors_error(error: &waypost_log::Error, dir: &Path) -> Error {
+    match error {
+        waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
+            "the vectors are damaged: {}; the next start removes them, and they are made again",
+            describe_all(VECTORS, damage)
+        )),
+        error => log_error(error, dir),
+    }
+}
+
+/// The first few of a list of damages, in one line.
+fn describe_all(folder: &str, damage: &[Damage]) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(folder)).collect();
+    let more = damage.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    shown.join("; ") + &more
+}
+
 /// The store's error for a log's.
 pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Full => Error::Full("the log cannot grow; nothing was written".into()),
         waypost_log::Error::Poisoned => Error::Unavailable(error.to_string()),
-        waypost_log::Error::Damaged(_) => Error::Damaged(format!(
-            "{error}; `ctl doctor --repair` keeps every record that has a good checksum and sets \
-             the rest aside"
+        waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
+            "the log is damaged: {}; `ctl doctor --repair` keeps every record that has a good \
+             checksum and sets the rest aside",
+            describe_all(LOG, damage)
         )),
         waypost_log::Error::ReadOnly { path, source }
         | waypost_log::Error::Io { path, source, .. } => {

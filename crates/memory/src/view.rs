@@ -35,6 +35,9 @@ pub(crate) struct Space {
     pub(crate) text: TextIndex,
     pub(crate) vectors: Option<VectorIndex>,
     pub(crate) facts: Vec<Option<Fact>>,
+    /// How many facts there are of each kind, and how many are of a memory with a vector.
+    pub(crate) kinds: BTreeMap<u32, u64>,
+    pub(crate) embedded: u64,
     /// The memories of each session, in order of creation.
     pub(crate) sessions: BTreeMap<u32, BTreeSet<(Timestamp, MemoryId)>>,
 }
@@ -125,12 +128,35 @@ impl Space {
             text: TextIndex::default(),
             vectors: dimensions.and_then(|it| VectorIndex::new(it).ok()),
             facts: Vec::new(),
+            kinds: BTreeMap::new(),
+            embedded: 0,
             sessions: BTreeMap::new(),
         }
     }
 
     pub(crate) fn fact(&self, slot: Slot) -> Option<&Fact> {
         self.facts.get(slot as usize)?.as_ref()
+    }
+
+    /// Puts a fact into its slot, or takes it out, and returns the one before.
+    fn put_fact(&mut self, slot: Slot, fact: Option<Fact>) -> Option<Fact> {
+        let at = slot as usize;
+        if self.facts.len() <= at {
+            self.facts.resize(at + 1, None);
+        }
+        if let Some(new) = &fact {
+            *self.kinds.entry(new.kind).or_default() += 1;
+            self.embedded += u64::from(new.embedded);
+        }
+        let old = std::mem::replace(&mut self.facts[at], fact)?;
+        if let Some(count) = self.kinds.get_mut(&old.kind) {
+            *count -= 1;
+            if *count == 0 {
+                self.kinds.remove(&old.kind);
+            }
+        }
+        self.embedded -= u64::from(old.embedded);
+        Some(old)
     }
 }
 
@@ -225,7 +251,7 @@ impl View {
             if let Some(session) = fact.session {
                 space.sessions.entry(session).or_default().insert((fact.created_at, id));
             }
-            space.facts[slot as usize] = Some(fact);
+            space.put_fact(slot, Some(fact));
         }
         self.spaces.insert(name.to_owned(), space);
     }
@@ -256,17 +282,13 @@ impl View {
                 self.pending.insert(id);
             }
         }
-        let slot_idx = slot as usize;
-        if space.facts.len() <= slot_idx {
-            space.facts.resize(slot_idx + 1, None);
-        }
-        space.facts[slot_idx] = Some(fact);
+        space.put_fact(slot, Some(fact));
         slot
     }
 
     fn remove(&mut self, id: MemoryId) {
         let Some((space, slot)) = self.fact_mut(id) else { return };
-        if let Some(fact) = space.facts.get_mut(slot as usize).and_then(Option::take) {
+        if let Some(fact) = space.put_fact(slot, None) {
             leave_session(space, &fact, id);
         }
         space.text.remove(slot);
@@ -289,6 +311,7 @@ impl View {
             for fact in space.facts.iter_mut().flatten() {
                 fact.embedded = false;
             }
+            space.embedded = 0;
         }
         self.refused.clear();
         self.pending = self.homes.keys().copied().collect();
@@ -307,7 +330,7 @@ impl View {
             return Ok(false);
         };
         vectors.insert(slot, vector)?;
-        fact.embedded = true;
+        space.embedded += u64::from(!std::mem::replace(&mut fact.embedded, true));
         self.pending.remove(id);
         self.refused.remove(&id);
         Ok(true)

@@ -4,6 +4,7 @@ mod stores;
 
 use std::path::Path;
 
+use indicatif::HumanBytes;
 use serde::Serialize;
 use waypost_api::StatusKind;
 use waypost_api::client::Error;
@@ -16,6 +17,9 @@ use crate::cli::DoctorArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+
+/// Free bytes below which `doctor` warns: room for hours of writing, and for a compaction of a usual store.
+const FREE_BYTES_LOW: u64 = 512 << 20;
 
 /// What was found about one part.
 #[derive(Debug, Serialize)]
@@ -60,12 +64,20 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
     match program.preview() {
         Ok(settings) => {
             findings.push(Finding::ok("settings", "every value is right"));
-            findings.extend(approval(program, settings));
+            let (of_approval, is_ours) = approval(program, settings);
+            findings.extend(of_approval);
             findings.push(token_file(&settings.token_file));
-            findings.push(tokens(&settings.tokens_file(), args.repair));
+            if is_ours {
+                findings.push(tokens(&settings.tokens_file(), args.repair));
+            }
             findings.push(model(settings));
             findings.push(service(program));
-            findings.extend(stores::check(&settings.data_dir, args.repair));
+            findings.extend(room(&settings.data_dir));
+            if is_ours {
+                findings.extend(stores::check(&settings.data_dir, args.repair));
+            } else {
+                findings.push(stores::refused(args.repair));
+            }
         }
         Err(failure) => findings.push(Finding::fault("settings", &failure)),
     }
@@ -101,25 +113,28 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What waits for approval, and whether the data folder is this project's.
-fn approval(program: &Program, settings: &Settings) -> Vec<Finding> {
+/// What waits for approval, and whether the data folder is this project's, so that it may be opened.
+fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     const PART: &str = "approval";
     if settings.trust_project {
-        return vec![Finding::ok(PART, "everything in the project is taken as approved")];
+        return (vec![Finding::ok(PART, "everything in the project is taken as approved")], true);
     }
     let mut findings = Vec::new();
+    let mut is_ours = true;
     if let Some(pending) = settings.pending() {
         findings.push(Finding::warning(PART, pending.to_string(), "`ctl allow`"));
     }
     let state = match Program::state_dir() {
         Ok(state) => state,
-        Err(failure) => return vec![Finding::fault(PART, &failure)],
+        Err(failure) => return (vec![Finding::fault(PART, &failure)], false),
     };
     if let Err(failure) = program.refuse_tracked() {
+        is_ours = false;
         findings.push(Finding::fault(PART, &failure));
     }
     let checked = waypost_project::check_data(program.project(), &settings.data_dir, &state);
     if let Err(error) = checked {
+        is_ours = false;
         findings.push(Finding::fault(PART, &Failure::from(error)));
     }
     match super::allow::pending_flows(program) {
@@ -133,7 +148,20 @@ fn approval(program: &Program, settings: &Settings) -> Vec<Finding> {
     if findings.is_empty() {
         findings.push(Finding::ok(PART, "nothing waits"));
     }
-    findings
+    (findings, is_ours)
+}
+
+/// How much room is left on the disk of the data folder, or of the folder that it will be in.
+fn room(data_dir: &Path) -> Option<Finding> {
+    const PART: &str = "disk";
+    let there = data_dir.ancestors().find(|it| it.exists())?;
+    let free = waypost_log::free_bytes(there).ok()?;
+    let detail = format!("{} free for the data folder", HumanBytes(free));
+    if free >= FREE_BYTES_LOW {
+        return Some(Finding::ok(PART, detail));
+    }
+    let hint = "make room: the service refuses writes that would leave less than 64 MiB, and `ctl compact` needs room for what it rewrites";
+    Some(Finding::warning(PART, detail, hint))
 }
 
 fn token_file(path: &Path) -> Finding {

@@ -371,6 +371,82 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
     Ok(true)
 }
 
+/// What a repair says of one kind of damage: the findings of the part that was damaged.
+fn told(folder: &Path, part: &str) -> Vec<(String, String)> {
+    let arguments = ["--json", "--url", "http://127.0.0.1:9", "doctor", "--repair"];
+    let ran = ran(trusting(folder, &arguments).output().expect("the program starts"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let found: serde_json::Value = serde_json::from_str(&ran.out).expect("a document");
+    let text = |it: &serde_json::Value| it.as_str().unwrap_or_default().to_owned();
+    let of_part = found.as_array().expect("findings").iter().filter(|it| it["part"] == part);
+    of_part
+        .filter(|it| it["verdict"] == "warning")
+        .map(|it| (text(&it["detail"]), text(&it["hint"])))
+        .collect()
+}
+
+#[test]
+fn a_repair_says_what_was_lost_and_only_that() {
+    let made = project();
+    let fresh = |name: &str| {
+        let name = format!("{}-{name}", made.path().file_name().unwrap_or_default().display());
+        let folder = made.path().with_file_name(name);
+        copy(made.path(), &folder);
+        Removed(folder)
+    };
+    let parts = [
+        ("store", "memory/log", "no record lost"),
+        ("events", "events/log", "no event is lost"),
+        ("flows", "flows/log", "no record is lost"),
+    ];
+    for (part, log, nothing) in parts {
+        let segment = |folder: &Path| data_of(folder).join(log).join(format!("{:020}.log", 1));
+
+        // The header has a checksum of its own, and no record.
+        let folder = fresh(&format!("{part}-header"));
+        let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
+        bytes[16] ^= 1;
+        fs::write(segment(&folder.0), bytes).expect("a segment");
+        let [(detail, hint)] = &told(&folder.0, part)[..] else { panic!("{part}: one finding") };
+        assert!(detail.starts_with("mended: ") && detail.contains(log), "{detail}");
+        assert!(detail.contains(nothing), "{detail}");
+        assert!(hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
+
+        // The last byte is in the mark of the end, the ones before it are a record's.
+        let folder = fresh(&format!("{part}-record"));
+        let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
+        let used = bytes.iter().rposition(|it| *it != 0).expect("records");
+        bytes[used / 2] ^= 1;
+        fs::write(segment(&folder.0), bytes).expect("a segment");
+        let said = told(&folder.0, part);
+        let (detail, hint) = said.first().expect("a finding");
+        assert!(detail.starts_with("lost: ") && detail.contains(log), "{detail}");
+        assert!(!detail.contains(nothing), "{detail}");
+        assert!(!hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
+        assert!(!said.iter().any(|it| it.0.contains("not known which")), "{said:?}");
+
+        // Nothing is left of it that could be kept.
+        let folder = fresh(&format!("{part}-missing"));
+        fs::remove_file(segment(&folder.0)).expect("a segment");
+        let said = told(&folder.0, part);
+        let (detail, hint) = said.first().expect("a finding");
+        assert!(detail.starts_with("lost: ") && detail.contains("missing"), "{detail}");
+        assert!(!hint.contains("*.damaged"), "{hint}");
+    }
+
+    // Only the state could tell of which memories a text was lost.
+    let folder = fresh("unnamed");
+    let segment = data_of(&folder.0).join("memory/log").join(format!("{:020}.log", 1));
+    let mut bytes = fs::read(&segment).expect("a segment");
+    let text = b"the lamp number 7 is lit";
+    let at = bytes.windows(text.len()).position(|it| it == text).expect("a memory");
+    bytes[at] ^= 1;
+    fs::write(&segment, bytes).expect("a segment");
+    fs::remove_dir_all(data_of(&folder.0).join("memory/state")).expect("a state");
+    let said = told(&folder.0, "store");
+    assert!(said.iter().any(|it| it.0.contains("not known which memories")), "{said:?}");
+}
+
 fn differs(before: &Contents, after: &Contents) -> String {
     let parts = [
         ("memories", before.memories != after.memories),

@@ -240,11 +240,10 @@ impl Scoped {
     }
 
     pub(crate) fn status(&self) -> Result<Status, Failure> {
-        let Some(own) = self.space() else { return Ok(self.store.status()?) };
-        let mut status = self.store.status_in(own)?;
-        // It would tell how much there is in other spaces.
-        status.storage_bytes = 0;
-        Ok(status)
+        Ok(match self.space() {
+            Some(own) => self.store.counts_in(own)?,
+            None => self.store.counts()?,
+        })
     }
 
     /// Queues what [`Self::publishing`] made.

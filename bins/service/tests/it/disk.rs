@@ -65,7 +65,12 @@ fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
     // Reads go on, and nothing that was answered is gone.
     let hits = program.send("POST", "/api/memory/search", br#"{"query":"first"}"#);
     assert_eq!(hits.json()[0]["content"], "the first one");
-    assert_eq!(program.send("GET", "/readyz", b"").status, 200);
+    let ready = program.send("GET", "/readyz", b"");
+    assert_eq!((ready.status, &ready.json()["status"]), (200, &json!("degraded")));
+    let detail = ready.json()["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("MiB free") && detail.contains("make room"), "{detail}");
+    let status = program.send("GET", "/api/memory/status", b"").json();
+    assert_eq!((&status["status"], &status["remedy"]), (&json!("degraded"), &json!(detail)));
     let again = add(&program, &"y".repeat(512 * 1024)).status;
     assert!(again == 507, "{again}");
 
@@ -75,7 +80,8 @@ fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
         let memory = program.send("GET", &format!("/api/memory/{id}"), b"").json();
         assert_eq!(&memory["content"], content);
     }
-    assert_eq!(program.send("GET", "/api/memory/status", b"").json()["memories"], kept.len() + 2);
+    let status = program.send("GET", "/api/memory/status", b"").json();
+    assert_eq!(status["memories"], kept.len() + 2);
     program.signal("TERM");
     let (status, log) = program.wait();
     assert!(status.success(), "{log}");
@@ -134,4 +140,72 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("doctor") && !said.contains("panicked"), "{said}");
+}
+
+/// Flips a bit of the one file below the folder that contains the text, where the text is.
+fn damage(folder: &std::path::Path, text: &str) -> String {
+    let mut files = std::fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path());
+    let place = |bytes: &[u8]| bytes.windows(text.len()).position(|it| it == text.as_bytes());
+    let (path, at, mut bytes) = files
+        .find_map(|path| {
+            let bytes = std::fs::read(&path).ok()?;
+            Some((path, place(&bytes)?, bytes))
+        })
+        .expect("a file has the text");
+    bytes[at] ^= 0x10;
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("it can be written");
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes[at..=at], at as u64).expect("written");
+    path.file_name().expect("a file").to_string_lossy().into_owned()
+}
+
+#[test]
+fn damage_that_a_read_meets_shows_in_readiness_status_metrics_and_log() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let mut published = Vec::new();
+    for number in 0..9 {
+        assert_eq!(add(&program, &format!("memory number {number}")).status, 201);
+        let event = format!(r#"{{"type":"a:b","data":{{"text":"event number {number}"}}}}"#);
+        let answer = program.send("POST", "/api/events", event.as_bytes());
+        assert_eq!(answer.status, 201);
+        published.push(answer.json()["id"].as_u64().expect("an id"));
+    }
+    assert_eq!(program.send("GET", "/readyz", b"").json()["status"], "ready");
+    let metric = |store: &str| {
+        let text = program.send("GET", "/metrics", b"").text();
+        let name = format!("waypost_damaged_records{{store=\"{store}\"}} ");
+        text.lines().find_map(|it| it.strip_prefix(&name)).map(str::to_owned)
+    };
+    assert_eq!(metric("memory").as_deref(), Some("0"));
+
+    let data = folder.path().join(".waypost/data");
+    let file = damage(&data.join("memory/log"), "memory number 4");
+    program.send("GET", "/api/memory/5", b"").problem(500);
+    // Its neighbours are as they were.
+    assert_eq!(program.send("GET", "/api/memory/6", b"").json()["content"], "memory number 5");
+    let ready = program.send("GET", "/readyz", b"");
+    assert_eq!((ready.status, &ready.json()["status"]), (200, &json!("degraded")));
+    let detail = ready.json()["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("memory store") && detail.contains("ctl doctor"), "{detail}");
+    let status = program.send("GET", "/api/memory/status", b"").json();
+    assert_eq!((&status["status"], &status["remedy"]), (&json!("degraded"), &json!(detail)));
+    assert_eq!(metric("memory").as_deref(), Some("1"));
+    assert_eq!(metric("events").as_deref(), Some("0"));
+
+    let of_events = damage(&data.join("events/log"), "event number 7");
+    program.send("GET", "/api/events?after=0", b"").problem(500);
+    assert_eq!(metric("events").as_deref(), Some("1"));
+
+    program.signal("TERM");
+    let (_, log) = program.wait();
+    let errors: Vec<&str> = log.lines().filter(|it| it.contains("ERROR")).collect();
+    let named = |place: &str, record: &str| {
+        errors.iter().any(|it| it.contains(place) && it.contains(record))
+    };
+    // One record alone.
+    assert!(named(&format!("memory/log/{file}"), ", sequence "), "{log}");
+    assert!(
+        named(&format!("events/log/{of_events}"), &format!(": event {}", published[7])),
+        "{log}"
+    );
 }

@@ -113,7 +113,7 @@ fn a_log_cut_anywhere_is_refused_and_repaired_without_giving_ids_out_again() {
         let before = content();
         let error = Store::open(image.path(), options()).expect_err("the end is missing");
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
-        assert!(error.to_string().contains("sequences "), "{error}");
+        assert!(error.to_string().contains(", sequence"), "{error}");
         assert!(content() == before, "nothing was changed");
         let checked = check(image.path(), NOTHING).expect("a check");
         assert!(!checked.log_damage.is_empty() && checked.derived_damage.is_empty(), "{checked:?}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use waypost_log::Witness;
+use waypost_log::{Mended, Witness};
 use waypost_memory::Reached;
 
 use super::Finding;
@@ -18,7 +18,17 @@ const REACHED: &str = "reached";
 
 const REPAIR: &str = "`ctl doctor --repair` keeps everything that has a good checksum";
 const REBUILT: &str = "the next start of the service builds it again; nothing is lost";
+const IMPORT: &str = "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there";
 const NEWER: &str = "use the release that wrote it, or a later one";
+
+/// The stores of a data folder that may not be opened.
+pub(super) fn refused(repair: bool) -> Finding {
+    let done = if repair { "repaired" } else { "checked" };
+    let detail = format!(
+        "not {done}: the data folder is not registered as this project's, so it is not opened"
+    );
+    Finding::warning(MEMORY, detail, "if it is yours: `ctl allow --data`, then run this again")
+}
 
 /// Checks every store, or repairs those that are damaged.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
@@ -116,18 +126,19 @@ fn repair_memory(
     let kept = show::count(repaired.kept_records, "record", "records");
     let detail = format!("{kept} kept; the index is rebuilt at the next start");
     let mut findings = vec![Finding::ok(MEMORY, detail)];
-    for aside in repaired.set_aside {
+    findings.extend(repaired.set_aside.iter().map(|it| mended(MEMORY, it, IMPORT)));
+    if repaired.is_loss_unnamed {
         findings.push(Finding::warning(
             MEMORY,
-            format!("set aside: {aside}"),
-            "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there",
+            "the state of the store was not usable, so it is not known which memories lost a text",
+            IMPORT,
         ));
     }
     for id in repaired.lost {
         findings.push(Finding::warning(
             MEMORY,
             format!("memory {id} lost its newest text"),
-            "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there",
+            IMPORT,
         ));
     }
     for id in repaired.lost_history {
@@ -138,6 +149,20 @@ fn repair_memory(
         ));
     }
     Ok((findings, repaired.reached))
+}
+
+/// What a repair did about one damaged place; `hint` is for lost records.
+fn mended(part: &'static str, it: &Mended, hint: &str) -> Finding {
+    const KEPT: &str = "the damaged bytes are beside the log, in *.damaged";
+    let Mended { what, is_loss, is_kept } = it;
+    let detail = if *is_loss { format!("lost: {what}") } else { format!("mended: {what}") };
+    let hint = match (is_loss, is_kept) {
+        (true, true) => format!("{KEPT}; {hint}"),
+        (true, false) => hint.to_owned(),
+        (false, true) => format!("nothing is lost; {KEPT}"),
+        (false, false) => "nothing is lost".to_owned(),
+    };
+    Finding::warning(part, detail, hint)
 }
 
 fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<Finding>, bool)> {
@@ -205,13 +230,8 @@ fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
     };
     let kept = show::count(repaired.kept, "event", "events");
     let mut findings = vec![Finding::ok(EVENTS, format!("{kept} kept"))];
-    findings.extend(repaired.set_aside.into_iter().map(|it| {
-        Finding::warning(
-            EVENTS,
-            format!("lost: {it}"),
-            "damaged bytes are beside the log, in *.damaged; a backup may still have the events",
-        )
-    }));
+    let hint = "a backup may still have the events";
+    findings.extend(repaired.set_aside.iter().map(|it| mended(EVENTS, it, hint)));
     (findings, Some(repaired.last))
 }
 
@@ -226,24 +246,23 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     witness.raise(FLOWS, repaired.reached);
     let kept = show::count(repaired.kept, "record", "records");
     let mut findings = vec![Finding::ok(FLOWS, format!("{kept} kept"))];
-    findings.extend(repaired.set_aside.into_iter().map(|it| {
-        Finding::warning(
-            FLOWS,
-            format!("lost: {it}"),
-            "damaged bytes are beside the log, in *.damaged; a pause of a flow may be lost: `ctl flows list`",
-        )
-    }));
+    let hint = "a pause of a flow may be lost: `ctl flows list`";
+    findings.extend(repaired.set_aside.iter().map(|it| mended(FLOWS, it, hint)));
     findings.extend(repaired.dead.into_iter().map(|it| {
         Finding::warning(
             FLOWS,
-            format!("run {it} is dead: what it has done is not known"),
+            format!("run {it} has failed: what it has done is not known"),
             format!("look at what it did, then `ctl flows retry {it}` if it must be done"),
         )
     }));
     if let Some((from, to)) = repaired.undecided {
         findings.push(Finding::warning(
             FLOWS,
-            format!("runs for the events {from} to {to} may be lost"),
+            if from == to {
+                format!("runs for the event {from} may be lost")
+            } else {
+                format!("runs for the events {from} to {to} may be lost")
+            },
             format!(
                 "`ctl flows replay FLOW --after {} --until {to}` decides them again",
                 from.saturating_sub(1)

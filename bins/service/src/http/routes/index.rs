@@ -128,8 +128,10 @@ pub(super) async fn compact(
     let what = Compaction { purge: true, versions: asked.versions.and_then(NonZeroU32::new) };
     let slot = app.streams.slot().await?;
     let store = app.whole(&caller)?.store;
+    let measured = Arc::clone(&app);
     let compacting = tokio::task::spawn_blocking(move || {
         let done = store.compact(what);
+        measured.disk.measure();
         drop(slot);
         done
     });

@@ -40,6 +40,8 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
         Some(what.to_owned())
     } else if let Some(halt) = app.flows.halt() {
         Some(halt.why().to_owned())
+    } else if let Some(hindrance) = app.hindrance() {
+        Some(hindrance)
     } else if of_store.index.lacking > 0 {
         let lacking = of_store.index.lacking;
         Some(format!(
@@ -64,7 +66,8 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
             bytes: of_store.index.bytes,
             lacking: of_store.index.lacking,
         },
-        storage_bytes: of_store.storage_bytes,
+        // It would tell how much there is in other spaces.
+        storage_bytes: if caller.space().is_none() { app.disk.storage_bytes() } else { 0 },
         last_reindex_at: of_store.last_reindex_at.map(wire::time),
         pending_approval: if caller.space().is_none() && caller.may(Scope::FlowsRead) {
             app.flows.pending()
@@ -89,8 +92,13 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     if let Some(fault) = app.fault() {
         return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, fault));
     }
-    let status = if app.is_indexing() { "indexing" } else { "ready" };
-    Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned() }))
+    let detail = app.hindrance();
+    let status = match &detail {
+        Some(_) => "degraded",
+        None if app.is_indexing() => "indexing",
+        None => "ready",
+    };
+    Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned(), detail }))
 }
 
 /// For this user at the socket, and elsewhere for whoever may see the status of all spaces.
@@ -116,7 +124,8 @@ pub(super) async fn metrics(
         pending: of_store.pending_embeddings,
         storage_bytes: app.disk.storage_bytes(),
         write_fault: of_store.write_fault.is_some(),
-        disk_free_bytes: app.disk.free_bytes(),
+        disk_free_bytes: app.disk.free_bytes().unwrap_or(0),
+        damage: app.damage.found(),
         index_documents: of_store.index.documents,
         index_terms: of_store.index.terms,
         index_bytes: of_store.index.bytes,

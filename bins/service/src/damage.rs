@@ -1,0 +1,75 @@
+//! Damage that reads met while the service runs.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use waypost_events::Bus;
+use waypost_log::Damage;
+use waypost_memory::Store;
+
+use crate::flows::Flows;
+
+/// A damaged place in a file of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damaged {
+    /// The store's name.
+    pub(crate) store: &'static str,
+    /// The folder of the file, below the data folder.
+    folder: &'static str,
+    damage: Damage,
+}
+
+impl Damaged {
+    pub(crate) fn of(
+        store: &'static str,
+        folder: &'static str,
+        all: Vec<Damage>,
+    ) -> impl Iterator<Item = Self> {
+        all.into_iter().map(move |damage| Self { store, folder, damage })
+    }
+
+    /// How many records it concerns; a header or an end marker counts as one.
+    pub(crate) fn records(&self) -> u64 {
+        self.damage.records().max(1)
+    }
+}
+
+/// Knows which stores are damaged.
+#[derive(Debug)]
+pub(crate) struct Damages {
+    store: Arc<Store>,
+    events: Arc<Bus>,
+    flows: Arc<Flows>,
+    /// The damage that is in the log of the service already.
+    reported: Mutex<Vec<Damaged>>,
+}
+
+impl Damages {
+    pub(crate) fn new(store: &Arc<Store>, events: &Arc<Bus>, flows: &Arc<Flows>) -> Self {
+        let (store, events, flows) = (Arc::clone(store), Arc::clone(events), Arc::clone(flows));
+        Self { store, events, flows, reported: Mutex::default() }
+    }
+
+    /// The damage that reads have met since the start. Reads no file.
+    pub(crate) fn found(&self) -> Vec<Damaged> {
+        let memory = Damaged::of("memory", "memory/log", self.store.damage());
+        let vectors = Damaged::of("memory", "memory/vectors", self.store.vectors_damage());
+        let events = Damaged::of("events", "events/log", self.events.damage());
+        let flows = Damaged::of("flows", "flows/log", self.flows.files().damage());
+        memory.chain(vectors).chain(events).chain(flows).collect()
+    }
+
+    /// Logs what was damaged since the last call.
+    pub(crate) fn report(&self) {
+        let found = self.found();
+        let mut reported = self.reported.lock();
+        for it in found.iter().filter(|it| !reported.contains(it)) {
+            tracing::error!(
+                store = it.store,
+                damage = it.damage.describe(it.folder),
+                "a store is damaged; stop the service and run `ctl doctor`"
+            );
+        }
+        *reported = found;
+    }
+}
