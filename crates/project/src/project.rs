@@ -170,7 +170,9 @@ impl Project {
         static CALLS: AtomicU64 = AtomicU64::new(0);
         let (process, call) = (std::process::id(), CALLS.fetch_add(1, Ordering::Relaxed));
         let temporary = self.dir().join(format!(".gitignore.{process}-{call}.tmp"));
-        let mut file = File::create_new(&temporary)?;
+        // Nobody else writes rules for git, whatever the umask.
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o644).open(&temporary)?;
         file.write_all(rules)?;
         file.sync_all()?;
         fs::rename(&temporary, ignore)?;
