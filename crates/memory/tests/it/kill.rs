@@ -1,18 +1,20 @@
-//! Random histories of every kind of change and of upkeep, ended by a kill before any change of a
-//! file, against a plain map. A child process does the changes and kills itself.
+//! Random histories of every kind of change and of upkeep, with backups that are taken meanwhile, ended
+//! by a kill before any change of a file, against a plain map. A child process does the changes and
+//! kills itself.
 //!
 //! `WAYPOST_TEST_HISTORIES` says how many histories, and `WAYPOST_TEST_FIRST_SEED` from which seed
 //! on; a failure names its seed, which `WAYPOST_TEST_SEED` runs alone. Seeds that once failed are in
 //! [`SEEDS`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use waypost_log::Snapshot;
 use waypost_memory::{
     Added, Compaction, Draft, Filter, LinkKind, Patch, Reindex, SearchMode, SearchOptions, Store,
     StoreOptions,
@@ -35,21 +37,44 @@ const REBUILDS_IN: u64 = 2;
 /// Changes of files, at most, that a child does before it is killed; it may end before that.
 const CHANGES_MAX: u64 = 160;
 
+/// Steps that are done after a backup was taken before it is opened.
+const STEPS_BEFORE_CHECK: usize = 3;
+
 const CHILD: &str = "WAYPOST_TEST_KILL_CHILD";
 
 #[derive(Debug, Clone)]
 enum Step {
-    Add { text: u8, space: u8 },
-    Update { id: u64, text: u8 },
-    Delete { id: u64 },
-    Link { from: u64, to: u64, kind: usize },
-    Unlink { from: u64, to: u64, kind: usize },
-    Import { text: u8 },
+    Add {
+        text: u8,
+        space: u8,
+    },
+    Update {
+        id: u64,
+        text: u8,
+    },
+    Delete {
+        id: u64,
+    },
+    Link {
+        from: u64,
+        to: u64,
+        kind: usize,
+    },
+    Unlink {
+        from: u64,
+        to: u64,
+        kind: usize,
+    },
+    Import {
+        text: u8,
+    },
     Embed,
     Compact(Compaction),
     Reindex,
     Maintain,
     Reopen,
+    /// Takes a backup while the next step is done.
+    Backup,
 }
 
 /// Pseudo-random numbers from a seed (Steele et al. 2014, SplitMix64).
@@ -70,7 +95,7 @@ fn steps(seed: u64) -> Vec<Step> {
     let mut step = || {
         let text = random.below(40) as u8;
         let (from, to, kind) = (1 + random.below(8), 1 + random.below(8), random.below(2) as usize);
-        match random.below(32) {
+        match random.below(36) {
             0..=6 => Step::Add { text, space: kind as u8 },
             7..=10 => Step::Update { id: from, text },
             11..=12 => Step::Delete { id: from },
@@ -84,7 +109,8 @@ fn steps(seed: u64) -> Vec<Step> {
             }),
             27 => Step::Reindex,
             28..=29 => Step::Maintain,
-            _ => Step::Reopen,
+            30..=31 => Step::Reopen,
+            _ => Step::Backup,
         }
     };
     (0..STEPS).map(|_| step()).collect()
@@ -176,7 +202,7 @@ impl Model {
                 self.links.insert((self.last_id - 1, LinkKind::PartOf, self.last_id));
             }
             Step::Compact(what) => self.compact(what, |_| Text::Gone),
-            Step::Embed | Step::Reindex | Step::Maintain | Step::Reopen => {}
+            Step::Embed | Step::Reindex | Step::Maintain | Step::Reopen | Step::Backup => {}
         }
     }
 
@@ -359,13 +385,17 @@ fn on_change() {
 }
 
 fn open(dir: &Path, seed: u64) -> Store {
+    open_with(dir, seed, Some(on_change))
+}
+
+fn open_with(dir: &Path, seed: u64, on_change: Option<fn()>) -> Store {
     let rewrites = seed.is_multiple_of(REWRITES_IN);
     let options = StoreOptions {
         free_bytes_min: 0,
         log_segment_bytes: 2048,
         state_rewrite_bytes_min: if rewrites { 0 } else { u64::MAX },
         cache_bytes: 1 << 20,
-        on_change: Some(on_change),
+        on_change,
         ..StoreOptions::default()
     };
     let store = Store::open(dir, options).expect("the store opens by itself").0;
@@ -387,14 +417,40 @@ fn import(last_id: u64, text: u8) -> String {
     [header, &line(first, text), &line(second, text + 100), &link].concat()
 }
 
+/// A backup that was taken while a step was done.
+struct Backup {
+    taken: Snapshot,
+    /// What was known before the step, and after it.
+    either: [Model; 2],
+    step: usize,
+}
+
+impl Backup {
+    /// Opens a copy of it, which has what was there at one moment while it was taken.
+    fn check(&self, place: &Place) {
+        let seed = place.seed;
+        let copy = tempfile::tempdir_in(place.data.parent().expect("a folder")).expect("a folder");
+        for file in self.taken.files() {
+            let path = copy.path().join(file.name());
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            let mut out = File::create(path).expect("a file");
+            io::copy(&mut file.reader(), &mut out).expect("a copy");
+        }
+        let store = open_with(copy.path(), seed, None);
+        let seen = Seen::of(&store).expect("an export");
+        let [before, after] = &self.either;
+        assert!(
+            seen.is(before) || seen.is(after),
+            "seed {seed}, a backup beside step {}\n{seen:?}\n{before:?}\nor\n{after:?}",
+            self.step
+        );
+        let model = if seen.is(after) { after } else { before };
+        check_index(&store, model, seed);
+    }
+}
+
 /// Does a step. Whether it is refused is for the comparison to see.
-fn perform(
-    mut store: Store,
-    (data, seed): (&Path, u64),
-    step: &Step,
-    model: &Model,
-    number: usize,
-) -> Store {
+fn perform(store: &Store, step: &Step, model: &Model, number: usize) {
     let now = at(1_700_000_000_000 + number as i64 * 1_000);
     match *step {
         Step::Add { text, space: number } => {
@@ -432,12 +488,8 @@ fn perform(
         Step::Maintain => {
             store.maintain().expect("upkeep");
         }
-        Step::Reopen => {
-            store.close().expect("a clean close");
-            store = open(data, seed);
-        }
+        Step::Reopen | Step::Backup => {}
     }
-    store
 }
 
 #[expect(clippy::disallowed_methods, reason = "says how long a test runs, and talks to a child")]
@@ -458,10 +510,34 @@ fn child() {
     LEFT.store(changes, Ordering::Relaxed);
     let mut store = open(&place.data, seed);
     let mut model = place.compare(&store, &steps);
+    let (mut wants_backup, mut backups) = (false, Vec::<Backup>::new());
     for (number, step) in steps.iter().enumerate().skip(place.acknowledged()) {
-        store = perform(store, (&place.data, seed), step, &model, number);
+        if let Step::Reopen = step {
+            store.close().expect("a clean close");
+            store = open(&place.data, seed);
+        } else if wants_backup {
+            let taken = std::thread::scope(|scope| {
+                let taking = scope.spawn(|| store.snapshot().expect("a backup"));
+                perform(&store, step, &model, number);
+                taking.join().expect("it does not panic")
+            });
+            let (mut before, mut after) = (model.clone(), model.clone());
+            before.apply_killed(step);
+            after.apply(step);
+            backups.push(Backup { taken, either: [before, after], step: number });
+        } else {
+            perform(&store, step, &model, number);
+        }
+        wants_backup = matches!(step, Step::Backup) || wants_backup && matches!(step, Step::Reopen);
         model.apply(step);
         place.acknowledge();
+        // Whatever was done to the store since it was taken.
+        for backup in backups.extract_if(.., |it| number >= it.step + STEPS_BEFORE_CHECK) {
+            backup.check(&place);
+        }
+    }
+    for backup in &backups {
+        backup.check(&place);
     }
     store.close().expect("a clean close");
 }
