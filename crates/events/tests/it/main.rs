@@ -4,6 +4,7 @@ mod concurrency;
 mod damage;
 mod index;
 mod keys;
+mod kill;
 mod lifecycle;
 mod model;
 mod publish;
