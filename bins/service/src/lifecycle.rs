@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use waypost_project::LimitSettings;
 
 use crate::app::App;
-use crate::http::server::{self, Doors};
+use crate::http::server::{self, Listeners};
 use crate::http::{listen, routes, tls};
 use crate::metrics;
 use crate::prepare::prepare;
@@ -109,7 +109,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let app = Arc::new(wiring::app(options, stores, address, started)?);
     // After the parts, so that its files are removed while they still hold the store's lock.
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
-    let doors = Doors { network, tls, socket };
+    let listeners = Listeners { network, tls, socket };
     app.disk.measure();
     app.write_witness();
     let threads = Threads::start(wiring::workers(&app, options)?)?;
@@ -125,7 +125,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     });
     let (stop, stopped) = watch::channel(false);
     let router = routes::router(Arc::clone(&app));
-    let serving = runtime.spawn(server::serve(doors, Arc::clone(&app), router, stopped));
+    let serving = runtime.spawn(server::serve(listeners, Arc::clone(&app), router, stopped));
     let described = presence.describe(&options.data_dir, &app.url);
     tracing::info!("{}", greeting(&app.url, options));
     let parts = Parts { app, runtime, serving, threads, presence };

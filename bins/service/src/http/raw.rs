@@ -1,7 +1,7 @@
-//! Answers that are given below the router: to connections that are refused, and to what is not HTTP.
+//! Responses written below the router: to refused connections, and to what is not HTTP.
 //!
-//! hyper answers a request that it cannot read by itself, with a bare status line. [`Replies`] lets
-//! everything pass but that answer, which is replaced by a problem like all others.
+//! hyper answers a request that it cannot parse with a bare status line. [`Replies`] passes everything
+//! else through, and replaces that response with a problem like all others.
 
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ const OURS: &[u8] = b"x-request-id:";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// For more connections than are allowed.
-pub(crate) fn crowded() -> Vec<u8> {
+pub(crate) fn too_many_connections() -> Vec<u8> {
     let detail = "too many connections are open; try again in a second";
     whole(503, "Service Unavailable", detail, "retry-after: 1\r\n")
 }

@@ -25,7 +25,7 @@ use crate::http::linger::{Lingering, Unread, Watched};
 use crate::http::raw::{self, Replies};
 
 /// Where the service listens.
-pub(crate) struct Doors {
+pub(crate) struct Listeners {
     pub(crate) network: TcpListener,
     /// What comes over the network is encrypted.
     pub(crate) tls: Option<TlsAcceptor>,
@@ -38,26 +38,26 @@ enum Accepted {
     Socket(UnixStream),
 }
 
-/// What each connection needs.
-struct House {
+/// What all connections share.
+struct Shared {
     app: Arc<App>,
     router: Router,
 }
 
 /// Accepts until `stop` says so, then waits for what was accepted, at most for the grace period.
 pub(crate) async fn serve(
-    doors: Doors,
+    listeners: Listeners,
     app: Arc<App>,
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(app.limits.connections_max));
-    let house = Arc::new(House { app, router });
-    let app = &house.app;
+    let shared = Arc::new(Shared { app, router });
+    let app = &shared.app;
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&doors) => accepted,
+            accepted = accept(&listeners) => accepted,
             _ = stop.wait_for(|it| *it) => break,
         };
         let accepted = match accepted {
@@ -78,27 +78,27 @@ pub(crate) async fn serve(
                     tokio::spawn(refuse(stream, raw::another_user()));
                 }
                 (Ok(()), Some(permit)) => {
-                    let house = Arc::clone(&house);
-                    tokio::spawn(converse(stream, Peer::Socket, house, watcher, permit));
+                    let shared = Arc::clone(&shared);
+                    tokio::spawn(serve_connection(stream, Peer::Socket, shared, watcher, permit));
                 }
-                (Ok(()), None) => refuse_crowd(app, stream),
+                (Ok(()), None) => refuse_over_limit(app, stream),
             },
             (Accepted::Network(stream), Some(permit)) => {
                 if let Err(error) = stream.set_nodelay(true) {
                     debug!(%error, "no TCP_NODELAY");
                 }
-                let (house, tls) = (Arc::clone(&house), doors.tls.clone());
-                tokio::spawn(welcome(stream, tls, house, watcher, permit));
+                let (shared, tls) = (Arc::clone(&shared), listeners.tls.clone());
+                tokio::spawn(accept_tls(stream, tls, shared, watcher, permit));
             }
             // Who expects TLS could not read it.
-            (Accepted::Network(stream), None) if doors.tls.is_some() => {
+            (Accepted::Network(stream), None) if listeners.tls.is_some() => {
                 app.metrics.refused_connection();
                 drop(stream);
             }
-            (Accepted::Network(stream), None) => refuse_crowd(app, stream),
+            (Accepted::Network(stream), None) => refuse_over_limit(app, stream),
         }
     }
-    drop(doors);
+    drop(listeners);
     let open = graceful.count();
     info!(open, "stopping: finishing what was accepted");
     if tokio::time::timeout(app.limits.shutdown_grace, graceful.shutdown()).await.is_err() {
@@ -106,9 +106,9 @@ pub(crate) async fn serve(
     }
 }
 
-async fn accept(doors: &Doors) -> io::Result<Accepted> {
-    let network = async { doors.network.accept().await.map(|it| Accepted::Network(it.0)) };
-    let Some(socket) = &doors.socket else { return network.await };
+async fn accept(listeners: &Listeners) -> io::Result<Accepted> {
+    let network = async { listeners.network.accept().await.map(|it| Accepted::Network(it.0)) };
+    let Some(socket) = &listeners.socket else { return network.await };
     let socket = async { socket.accept().await.map(|it| Accepted::Socket(it.0)) };
     tokio::select! {
         accepted = network => accepted,
@@ -122,34 +122,34 @@ fn trusted(stream: &UnixStream) -> local::Result<()> {
 }
 
 /// A connection over the network, after its TLS is agreed upon.
-async fn welcome(
+async fn accept_tls(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     watcher: Watcher,
     permit: OwnedSemaphorePermit,
 ) {
     let Some(tls) = tls else {
-        return converse(stream, Peer::Network, house, watcher, permit).await;
+        return serve_connection(stream, Peer::Network, shared, watcher, permit).await;
     };
-    let agreed = tokio::time::timeout(house.app.limits.header_read_time, tls.accept(stream));
+    let agreed = tokio::time::timeout(shared.app.limits.header_read_time, tls.accept(stream));
     match agreed.await {
-        Ok(Ok(stream)) => converse(stream, Peer::Network, house, watcher, permit).await,
+        Ok(Ok(stream)) => serve_connection(stream, Peer::Network, shared, watcher, permit).await,
         Ok(Err(error)) => debug!(%error, "no TLS was agreed upon"),
         Err(_) => debug!("no TLS was agreed upon in time"),
     }
 }
 
-async fn converse<S>(
+async fn serve_connection<S>(
     stream: S,
     peer: Peer,
-    house: Arc<House>,
+    shared: Arc<Shared>,
     watcher: Watcher,
     _permit: OwnedSemaphorePermit,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let limits = &house.app.limits;
+    let limits = &shared.app.limits;
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -159,7 +159,7 @@ async fn converse<S>(
     let stream = Lingering::new(stream, unread.clone());
     let stream = Replies::new(stream, limits.header_bytes_max, unread.clone());
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let (app, router) = (Arc::clone(&house.app), house.router.clone());
+        let (app, router) = (Arc::clone(&shared.app), shared.router.clone());
         let request = request.map(|it| Body::new(Watched::new(it, unread.clone())));
         async move {
             Ok::<_, std::convert::Infallible>(answer::answer(app, router, peer, request).await)
@@ -172,9 +172,9 @@ async fn converse<S>(
 }
 
 /// Says that there are too many connections, without reading anything.
-fn refuse_crowd(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static) {
+fn refuse_over_limit(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static) {
     app.metrics.refused_connection();
-    tokio::spawn(refuse(stream, raw::crowded()));
+    tokio::spawn(refuse(stream, raw::too_many_connections()));
 }
 
 async fn refuse(mut stream: impl AsyncWrite + Unpin + Send + 'static, answer: Vec<u8>) {

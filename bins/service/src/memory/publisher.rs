@@ -133,7 +133,7 @@ impl Publisher {
         loop {
             let notices = self.store.notices(NOTES_AT_ONCE);
             let Some(last) = notices.last().map(|it| it.sequence) else { return true };
-            let drafts: Vec<Draft> = notices.into_iter().filter_map(told).collect();
+            let drafts: Vec<Draft> = notices.into_iter().filter_map(event_of).collect();
             match self.events.publish_batch(drafts, event_time()) {
                 Ok(answers) => {
                     for refused in answers.into_iter().filter_map(Result::err) {
@@ -204,7 +204,7 @@ fn note(lineage: &Lineage, about: About) -> Vec<u8> {
 }
 
 /// The event that a note asks for.
-fn told(notice: Notice) -> Option<Draft> {
+fn event_of(notice: Notice) -> Option<Draft> {
     let drafted = match serde_json::from_slice::<Stored>(&notice.note) {
         Ok(stored) => drafted(stored, notice.sequence, notice.added),
         Err(error) => {
