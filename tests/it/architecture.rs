@@ -1,4 +1,4 @@
-//! The layering rules of docs/architecture.md, checked against `cargo metadata`.
+//! The layering rules of docs/architecture.md, checked against `cargo metadata` and the sources.
 //!
 //! A failure here means that a `Cargo.toml` gained an edge the architecture forbids. Change the
 //! document first, then this table, then the manifest.
@@ -159,6 +159,26 @@ fn lock_files_beside_the_workspace_know_what_its_crates_need() {
             );
         }
         assert!(seen > 0, "{file} names crates of the workspace");
+    }
+}
+
+/// The parts of the service are built from what they need. One that imported the list of all parts
+/// would tie them together again.
+#[test]
+fn parts_of_the_service_import_neither_app_nor_http() {
+    let source = root().join("bins/service/src");
+    let parts = ["context", "events", "flows", "memory", "mesh", "model"];
+    let mut paths: Vec<_> = parts.map(|it| source.join(format!("{it}.rs"))).into();
+    for part in parts {
+        let folder = std::fs::read_dir(source.join(part)).expect("a folder of a part");
+        paths.extend(folder.map(|it| it.expect("an entry").path()));
+    }
+    for path in paths {
+        let text = std::fs::read_to_string(&path).expect("a file of a part");
+        for above in ["app", "http", "lifecycle", "threads", "wiring"] {
+            let imports = text.contains(&format!("crate::{above}"));
+            assert!(!imports, "{} imports crate::{above}", path.display());
+        }
     }
 }
 
