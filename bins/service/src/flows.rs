@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
-use waypost_flows::{Effect, Engine, Error, Files, Loader, Notice};
+use waypost_flows::{Effect, Engine, Error, FileStatus, Files, Loader, Notice};
 use waypost_project::Approvals;
 
 use self::actions::{Actions, end_orphan};
@@ -49,6 +49,8 @@ pub(crate) struct Flows {
     settling: Mutex<()>,
     /// Locked before the engine.
     loader: Arc<Mutex<Loader>>,
+    /// As of the last time that the flow files were read: who asks does not wait for the next.
+    file_status: Mutex<Arc<[FileStatus]>>,
     /// What the user has approved; nothing where everything is taken as approved.
     approvals: Option<Approvals>,
     halt: Mutex<Option<Halt>>,
@@ -137,6 +139,7 @@ impl Flows {
             engine: Mutex::new(engine),
             settling: Mutex::default(),
             loader,
+            file_status: Mutex::new(Arc::default()),
             approvals,
             halt: Mutex::default(),
             inbox,

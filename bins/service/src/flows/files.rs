@@ -48,18 +48,21 @@ impl FlowFiles {
 pub(super) fn load(flows: &Flows) {
     let mut loader = flows.loader.lock();
     let loaded = loader.load();
+    if let Some(set) = loaded.flows {
+        for ring in set.rings() {
+            let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
+            tracing::warn!(flows = names.join(" → "), "flows that start each other");
+        }
+        tracing::info!(flows = set.len(), "flows are in force");
+        flows.engine.lock().install(set);
+        flows.wake.flowing();
+    }
+    // After the flows are in force, and before an event tells of it.
+    *flows.file_status.lock() = loader.status().into();
     for notice in loaded.notices {
         let value = |name: &str| notice.data.get(name).map(ToString::to_string);
         let (file, why) = (value("file"), value("why"));
         tracing::warn!(file, why, "a flow file is not in force");
         flows.announce(notice);
     }
-    let Some(set) = loaded.flows else { return };
-    for ring in set.rings() {
-        let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
-        tracing::warn!(flows = names.join(" → "), "flows that start each other");
-    }
-    tracing::info!(flows = set.len(), "flows are in force");
-    flows.engine.lock().install(set);
-    flows.wake.flowing();
 }

@@ -26,6 +26,11 @@ impl Flows {
         self.engine.lock()
     }
 
+    /// The flow files as they were read last.
+    pub(crate) fn file_status(&self) -> Arc<[FileStatus]> {
+        Arc::clone(&self.file_status.lock())
+    }
+
     /// The flow files, to be looked at.
     pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
         self.loader.lock()
@@ -71,16 +76,13 @@ impl Flows {
         drop(loader);
         tracing::info!(file = name, hash = asked.hash, "a flow file was approved");
         load(self);
-        let loader = self.loader.lock();
-        let status = loader.status().iter().find(|it| it.name == name);
-        Ok(status.cloned())
+        Ok(self.file_status().iter().find(|it| it.name == name).cloned())
     }
 
     /// The flow files that wait for approval.
     pub(crate) fn pending(&self) -> Vec<String> {
-        let loader = self.loader.lock();
         let waits = |it: &&FileStatus| matches!(it.problem, Some(Problem::Unapproved(_)));
-        loader.status().iter().filter(waits).map(|it| it.name.clone()).collect()
+        self.file_status().iter().filter(waits).map(|it| it.name.clone()).collect()
     }
 
     /// What is kept of what the programs of a try wrote: standard output and error.

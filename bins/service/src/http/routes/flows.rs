@@ -34,7 +34,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
-            let files = shared.flows.loader().status().iter().map(wire::flows::file).collect();
+            let files = shared.flows.file_status().iter().map(wire::flows::file).collect();
             let engine = shared.flows.engine();
             let status = engine.status();
             let flows = engine.flows().iter().zip(&status);
