@@ -17,12 +17,12 @@ use waypost_project::{ContextSettings, WatchMode};
 
 use crate::error::chain;
 
-/// Bytes of what git ignores everywhere that are read.
+/// Bytes read of the file of what git ignores everywhere.
 const IGNORE_BYTES_MAX: u64 = 256 << 10;
 /// Threads that read and parse files for one scan.
 const THREADS_MAX: usize = 4;
 
-/// What of the project a task needs.
+/// The project context.
 #[derive(Debug)]
 pub(crate) struct ProjectContext {
     /// The index, or why there is none.
@@ -50,9 +50,9 @@ pub(crate) enum Unavailable {
 }
 
 impl ProjectContext {
-    /// Takes up what an earlier process left. Nothing is scanned before the keeper runs. An index
-    /// that cannot be opened leaves the service without a context: everything in it can be made
-    /// again, and memories cannot.
+    /// Opens the index that an earlier process left. Nothing is scanned before the keeper runs. If the
+    /// index cannot be opened, the service runs without a context: everything in it can be rebuilt, and
+    /// memories cannot.
     pub(crate) fn open(
         root: &Path,
         dir: &Path,
@@ -109,7 +109,7 @@ impl ProjectContext {
         self.index.as_ref().map_err(|why| Unavailable::Off(why.clone()))
     }
 
-    /// Requests a scan; what it found comes when it is through.
+    /// Requests a scan; the receiver gets its result.
     pub(crate) fn request_scan(
         &self,
     ) -> Result<oneshot::Receiver<Result<api::ContextScan, Unavailable>>, Unavailable> {
@@ -120,7 +120,7 @@ impl ProjectContext {
         Ok(answer)
     }
 
-    /// Has the keeper look at what there is to do.
+    /// Wakes the keeper.
     pub(crate) fn wake(&self) {
         if let Some(watch) = &*self.watch.lock() {
             watch.wake();
@@ -167,7 +167,7 @@ fn options(
         kinds.push((glob.clone(), name.parse().context("context.types")?));
     }
     let mut exclude = settings.exclude.clone();
-    // What the service writes is not what it reads, wherever in the project it is.
+    // The index never covers what the service writes, wherever in the project that is.
     let data_dir = dir.parent().and_then(|it| it.strip_prefix(root).ok());
     // A linked working tree uses the vectors that the main one made of the same texts.
     let main = waypost_context::main_worktree(root).ok().flatten();

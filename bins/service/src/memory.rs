@@ -43,7 +43,7 @@ pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// What opening found that an operator may want to know.
+/// Logs what an operator may want to know about the opening.
 fn log_report(report: &OpenReport) {
     if report.log_truncated_bytes > 0 {
         let bytes = report.log_truncated_bytes;

@@ -1,4 +1,4 @@
-//! The service as a peer of the mesh: whether it is one, and the events that it takes from there.
+//! The service as a peer of the mesh: its membership, and the events that it receives.
 
 pub(crate) mod events;
 
@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use waypost_api as api;
 use waypost_mesh::Mesh;
 
-/// How often it is looked whether something is wrong, and how soon it is tried again to join.
+/// How often membership is checked, and joining is retried.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Whether the service is a peer of the mesh.
@@ -58,11 +58,11 @@ impl Membership {
         let joined = state.joined.take();
         drop(state);
         self.left.notify_all();
-        // Who waits for its events is told.
+        // This closes its listeners.
         drop(joined);
     }
 
-    /// Waits a while; false if the mesh is to be left.
+    /// Waits; `false` once the mesh has to be left.
     fn rest(&self) -> bool {
         let mut state = self.state.lock();
         if !state.is_over {
@@ -71,7 +71,7 @@ impl Membership {
         !state.is_over
     }
 
-    /// For the status; `None` where no mesh is wanted.
+    /// The membership for the status; `None` if the mesh is disabled.
     pub(crate) fn status(&self) -> Option<api::MeshStatus> {
         if !self.is_wanted {
             return None;

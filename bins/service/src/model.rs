@@ -17,7 +17,7 @@ pub(crate) struct EmbeddingModel {
     wake: Arc<Wake>,
     present: Mutex<ModelStatus>,
     remedy: Mutex<Option<String>>,
-    /// Why it gave a text no vector, the last time that it did not.
+    /// Why the last text that failed got no vector.
     failure: Mutex<Option<String>>,
 }
 
@@ -59,8 +59,8 @@ impl EmbeddingModel {
         self.present.lock().clone()
     }
 
-    /// What to do about search being by words alone, for all memories or for so many that have no
-    /// vector; `None` when it is not.
+    /// What to do about lexical-only search, of all memories or of `without_vector` memories; `None` when
+    /// search is hybrid.
     pub(crate) fn remedy(&self, without_vector: u64) -> Option<String> {
         let state = self.present.lock().state;
         match state {
@@ -93,7 +93,7 @@ impl EmbeddingModel {
         self.set(ModelState::Ready, Some(dimensions as u64));
     }
 
-    /// It gave some text no vector.
+    /// A text got no vector.
     pub(crate) fn failed(&self, why: &str) {
         *self.failure.lock() = Some(why.to_owned());
     }

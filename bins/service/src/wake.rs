@@ -1,4 +1,4 @@
-//! Waking the threads of the service that are not a request's, and telling them to stop.
+//! Wakes the worker threads of the service, and tells them to stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long work that nobody waits for is gathered: a sync each would cost as much as the requests
-/// that it comes from.
+/// How long work that no request waits for is gathered: a sync for each piece would cost as much as the
+/// requests that it comes from.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// Wakes the workers, and tells them to stop.
@@ -23,18 +23,18 @@ pub(crate) struct Wake {
     flows: Bell,
 }
 
-/// Wakes one thread. The flag stands beside the thread's own token, which whatever else parks on
-/// that thread, such as waiting for a log, may take.
+/// Wakes one thread. The flag is separate from the thread's park token, which other code that parks on
+/// that thread, such as waiting for a log, may consume.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     thread: OnceLock<Thread>,
     rung: AtomicBool,
-    /// Whether there is something that nobody waits for.
+    /// Whether there is work that no request waits for.
     mentioned: AtomicBool,
 }
 
 impl Bell {
-    /// This is the thread that it wakes.
+    /// Makes the current thread the one that it wakes.
     fn is_here(&self) {
         drop(self.thread.set(std::thread::current()));
     }
@@ -44,7 +44,7 @@ impl Bell {
         self.unpark();
     }
 
-    /// Has the thread look after [`GATHER`], unless it is rung for before.
+    /// Wakes the thread after [`GATHER`], unless the bell rings earlier.
     fn mention(&self) {
         if !self.mentioned.swap(true, Ordering::SeqCst) {
             self.unpark();
@@ -52,20 +52,20 @@ impl Bell {
     }
 
     fn unpark(&self) {
-        // A thread that has not begun yet looks at everything when it begins.
+        // A thread that has not started yet looks at everything when it starts.
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
 
-    /// Waits, on the thread that it wakes, until there is something to do, or until `due`.
+    /// Waits, on the thread that it wakes, until there is work or `due` has come.
     fn wait(&self, due: Option<Instant>) {
         let mut until = due;
         let mut gathers = false;
         loop {
             let now = Instant::now();
             if self.answer() || until.is_some_and(|it| now >= it) {
-                // Before the thread looks, so that what comes after that is mentioned anew.
+                // Before the thread looks, so that later work is mentioned again.
                 self.mentioned.store(false, Ordering::SeqCst);
                 return;
             }
@@ -80,7 +80,7 @@ impl Bell {
         }
     }
 
-    /// Whether it was rung since this was asked the last time.
+    /// Whether it rang since the last call.
     fn answer(&self) -> bool {
         self.rung.swap(false, Ordering::SeqCst)
     }
@@ -110,22 +110,22 @@ impl Wake {
         self.publisher.ring();
     }
 
-    /// The same for an event whose publishing nobody waits for.
+    /// The same for an event whose publishing no request waits for.
     pub(crate) fn publishing_soon(&self) {
         self.publisher.mention();
     }
 
-    /// Something happened that flows are about.
+    /// Something happened that concerns flows.
     pub(crate) fn flowing(&self) {
         self.flows.ring();
     }
 
-    /// Waits, on the thread of the flows, until something happened or is due.
+    /// Waits, on the thread of flows, until something happens or is due.
     pub(crate) fn wait_flowing(&self, due: Option<Instant>) {
         self.flows.wait(due);
     }
 
-    /// This is the thread that [`flowing`](Self::flowing) wakes.
+    /// Makes the current thread the one that [`flowing`](Self::flowing) wakes.
     pub(crate) fn flowing_is_here(&self) {
         self.flows.is_here();
     }
@@ -139,7 +139,7 @@ impl Wake {
         self.flowing();
     }
 
-    /// Whether something else is to be done than embedding what waits already.
+    /// Whether embedding the current backlog has to stop: new work came in, or the service stops.
     pub(crate) fn breaks_embedding(&self) -> bool {
         let state = self.state.lock();
         state.embedding || state.stopping
@@ -159,13 +159,12 @@ impl Wake {
         !state.stopping
     }
 
-    /// Serves a queue that requests fill, on this thread: whenever its bell rings, and at the end what
-    /// is left.
+    /// Serves a queue on this thread whenever its bell rings, and once more at the stop.
     pub(crate) fn serve(&self, bell: &Bell, doing: &str, work: impl Fn()) {
         bell.is_here();
         loop {
             let is_last = self.is_stopping();
-            // Who was in it when it panicked is answered with an error; the next ones are served.
+            // Requests of the batch that panicked get an error; the next ones are served.
             if catch_unwind(AssertUnwindSafe(&work)).is_err() {
                 tracing::error!("{doing} panicked");
             }

@@ -20,11 +20,11 @@ use crate::wake::Wake;
 /// How long nothing changes before the index is saved: a save writes all that changed since the
 /// last one.
 const QUIET_BEFORE_SAVE: Duration = Duration::from_secs(5);
-/// How often all of the project is looked at although nothing was told: notifications can be lost.
+/// How often the whole project is scanned without a notification: notifications can be lost.
 const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
-/// What so many files took while they were indexed is worth giving back.
+/// Number of indexed files after which free memory is returned to the system.
 const MANY: u64 = 256;
-/// How long it rests after something failed.
+/// The pause after a failure.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
 /// What the thread works with.
@@ -50,7 +50,7 @@ impl Keeper {
                 unsaved_since: None,
             };
             while !self.stopping.has_begun() {
-                // What panicked is not undone by resting, but the next round may have other files.
+                // A pause does not undo a panic, but the next round may see other files.
                 if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
                     tracing::error!("keeping the context fresh panicked");
                     self.wake.rest(FAILED_REST);
@@ -70,9 +70,9 @@ struct Follower<'a> {
     /// What is watched.
     folders: Vec<String>,
     git_files: Vec<PathBuf>,
-    /// When all of the project was looked at.
+    /// When the whole project was last scanned.
     looked: Instant,
-    /// When the last change was taken in that is not saved.
+    /// When the last unsaved change was indexed.
     unsaved_since: Option<Instant>,
 }
 
@@ -80,9 +80,9 @@ impl Follower<'_> {
     fn run(&mut self) {
         self.serve_requests_or_scan();
         let watch = self.watch();
-        // What changed before it was watched.
+        // Changes from before the watch.
         self.scan_and_log();
-        // What opening took.
+        // Memory that opening used.
         (self.keeper.give_memory_back)();
         while !self.keeper.stopping.has_begun() {
             if self.has_requests() {
@@ -97,7 +97,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Takes in what has changed; without a change, does what is due.
+    /// Indexes what has changed; without a change, does what is due.
     fn take(&mut self, watch: &Watch, changes: &Changes) {
         if changes.git {
             self.look_at_git(watch);
@@ -116,7 +116,7 @@ impl Follower<'_> {
         self.follow(watch, changes);
     }
 
-    /// Begins to watch; a watch that was there before is let go.
+    /// Starts a watch, which replaces an earlier one.
     fn watch(&mut self) -> Arc<Watch> {
         self.folders = self.index.watched();
         self.git_files = self.find_git_files();
@@ -126,18 +126,18 @@ impl Follower<'_> {
         watch
     }
 
-    /// Watches the folders that there are now, until none is new.
+    /// Watches the current folders, until none is new.
     fn follow(&mut self, watch: &Watch, changes: &Changes) {
         let mut is_new = self.watch_folders(watch, changes);
         while is_new && !self.keeper.stopping.has_begun() {
-            // What came into a new folder before it was watched.
+            // Files that came into a new folder before it was watched.
             self.scan_and_log();
             is_new = self.watch_folders(watch, &Changes::default());
         }
     }
 
-    /// Watches the folders that the last scan saw, and those again that changed: they may be others
-    /// under the same names. Whether there was a new one.
+    /// Watches the folders that the last scan saw, and changed ones again: they may be others under the
+    /// same names. Returns whether there was a new one.
     fn watch_folders(&mut self, watch: &Watch, changes: &Changes) -> bool {
         let folders = self.index.watched();
         let changed: BTreeSet<&str> = changes.paths.iter().map(String::as_str).collect();
@@ -155,7 +155,7 @@ impl Follower<'_> {
         is_new
     }
 
-    /// Takes in what the commit and the branch are now.
+    /// Indexes the current commit and branch.
     fn look_at_git(&mut self, watch: &Watch) {
         let files = self.find_git_files();
         if files != self.git_files {
@@ -168,7 +168,7 @@ impl Follower<'_> {
         }
     }
 
-    /// The files that tell of another commit.
+    /// The files that change when another commit is checked out.
     fn find_git_files(&self) -> Vec<PathBuf> {
         match waypost_context::head(&self.keeper.context.root) {
             Ok(head) => head.map(|it| it.files).unwrap_or_default(),
@@ -183,7 +183,7 @@ impl Follower<'_> {
         self.keeper.context.requests.lock().as_ref().is_some_and(|it| !it.is_empty())
     }
 
-    /// One scan for all who wait for one that begins now.
+    /// Runs one scan for all requests that wait.
     fn serve_requests_or_scan(&mut self) {
         let requests: Vec<ScanRequest> =
             self.keeper.context.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
@@ -192,7 +192,7 @@ impl Follower<'_> {
             return;
         }
         for request in requests {
-            // Who asked may be gone.
+            // The client may be gone.
             drop(request.send(scanned.ok_or(Unavailable::ScanFailed)));
         }
     }
@@ -234,7 +234,7 @@ impl Follower<'_> {
         Ok(scan)
     }
 
-    /// Something of the project was taken in.
+    /// Something of the project was indexed.
     fn took(&mut self, report: Option<&ScanReport>) {
         if report.is_some_and(|it| it.indexed + it.removed > 0) {
             self.unsaved_since = Some(Instant::now());
@@ -250,7 +250,7 @@ impl Follower<'_> {
         self.keeper.wake.rest(FAILED_REST);
     }
 
-    /// How long there is nothing to do unless something changes.
+    /// The time until something is due if nothing changes.
     fn next_due(&self) -> Duration {
         let look = LOOK_EVERY.saturating_sub(self.looked.elapsed());
         let save = self.unsaved_since.map(|it| QUIET_BEFORE_SAVE.saturating_sub(it.elapsed()));
@@ -268,8 +268,8 @@ impl Follower<'_> {
     }
 }
 
-/// Runs a scan, and the threads that it starts, where it yields to whoever asks. A file that was saved
-/// is not taken in like this: somebody may wait for it.
+/// Runs a scan, and the threads that it starts, at a low priority. A single saved file is indexed
+/// without that: a client may wait for it.
 fn in_background<T: Send>(scan: impl FnOnce() -> T + Send) -> T {
     let scan = || {
         yield_to_requests();

@@ -16,14 +16,14 @@ use crate::error::chain;
 const FRAMES_KEPT: usize = 4096;
 /// Events that are read from the log at once.
 const READ_AT_ONCE: usize = 500;
-/// Larger ones are not kept for listeners, who read them from the log: as many as are kept could
-/// take a gigabyte.
+/// Larger frames are not kept: listeners read those events from the log. [`FRAMES_KEPT`] large frames
+/// could take a gigabyte.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
-/// Listeners that read the log at the same time: each takes a thread, and what a thread once took
-/// for it stays with the thread.
+/// Listeners that read the log at the same time: each takes a thread, and a thread keeps the memory
+/// that it used once.
 const READERS_MAX: usize = 2;
-/// How long events are gathered for each listener there is, so that a thousand of them are not
-/// woken a thousand times a second.
+/// How long events are gathered, for each listener, so that a thousand listeners are not woken a
+/// thousand times a second.
 const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
 
 /// An event as listeners get it.
@@ -33,7 +33,7 @@ pub(crate) struct Frame {
     pub(crate) kind: EventType,
     /// The space that it belongs to.
     pub(crate) space: Option<Box<str>>,
-    /// None if they are too large to be kept.
+    /// `None` if they are too large to be kept.
     pub(crate) bytes: Option<Bytes>,
 }
 

@@ -1,4 +1,4 @@
-//! The threads that build an index which was missing or damaged at the start.
+//! The threads that build an index that was missing or damaged at the start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// How many threads it takes: one a core, and none where the index is complete.
+    /// The number of threads: one for each core, and none if the index is complete.
     pub(crate) fn threads(&self) -> usize {
         let Some(progress) = self.store.index_progress() else { return 0 };
         tracing::info!(memories = progress.total, "building the index beside the searches");
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// Brings what the index lacks into it. Every core does a piece at a time.
+    /// Adds missing memories to the index, until it is complete. Every core takes a piece at a time.
     pub(crate) fn run(&self) {
         while !self.wake.is_stopping() {
             let failed = match catch_unwind(AssertUnwindSafe(|| self.store.build_index())) {

@@ -1,10 +1,10 @@
 //! Publishes events about memories.
 //!
-//! A new memory and a new link have a note in the store's log, in the same batch as the change. The
-//! publisher reads the notes in order, publishes an event for each, and tells the store how far it
-//! got. So the event of an acknowledged change is published whatever becomes of the request, also
-//! after a crash. It is published once: its idempotency key is made of the note, which keeps its
-//! place, and the store writes down how far was published long before the bus forgets a key.
+//! The store writes a note about each new memory and link to its log, in the same batch as the change.
+//! The publisher reads the notes in order, publishes an event for each, and reports its position to the
+//! store. So every acknowledged change gets its event, even if the request fails or the service
+//! crashes. It gets exactly one: the idempotency key is made from the note, whose position never
+//! changes, and the store records the position long before the bus forgets a key.
 
 use std::sync::Arc;
 use std::sync::LazyLock;
@@ -26,8 +26,8 @@ const NOTES_AT_ONCE: usize = 500;
 /// More than 128 random bits.
 const RUN_CHARS: usize = 22;
 
-/// Random bits that no other run of a service has, so that nobody can use a note's key for another
-/// event before it, and a store that was restored from a backup has other keys than before.
+/// Random bits of this run of the service, so that no client can use a note's key for another event
+/// first, and a store that was restored from a backup has other keys than before.
 static RUN: LazyLock<String> = LazyLock::new(|| {
     // Without randomness a key may have been used; then the event counts as published.
     waypost_auth::random_text(RUN_CHARS).unwrap_or_else(|_| "without-a-name".to_owned())
@@ -137,7 +137,7 @@ impl Publisher {
             match self.events.publish_batch(drafts, event_time()) {
                 Ok(answers) => {
                     for refused in answers.into_iter().filter_map(Result::err) {
-                        // One that a purge has changed since was published before the crash.
+                        // A purge has changed it since; it was published before the crash.
                         if !matches!(refused, Refused::KeyReused { .. }) {
                             let error = Error::from(refused);
                             tracing::error!(
@@ -149,7 +149,7 @@ impl Publisher {
                     self.store.told(last);
                 }
                 Err(error) => {
-                    // Said once, until it works again.
+                    // Logged once, until it works again.
                     if !self.is_behind.load(Ordering::Relaxed) {
                         tracing::warn!(error = chain(&error), "events about memories have to wait");
                     }
@@ -159,7 +159,7 @@ impl Publisher {
         }
     }
 
-    /// The index was built anew. Nothing waits for it: an event that cannot be published is logged.
+    /// Publishes that the index was rebuilt. No request waits for it: a failure is logged.
     pub(crate) fn reindexed(&self, done: &Reindexed, lineage: Lineage) {
         if !self.is_on {
             return;

@@ -1,4 +1,4 @@
-//! The thread that writes what requests queue.
+//! The thread that writes queued commands to the store.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Writes what is queued, until the service stops.
+    /// Writes queued commands, until the service stops.
     pub(crate) fn run(&self) {
         self.wake.serve(&self.wake.writer, "writing", || self.store.write_queued());
     }

@@ -1,7 +1,7 @@
-//! The thread that takes events from the mesh: tasks of peers, and if that is wanted what a human does
-//! in the browser, become events on the bus. Nothing else does.
+//! The thread that publishes events of the mesh on the bus: tasks of peers and, if the settings say so,
+//! what a person does in the browser. It takes no other events.
 //!
-//! Whatever the mesh does, the service goes on: `GET /api/memory/status` says what is wrong with it.
+//! A mesh that fails never stops the service: `GET /api/memory/status` reports the problem.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::clock::event_time;
 use crate::error::chain;
 use crate::wake::Wake;
 
-/// The type of event that a peer orders something by.
+/// The type of event by which a peer requests a task.
 const TASK: &str = "mesh:task";
-/// What a human does in a browser.
+/// What a person does in a browser.
 const HUMAN: &str = "human_*";
-/// How long a thread waits for an event before it waits anew: that the mesh is left wakes it, too.
+/// The longest single wait for an event; leaving the mesh ends it, too.
 const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// What the thread works with.

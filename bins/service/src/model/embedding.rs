@@ -1,4 +1,4 @@
-//! The thread that embeds what was added, memories before pieces of the project.
+//! The thread that embeds new texts: memories first, then chunks of the project.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::chain;
 use crate::metrics::Metrics;
 use crate::wake::Wake;
 
-/// How often is looked for memories without a vector when nobody said that there are any.
+/// How often the thread looks for memories without a vector although nothing woke it.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// How long embedding rests when the model failed.
 const FAILED_REST: Duration = Duration::from_secs(5);
@@ -64,7 +64,7 @@ impl Embedding {
         }
     }
 
-    /// Embeds pieces of the project, until there may be memories to embed, which go first.
+    /// Embeds chunks of the project, until there may be memories to embed, which go first.
     fn embed_context(&self) {
         let Some(context) = self.context.index() else { return };
         while self.model.is_ready() && !self.wake.breaks_embedding() {

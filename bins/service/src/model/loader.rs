@@ -1,4 +1,4 @@
-//! The thread that fetches and loads the embedding model, while the service answers already.
+//! The thread that fetches and loads the embedding model while the service already answers.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::error::chain;
 use crate::settings::ModelOptions;
 use crate::wake::Wake;
 
-/// How often the cache is looked into while there is no model: somebody may have put one there.
+/// How often the cache is checked while there is no model: the user may have put one there.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// How often everything else is tried again.
+/// How often the other sources are tried again.
 const TRY_EVERY: Duration = Duration::from_secs(15 * 60);
 
 /// What the loader works with.
@@ -85,7 +85,7 @@ impl Loader {
         let embed = Arc::new(move |texts: &[&str]| {
             priority.run(|| model.embed(texts)).map_err(|error| chain(&error))
         });
-        // First of all: what a query's vector is compared with is there before the vector is.
+        // First, so that the index can compare a query's vector as soon as queries have one.
         if let Some(context) = self.context.index() {
             let fingerprint = info.fingerprint.clone();
             let embed = Arc::clone(&embed) as waypost_context::EmbedFn;
@@ -115,7 +115,7 @@ impl Loader {
     }
 }
 
-/// What status says; without paths of this machine.
+/// The remedy for the status, without paths of this machine.
 fn remedy(error: &Error) -> String {
     let what = match error {
         Error::Unavailable { .. } => "could not be fetched",
@@ -129,7 +129,7 @@ fn remedy(error: &Error) -> String {
     )
 }
 
-/// Shows progress: a bar on a terminal, else a line a file.
+/// Shows progress: a bar on a terminal, otherwise one line for each file.
 struct Display {
     model: Arc<EmbeddingModel>,
     bar: Option<ProgressBar>,

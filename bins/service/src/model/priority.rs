@@ -7,20 +7,20 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::nice::yield_to_all;
 
-/// Memories embedded between two looks at whether a search waits, when there are searches.
+/// Memories embedded between two checks for waiting searches, while there are searches.
 const BATCH_BUSY: usize = 4;
-/// Searches within this time make the embedding's pieces small.
+/// A search within this time makes the batches small.
 const BUSY_TIME: Duration = Duration::from_secs(2);
-/// How long embedding steps aside for searches before it goes on, so that it does not starve.
+/// The longest time that embedding waits for searches, so that it does not starve.
 const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Lets searches go before background embedding: both use the same model and the same cores.
+/// Gives searches priority over background embedding: both use the same model and cores.
 #[derive(Debug)]
 pub(crate) struct Priority {
     state: Mutex<Searches>,
     ended: Condvar,
-    /// Threads that yield to all others. They run the model and hold no lock: a thread that yields
-    /// and holds one would keep everybody waiting.
+    /// Threads of low priority. They run the model and hold no lock: a thread of low priority that
+    /// holds one would block all others.
     background: ThreadPool,
 }
 
@@ -34,7 +34,7 @@ thread_local! {
     static IN_BACKGROUND: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Says that this thread runs the model in the background.
+/// Marks the current thread as one that runs the model in the background.
 pub(crate) fn enter_background() {
     IN_BACKGROUND.set(true);
 }
@@ -50,8 +50,8 @@ impl Priority {
         Ok(Self { state: Mutex::default(), ended: Condvar::new(), background })
     }
 
-    /// Runs the model: for a search on this thread, and it is counted while it runs; for the
-    /// background on threads that yield.
+    /// Runs the model: for a search on this thread, counted while it runs; for the background on threads
+    /// of low priority.
     pub(crate) fn run<T: Send>(&self, embed: impl FnOnce() -> T + Send) -> T {
         if IN_BACKGROUND.get() {
             return self.background.install(embed);
@@ -65,7 +65,7 @@ impl Priority {
         value
     }
 
-    /// Waits, not for ever, until no search runs the model; tells how much to embed at once.
+    /// Waits until no search runs the model, up to a limit, and returns how much to embed at once.
     pub(crate) fn step_aside(&self, batch: usize) -> usize {
         let until = Instant::now() + ASIDE_TIME_MAX;
         let mut state = self.state.lock();
