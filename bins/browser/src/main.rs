@@ -24,6 +24,20 @@ fn main() -> ExitCode {
     let Err(error) = cli::Arguments::parse().resolve().and_then(|it| run::run(&it)) else {
         return ExitCode::SUCCESS;
     };
-    let written = writeln!(std::io::stderr(), "error: {error:#}");
+    let hint = error.downcast_ref().and_then(hint);
+    let hint = hint.map_or_else(String::new, |it| format!("\nhint: {it}"));
+    let written = writeln!(std::io::stderr(), "error: {error:#}{hint}");
     if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// What the person can do about a project that cannot be used.
+fn hint(error: &waypost_project::Error) -> Option<&'static str> {
+    use waypost_project::Error;
+    match error {
+        Error::ExposedBrowser { .. } => Some("`ctl mesh pair` pairs another machine"),
+        Error::Pending(_) => Some("look at the file and approve it: `ctl allow`"),
+        Error::Unregistered { .. } => Some("`ctl allow --data` registers the data folder"),
+        Error::Tracked { .. } => Some("afterwards, `ctl allow --data` registers the data folder"),
+        _ => None,
+    }
 }

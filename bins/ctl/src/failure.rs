@@ -221,11 +221,16 @@ impl From<waypost_project::Error> for Failure {
         use waypost_project::Error;
         let failure = Self::of(&error);
         match &error {
-            Error::Pending(_)
-            | Error::Unregistered { .. }
-            | Error::Tracked { .. }
-            | Error::NoState
-            | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
+            Error::Pending(_) => failure
+                .with_code(exit::NOT_ALLOWED)
+                .with_hint("look at the file and approve it: `ctl allow`"),
+            Error::Unregistered { .. } => failure
+                .with_code(exit::NOT_ALLOWED)
+                .with_hint("`ctl allow --data` registers the data folder"),
+            Error::Tracked { .. } => failure
+                .with_code(exit::NOT_ALLOWED)
+                .with_hint("afterwards, `ctl allow --data` registers the data folder"),
+            Error::NoState | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
                 failure.with_hint("`docs/settings.md` lists every setting and what it may be")
             }
@@ -269,6 +274,11 @@ impl From<waypost_embedding::Error> for Failure {
     fn from(error: waypost_embedding::Error) -> Self {
         use waypost_embedding::ErrorKind;
         let failure = Self::of(&error);
+        if let waypost_embedding::Error::UnknownModel { .. } = error {
+            return failure.with_code(exit::NOT_FOUND).with_hint(
+                "`ctl model import PATH` imports it; `ctl model list` shows what is there",
+            );
+        }
         match error.kind() {
             ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND).with_hint("`ctl model list` shows what is there"),
             ErrorKind::Unavailable => failure.with_hint(

@@ -1,5 +1,7 @@
 //! The command line and the log.
 
+mod hint;
+
 use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -108,17 +110,24 @@ impl Arguments {
 /// Why the service does not start or ended, as the log would say it.
 pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String {
     let message = format!("{error:#}");
+    let hint = hint::hint(error);
     match format {
-        LogFormat::Text => format!("error: {message}"),
+        LogFormat::Text => {
+            let hint = hint.map_or_else(String::new, |it| format!("\nhint: {it}"));
+            format!("error: {message}{hint}")
+        }
         LogFormat::Json => {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
-            let line = serde_json::json!({
+            let mut line = serde_json::json!({
                 "timestamp": Timestamp::from_millis(millis).to_string(),
                 "level": "ERROR",
                 "fields": { "message": message },
                 "target": "waypost_service",
             });
+            if let Some(hint) = hint {
+                line["fields"]["hint"] = hint.into();
+            }
             line.to_string()
         }
     }

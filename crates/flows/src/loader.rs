@@ -122,8 +122,8 @@ pub enum Problem {
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It, or programs that it names, are not approved with their current content.
-    #[error("waits for approval of {}: look at it and approve it with `ctl allow`", names(.0))]
+    /// It, or programs that it names, were not approved as they are.
+    #[error("waits for approval of {}", names(.0))]
     Unapproved(BTreeMap<String, ContentHash>),
     /// There are too many files.
     #[error("there are more than {FILES_MAX} files")]

@@ -289,7 +289,7 @@ impl Name<'_> {
         };
         let what = format!("unknown key \"{}\"", full.escape_debug());
         if section.is_none() && name == "flows" {
-            return format!("{what}; flow files are approved with `ctl allow`");
+            return format!("{what}; flow files are approved one by one, not here");
         }
         if section.is_none() && name == PROJECTS {
             return format!("{what}; only your own config.yaml has settings by project");
@@ -307,7 +307,7 @@ impl Name<'_> {
         }
         match nearest(name, KEYS.iter().map(Key::leaf)).and_then(Key::by_leaf) {
             Some(key) => format!("{what}; did you mean \"{}\"?", key.name),
-            None => format!("{what}; `ctl config show` lists the keys"),
+            None => format!("{what}; docs/settings.md lists the keys"),
         }
     }
 }

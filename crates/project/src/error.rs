@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// The result of this crate's functions.
@@ -43,7 +44,7 @@ pub enum Error {
     /// The data folder came from elsewhere: with a clone, an archive, a copy or a project that was
     /// moved.
     #[error(
-        "the data folder {} is not registered for this project, so it may be someone else's: it came with the files, was copied or moved, or an earlier release made it; if it is yours, register it with `ctl allow --data`, else remove it",
+        "the data folder {} is not registered for this project, so it may be someone else's: it came with the files, was copied or moved, or an earlier release made it; register it if it is yours, else remove it",
         path.display()
     )]
     Unregistered {
@@ -52,14 +53,22 @@ pub enum Error {
     },
     /// Git tracks files that belong to this machine only.
     #[error(
-        "git tracks {}: files of the store and tokens came with the repository or would be given away with it, so none of them is used; take them out of it (`git rm -r --cached`), remove what came with the repository, then register what is yours with `ctl allow --data`",
+        "git tracks {}: files of the store and tokens came with the repository or would be given away with it, so none of them is used; take them out of it (`git rm -r --cached`), remove what came with the repository, then register what is yours",
         listed(files)
     )]
     Tracked {
         /// Their paths, relative to the project's folder.
         files: Vec<String>,
     },
-    /// There is no folder for approvals.
+    /// The browser would take commands from other machines.
+    #[error(
+        "{address} can be reached by other machines, and the browser asks nobody for a token: whoever got there could use its sessions; listen on 127.0.0.1, and let other machines call it over the mesh"
+    )]
+    ExposedBrowser {
+        /// Where it would listen.
+        address: SocketAddr,
+    },
+    /// There is no folder for what was approved.
     #[error(
         "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME, or start with --trust-project (WAYPOST_TRUST_PROJECT=1) where nobody can be asked, as in containers"
     )]
@@ -148,9 +157,9 @@ impl fmt::Display for PendingFile {
             let value: String = it.value.chars().take(VALUE_CHARS_MAX).collect();
             write!(f, "{separator}line {}: {}: {}", it.line, it.key, value.escape_debug())?;
         }
-        f.write_str("): a project's file does not decide this by itself; look at it and approve it with `ctl allow`")?;
+        f.write_str("): a project's file does not decide this until it is approved")?;
         match &self.user_file {
-            Some(file) => write!(f, ", or give the values in your own file, {}", file.display()),
+            Some(file) => write!(f, "; your own file, {}, needs no approval", file.display()),
             None => Ok(()),
         }
     }

@@ -672,7 +672,7 @@ fn check_flags(flags: &[Flag]) -> Result<()> {
         if Key::named(&flag.key).is_none() {
             let hint = match nearest(&flag.key, KEYS.iter().map(|key| key.name)) {
                 Some(name) => format!("; did you mean \"{name}\"?"),
-                None => "; `ctl config show` lists the settings".to_owned(),
+                None => "; docs/settings.md lists the settings".to_owned(),
             };
             let message = format!("there is no setting \"{}\"{hint}", flag.key.escape_debug());
             return Err(Error::Value { place: flag.flag.clone(), message });

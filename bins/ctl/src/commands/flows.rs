@@ -92,7 +92,12 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
         if let Some(problem) = &file.problem {
             let kept =
                 if file.in_force.is_some() { "an earlier one is in force" } else { "not in force" };
-            output.warn(&format!("{} ({kept}): {problem}", file.name));
+            let hint = if file.pending.is_empty() {
+                ""
+            } else {
+                "; look at it and approve it: `ctl allow`"
+            };
+            output.warn(&format!("{} ({kept}): {problem}{hint}", file.name));
         }
     }
     Ok(())

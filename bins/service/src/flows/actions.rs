@@ -128,7 +128,9 @@ impl Actions {
             return Ok(());
         }
         loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
-            it @ Problem::Unapproved(_) => format!("a program of the flow {it}"),
+            it @ Problem::Unapproved(_) => {
+                format!("a program of the flow {it}; look at it and approve it with `ctl allow`")
+            }
             it => it.to_string(),
         })
     }

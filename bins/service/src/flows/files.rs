@@ -62,7 +62,9 @@ pub(super) fn load(flows: &Flows) {
     for notice in loaded.notices {
         let value = |name: &str| notice.data.get(name).map(ToString::to_string);
         let (file, why) = (value("file"), value("why"));
-        tracing::warn!(file, why, "a flow file is not in force");
+        let hint = (notice.kind.name() == "approval-needed")
+            .then_some("look at it and approve it: `ctl allow`");
+        tracing::warn!(file, why, hint, "a flow file is not in force");
         flows.announce(notice);
     }
 }

@@ -95,7 +95,7 @@ fn only_package(wheels: &Path) -> Options {
 fn attempts(error: Error) -> Vec<String> {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     let message = error.to_string();
-    assert!(message.contains("ctl model import"), "{message}");
+    assert!(message.contains("can be imported from a copy"), "{message}");
     assert!(!message.contains("hf_secret"), "{message}");
     match error {
         Error::Unavailable { attempts, .. } => {

@@ -73,16 +73,11 @@ impl BrowserSettings {
     /// Refuses to accept commands where other machines could send them.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the address is not loopback.
+    /// [`Error::ExposedBrowser`] if the address is not loopback.
     pub fn check_listen(&self) -> Result<()> {
         if self.listen.ip().is_loopback() {
             return Ok(());
         }
-        Err(Error::Conflict {
-            message: format!(
-                "{} can be reached by other machines, and the browser asks nobody for a token: whoever got there could use its sessions; listen on 127.0.0.1, and let other machines call it over the mesh (`ctl mesh pair`)",
-                self.listen
-            ),
-        })
+        Err(Error::ExposedBrowser { address: self.listen })
     }
 }

@@ -61,7 +61,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest() {
         ),
         ("log.level: debug\n", 1, "unknown key \"log.level\"; write `level:` below `log:`"),
         ("dataDir: x\n", 1, "unknown key \"dataDir\"; did you mean \"data_dir\"?"),
-        ("colour: blue\n", 1, "unknown key \"colour\"; `ctl config show` lists the keys"),
+        ("colour: blue\n", 1, "unknown key \"colour\"; docs/settings.md lists the keys"),
         (
             "log: {level: info, formta: json}\n",
             1,

@@ -71,7 +71,8 @@ fn a_project_file_decides_nothing_that_matters_by_itself() {
         assert_eq!((found.line, found.key, found.value.as_str()), (line, key, value), "{config}");
         let said = pending.to_string();
         assert!(said.contains(&format!("line {line}: {key}: ")), "{said}");
-        assert!(said.contains("`ctl allow`") && said.contains("home/.config/waypost"), "{said}");
+        assert!(said.contains("waits for approval"), "{said}");
+        assert!(said.contains("home/.config/waypost"), "{said}");
         case.allow(config);
         let settings = case.resolve().unwrap();
         assert!(matches!(settings.origin(key), Some(Origin::Config(_))), "{config}");
@@ -226,7 +227,7 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
     fs::write(data.join("log"), "x").unwrap();
     let refused = claim_data(&project, &data, &state).unwrap_err();
     assert!(matches!(refused, Error::Unregistered { .. }), "{refused:?}");
-    assert!(refused.to_string().contains("`ctl allow --data`"), "{refused}");
+    assert!(refused.to_string().contains("register it if it is yours"), "{refused}");
     assert!(check_data(&project, &data, &state).is_err());
     fs::write(data.join("project-id"), format!("{:032x}\n", 7)).unwrap();
     assert!(claim_data(&project, &data, &state).is_err(), "an id of its own is not enough");
