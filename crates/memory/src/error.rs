@@ -32,11 +32,10 @@ pub enum Error {
         found: u32,
     },
     /// Semantic search was asked for, but there is no embedding model.
-    #[error("there is no embedding model: {remedy}")]
-    NoModel {
-        /// What to do about it.
-        remedy: String,
-    },
+    #[error(
+        "semantic search needs an embedding model, and there is none; mode `lexical` needs none"
+    )]
+    NoModel,
     /// The embedding model failed.
     #[error("the embedding model failed: {0}")]
     Embedding(String),
@@ -113,9 +112,7 @@ impl Error {
             Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Busy => ErrorKind::Busy,
             Self::Full(_) => ErrorKind::Full,
-            Self::NoModel { .. } | Self::Embedding(_) | Self::Unavailable(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::NoModel | Self::Embedding(_) | Self::Unavailable(_) => ErrorKind::Unavailable,
             Self::Locked { .. } => ErrorKind::Locked,
             Self::Newer { .. } => ErrorKind::Newer,
             Self::Damaged(_) => ErrorKind::Damaged,

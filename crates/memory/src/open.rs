@@ -261,8 +261,7 @@ fn compare_snapshot(
     let last = log.last_sequence();
     match snapshot {
         Ok(Some(it)) if it.position > last => Err(Error::Damaged(format!(
-            "the log is damaged: it ends at record {last}, and the index has record {}; \
-             `ctl doctor --repair` keeps what is left",
+            "the log is damaged: it ends at record {last}, and the index has record {}",
             it.position
         ))),
         _ => Ok(()),

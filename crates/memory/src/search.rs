@@ -41,7 +41,7 @@ impl Store {
         let embedded = embedded.filter(|(hash, _)| view.model == Some(*hash));
         let (mode, vector) = match &embedded {
             Some((_, vector)) => (mode, Some(vector.as_slice())),
-            None if mode == SearchMode::Semantic => return Err(no_model()),
+            None if mode == SearchMode::Semantic => return Err(Error::NoModel),
             None => (SearchMode::Lexical, None),
         };
         let found = self.rank(&view, query, vector, mode, options);
@@ -79,7 +79,7 @@ impl Store {
         let model = self.model.read().clone();
         let Some(model) = model else {
             return match mode {
-                SearchMode::Semantic => Err(no_model()),
+                SearchMode::Semantic => Err(Error::NoModel),
                 _ => Ok((SearchMode::Lexical, None)),
             };
         };
@@ -215,11 +215,5 @@ fn check_options(options: &SearchOptions) -> Result<()> {
             Err(Error::invalid("minScore", format!("is {score}; 0 to 1 are possible")))
         }
         _ => Ok(()),
-    }
-}
-
-fn no_model() -> Error {
-    Error::NoModel {
-        remedy: "get one with `ctl model pull`, or search with mode `lexical`".to_owned(),
     }
 }

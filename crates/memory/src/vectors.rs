@@ -180,11 +180,9 @@ pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Full => Error::Full("the log cannot grow; nothing was written".into()),
         waypost_log::Error::Poisoned => Error::Unavailable(error.to_string()),
-        waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
-            "the log is damaged: {}; `ctl doctor --repair` keeps every record that has a good \
-             checksum and sets the rest aside",
-            describe_all(LOG, damage)
-        )),
+        waypost_log::Error::Damaged(damage) => {
+            Error::Damaged(format!("the log is damaged: {}", describe_all(LOG, damage)))
+        }
         waypost_log::Error::ReadOnly { path, source }
         | waypost_log::Error::Io { path, source, .. } => {
             Error::io(path, std::io::Error::new(source.kind(), source.to_string()))

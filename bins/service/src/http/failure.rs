@@ -123,7 +123,7 @@ impl From<waypost_memory::Error> for Failure {
             }
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
-                if !matches!(error, waypost_memory::Error::NoModel { .. }) {
+                if !matches!(error, waypost_memory::Error::NoModel) {
                     tracing::error!(error = chain(&error), "the store is not available");
                     return Self::unavailable();
                 }

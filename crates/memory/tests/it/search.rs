@@ -39,7 +39,7 @@ fn without_a_model_hybrid_is_lexical_and_semantic_says_what_to_do() {
     let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
     let error = world.store().search("alpha", &semantic).expect_err("there is no model");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(error.to_string().contains("ctl model pull"), "{error}");
+    assert!(error.to_string().contains("mode `lexical`"), "{error}");
 }
 
 #[test]
