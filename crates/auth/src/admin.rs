@@ -58,7 +58,7 @@ pub fn ensure_admin_token_file(path: &Path, store: &TokenStore, now: i64) -> Res
         Present::Bad(reason) => Some(reason),
         Present::Nothing => None,
     };
-    let new = NewToken { note: Some(NOTE.to_owned()), ..NewToken::new([Scope::Admin]) };
+    let new = NewToken::new([Scope::Admin]).with_note(NOTE);
     let (secret, made) = store.create_locked(&lock, new, true, now)?;
     files::create_private_folder(files::folder_of(path))?;
     files::replace(path, format!("{}\n", secret.expose()).as_bytes())?;

@@ -27,6 +27,7 @@ const NEVER: i64 = i64::MIN;
 
 /// The properties of a token to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewToken {
     /// Its permissions; at least one.
     pub scopes: Scopes,
@@ -43,6 +44,27 @@ impl NewToken {
     /// A token with these scopes, for all spaces, that never expires.
     pub fn new(scopes: impl IntoIterator<Item = Scope>) -> Self {
         Self { scopes: scopes.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Stops working at a time, in milliseconds since the epoch.
+    #[must_use]
+    pub fn with_expires(mut self, expires: i64) -> Self {
+        self.expires = Some(expires);
+        self
+    }
+
+    /// May touch only this space.
+    #[must_use]
+    pub fn with_space(mut self, space: impl Into<String>) -> Self {
+        self.space = Some(space.into());
+        self
+    }
+
+    /// Says what it is for.
+    #[must_use]
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.note = Some(note.into());
+        self
     }
 
     fn check(&self, now: i64) -> Result<()> {

@@ -308,12 +308,11 @@ pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
 }
 
 pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {
-    auth::NewToken {
-        scopes: it.scopes.into_iter().map(scope).collect(),
-        expires: it.expires_at.map(|it| it.0),
-        space: it.space,
-        note: it.note,
-    }
+    let mut token = auth::NewToken::new(it.scopes.into_iter().map(scope));
+    token.expires = it.expires_at.map(|it| it.0);
+    token.space = it.space;
+    token.note = it.note;
+    token
 }
 
 pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {

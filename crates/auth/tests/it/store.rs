@@ -9,12 +9,10 @@ fn reader() -> NewToken {
 #[test]
 fn what_was_made_is_verified_and_listed_also_after_opening_again() {
     let place = Place::new();
-    let new = NewToken {
-        expires: Some(NOW + DAY),
-        space: Some("notes".into()),
-        note: Some("for the editor".into()),
-        ..NewToken::new([Scope::MemoryWrite, Scope::MemoryRead])
-    };
+    let new = NewToken::new([Scope::MemoryWrite, Scope::MemoryRead])
+        .with_expires(NOW + DAY)
+        .with_space("notes")
+        .with_note("for the editor");
     let (secret, made) = place.open().create(new.clone(), NOW).unwrap();
     assert_eq!((made.scopes, made.created, made.expires), (new.scopes, NOW, new.expires));
 
@@ -72,7 +70,7 @@ fn with_checksum(body: &str) -> String {
 fn a_token_ends_exactly_when_it_expires() {
     let place = Place::new();
     let store = place.open();
-    let new = NewToken { expires: Some(NOW + 1_000), ..reader() };
+    let new = reader().with_expires(NOW + 1_000);
     let (secret, made) = store.create(new, NOW).unwrap();
     assert!(store.verify(secret.expose(), NOW + 999).is_ok());
     let expired = Err(Rejected::Expired { at: NOW + 1_000 });
@@ -112,7 +110,7 @@ fn unknown_ids_are_not_found() {
 fn a_rotated_token_hands_over() {
     let place = Place::new();
     let store = place.open();
-    let new = NewToken { space: Some("notes".into()), ..reader() };
+    let new = reader().with_space("notes");
     let (old, first) = store.create(new, NOW).unwrap();
     let (new, second) = store.rotate(first.id, 5_000, NOW).unwrap();
     assert_ne!(first.id, second.id);
@@ -134,17 +132,17 @@ fn a_rotated_token_hands_over() {
 fn what_makes_no_sense_is_refused() {
     let place = Place::new();
     let store = place.open();
-    let long = |chars: usize| Some("é".repeat(chars));
+    let long = |chars: usize| "é".repeat(chars);
     for (field, new) in [
         ("scopes", NewToken::new([])),
-        ("expires", NewToken { expires: Some(NOW), ..reader() }),
-        ("expires", NewToken { expires: Some(i64::MIN), ..reader() }),
-        ("space", NewToken { space: Some(String::new()), ..reader() }),
-        ("space", NewToken { space: Some("a\u{1b}[2J".into()), ..reader() }),
-        ("space", NewToken { space: long(129), ..reader() }),
-        ("space", NewToken { space: Some("a".into()), ..NewToken::new([Scope::Admin]) }),
-        ("note", NewToken { note: Some("two\nlines".into()), ..reader() }),
-        ("note", NewToken { note: long(257), ..reader() }),
+        ("expires", reader().with_expires(NOW)),
+        ("expires", reader().with_expires(i64::MIN)),
+        ("space", reader().with_space(String::new())),
+        ("space", reader().with_space("a\u{1b}[2J")),
+        ("space", reader().with_space(long(129))),
+        ("space", NewToken::new([Scope::Admin]).with_space("a")),
+        ("note", reader().with_note("two\nlines")),
+        ("note", reader().with_note(long(257))),
     ] {
         match store.create(new, NOW) {
             Err(Error::Invalid { field: at, reason }) => {
@@ -155,7 +153,7 @@ fn what_makes_no_sense_is_refused() {
         }
     }
     assert!(!place.file().exists());
-    let edge = NewToken { note: long(256), space: long(128), ..reader() };
+    let edge = reader().with_note(long(256)).with_space(long(128));
     store.create(edge, NOW).unwrap();
 }
 
@@ -182,7 +180,7 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
     let store = place.open();
     let (_, revoked) = store.create(reader(), NOW).unwrap();
     store.revoke(revoked.id, NOW).unwrap();
-    let expiring = NewToken { expires: Some(NOW + DAY), ..reader() };
+    let expiring = reader().with_expires(NOW + DAY);
     let (_, expiring) = store.create(expiring, NOW).unwrap();
     let (_, endless) = store.create(reader(), NOW).unwrap();
     let listed = || -> Vec<_> { store.list().unwrap().into_iter().map(|it| it.id).collect() };
@@ -199,7 +197,7 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
 fn a_token_that_was_verified_works_until_it_is_revoked_or_expires_also_by_another_process() {
     let place = Place::new();
     let (store, other) = (place.open(), place.open());
-    let expiring = NewToken { expires: Some(NOW + 10), ..reader() };
+    let expiring = reader().with_expires(NOW + 10);
     let (_, expiring) = store.create(expiring, NOW).unwrap();
     let (_, kept) = store.create(reader(), NOW).unwrap();
     assert!(store.works(expiring.id, NOW + 9) && store.works(kept.id, NOW + 9));
