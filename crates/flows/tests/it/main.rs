@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod beside;
+mod cel;
 mod control;
 mod crash;
 mod damage;
@@ -10,7 +11,6 @@ mod files;
 mod forms;
 mod guards;
 mod model;
-mod oracle;
 mod order;
 mod pages;
 mod programs;

@@ -1,20 +1,40 @@
-//! Conditions compared with CEL itself: where both give a truth value, it is the same. `namespace`
-//! is left out: it is a reserved word in CEL.
+//! Conditions beside CEL itself: where both give a truth value, it is the same. `namespace` is left
+//! out: CEL reserves the word.
+//!
+//! The tests of the workspace compare with what is recorded in `crates/flows/tests/data/cel.ndjson`,
+//! so that they need no CEL. `UPDATE_EXPECT=1` records it again.
+
+use std::collections::HashMap;
+use std::fs;
 
 use cel::{Context, Program, Value};
 use proptest::prelude::*;
-use waypost_events::Event;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde::{Deserialize, Serialize};
+use waypost_events::{Data, Event, Lineage};
 use waypost_flows::{Condition, Facts, Truth};
 
-use crate::world::event;
+const RECORDED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/flows/tests/data/cel.ndjson");
+/// Conditions that are recorded.
+const RECORDS: usize = 1000;
 
-/// The data of an event; `gone` never exists.
-#[derive(Debug, Clone)]
+/// What an event says; `gone` is never there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Said {
     text: String,
     other: String,
     whole: i64,
     share: f64,
+}
+
+/// A condition, what an event says, and the truth value that CEL gives, if it gives one.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Record {
+    condition: String,
+    data: Said,
+    cel: Option<bool>,
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -32,14 +52,20 @@ fn said() -> impl Strategy<Value = Said> {
 
 impl Said {
     fn event(&self) -> Event {
-        let Self { text, other, whole, share } = self;
-        let data =
-            serde_json::json!({"text": text, "other": other, "whole": whole, "share": share});
-        event(7, "eval:scored", &data.to_string())
+        let data = serde_json::to_string(self).expect("texts and numbers become JSON");
+        Event {
+            id: 7,
+            kind: "eval:scored".parse().expect("a type"),
+            data: serde_json::from_str::<Data>(&data).expect("an object"),
+            time_ms: 7,
+            source: "test".to_owned(),
+            lineage: Lineage::default(),
+            space: None,
+        }
     }
 
     fn context(&self) -> Context<'static, 'static> {
-        let data = std::collections::HashMap::from([
+        let data = HashMap::from([
             ("text", Value::from(self.text.as_str())),
             ("other", Value::from(self.other.as_str())),
             ("whole", Value::Int(self.whole)),
@@ -131,7 +157,7 @@ fn of_cel(condition: &str, said: &Said) -> Option<bool> {
 
 fn ours(condition: &str, said: &Said) -> Truth {
     let event = said.event();
-    condition.parse::<Condition>().unwrap_or_else(|it| panic!("{it}")).holds(&Facts::from(&event))
+    condition.parse::<Condition>().expect("it is ours, too").holds(&Facts::from(&event))
 }
 
 proptest! {
@@ -149,29 +175,51 @@ proptest! {
     }
 }
 
-#[test]
-fn where_it_differs_from_cel_it_is_on_purpose() {
+/// Conditions about which the two differ on purpose.
+fn differing() -> Vec<Record> {
     let said = Said { text: "4".to_owned(), other: "true".to_owned(), whole: 4, share: 0.5 };
-    for (condition, wanted, cel) in [
-        // A text that is a number is compared as one.
-        ("data.text == 4", Truth::True, Some(false)),
-        ("data.text != 4", Truth::False, Some(true)),
-        ("data.text > 3", Truth::True, None),
-        ("data.text in [3, 4]", Truth::True, Some(false)),
-        // A text can be a truth value.
-        ("data.other == true", Truth::True, Some(false)),
-        ("data.other", Truth::True, None),
-        ("!data.other", Truth::False, None),
-        // A number has the methods of a text.
-        ("data.whole.startsWith('4')", Truth::True, None),
-        // A missing value is unknown, not an error.
-        ("data.gone == 1", Truth::Unknown, None),
-        ("data.gone == 1 || data.whole == 4", Truth::True, Some(true)),
-    ] {
-        assert_eq!(
-            (ours(condition, &said), of_cel(condition, &said)),
-            (wanted, cel),
-            "{condition}"
-        );
+    let conditions = [
+        "data.text == 4",
+        "data.text != 4",
+        "data.text > 3",
+        "data.text in [3, 4]",
+        "data.other == true",
+        "data.other",
+        "!data.other",
+        "data.whole.startsWith('4')",
+        "data.gone == 1",
+        "data.gone == 1 || data.whole == 4",
+    ];
+    conditions.map(|it| Record::new(it.to_owned(), said.clone())).into()
+}
+
+impl Record {
+    fn new(condition: String, data: Said) -> Self {
+        let cel = of_cel(&condition, &data);
+        Self { condition, data, cel }
+    }
+}
+
+#[test]
+fn what_is_recorded_of_cel_is_what_it_says() {
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let mut runner = TestRunner::deterministic();
+        let cases = (a_condition(), said());
+        let mut draw = || cases.new_tree(&mut runner).expect("nothing is rejected").current();
+        let drawn = std::iter::repeat_with(|| {
+            let (condition, said) = draw();
+            Record::new(condition, said)
+        });
+        // Where CEL decides nothing, there is nothing to compare with.
+        let records = differing().into_iter().chain(drawn.filter(|it| it.cel.is_some()));
+        let lines = records
+            .take(RECORDS)
+            .map(|it| serde_json::to_string(&it).expect("it becomes JSON") + "\n");
+        fs::write(RECORDED, lines.collect::<String>()).expect("it is written");
+    }
+    let recorded = fs::read_to_string(RECORDED).expect("it is there");
+    for line in recorded.lines() {
+        let record: Record = serde_json::from_str(line).expect("a record a line");
+        assert_eq!(record.cel, of_cel(&record.condition, &record.data), "{}", record.condition);
     }
 }
