@@ -370,7 +370,8 @@ mod tests {
     #[test]
     fn a_value_that_is_missing_or_of_another_type_is_named() {
         let types: DataTypes =
-            serde_yaml::from_str("{n: integer, s: 'one of [open, closed]', t: text}").unwrap();
+            crate::definition::yaml::read("{n: integer, s: 'one of [open, closed]', t: text}")
+                .unwrap();
         let data = |text: &str| serde_json::from_str::<Data>(text).unwrap();
         assert!(types.admit(&data(r#"{"n": 412, "s": "open", "t": "$(x)", "more": 1}"#)));
         assert!(types.admit(&data(r#"{"n": "412", "s": "closed", "t": ""}"#)));

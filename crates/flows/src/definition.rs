@@ -3,6 +3,7 @@
 mod action;
 mod judge;
 mod read;
+pub(crate) mod yaml;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// Parses a text. An error is reported at its own position in the file: `serde_yaml` adds the
-/// position of the value whose visitor failed.
+/// Parses a text. What is wrong with it is reported at its own place in the file: the parser
+/// of YAML adds the place of the value whose visitor failed.
 pub(crate) fn parse<'de, D, T>(deserializer: D, expecting: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn data() -> Data {
-        serde_yaml::from_str("{a: x, n: 0.50, b-c: '{{data.a}}'}").unwrap()
+        crate::definition::yaml::read("{a: x, n: 0.50, b-c: '{{data.a}}'}").unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@ use crate::DataTypes;
 
 fn types() -> DataTypes {
     let text = "{n: integer, f: number, b: boolean, s: slug, c: 'one of [echo, printf]', m: 'matches [a-z0-9/-]+', t: text, w: 'one of [a b, c]'}";
-    serde_yaml::from_str(text).unwrap()
+    crate::definition::yaml::read(text).unwrap()
 }
 
 fn parsed(text: &str) -> Command {

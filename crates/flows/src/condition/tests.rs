@@ -4,7 +4,7 @@ use waypost_events::{Data, EventType};
 use super::{Condition, Facts, Truth};
 
 fn data(json: &str) -> Data {
-    serde_yaml::from_str(json).unwrap()
+    crate::definition::yaml::read(json).unwrap()
 }
 
 fn truth(condition: &str, data: &Data) -> Truth {

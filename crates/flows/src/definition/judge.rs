@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Flow, Kind};
+use super::{Flow, InvalidFile, Kind, yaml};
 use crate::command::rules::{self, Refused};
 use crate::command::word::{Part, Word};
 use crate::command::{Command, check_defaults};
@@ -106,14 +106,9 @@ fn check_url(url: &Template, types: &DataTypes) -> Result<(), String> {
     Ok(())
 }
 
-/// The position that a path leads to in a YAML document: `serde_yaml` adds it to an error raised
-/// there.
-pub(super) fn located(text: &str, wrong: &Wrong) -> serde_yaml::Error {
-    let document = serde_yaml::Deserializer::from_str(text);
-    match (At { path: &wrong.path, message: &wrong.message }).deserialize(document) {
-        Err(error) => error,
-        Ok(()) => de::Error::custom(&wrong.message),
-    }
+/// What is wrong, with its place in the document.
+pub(super) fn located(text: &str, wrong: &Wrong) -> InvalidFile {
+    yaml::fault(text, At { path: &wrong.path, message: &wrong.message }, &wrong.message)
 }
 
 /// Fails with a message at the end of a path.

@@ -1,7 +1,8 @@
 use serde::Deserialize;
 
 use super::Flow;
-use super::judge::{judge, located as located_at};
+use super::judge::{judge, located};
+use super::yaml;
 
 /// The largest flow file.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
@@ -40,7 +41,7 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
         let message = format!("the file has {} bytes; {FILE_BYTES_MAX} are allowed", text.len());
         return Err(at_start(message));
     }
-    let mut flows = serde_yaml::from_str::<File>(text).map_err(|it| located(&it))?.flows;
+    let mut flows = yaml::read::<File>(text)?.flows;
     if flows.len() > FLOWS_MAX {
         return Err(at_start(format!("there are {} flows; {FLOWS_MAX} are allowed", flows.len())));
     }
@@ -65,23 +66,12 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
         }
     }
     for (number, flow) in flows.iter_mut().enumerate() {
-        judge(flow, number).map_err(|it| located(&located_at(text, &it)))?;
+        judge(flow, number).map_err(|it| located(text, &it))?;
     }
     Ok(flows)
 }
 
-/// `serde_yaml` puts the position at the end of its message.
-fn located(error: &serde_yaml::Error) -> InvalidFile {
-    let text = error.to_string();
-    let Some(location) = error.location() else {
-        return InvalidFile { line: 1, column: 1, message: text };
-    };
-    let place = format!(" at line {} column {}", location.line(), location.column());
-    let message = text.replacen(&place, "", 1);
-    InvalidFile { line: location.line(), column: location.column(), message }
-}
-
-/// The position of a flow's name: its line `name: NAME`, counted among flows with that name.
+/// Where a flow's name stands: its line that reads `name: NAME`, counted among flows of that name.
 fn name_place(text: &str, name: &str, number: usize, flows: &[Flow]) -> (usize, usize) {
     let earlier = flows[..number].iter().filter(|it| it.name.as_str() == name).count();
     text.lines()
