@@ -65,11 +65,10 @@ impl<'a> Filled<'a> {
             .iter()
             .map(|question| {
                 let space = self.layout.space_per_conversation;
-                let filter = Filter {
-                    space: space.then(|| question.conversation.clone()),
-                    ..Filter::default()
-                };
-                let options = SearchOptions { limit: DEPTH, filter, mode, ..Default::default() };
+                let mut filter = Filter::default();
+                filter.space = space.then(|| question.conversation.clone());
+                let options =
+                    SearchOptions::default().with_limit(DEPTH).with_filter(filter).with_mode(mode);
                 let found = self
                     .store
                     .search(&question.text, &options)

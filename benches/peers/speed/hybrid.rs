@@ -85,7 +85,7 @@ fn measure(memories: usize, reach: f64, report: &mut Report) -> Result<String> {
     // The vectors of the last questions are remembered, and so are their answers, which are not to be
     // measured here: the one that is measured asks for the same in other words.
     let (before, options) =
-        (SearchOptions::default(), SearchOptions { min_score: Some(0.0), ..Default::default() });
+        (SearchOptions::default(), SearchOptions::default().with_min_score(0.0));
     for (kind, name) in KINDS.iter().enumerate() {
         let mut samples = Samples::default();
         for document in &asked {

@@ -4,6 +4,7 @@ use crate::{Link, Memory, MemoryId, Timestamp};
 
 /// Which memories count. Every condition that is given must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Filter {
     /// The kind is one of these; empty means any.
     pub kinds: Vec<String>,
@@ -17,6 +18,44 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Created before this time.
     pub until: Option<Timestamp>,
+}
+
+impl Filter {
+    /// The same for these kinds only.
+    #[must_use]
+    pub fn with_kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Self {
+        Self { kinds: kinds.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same for memories that have all of these tags.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
+        Self { tags: tags.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same for one space only.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// The same for one session only.
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: Some(session.into()), ..self }
+    }
+
+    /// The same for what was created at this time or later.
+    #[must_use]
+    pub fn with_since(self, since: Timestamp) -> Self {
+        Self { since: Some(since), ..self }
+    }
+
+    /// The same for what was created before this time.
+    #[must_use]
+    pub fn with_until(self, until: Timestamp) -> Self {
+        Self { until: Some(until), ..self }
+    }
 }
 
 /// How a search finds.
@@ -49,6 +88,7 @@ impl SearchMode {
 
 /// What a search may be told beside the query.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SearchOptions {
     /// How many hits at most, 1 to [`SEARCH_LIMIT_MAX`](crate::limits::SEARCH_LIMIT_MAX).
     pub limit: usize,
@@ -74,6 +114,44 @@ impl Default for SearchOptions {
             min_score: None,
             include_superseded: false,
         }
+    }
+}
+
+impl SearchOptions {
+    /// The same with at most so many hits.
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// The same among the memories of a filter.
+    #[must_use]
+    pub fn with_filter(self, filter: Filter) -> Self {
+        Self { filter, ..self }
+    }
+
+    /// The same by words, by meaning, or both.
+    #[must_use]
+    pub fn with_mode(self, mode: SearchMode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// The same, where hits say how their scores came about, or do not.
+    #[must_use]
+    pub fn with_explain(self, explain: bool) -> Self {
+        Self { explain, ..self }
+    }
+
+    /// The same without what scores below this (0–1).
+    #[must_use]
+    pub fn with_min_score(self, min_score: impl Into<Option<f64>>) -> Self {
+        Self { min_score: min_score.into(), ..self }
+    }
+
+    /// The same, where memories that newer ones `updates` keep their ranks, or do not.
+    #[must_use]
+    pub fn with_include_superseded(self, include_superseded: bool) -> Self {
+        Self { include_superseded, ..self }
     }
 }
 

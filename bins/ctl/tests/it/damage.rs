@@ -175,7 +175,7 @@ fn read(folder: &Path) -> Result<Contents, String> {
     let mut memories = Vec::new();
     store.export(&mut memories).map_err(|it| refused("memory", &it))?;
     let memories = String::from_utf8(memories).map_err(|it| refused("memory", &it))?;
-    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let semantic = SearchOptions::default().with_mode(SearchMode::Semantic);
     let found =
         store.search("the lamp number 7", &semantic).map_err(|it| refused("memory", &it))?;
     let (bus, _) =

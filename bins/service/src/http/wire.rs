@@ -137,36 +137,29 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
 }
 
 pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {
-    memory::SearchOptions {
-        limit,
-        filter: memory::Filter {
-            kinds: it.kinds.clone(),
-            tags: it.tags.clone(),
-            space: it.space.clone(),
-            session: None,
-            since: it.since.map(timestamp),
-            until: it.until.map(timestamp),
-        },
-        mode: match it.mode {
+    let mut filter = memory::Filter::default().with_kinds(&it.kinds).with_tags(&it.tags);
+    filter.space.clone_from(&it.space);
+    filter.since = it.since.map(timestamp);
+    filter.until = it.until.map(timestamp);
+    memory::SearchOptions::default()
+        .with_limit(limit)
+        .with_filter(filter)
+        .with_mode(match it.mode {
             None | Some(api::SearchMode::Hybrid) => memory::SearchMode::Hybrid,
             Some(api::SearchMode::Lexical) => memory::SearchMode::Lexical,
             Some(api::SearchMode::Semantic) => memory::SearchMode::Semantic,
-        },
-        explain: it.explain.unwrap_or(false),
-        min_score: it.min_score,
-        include_superseded: it.include_superseded.unwrap_or(false),
-    }
+        })
+        .with_explain(it.explain.unwrap_or(false))
+        .with_min_score(it.min_score)
+        .with_include_superseded(it.include_superseded.unwrap_or(false))
 }
 
 pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {
-    memory::Filter {
-        kinds: it.kinds,
-        tags: it.tags,
-        space: it.space,
-        session: None,
-        since: it.since.map(timestamp),
-        until: it.until.map(timestamp),
-    }
+    let mut filter = memory::Filter::default().with_kinds(it.kinds).with_tags(it.tags);
+    filter.space = it.space;
+    filter.since = it.since.map(timestamp);
+    filter.until = it.until.map(timestamp);
+    filter
 }
 
 pub(crate) fn hit(it: memory::Hit) -> api::Hit {

@@ -75,7 +75,7 @@ fn searches_and_a_reindex_go_on_beside_changes() {
             }
         });
         for _ in 0..30 {
-            let options = SearchOptions { limit: 100, ..SearchOptions::default() };
+            let options = SearchOptions::default().with_limit(100);
             let hits = store.search("steady memory", &options).expect("a search").hits;
             let steady = hits.iter().filter(|it| it.memory.content.starts_with("steady")).count();
             assert_eq!(steady, 40);
@@ -84,7 +84,7 @@ fn searches_and_a_reindex_go_on_beside_changes() {
     world.embed_all();
     let status = world.store().status().expect("a status");
     assert_eq!((status.memories, status.embedded, status.links), (70, 70, 30));
-    let options = SearchOptions { limit: 100, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_limit(100);
     let before = world.store().search("passing memory", &options).expect("a search");
     world.store().reindex(Reindex::default(), at(5), &mut |_| {}).expect("a reindex");
     assert_eq!(world.store().search("passing memory", &options).expect("a search"), before);
@@ -98,7 +98,7 @@ fn searches_go_on_beside_deletes_of_90_percent_and_compactions() {
     world.embed_all();
     let (kept, gone) = ids.split_at(20);
     let store = world.store();
-    let options = SearchOptions { limit: 200, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_limit(200);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let searching = scope.spawn(|| {

@@ -610,7 +610,7 @@ fn check_index(store: &Store, model: &Model, seed: u64) {
     while store.embed_pending(64).expect("a model").pending > 0 {}
     let Some((number, text)) = live.first_key_value() else { return };
     for mode in [SearchMode::Semantic, SearchMode::Lexical] {
-        let options = SearchOptions { mode, limit: 1000, ..SearchOptions::default() };
+        let options = SearchOptions::default().with_mode(mode).with_limit(1000);
         let hits = store.search(text.trim(), &options).expect("a search").hits;
         let is_found = hits.iter().any(|it| it.memory.id == id(*number));
         assert!(is_found, "seed {seed}: {mode:?} does not find {number}");

@@ -138,12 +138,11 @@ fn lists_go_by_id_and_filter() {
     let any = Filter::default();
     assert_eq!(list(&any, None, 4), [1, 2, 3, 4]);
     assert_eq!(list(&any, Some(id(4)), 100), [5, 6, 7, 8, 9]);
-    assert_eq!(list(&Filter { kinds: vec!["even".to_owned()], ..any.clone() }, None, 2), [2, 4]);
-    assert_eq!(list(&Filter { kinds: vec!["none".to_owned()], ..any.clone() }, None, 2), [0; 0]);
-    let both =
-        Filter { tags: vec!["three".to_owned()], space: Some("high".to_owned()), ..any.clone() };
+    assert_eq!(list(&any.clone().with_kinds(["even"]), None, 2), [2, 4]);
+    assert_eq!(list(&any.clone().with_kinds(["none"]), None, 2), [0; 0]);
+    let both = any.clone().with_tags(["three"]).with_space("high");
     assert_eq!(list(&both, None, 100), [6, 9]);
-    let times = Filter { since: Some(at(300)), until: Some(at(500)), ..any.clone() };
+    let times = any.clone().with_since(at(300)).with_until(at(500));
     assert_eq!(list(&times, None, 100), [3, 4]);
     assert_eq!(list(&any, Some(id((1 << 53) - 1)), 100), [0; 0]);
 }

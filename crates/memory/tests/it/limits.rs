@@ -123,7 +123,7 @@ fn queries_are_taken_up_to_their_limits() {
     let mut world = World::new();
     world.add("the quick brown fox");
     let search = |query: &str, limit| {
-        let options = SearchOptions { limit, ..SearchOptions::default() };
+        let options = SearchOptions::default().with_limit(limit);
         world.store().search(query, &options).map(|it| it.hits.len())
     };
     assert!(search(&"ü".repeat(QUERY_CHARS_MAX), 10).is_ok());
@@ -136,7 +136,7 @@ fn queries_are_taken_up_to_their_limits() {
     for query in ["the of and", "🙂🙂", "\"quick\" AND (fox OR -NOT*)", "\u{1b}[31m", "   "] {
         assert!(search(query, 10).is_ok(), "{query}");
     }
-    let least = |least| SearchOptions { min_score: Some(least), ..SearchOptions::default() };
+    let least = |least: f64| SearchOptions::default().with_min_score(least);
     assert!(world.store().search("fox", &least(1.0)).is_ok());
     assert!(world.store().search("fox", &least(1.1)).is_err());
     assert!(world.store().search("fox", &least(f64::NAN)).is_err());

@@ -53,7 +53,7 @@ fn bytes(dir: &Path) -> u64 {
 #[test]
 fn everything_but_search_is_whole_while_the_index_is_built() {
     let mut world = filled();
-    let filter = Filter { tags: vec!["group3".to_owned()], ..Filter::default() };
+    let filter = Filter::default().with_tags(["group3"]);
     let (all, some) = (ids(world.store(), &Filter::default()), ids(world.store(), &filter));
     let (export, before) = (world.export(), results(world.store()));
     world.close();
@@ -73,7 +73,7 @@ fn everything_but_search_is_whole_while_the_index_is_built() {
     assert_eq!(store.embed_pending(64).expect("a step").embedded, 0, "they are stored");
     let mut found = 0;
     while let Some(progress) = store.build_index().expect("a piece") {
-        let hits = store.search("text", &SearchOptions { limit: 1000, ..Default::default() });
+        let hits = store.search("text", &SearchOptions::default().with_limit(1000));
         let hits = hits.expect("a search").hits.len();
         assert!(hits >= found.min(1000) && progress.done <= progress.total);
         found = hits;
@@ -112,7 +112,7 @@ fn writes_and_searches_go_on_while_threads_build_the_index() {
     let live = MANY - MANY / 10 + 1;
     let status = store.status().expect("a status");
     assert_eq!((status.memories, status.index.documents), (live, live));
-    let found = store.search("changed zebra", &SearchOptions { limit: 1000, ..Default::default() });
+    let found = store.search("changed zebra", &SearchOptions::default().with_limit(1000));
     assert_eq!(found.expect("a search").hits.len() as u64, MANY / 10 + 1);
     let before = results(&store);
     store.reindex(Reindex::default(), at(5), &mut |_| {}).expect("a reindex");

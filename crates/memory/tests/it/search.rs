@@ -21,7 +21,7 @@ fn words_are_found_at_once_and_meaning_when_its_vector_is_there() {
     let cat = world.add("A kitten on the roof");
     world.add("Quarterly tax forms");
     assert_eq!(world.found("kitten"), [cat]);
-    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let semantic = SearchOptions::default().with_mode(SearchMode::Semantic);
     assert!(search(&world, "cat", &semantic).hits.is_empty());
     assert!(!world.store().get(cat).expect("it is there").embedded);
     assert_eq!(world.embed_all(), 2);
@@ -36,7 +36,7 @@ fn without_a_model_hybrid_is_lexical_and_semantic_says_what_to_do() {
     world.add("alpha");
     let result = search(&world, "alpha", &SearchOptions::default());
     assert_eq!(result.mode, SearchMode::Lexical);
-    let semantic = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let semantic = SearchOptions::default().with_mode(SearchMode::Semantic);
     let error = world.store().search("alpha", &semantic).expect_err("there is no model");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.to_string().contains("mode `lexical`"), "{error}");
@@ -58,17 +58,17 @@ fn filters_work_inside_the_search() {
         ..Draft::new(format!("{} needle", "padding ".repeat(50)))
     });
     let filters = [
-        Filter { kinds: vec!["signal".to_owned(), "unknown".to_owned()], ..Filter::default() },
-        Filter { tags: vec!["t".to_owned()], ..Filter::default() },
-        Filter { space: Some("other".to_owned()), ..Filter::default() },
-        Filter { until: Some(at(6)), ..Filter::default() },
+        Filter::default().with_kinds(["signal", "unknown"]),
+        Filter::default().with_tags(["t"]),
+        Filter::default().with_space("other"),
+        Filter::default().with_until(at(6)),
     ];
     for filter in filters {
-        let options = SearchOptions { limit: 5, filter, ..SearchOptions::default() };
+        let options = SearchOptions::default().with_limit(5).with_filter(filter);
         assert_eq!(ids(&search(&world, "needle", &options)), [wanted.id], "{:?}", options.filter);
     }
-    let nothing = Filter { space: Some("nowhere".to_owned()), ..Filter::default() };
-    let options = SearchOptions { filter: nothing, ..SearchOptions::default() };
+    let nothing = Filter::default().with_space("nowhere");
+    let options = SearchOptions::default().with_filter(nothing);
     assert!(search(&world, "needle", &options).hits.is_empty());
 }
 
@@ -100,7 +100,7 @@ fn a_memory_that_updates_another_goes_before_it() {
     assert_eq!(ids(&result)[0], new);
     let old_hit = result.hits.iter().find(|it| it.memory.id == old).expect("it is still found");
     assert_eq!(old_hit.memory.superseded_by, Some(new));
-    let kept = SearchOptions { include_superseded: true, ..SearchOptions::default() };
+    let kept = SearchOptions::default().with_include_superseded(true);
     let result = search(&world, "meeting room", &kept);
     assert_eq!(ids(&result)[0], old);
     assert_eq!(result.hits[0].memory.superseded_by, Some(new), "it is marked all the same");
@@ -159,7 +159,7 @@ fn scores_add_up_and_stay_between_0_and_1() {
         .store()
         .link(crate::world::id(9), crate::world::id(3), LinkKind::Updates, now)
         .expect("a link");
-    let options = SearchOptions { explain: true, limit: 30, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_explain(true).with_limit(30);
     let result = search(&world, "doctor of the cat 4", &options);
     assert_eq!(result.mode, SearchMode::Hybrid);
     let mut last = 1.0;
@@ -177,7 +177,7 @@ fn scores_add_up_and_stay_between_0_and_1() {
     };
     assert_eq!(names(0)[..2], ["bm25", "semantic"]);
     let least = result.hits[4].score;
-    let some = SearchOptions { min_score: Some(least), limit: 30, ..SearchOptions::default() };
+    let some = SearchOptions::default().with_min_score(least).with_limit(30);
     assert!(search(&world, "doctor of the cat 4", &some).hits.iter().all(|it| it.score >= least));
 }
 
@@ -200,7 +200,7 @@ fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
         world.store().link(from, to, LinkKind::RelatedTo, now).ok();
     }
     world.embed_all();
-    let options = SearchOptions { limit: 100, explain: true, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_limit(100).with_explain(true);
     let ask = |world: &World| format!("{:?}", search(world, "kitten 3 dog 5", &options));
     let before = ask(&world);
     assert_eq!(ask(&world), before);
@@ -228,9 +228,9 @@ fn the_only_vector_of_a_space_is_a_full_hit() {
     assert_eq!(world.embed_all(), 20);
     for space in 0..20 {
         for query in queries {
-            let filter = Filter { space: Some(format!("space-{space}")), ..Filter::default() };
+            let filter = Filter::default().with_space(format!("space-{space}"));
             let mode = SearchMode::Semantic;
-            let options = SearchOptions { mode, filter, ..SearchOptions::default() };
+            let options = SearchOptions::default().with_mode(mode).with_filter(filter);
             let result = search(&world, query, &options);
             assert_eq!(result.hits.len(), 1);
             assert!(result.hits[0].score > 0.999, "{query}: {}", result.hits[0].score);
@@ -251,7 +251,7 @@ fn a_question_that_was_asked_before_sees_every_change() {
         asked += 1;
         // Nobody asked exactly this, so it is searched for.
         let least = Some(f64::MIN_POSITIVE * f64::from(asked));
-        let options = SearchOptions { min_score: least, ..SearchOptions::default() };
+        let options = SearchOptions::default().with_min_score(least);
         assert_eq!(remembered, search(world, "cat roof", &options), "after {what}");
         let again = search(world, "cat roof", &SearchOptions::default());
         assert_eq!(remembered, again, "after {what}, asked again");

@@ -25,7 +25,7 @@ fn stored_vectors_are_used_again_and_never_across_models() {
     assert_eq!(counts(&world), (20, 0));
     world.store().set_embedder(Some(embedder("another"))).expect("a model");
     assert_eq!(counts(&world), (0, 20));
-    let options = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_mode(SearchMode::Semantic);
     assert!(world.store().search("memory", &options).expect("a search").hits.is_empty());
     let done = world.store().reindex(Reindex { backfill: true }, at(0), &mut |_| {});
     assert_eq!(done.expect("a backfill").embedded, 20);
@@ -187,7 +187,7 @@ fn a_title_of_its_own_is_embedded_with_the_content() {
     let cat = world.add_draft(titled).id;
     world.add("tax forms");
     world.embed_all();
-    let options = SearchOptions { mode: SearchMode::Semantic, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_mode(SearchMode::Semantic);
     let hits = world.store().search("cat", &options).expect("a search").hits;
     assert_eq!(hits[0].memory.id, cat);
 }
@@ -200,7 +200,7 @@ fn a_memory_without_a_vector_is_not_taken_to_be_dissimilar() {
     }
     world.embed_all();
     let fresh = world.add("We used Postgres 16 for the billing database");
-    let options = SearchOptions { explain: true, ..SearchOptions::default() };
+    let options = SearchOptions::default().with_explain(true);
     let found = world.store().search("Postgres 16 billing database", &options).expect("a search");
     assert_eq!(found.mode, SearchMode::Hybrid);
     assert_eq!(found.hits[0].memory.id, fresh, "it has all the words, the others none");

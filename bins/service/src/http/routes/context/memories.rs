@@ -21,11 +21,9 @@ pub(super) fn find(
     wanted: &Wanted<'_>,
     best: f32,
 ) -> Result<Vec<api::ContextItem>, Failure> {
-    let options = SearchOptions {
-        limit: wanted.limit,
-        filter: Filter { kinds: wanted.types.to_vec(), ..Filter::default() },
-        ..SearchOptions::default()
-    };
+    let options = SearchOptions::default()
+        .with_limit(wanted.limit)
+        .with_filter(Filter::default().with_kinds(wanted.types.to_vec()));
     let found = scoped.search(query, options)?;
     let top = found.hits.first().map_or(1.0, |it| it.score).max(f64::MIN_POSITIVE);
     Ok(found.hits.into_iter().map(|it| item(it, f64::from(best) / top)).collect())
