@@ -36,7 +36,8 @@ pub(crate) fn measure(
         ];
         for (system, text, task) in asked {
             let vector = vector(text).filter(|_| !text.is_empty());
-            let query = Query { vector, ..Query::new(text).with_task(task) };
+            let mut query = Query::new(text).with_task(task);
+            query.vector = vector;
             let answer = context.query(&query, pair.ts)?;
             let paths: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
             let measures = Measures::of(&paths, &pair.files);

@@ -69,7 +69,8 @@ pub(crate) fn measure(
     let Asking { name, vector, verbose } = *asking;
     for question in questions {
         let vector = vector(&question.doc);
-        let query = Query { vector, ..Query::new(&question.doc).with_task(TaskType::Code) };
+        let mut query = Query::new(&question.doc).with_task(TaskType::Code);
+        query.vector = vector;
         let answer = context.query(&query, now)?;
         let wanted = format!("{} {}", question.path, last(&question.name));
         let places = |items: &[Item]| -> Vec<String> {
@@ -86,7 +87,7 @@ pub(crate) fn measure(
         let files: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
         let measures = Measures::of(&files, std::slice::from_ref(&question.path));
         table.add("doc to its file", &["all", name], measures);
-        let functions = context.query(&Query { kinds: vec![Kind::Function], ..query }, now)?;
+        let functions = context.query(&query.with_kinds([Kind::Function]), now)?;
         let measures = Measures::of(&places(&functions.items), std::slice::from_ref(&wanted));
         table.add("doc to function, of functions alone", &["all", name], measures);
     }

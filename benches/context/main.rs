@@ -105,7 +105,8 @@ fn main() -> Result<()> {
             made.into_iter().next()
         };
         let weights = arguments.weights.clone();
-        let options = Options { weights, embedder: embedder.clone(), ..Options::default() };
+        let mut options = Options::default();
+        (options.weights, options.embedder) = (weights, embedder.clone());
         let context = Context::open(&root, &index, options)?;
         let report = context.scan(first.ts, &|| false)?;
         writeln!(io::stderr(), "{name}: {report:?}")?;

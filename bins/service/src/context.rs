@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use waypost_api as api;
-use waypost_context::{Context, Discovery, Error, How, Limits, Mode, Watch};
+use waypost_context::{Context, Error, How, Mode, Watch};
 use waypost_project::{ContextSettings, WatchMode};
 
 use crate::error::chain;
@@ -174,26 +174,22 @@ fn options(
     let vectors_beside = main.zip(dir.strip_prefix(root).ok()).map(|(main, dir)| main.join(dir));
     exclude.extend(data_dir.filter(|it| !it.as_os_str().is_empty()).map(pattern));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(waypost_context::Options {
-        discovery: Discovery {
-            kinds,
-            exclude,
-            include: settings.include.clone(),
-            global_ignore: settings.git_ignore_file.as_deref().map(ignored).unwrap_or_default(),
-            limits: Limits {
-                code_bytes_max: settings.code_bytes_max,
-                document_bytes_max: settings.document_bytes_max,
-                files_max: settings.files_max,
-                text_bytes_max: settings.text_bytes_max,
-                ..Limits::default()
-            },
-        },
-        vectors_max: settings.vectors_max,
-        vectors_beside,
-        git: settings.git,
-        threads: cores.min(THREADS_MAX),
-        ..waypost_context::Options::default()
-    })
+    let mut options = waypost_context::Options::default();
+    options.vectors_max = settings.vectors_max;
+    options.vectors_beside = vectors_beside;
+    options.git = settings.git;
+    options.threads = cores.min(THREADS_MAX);
+    let discovery = &mut options.discovery;
+    discovery.kinds = kinds;
+    discovery.exclude = exclude;
+    discovery.include.clone_from(&settings.include);
+    discovery.global_ignore = settings.git_ignore_file.as_deref().map(ignored).unwrap_or_default();
+    let limits = &mut discovery.limits;
+    limits.code_bytes_max = settings.code_bytes_max;
+    limits.document_bytes_max = settings.document_bytes_max;
+    limits.files_max = settings.files_max;
+    limits.text_bytes_max = settings.text_bytes_max;
+    Ok(options)
 }
 
 /// The lines of what git ignores everywhere; none if the file is not there.

@@ -8,6 +8,7 @@ use crate::{Discovery, Weights};
 
 /// How a project is indexed and ranked.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// Which files are indexed, and as which kind.
     pub discovery: Discovery,
@@ -25,6 +26,26 @@ pub struct Options {
     pub embedder: Option<Embedder>,
     /// The weights of the signals.
     pub weights: Weights,
+}
+
+impl Options {
+    /// The same without history and working tree.
+    #[must_use]
+    pub fn without_git(self) -> Self {
+        Self { git: false, ..self }
+    }
+
+    /// The same with a model that makes vectors.
+    #[must_use]
+    pub fn with_embedder(self, embedder: Embedder) -> Self {
+        Self { embedder: Some(embedder), ..self }
+    }
+
+    /// The same with at most so many vectors in memory.
+    #[must_use]
+    pub fn with_vectors_max(self, vectors_max: usize) -> Self {
+        Self { vectors_max, ..self }
+    }
 }
 
 impl Default for Options {

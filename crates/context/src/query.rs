@@ -7,6 +7,7 @@ pub const ITEMS_MAX: usize = 200;
 
 /// A query for the context of a task.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Query {
     /// Words, names from code, paths; empty (or white space) for what matters now.
     pub text: String,
@@ -42,6 +43,36 @@ impl Query {
     #[must_use]
     pub fn with_max_items(self, max_items: usize) -> Self {
         Self { max_items, ..self }
+    }
+
+    /// The same with at most so many tokens.
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: usize) -> Self {
+        Self { max_tokens: Some(max_tokens), ..self }
+    }
+
+    /// The same for these sources only.
+    #[must_use]
+    pub fn with_sources(self, sources: impl Into<Vec<Source>>) -> Self {
+        Self { sources: sources.into(), ..self }
+    }
+
+    /// The same for these types only.
+    #[must_use]
+    pub fn with_kinds(self, kinds: impl Into<Vec<Kind>>) -> Self {
+        Self { kinds: kinds.into(), ..self }
+    }
+
+    /// The same for files that fit one of these globs.
+    #[must_use]
+    pub fn with_paths<P: Into<String>>(self, paths: impl IntoIterator<Item = P>) -> Self {
+        Self { paths: paths.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The same with the vector of its text.
+    #[must_use]
+    pub fn with_vector(self, vector: Vec<f32>) -> Self {
+        Self { vector: Some(vector), ..self }
     }
 }
 

@@ -190,7 +190,7 @@ fn read(folder: &Path) -> Result<Contents, String> {
         .map_err(|it| refused("tokens", &it))?;
     let context = open_context(folder);
     context.scan(1, &|| false).map_err(|it| refused("context", &it))?;
-    let query = waypost_context::Query { text: "lamp".to_owned(), ..Default::default() };
+    let query = waypost_context::Query::new("lamp");
     let answer = context.query(&query, 1).map_err(|it| refused("context", &it))?;
     Ok(Contents {
         memories: memories.lines().map(str::to_owned).collect(),

@@ -18,6 +18,7 @@ use crate::{Error, Kind, Result, Source};
 
 /// The settings of discovery. The default needs no setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Discovery {
     /// The kinds of files, as globs over whole paths, such as `("notes/**/*.md", Kind::Daily)`; the
     /// first match overrides the default. [`Kind::Module`] makes a file code, if its language is
@@ -37,6 +38,7 @@ pub struct Discovery {
 
 /// Sizes above which a file is not read, or a walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The largest code file: 1 MiB. Larger ones are nearly always generated.
     pub code_bytes_max: u64,

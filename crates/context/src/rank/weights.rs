@@ -6,6 +6,7 @@ use crate::{Kind, Source, TaskType};
 
 /// The weights of a score. Each signal is between 0 and 1 for the best file of a query.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Weights {
     /// The words of the whole file.
     pub body: f32,

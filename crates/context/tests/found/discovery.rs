@@ -92,13 +92,11 @@ fn ignore_files_hold_below_their_folder_and_the_nearer_wins() {
 
 #[test]
 fn settings_add_take_away_and_rename() {
-    let discovery = Discovery {
-        kinds: vec![("inbox/**/*.md".to_owned(), Kind::Worklog)],
-        exclude: vec!["drafts/".to_owned()],
-        include: vec!["vendor/ours/**".to_owned(), ".hidden/a.md".to_owned()],
-        global_ignore: vec!["*.tmp.md".to_owned()],
-        limits: Limits::default(),
-    };
+    let mut discovery = Discovery::default();
+    discovery.kinds = vec![("inbox/**/*.md".to_owned(), Kind::Worklog)];
+    discovery.exclude = vec!["drafts/".to_owned()];
+    discovery.include = vec!["vendor/ours/**".to_owned(), ".hidden/a.md".to_owned()];
+    discovery.global_ignore = vec!["*.tmp.md".to_owned()];
     let (_dir, root) = project(&[
         ("inbox/x/a.md", "x"),
         ("drafts/a.md", "x"),
@@ -115,7 +113,11 @@ fn settings_add_take_away_and_rename() {
     assert_eq!(walk.found[1].class.kind, Kind::Worklog);
     assert_eq!(walk.skipped[&Skip::Secret], 1);
 
-    let wrong = |kinds| Rules::new(&Discovery { kinds, ..Discovery::default() });
+    let wrong = |kinds| {
+        let mut discovery = Discovery::default();
+        discovery.kinds = kinds;
+        Rules::new(&discovery)
+    };
     assert!(matches!(wrong(vec![("[".to_owned(), Kind::Note)]), Err(Error::Glob { .. })));
     let error = wrong(vec![("*".to_owned(), Kind::Commit)]).expect_err("no file is a commit");
     assert_eq!(error.to_string(), "\"*\" cannot be of type commit: no file as a whole is one");
@@ -149,10 +151,16 @@ fn worktrees_within_are_left_out_and_submodules_are_not() {
     assert_eq!(paths(&walked(&root, &rules())), ["clone/a.md", "module/a.md"]);
 }
 
+/// The default's rules but for some limits.
+fn limited(set: impl FnOnce(&mut Limits)) -> Rules {
+    let mut discovery = Discovery::default();
+    set(&mut discovery.limits);
+    Rules::new(&discovery).expect("it compiles")
+}
+
 #[test]
 fn limits_hold_at_their_value_and_not_above() {
-    let limits = Limits { code_bytes_max: 4, document_bytes_max: 6, ..Limits::default() };
-    let rules = Rules::new(&Discovery { limits, ..Discovery::default() }).expect("it compiles");
+    let rules = limited(|it| (it.code_bytes_max, it.document_bytes_max) = (4, 6));
     let (_dir, root) = project(&[
         ("a.rs", "1234"),
         ("b.rs", "12345"),
@@ -166,15 +174,14 @@ fn limits_hold_at_their_value_and_not_above() {
     let newest = waypost_context::read(&root, &walk.found[0], &limits).expect("its first part");
     assert_eq!(newest.0, b"1\n2\n3\n");
 
-    let few = |limits| {
-        let rules = Rules::new(&Discovery { limits, ..Discovery::default() }).expect("it compiles");
-        let walk = waypost_context::walk(&root, &rules, &|| false).expect("it is listed");
+    let few = |set: fn(&mut Limits)| {
+        let walk = waypost_context::walk(&root, &limited(set), &|| false).expect("it is listed");
         (walk.found.len(), walk.truncated)
     };
-    assert_eq!(few(Limits { files_max: 5, ..Limits::default() }), (5, false));
-    assert_eq!(few(Limits { files_max: 4, ..Limits::default() }), (4, true));
-    assert_eq!(few(Limits { text_bytes_max: 30, ..Limits::default() }), (5, false));
-    assert_eq!(few(Limits { text_bytes_max: 29, ..Limits::default() }), (4, true));
+    assert_eq!(few(|it| it.files_max = 5), (5, false));
+    assert_eq!(few(|it| it.files_max = 4), (4, true));
+    assert_eq!(few(|it| it.text_bytes_max = 30), (5, false));
+    assert_eq!(few(|it| it.text_bytes_max = 29), (4, true));
 }
 
 #[test]

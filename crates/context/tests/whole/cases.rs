@@ -189,15 +189,15 @@ fn secrets_are_in_no_answer_and_are_counted() {
 fn sources_types_and_paths_shut_others_out() {
     let world = shop();
     let ask = |query: Query| world.ask(&query).items;
-    let items = ask(Query { sources: vec![Source::Journal], ..Query::new("payment gateway") });
+    let items = ask(Query::new("payment gateway").with_sources([Source::Journal]));
     assert!(!items.is_empty() && items.iter().all(|it| it.source == Source::Journal));
-    let items = ask(Query { kinds: vec![Kind::Decision], ..Query::new("orders") });
+    let items = ask(Query::new("orders").with_kinds([Kind::Decision]));
     assert!(!items.is_empty() && items.iter().all(|it| it.kind == Kind::Decision));
-    let items = ask(Query { kinds: vec![Kind::Function], ..Query::new("payment") });
+    let items = ask(Query::new("payment").with_kinds([Kind::Function]));
     assert!(!items.is_empty() && items.iter().all(|it| it.kind == Kind::Function));
-    let items = ask(Query { paths: vec!["docs/**".to_owned()], ..Query::new("orders Postgres") });
+    let items = ask(Query::new("orders Postgres").with_paths(["docs/**"]));
     assert!(!items.is_empty() && items.iter().all(|it| it.path.starts_with("docs/")));
-    let items = ask(Query { paths: vec!["src".to_owned()], ..Query::default() });
+    let items = ask(Query::default().with_paths(["src"]));
     assert!(items.iter().all(|it| it.path.starts_with("src/")), "also if nothing is asked");
 }
 
@@ -210,7 +210,7 @@ fn neither_items_nor_tokens_exceed_what_was_asked_for() {
             assert!((1..=max_items).contains(&answer.items.len()));
         }
         for max_tokens in [0, 20, 100, 400] {
-            let query = Query { max_tokens: Some(max_tokens), ..Query::new(text) };
+            let query = Query::new(text).with_max_tokens(max_tokens);
             let answer = world.ask(&query);
             let used: u32 = answer.items.iter().map(|it| it.tokens).sum();
             assert!(used as usize <= max_tokens, "{used} of {max_tokens}");

@@ -145,7 +145,7 @@ fn odd_names_are_indexed_or_counted() {
 
 #[test]
 fn a_folder_of_a_hundred_thousand_files_is_indexed_as_far_as_the_limits_go() {
-    let mut options = Options { git: false, ..Options::default() };
+    let mut options = Options::default().without_git();
     options.discovery.limits.files_max = 500;
     let world = World::with(options);
     // Last by name, so that all others come first.

@@ -119,7 +119,7 @@ fn room_of_texts_that_are_gone_is_given_back() {
 fn another_setting_makes_another_index() {
     let mut world = shop();
     world.close();
-    let mut options = Options { git: false, ..Options::default() };
+    let mut options = Options::default().without_git();
     options.discovery.exclude.push("docs/".to_owned());
     let context = Context::open(&world.root(), &world.data(), options).unwrap();
     assert_eq!(context.status().files, 0);
@@ -144,7 +144,7 @@ fn what_an_earlier_version_kept_elsewhere_is_removed() {
 #[test]
 fn one_process_at_a_time_has_it_open() {
     let world = shop();
-    let options = Options { git: false, ..Options::default() };
+    let options = Options::default().without_git();
     let error = Context::open(&world.root(), &world.data(), options).unwrap_err();
     assert!(matches!(error, Error::InUse { .. }), "{error}");
 }

@@ -26,7 +26,7 @@ fn fruit(name: &str, asked: &Arc<AtomicU64>) -> Embedder {
 }
 
 fn world(asked: &Arc<AtomicU64>) -> World {
-    let options = Options { git: false, embedder: Some(fruit("one", asked)), ..Options::default() };
+    let options = Options::default().without_git().with_embedder(fruit("one", asked));
     let world = World::with(options);
     world.write("docs/apple.md", "# Apple\n\nGrows on trees.\n");
     world.write("docs/plum.md", "# Plum\n\nSweet and blue.\n");
@@ -36,7 +36,7 @@ fn world(asked: &Arc<AtomicU64>) -> World {
 }
 
 fn meaning(world: &World) -> Vec<String> {
-    let query = Query { vector: Some(vec![1.0, 0.1]), ..Query::new("quince") };
+    let query = Query::new("quince").with_vector(vec![1.0, 0.1]);
     let mut paths: Vec<String> = world.ask(&query).items.into_iter().map(|it| it.path).collect();
     paths.truncate(2);
     paths.sort();
@@ -102,12 +102,8 @@ fn a_text_that_the_model_refuses_does_not_stop_the_others() {
 #[test]
 fn no_more_vectors_than_allowed() {
     let asked = Arc::default();
-    let options = Options {
-        git: false,
-        embedder: Some(fruit("one", &asked)),
-        vectors_max: 2,
-        ..Options::default()
-    };
+    let options =
+        Options::default().without_git().with_embedder(fruit("one", &asked)).with_vectors_max(2);
     let world = World::with(options);
     world.write("docs/apple.md", "# Apple\n\nGrows on trees.\n");
     world.write("docs/plum.md", "# Plum\n\nSweet and blue.\n");

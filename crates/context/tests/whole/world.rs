@@ -18,7 +18,7 @@ pub(crate) struct World {
 impl World {
     /// An empty project.
     pub(crate) fn new() -> Self {
-        Self::with(Options { git: false, ..Options::default() })
+        Self::with(Options::default().without_git())
     }
 
     pub(crate) fn with(options: Options) -> Self {

@@ -16,17 +16,16 @@ pub(crate) fn asks_the_project(it: &api::ContextRequest) -> bool {
 
 pub(crate) fn query(asked: &api::ContextRequest, vector: Option<Vec<f32>>) -> Query {
     let number = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
-    Query {
-        text: asked.query.clone().unwrap_or_default(),
-        max_items: number(asked.max_items.unwrap_or(api::limits::ITEMS_DEFAULT)),
-        task: task(asked.task_type.unwrap_or_default()),
-        max_tokens: asked.max_tokens.map(number),
-        sources: asked.sources.iter().filter_map(|it| source(*it)).collect(),
-        // What is no type of the project's is one of memories.
-        kinds: asked.types.iter().filter_map(|it| it.parse().ok()).collect(),
-        paths: asked.paths.clone(),
-        vector,
-    }
+    let mut query = Query::new(asked.query.clone().unwrap_or_default())
+        .with_max_items(number(asked.max_items.unwrap_or(api::limits::ITEMS_DEFAULT)))
+        .with_task(task(asked.task_type.unwrap_or_default()));
+    query.max_tokens = asked.max_tokens.map(number);
+    query.sources = asked.sources.iter().filter_map(|it| source(*it)).collect();
+    // What is no type of the project's is one of memories.
+    query.kinds = asked.types.iter().filter_map(|it| it.parse().ok()).collect();
+    query.paths.clone_from(&asked.paths);
+    query.vector = vector;
+    query
 }
 
 fn task(it: api::ContextTask) -> TaskType {
