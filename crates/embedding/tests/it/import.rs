@@ -75,7 +75,7 @@ fn a_second_import_replaces_the_first() {
         Model::load(&folder).unwrap().fingerprint().to_owned()
     };
     assert_ne!(import(1), import(2));
-    let offline = fetch::Options { offline: true, ..fetch::Options::default() };
+    let offline = fetch::Options::default().offline();
     let folder = fetch::ensure("mine", cache.path(), &offline, &mut |_| {}).unwrap();
     // Touched but unchanged: digested once more, and accepted.
     fs::write(folder.join("model.safetensors"), tiny::weights(2)).unwrap();
