@@ -23,10 +23,8 @@ impl World {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = find_chromium(&path).context("there is no Chromium in PATH")?;
         let policy = Arc::new(Policy::new(vec![Allow::Private], []));
-        let settings = ChromiumSettings {
-            sandbox: false,
-            ..ChromiumSettings::new(program, folder.path().to_owned())
-        };
+        let mut settings = ChromiumSettings::new(program, folder.path().to_owned());
+        settings.sandbox = false;
         let engine: Arc<dyn Engine> =
             Arc::new(Chromium::start(settings, Arc::clone(&policy)).await?);
         let relay = Relay::new(Arc::clone(&engine), policy, &RelaySettings::default());

@@ -18,11 +18,9 @@ pub(crate) async fn start(
         BrowserEngine::Chromium | BrowserEngine::Auto => find_chromium(&options.path),
     };
     if let Some(program) = found {
-        let settings = ChromiumSettings {
-            sandbox: options.sandbox,
-            profile: options.profile.clone(),
-            ..ChromiumSettings::new(program, options.temporary.clone())
-        };
+        let mut settings = ChromiumSettings::new(program, options.temporary.clone());
+        settings.sandbox = options.sandbox;
+        settings.profile.clone_from(&options.profile);
         return Ok((Arc::new(Chromium::start(settings, policy).await?), None));
     }
     if options.which == BrowserEngine::Chromium {

@@ -36,6 +36,7 @@ const LOOK: Duration = Duration::from_millis(30);
 
 /// The settings of a [`Relay`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct RelaySettings {
     /// Programs may take screenshots of the page.
     pub screenshots: bool,

@@ -62,6 +62,7 @@ const FLAGS: &[&str] = &[
 
 /// How a Chromium is started.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ChromiumSettings {
     /// The program.
     pub program: PathBuf,
