@@ -160,7 +160,9 @@ fn limited(set: impl FnOnce(&mut Limits)) -> Rules {
 
 #[test]
 fn limits_hold_at_their_value_and_not_above() {
-    let rules = limited(|it| (it.code_bytes_max, it.document_bytes_max) = (4, 6));
+    let mut limits = Limits::default();
+    (limits.code_bytes_max, limits.document_bytes_max) = (4, 6);
+    let rules = limited(|it| *it = limits);
     let (_dir, root) = project(&[
         ("a.rs", "1234"),
         ("b.rs", "12345"),
