@@ -1,6 +1,7 @@
 //! Flow files: the contents of a flow, and the errors of a file that cannot be read.
 
 mod action;
+mod invalid;
 mod judge;
 mod read;
 pub(crate) mod yaml;
@@ -13,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use waypost_events::Pattern;
 
 pub use self::action::{Action, EmitValue, Kind, OnInterrupt, Retry, RetryOn, Values};
+pub use self::invalid::InvalidFile;
 pub(crate) use self::judge::words_of;
-pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, InvalidFile, parse};
+pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Span};
 

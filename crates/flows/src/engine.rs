@@ -2,21 +2,24 @@
 
 mod commit;
 mod compaction;
+mod error;
 mod files;
 mod view;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use waypost_log::Log;
 
 pub use self::commit::Commit;
 pub use self::compaction::Compaction;
+pub use self::error::Error;
+pub(crate) use self::error::decoded;
 pub use self::files::Files;
 pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
 use crate::machine::{Decided, Machine, Options};
-use crate::record::{Record, Unreadable, log_options};
+use crate::record::log_options;
 use crate::set::FlowSet;
 use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
 
@@ -40,68 +43,6 @@ pub struct Engine {
     kept: u64,
     /// The journal's last record at that time.
     compacted_at: u64,
-}
-
-/// The engine's errors.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The journal's log cannot be opened, read or written.
-    #[error("the journal of flows: {0}")]
-    Log(#[from] waypost_log::Error),
-    /// The journal is damaged: [`repair`](crate::repair) keeps what remains.
-    #[error("the journal of flows in {} is damaged: {message}", path.display())]
-    Damaged {
-        /// The engine's folder.
-        path: PathBuf,
-        /// The damage and its position.
-        message: String,
-    },
-    /// A newer release wrote a part of the journal.
-    #[error("a newer release wrote {what}: {message}")]
-    Newer {
-        /// The part.
-        what: String,
-        /// How this is known.
-        message: String,
-    },
-    /// The journal knows events that no longer exist.
-    #[error(
-        "flows have decided the events up to {cursor}, but the last event is {last}: the events after it are lost"
-    )]
-    EventsLost {
-        /// The last event evaluated by flows.
-        cursor: u64,
-        /// The last existing event.
-        last: u64,
-    },
-    /// A record of the journal cannot be read.
-    #[error("record {sequence} of the journal of flows: {message}")]
-    Record {
-        /// Its sequence number.
-        sequence: u64,
-        /// The reason.
-        message: String,
-    },
-    /// [`Options::identity`] is not a valid identity.
-    #[error("{0:?} is no identity of a project: 1 to 16 letters and digits")]
-    Identity(String),
-    /// The run does not exist (any more).
-    #[error("there is no run {0}")]
-    UnknownRun(RunId),
-    /// No flow of this name is in force.
-    #[error("there is no flow {0}")]
-    UnknownFlow(FlowName),
-    /// Only failed or cancelled runs can be retried.
-    #[error("run {0} did not fail; only a run that failed or was cancelled can be retried")]
-    NotFailed(RunId),
-}
-
-impl Error {
-    /// Whether the disk is full: free some space, and commit again.
-    pub fn is_full(&self) -> bool {
-        matches!(self, Self::Log(waypost_log::Error::Full))
-    }
 }
 
 impl Engine {
@@ -405,14 +346,4 @@ impl Clock {
         self.latest_ms = now_ms.saturating_add(self.ahead_ms);
         self.latest_ms
     }
-}
-
-pub(crate) fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
-    let sequence = entry.sequence;
-    Record::decode(entry).map_err(|it| match it {
-        Unreadable::Malformed(message) => Error::Record { sequence, message },
-        Unreadable::Newer(message) => {
-            Error::Newer { what: format!("record {sequence} of the journal of flows"), message }
-        }
-    })
 }

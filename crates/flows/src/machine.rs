@@ -8,7 +8,7 @@ mod apply;
 mod control;
 mod decide;
 mod lost;
-mod needed;
+pub(crate) mod needed;
 mod pace;
 mod room;
 mod slots;
@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 pub(crate) use self::decide::guarded;
 pub(crate) use self::lost::{Gap, Lost};
-pub(crate) use self::needed::Needed;
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Flow, InvalidFile, Kind, yaml};
+use super::invalid::InvalidFile;
+use super::{Flow, Kind, yaml};
 use crate::command::rules::{self, Refused};
 use crate::command::word::{Part, Word};
 use crate::command::{Command, check_defaults};

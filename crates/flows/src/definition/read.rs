@@ -1,6 +1,7 @@
 use serde::Deserialize;
 
 use super::Flow;
+use super::invalid::InvalidFile;
 use super::judge::{judge, located};
 use super::yaml;
 
@@ -11,19 +12,6 @@ pub const FLOWS_MAX: usize = 1000;
 
 /// Names that a flow cannot have: in the HTTP API they are parts of the paths of flows.
 const RESERVED: [&str; 3] = ["files", "runs", "why"];
-
-/// Why a flow file cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
-#[non_exhaustive]
-pub struct InvalidFile {
-    /// From 1.
-    pub line: usize,
-    /// In characters, from 1: the start of the invalid value.
-    pub column: usize,
-    /// The path in the document (`flows[0].trigger`), what is invalid, and what would be valid.
-    pub message: String,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use serde::de::{DeserializeOwned, DeserializeSeed, Error as _};
 
-use super::InvalidFile;
+use super::invalid::InvalidFile;
 
 /// Reads a whole document. A fault is told with its place.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, InvalidFile> {

@@ -1,6 +1,7 @@
 //! Writing what the engine decided, beside the engine.
 
-use super::{Error, Files};
+use super::error::Error;
+use super::files::Files;
 use crate::machine::Decided;
 use crate::record::Record;
 

@@ -2,8 +2,9 @@
 
 use waypost_log::Keep;
 
-use super::{Error, Files, decoded};
-use crate::machine::Needed;
+use super::error::{Error, decoded};
+use super::files::Files;
+use crate::machine::needed::Needed;
 
 /// A compaction of the journal: drops the records that the engine does not need, as of the moment that
 /// it was made. The engine may go on meanwhile.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use waypost_log::{Damage, FolderLock, Log, Snapshot};
 
-use super::Error;
+use super::error::Error;
 use crate::RunId;
 
 /// The files of an engine: the journal, and what programs wrote. It can be used while the engine

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Engine, Error, decoded};
+use super::Engine;
+use super::error::{Error, decoded};
 use crate::record::{Record, StoredEvent};
 use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId, Stage};
 

@@ -1,0 +1,79 @@
+//! The engine's errors.
+
+use std::path::PathBuf;
+
+use crate::record::{Record, Unreadable};
+use crate::{FlowName, RunId};
+
+/// The engine's errors.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The journal's log cannot be opened, read or written.
+    #[error("the journal of flows: {0}")]
+    Log(#[from] waypost_log::Error),
+    /// The journal is damaged: [`repair`](crate::repair) keeps what remains.
+    #[error("the journal of flows in {} is damaged: {message}", path.display())]
+    Damaged {
+        /// The engine's folder.
+        path: PathBuf,
+        /// The damage and its position.
+        message: String,
+    },
+    /// A newer release wrote a part of the journal.
+    #[error("a newer release wrote {what}: {message}")]
+    Newer {
+        /// The part.
+        what: String,
+        /// How this is known.
+        message: String,
+    },
+    /// The journal knows events that no longer exist.
+    #[error(
+        "flows have decided the events up to {cursor}, but the last event is {last}: the events after it are lost"
+    )]
+    EventsLost {
+        /// The last event evaluated by flows.
+        cursor: u64,
+        /// The last existing event.
+        last: u64,
+    },
+    /// A record of the journal cannot be read.
+    #[error("record {sequence} of the journal of flows: {message}")]
+    Record {
+        /// Its sequence number.
+        sequence: u64,
+        /// The reason.
+        message: String,
+    },
+    /// [`Options::identity`] is not a valid identity.
+    #[error("{0:?} is no identity of a project: 1 to 16 letters and digits")]
+    Identity(String),
+    /// The run does not exist (any more).
+    #[error("there is no run {0}")]
+    UnknownRun(RunId),
+    /// No flow of this name is in force.
+    #[error("there is no flow {0}")]
+    UnknownFlow(FlowName),
+    /// Only failed or cancelled runs can be retried.
+    #[error("run {0} did not fail; only a run that failed or was cancelled can be retried")]
+    NotFailed(RunId),
+}
+
+impl Error {
+    /// Whether the disk is full: free some space, and commit again.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Log(waypost_log::Error::Full))
+    }
+}
+
+/// The record of an entry of the journal.
+pub(crate) fn decoded(entry: &waypost_log::Entry) -> Result<Record, Error> {
+    let sequence = entry.sequence;
+    Record::decode(entry).map_err(|it| match it {
+        Unreadable::Malformed(message) => Error::Record { sequence, message },
+        Unreadable::Newer(message) => {
+            Error::Newer { what: format!("record {sequence} of the journal of flows"), message }
+        }
+    })
+}
