@@ -15,45 +15,46 @@ use waypost_project::{
 
 use crate::{address, http, terminal};
 
-/// Show a page to a person in the terminal, and to programs as data
+/// Show a web page in the terminal, and serve it to programs as data
 #[derive(Debug, Parser)]
 #[command(
     name = "browser",
     version,
-    after_help = "Programs give commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org"
+    after_help = "Programs send commands over the mesh (`ctl mesh call browser.relay read`) or over HTTP (`POST /read`).\n\nExample: browser https://example.org"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
-    /// Where to begin
+    /// URL of the first page
     url: String,
-    /// The project's folder; by default the nearest one upwards with .waypost or .git
+    /// Project folder [default: the nearest parent folder with .waypost, else .git]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// The address and port for commands over HTTP; only loopback
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Run without a terminal, for programs alone
+    /// Run without a terminal, for programs only
     #[arg(long)]
     headless: bool,
-    /// What shows pages: `chromium`, or `static`, which runs no scripts; by default Chromium where there is one
+    /// Browser engine: `chromium`, or `static`, which runs no scripts [default: Chromium if installed]
     #[arg(long, value_name = "ENGINE")]
     engine: Option<String>,
-    /// Keep cookies and storage under this name; by default nothing is kept
+    /// Store cookies and site data in this profile [default: store nothing]
     #[arg(long, value_name = "NAME", value_parser = profile)]
     profile: Option<String>,
-    /// How pictures are shown: `auto`, `off`, `blocks`, `kitty`, `sixel` or `iterm`; by default as well as the terminal says that it can
+    /// How to show pictures: `auto`, `off`, `blocks`, `kitty`, `sixel` or `iterm` [default: the best that the terminal
+    /// reports]
     #[arg(long, value_name = "WAY")]
     pictures: Option<String>,
-    /// Stay away from the mesh
+    /// Do not join the mesh
     #[arg(long)]
     no_mesh: bool,
-    /// Take everything in the project as approved, for containers and CI
+    /// Treat everything in the project as approved, for containers and CI
     #[arg(long)]
     trust_project: bool,
-    /// Run Chromium without its sandbox, which it needs as root: only for pages that are trusted
+    /// Run Chromium without its sandbox, as root requires; only for trusted pages
     #[arg(long)]
     no_sandbox: bool,
-    /// What programs may reach although its address is not public; may be given again
+    /// Permit programs to reach this non-public address; may be repeated
     #[arg(long, value_name = "HOST[:PORT]|private")]
     allow: Vec<String>,
 }
@@ -96,7 +97,7 @@ impl Arguments {
         if !self.headless {
             terminal::check()?;
         }
-        let current_dir = env::current_dir().context("there is no current folder")?;
+        let current_dir = env::current_dir().context("cannot determine the current folder")?;
         let project = match &self.project {
             Some(dir) => Project::at(dir)?,
             None => Project::find(&current_dir)?,
@@ -175,7 +176,7 @@ fn profile(text: &str) -> Result<String, String> {
     if (1..=64).contains(&text.len()) && text.bytes().all(is_plain) {
         return Ok(text.to_owned());
     }
-    Err("a name is made of 1 to 64 of a-z, 0-9 and -".to_owned())
+    Err("a name consists of 1 to 64 of a-z, 0-9 and -".to_owned())
 }
 
 /// The ports of the service, where `ctl` looks for it, and of the mesh for paired machines.

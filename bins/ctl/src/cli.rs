@@ -28,7 +28,7 @@ pub(crate) use other::{
 
 use crate::output::Color;
 
-/// Remember and find: the command line of Waypost
+/// Command line of the Waypost service: memory, context, events, flows
 #[derive(Debug, Parser)]
 #[command(
     name = "ctl",
@@ -49,29 +49,29 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Options of every command.
+/// Global options.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The project's folder; by default the nearest one upwards with `.waypost` or `.git` in it
+    /// Project folder [default: the nearest parent folder with `.waypost`, else `.git`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) project: Option<PathBuf>,
-    /// Answer in JSON, for scripts
+    /// Print JSON, for scripts
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// The service's address; by default the setting `url`, else the socket of the project's service
+    /// Address of the service [default: the setting `url`, else the socket of the project's service]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// The file with the token to use; by default the setting `token_file`
+    /// File that has the access token [default: the setting `token_file`]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Certificates of the authorities to trust over https (PEM); by default the system's
+    /// File with the certificate authorities to trust over https, in PEM [default: the system's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Take everything in the project as approved, for containers and CI
+    /// Treat everything in the project as approved, for containers and CI
     #[arg(long, global = true)]
     pub(crate) trust_project: bool,
-    /// When to colour
+    /// When to use colour
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub(crate) color: Color,
 }
@@ -86,15 +86,15 @@ pub(crate) enum Command {
     Update(UpdateArgs),
     Delete(DeleteArgs),
     History(HistoryArgs),
-    /// Add a typed edge between two memories
+    /// Add a typed link between two memories
     #[command(after_help = "Example:\n  ctl link 14 12 --type updates")]
     Link(LinkArgs),
-    /// Remove a typed edge between two memories
+    /// Remove a typed link between two memories
     #[command(after_help = "Example:\n  ctl unlink 14 12 --type updates")]
     Unlink(LinkArgs),
     Links(LinksArgs),
     Reindex(ReindexArgs),
-    /// Show how the service and its memory are doing
+    /// Show the state of the service and its stores
     #[command(after_help = "Example:\n  ctl status")]
     Status,
     Export(ExportArgs),
@@ -107,16 +107,16 @@ pub(crate) enum Command {
     /// List and follow events
     #[command(subcommand)]
     Events(EventsCommand),
-    /// See what flows do, and order it
+    /// Inspect and control flows
     #[command(subcommand)]
     Flows(FlowsCommand),
-    /// Call, hear and pair peers
+    /// Call and listen to peers, and pair machines
     #[command(subcommand)]
     Mesh(MeshCommand),
-    /// Make, list and revoke access tokens
+    /// Create, list and revoke access tokens
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Bring, list and check embedding models
+    /// Download, list and verify embedding models
     #[command(subcommand)]
     Model(ModelCommand),
     Allow(AllowArgs),

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::visible::{Lines, visible, visible_json};
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
     /// On a terminal, unless `NO_COLOR` is set

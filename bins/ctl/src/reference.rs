@@ -11,14 +11,14 @@ pub fn reference() -> String {
         "# `ctl`\n\nGenerated from the program; `UPDATE_EXPECT=1 cargo test -p waypost-ctl` rewrites it.\n",
     );
     let root = Cli::command();
-    text += "\n## Options of every command\n\n";
+    text += "\n## Global options\n\n";
     arguments(&root, &mut text, true);
     text += "\n## Exit status\n\n| status | meaning |\n|---|---|\n";
     for (code, meaning) in exit::TABLE {
         line(&mut text, format_args!("| {code} | {meaning} |"));
     }
-    text += "\nErrors go to standard error, as `error: ...`, its causes, and `hint: ...` with what to do. Where the service itself failed, the hint has the request id under which its log has the cause. With `--json` standard error has one JSON object a line: errors as a problem of RFC 9457 (with `exitStatus`, `causes` and `hint`), and remarks as `{\"note\": ...}` or `{\"warning\": ...}`.\n";
-    text += "\n`-` for a file or a text means standard input (for `export` and `backup`: standard output). With `--json` the answer is one JSON document; for `get` one for each id, for `batch` one for each line.\n";
+    text += "\nErrors go to standard error: `error: ...`, its causes, and `hint: ...` with a remedy. If the service itself failed, the hint has the request id to look for in the service's log. With `--json`, standard error has one JSON object per line: errors as a problem of RFC 9457 (with `exitStatus`, `causes` and `hint`), notes and warnings as `{\"note\": ...}` or `{\"warning\": ...}`.\n";
+    text += "\n`-` for a file or a text means standard input (for `export` and `backup`, standard output). With `--json`, the output is one JSON document; for `get` one per id, for `batch` one per line.\n";
     for command in root.get_subcommands() {
         describe(command, "ctl", &mut text);
     }

@@ -15,15 +15,15 @@ use waypost_memory::Timestamp;
 use waypost_project::{Flag, LogFormat, LogSettings, Project, Settings, Sources};
 use waypost_service::Options;
 
-/// Serve a project's memories over HTTP
+/// Serve memory, context, events and flows of a project over HTTP
 #[derive(Debug, Parser)]
 #[command(
     name = "service",
     version,
-    after_help = "Each setting may also come from its WAYPOST_* variable or from .waypost/config.yaml.\n\nExample: service --project ~/notes --listen 127.0.0.1:4747"
+    after_help = "Each setting can also be set by its WAYPOST_* variable or in .waypost/config.yaml.\n\nExample: service --project ~/notes --listen 127.0.0.1:4747"
 )]
 pub(crate) struct Arguments {
-    /// The project's folder; by default the nearest one upwards with .waypost or .git
+    /// Project folder [default: the nearest parent folder with .waypost, else .git]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// The address and port to listen on
@@ -32,19 +32,19 @@ pub(crate) struct Arguments {
     /// The embedding model: a name, the path of a model folder, or `none`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Take the embedding model from the cache only
+    /// Use the embedding model only from the cache, without downloading it
     #[arg(long)]
     offline: bool,
-    /// Allow an address that other machines reach, although tokens and memories then travel in the clear
+    /// Allow a non-loopback address without TLS: tokens and memories then cross the network in the clear
     #[arg(long)]
     allow_remote: bool,
-    /// Take everything in the project as approved, for containers and CI
+    /// Treat everything in the project as approved, for containers and CI
     #[arg(long)]
     trust_project: bool,
-    /// How the log is written: `text` or `json`
+    /// Log format: `text` or `json`
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
-    /// What is logged, such as `info` or `waypost_service=debug`
+    /// Log filter, such as `info` or `waypost_service=debug`
     #[arg(long, value_name = "FILTER")]
     log_level: Option<String>,
 }
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Everything resolved: what the service is started with, and how it logs.
     pub(crate) fn resolve(self) -> anyhow::Result<(Options, LogSettings)> {
-        let current_dir = env::current_dir().context("there is no current folder")?;
+        let current_dir = env::current_dir().context("cannot determine the current folder")?;
         let project = match &self.project {
             Some(dir) => Project::at(dir)?,
             None => Project::find(&current_dir)?,
@@ -137,7 +137,7 @@ pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String 
 pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
     // The mesh's transport says much about peers that come and go; who wants it, says `zenoh=info`.
     let filter = EnvFilter::try_new(format!("zenoh=off,{}", settings.level))
-        .with_context(|| format!("log.level: \"{}\" is no log filter", settings.level))?;
+        .with_context(|| format!("log.level: \"{}\" is not a valid log filter", settings.level))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match settings.format {
         LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),

@@ -3,10 +3,10 @@
 use clap::{Args, Subcommand, ValueEnum};
 use waypost_api::{ContextSource, ContextTask};
 
-/// Find what of the project a task needs: journals, documents, code headers
+/// Find project context for a task in journals, documents and code headers
 ///
-/// Without a query: what matters in the project just now. A query that begins with `status` or `rescan`,
-/// and one that is nearly one of these words and nothing else, goes after `--`.
+/// Without a query, shows what currently matters in the project. Put `--` before a query that starts with `status` or
+/// `rescan`, or that is a single word similar to one of them.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl context --task code how tokens are revoked\n  ctl context --task strategy --max 10\n  ctl context --source knowledge --path 'docs/**' approvals\n  ctl context -- status"
@@ -23,10 +23,10 @@ pub(crate) struct ContextArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextCommand {
-    /// Show what of the project is indexed, what is left out, and why
+    /// Show which files are indexed, which are excluded, and why
     #[command(after_help = "Example:\n  ctl context status")]
     Status,
-    /// Compare all of the project with its index, and wait until they agree
+    /// Rescan the whole project, and wait until the index is up to date
     #[command(after_help = "Example:\n  ctl context rescan")]
     Rescan,
 }
@@ -34,28 +34,28 @@ pub(crate) enum ContextCommand {
 /// What is asked for.
 #[derive(Debug, Default, PartialEq, Args)]
 pub(crate) struct ContextFindArgs {
-    /// What the task is about: words, names of code, paths; `-` reads it from standard input
+    /// Words, names in code or paths that describe the task; `-` reads standard input
     #[arg(value_name = "QUERY")]
     pub(crate) query: Vec<String>,
-    /// What the items are wanted for; by default `general`
+    /// Kind of task, which decides the ranking [default: general]
     #[arg(long, value_enum, value_name = "TASK")]
     pub(crate) task: Option<TaskArg>,
-    /// Show at most that many items; by default 30
+    /// Maximum number of items [default: 30]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=200))]
     pub(crate) max: Option<u64>,
-    /// Show at most that many tokens, of four bytes each
+    /// Maximum number of tokens, of four bytes each
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
-    /// Only this source; may be repeated; `memory` counts only if it is named
+    /// Include only this source; may be repeated; `memory` is searched only if given here
     #[arg(long = "source", value_enum, value_name = "SOURCE", value_delimiter = ',')]
     pub(crate) sources: Vec<SourceArg>,
-    /// Only items of this type; may be repeated
+    /// Include only items of this type; may be repeated
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) types: Vec<String>,
-    /// Only files whose path fits this glob; may be repeated
+    /// Include only files whose path matches this glob; may be repeated
     #[arg(long = "path", value_name = "GLOB")]
     pub(crate) paths: Vec<String>,
-    /// Show contents whole
+    /// Show the full contents
     #[arg(long)]
     pub(crate) full: bool,
 }
@@ -64,13 +64,13 @@ pub(crate) struct ContextFindArgs {
 pub(crate) enum TaskArg {
     /// Writing code
     Code,
-    /// Specifying, designing, deciding
+    /// Specifying and designing
     Spec,
     /// Writing texts
     Content,
     /// Planning
     Strategy,
-    /// Nothing in particular
+    /// No particular kind of task
     General,
 }
 
@@ -88,11 +88,11 @@ impl From<TaskArg> for ContextTask {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SourceArg {
-    /// What happened
+    /// Notes on what happened
     Journal,
-    /// What is decided, and how things are done
+    /// Documents, decisions and guides
     Knowledge,
-    /// Documentation and signatures
+    /// Headers, documentation and signatures of code
     Code,
     /// The service's memories
     Memory,

@@ -4,26 +4,26 @@ use clap::{Args, Subcommand};
 
 /// Publish an event
 ///
-/// It is on disk when this returns.
+/// The event is on disk when the command returns.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl emit eval:scored --data agent=scout,delta=0.25,improved=true\n  ctl emit note:taken --set 'text=commas, and = signs as they are'"
 )]
 pub(crate) struct EmitArgs {
-    /// What happened, as `namespace:name`
+    /// The event's type, as `namespace:name`
     pub(crate) name: String,
-    /// What there is to say, as `key=value,key=value`; may be repeated
+    /// The event's data, as `key=value,key=value`; may be repeated
     ///
-    /// A value that is a number is sent as one, unless it is quoted (`key="1"`). In quotes commas are part of the
-    /// value; without, `\,`, `\=` and `\\` stand for themselves.
+    /// A number is sent as a number unless quoted (`key="1"`). Commas inside quotes belong to the value; outside,
+    /// escape them: `\,`, `\=`, `\\`.
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) data: Vec<String>,
-    /// One key and its value, with everything in it as it is; may be repeated
+    /// One key and its value, taken literally; may be repeated
     ///
-    /// For values that come from elsewhere: none can become a further key.
+    /// For values from other programs: none can add a further key.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Publishing again with the same key publishes nothing new
+    /// Idempotency key: publishing again with the same key returns the first event
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
 }
@@ -34,42 +34,42 @@ pub(crate) enum EventsCommand {
     Tail(EventsTailArgs),
 }
 
-/// List events, the oldest first
+/// List events, oldest first
 ///
-/// Without `--after` the newest.
+/// Without `--after`, lists the newest events.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl events list --pattern 'eval:*' --since 1h --limit 20")]
 pub(crate) struct EventsListArgs {
-    /// Only of this type; with a `*` at its end, of all types that begin so
+    /// Only events of this type; a trailing `*` matches all types with that prefix
     #[arg(long)]
     pub(crate) pattern: Option<String>,
-    /// How many at most
+    /// Maximum number of results
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) limit: Option<u64>,
-    /// Only those after this event, from the oldest of them on
+    /// Only events after this one, starting with the oldest
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<u64>,
-    /// Only those before this event
+    /// Only events before this one
     #[arg(long, value_name = "ID")]
     pub(crate) before: Option<u64>,
-    /// Only those published since: `1h`, `30d`, a day, or RFC 3339
+    /// Only events published since this time: `1h` ago, `30d` ago, `2025-01-31`, or RFC 3339
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
 }
 
-/// Show events as they come
+/// Show events as they arrive
 ///
-/// A connection that breaks is made again, and no event is missed.
+/// Reconnects after a lost connection, and misses no event.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl events tail --pattern 'eval:*' --after 0")]
 pub(crate) struct EventsTailArgs {
-    /// Only of this type; with a `*` at its end, of all types that begin so
+    /// Only events of this type; a trailing `*` matches all types with that prefix
     #[arg(long)]
     pub(crate) pattern: Option<String>,
-    /// Begin after this event, 0 for the first that is kept; by default with the next one
+    /// Start after this event; 0 starts with the oldest [default: only new events]
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<u64>,
-    /// End after so many
+    /// Stop after this many events
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
 }

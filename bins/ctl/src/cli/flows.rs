@@ -7,43 +7,43 @@ use waypost_api::RunState;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowsCommand {
-    /// List flows and flow files, and how they are doing
+    /// List flows and flow files with their state
     #[command(after_help = "Example:\n  ctl flows list")]
     List,
     Check(FlowsCheckArgs),
     Test(FlowsTestArgs),
     Runs(FlowsRunsArgs),
-    /// Show a run, with what its programs wrote
+    /// Show a run with the output of its programs
     #[command(after_help = "Example:\n  ctl flows show auto-merge.12")]
     Show(RunArgs),
-    /// Have a run that failed go on with the action that it was at
+    /// Resume a failed run at the failed action
     #[command(after_help = "Example:\n  ctl flows retry auto-merge.12")]
     Retry(RunArgs),
-    /// End a run, whatever it does or waits for
+    /// Cancel a run, whether it is waiting or running
     #[command(after_help = "Example:\n  ctl flows cancel auto-merge.12")]
     Cancel(RunArgs),
     Replay(FlowsReplayArgs),
-    /// Tell what each flow makes of an event
+    /// Explain for each flow whether an event triggers it
     #[command(after_help = "Example:\n  ctl flows why 12")]
     Why(FlowsWhyArgs),
     Allow(FlowsAllowArgs),
     Pause(FlowsPauseArgs),
-    /// Take a paused flow up again
+    /// Resume a paused flow
     #[command(after_help = "Example:\n  ctl flows resume auto-merge")]
     Resume(FlowArgs),
 }
 
-/// Say what is wrong with flow files, by line and column
+/// Check flow files and report errors with line and column
 ///
-/// Needs no service. Without files those of the project are checked.
+/// Works without a service. Without files, checks those of the project.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows check .waypost/flows/self-driving.yaml")]
 pub(crate) struct FlowsCheckArgs {
-    /// The files; `-` is standard input
+    /// Flow files; `-` reads standard input
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Tell what a flow would do for an event; nothing is done
+/// Show what a flow would do for an event, without doing it
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  ctl flows test auto-merge eval:scored --data improved=true,pr_number=412"
@@ -51,27 +51,27 @@ pub(crate) struct FlowsCheckArgs {
 pub(crate) struct FlowsTestArgs {
     /// The flow
     pub(crate) flow: String,
-    /// What would have happened, as `namespace:name`
+    /// The event's type, as `namespace:name`
     pub(crate) event: String,
-    /// What there would be to say, as `key=value,key=value`; may be repeated
+    /// The event's data, as `key=value,key=value`; may be repeated
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub(crate) data: Vec<String>,
-    /// One key and its value, with everything in it as it is; may be repeated
+    /// One key and its value, taken literally; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }
 
-/// List runs, the newest first
+/// List runs, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows runs --flow auto-merge --state failed")]
 pub(crate) struct FlowsRunsArgs {
-    /// Only of this flow
+    /// Only runs of this flow
     #[arg(long)]
     pub(crate) flow: Option<String>,
-    /// Only in this state: quiet, retrying, queued, running, succeeded, failed, dead, skipped, cancelled
+    /// Only runs in this state: quiet, retrying, queued, running, succeeded, failed, dead, skipped, cancelled
     #[arg(long, value_parser = state)]
     pub(crate) state: Option<RunState>,
-    /// How many at most
+    /// Maximum number of results
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) limit: Option<u64>,
 }
@@ -85,7 +85,7 @@ fn state(text: &str) -> Result<RunState, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The run, as `flow.event`
+    /// The run's id, as `flow.event`
     pub(crate) run: String,
 }
 
@@ -97,7 +97,8 @@ pub(crate) struct FlowArgs {
 
 /// Run a flow for past events
 ///
-/// The events are decided anew, by the flow as it is in force now. Says for how many events it would run, and asks.
+/// Evaluates the events again with the current definition of the flow. Shows how many events would trigger it, and asks
+/// for confirmation.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl flows replay training-capture --after 100 --dry-run\n  ctl flows replay training-capture --after 100 --yes"
@@ -105,16 +106,16 @@ pub(crate) struct FlowArgs {
 pub(crate) struct FlowsReplayArgs {
     /// The flow
     pub(crate) flow: String,
-    /// Events after this one; by default all that are kept
+    /// Only events after this one [default: all stored events]
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<u64>,
-    /// Up to and with this one; by default the last one
+    /// Up to and including this event [default: the newest]
     #[arg(long, value_name = "ID")]
     pub(crate) until: Option<u64>,
-    /// Only tell for how many events it would run
+    /// Only show how many events would trigger the flow
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -125,30 +126,30 @@ pub(crate) struct FlowsWhyArgs {
     pub(crate) event: u64,
 }
 
-/// Approve a flow file and the programs that it names
+/// Approve a flow file and the programs it names
 ///
-/// Shows what is new or has changed, asks, and records exactly what it showed, as `ctl allow` does. With --url it is the
-/// service there that records it, which needs a token with the scope admin.
+/// Shows what is new or changed, asks for confirmation, and approves exactly what it showed, as `ctl allow` does. With
+/// --url, that service records the approval, which needs a token with the scope admin.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows allow self-driving.yaml")]
 pub(crate) struct FlowsAllowArgs {
     /// The file's name in `.waypost/flows/`
     pub(crate) file: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Do not ask, but approve only contents with this SHA-256; once for each file
+    /// Approve without asking, but only contents with this SHA-256; once for each file
     #[arg(long, value_name = "HEX", conflicts_with = "yes")]
     pub(crate) sha256: Vec<String>,
 }
 
-/// Begin nothing of a flow; its runs wait
+/// Pause a flow; new runs wait
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows pause auto-merge --why 'the host is down'")]
 pub(crate) struct FlowsPauseArgs {
     /// The flow
     pub(crate) flow: String,
-    /// Why
+    /// Reason, shown by `ctl flows list`
     #[arg(long)]
     pub(crate) why: Option<String>,
 }

@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use waypost_api::{LinkKind, SearchMode};
 
-/// Search memories by words and by meaning
+/// Search memories by terms and by meaning (hybrid search)
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl search where are the spare keys\n  ctl search --type decision --since 30d database --explain"
 )]
 pub(crate) struct SearchArgs {
-    /// What to look for; `-` reads it from standard input
+    /// The query; `-` reads standard input
     #[arg(required = true, value_name = "QUERY")]
     pub(crate) query: Vec<String>,
-    /// Show at most that many hits
+    /// Maximum number of hits
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// How to rank; by default `hybrid`
+    /// How to rank [default: hybrid]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
-    /// Leave out hits that score less, 0 to 1
+    /// Leave out hits with a lower score, from 0 to 1
     #[arg(long, value_name = "SCORE")]
     pub(crate) min_score: Option<f64>,
-    /// Rank a memory that a newer one updates as if it were not superseded
+    /// Do not rank superseded memories lower
     #[arg(long)]
     pub(crate) include_superseded: bool,
-    /// Show where each score comes from
+    /// Show the contribution of each signal to the score
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -36,13 +36,13 @@ pub(crate) struct SearchArgs {
 /// Which memories count.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// Only memories of this type; may be repeated, one must fit
+    /// Only memories of this type; may be repeated to match any of them
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kinds: Vec<String>,
-    /// Only memories with this tag; may be repeated, all must fit
+    /// Only memories with this tag; may be repeated to require all of them
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// Only memories of this space
+    /// Only memories in this space
     #[arg(long)]
     pub(crate) space: Option<String>,
     /// Only memories created at or after this time: `7d` ago, `2025-01-31`, or RFC 3339
@@ -55,11 +55,11 @@ pub(crate) struct FilterArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ModeArg {
-    /// By words and by meaning
+    /// Lexical and semantic search combined
     Hybrid,
-    /// By words alone
+    /// Lexical search only
     Lexical,
-    /// By meaning alone
+    /// Semantic search only
     Semantic,
 }
 
@@ -75,40 +75,41 @@ impl From<ModeArg> for SearchMode {
 
 /// Add a memory
 ///
-/// The same title, content, type, space and session are stored once: adding them again shows the memory that is there.
+/// A memory with the same title, content, type, space and session is stored once: adding it again shows the existing
+/// memory.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ctl add 'The spare keys are in the blue tin' --title Keys --tag home\n  git log -1 --format=%B | ctl add - --type commit"
 )]
 pub(crate) struct AddArgs {
-    /// The content; `-` reads it from standard input
+    /// The content; `-` reads standard input
     pub(crate) content: String,
-    /// The title; by default the content's first line
+    /// The title [default: the first line of the content]
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// The type; by default `note`
+    /// The type [default: note]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
     /// A tag; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     pub(crate) tags: Vec<String>,
-    /// A further value; may be repeated; a number, `true` and `false` keep their kind unless quoted
+    /// A metadata value; may be repeated; numbers, `true` and `false` keep their JSON type unless quoted
     #[arg(long = "meta", value_name = "KEY=VALUE")]
     pub(crate) metadata: Vec<String>,
-    /// The space; by default `default`
+    /// The space [default: default]
     #[arg(long)]
     pub(crate) space: Option<String>,
-    /// The session that it belongs to
+    /// The session it belongs to
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// When it came to be; by default now
+    /// Creation time [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) created_at: Option<String>,
 }
 
-/// Add many memories, one JSON object a line
+/// Add memories from a file with one JSON object per line
 ///
-/// A line that is wrong fails alone; the others are added. The exit status is 1 if any failed.
+/// An invalid line does not affect the others. The exit status is 1 if any line failed.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  printf '{\"content\":\"one\"}\\n{\"content\":\"two\"}\\n' | ctl batch -"
@@ -127,14 +128,14 @@ pub(crate) struct GetArgs {
     pub(crate) ids: Vec<u64>,
 }
 
-/// List memories in order of their ids
+/// List memories in order of id
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl list --type decision --space work -n 20")]
 pub(crate) struct ListArgs {
-    /// Show at most that many; by default 100
+    /// Maximum number of memories [default: 100]
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "all", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// Show all of them
+    /// List all memories
     #[arg(long)]
     pub(crate) all: bool,
     /// Only memories with a larger id
@@ -144,7 +145,7 @@ pub(crate) struct ListArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// Change a memory; its earlier versions are kept
+/// Change a memory, keeping its earlier versions
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl update 12 --title 'Spare keys' --tag home --tag keys")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
@@ -155,28 +156,28 @@ pub(crate) struct UpdateArgs {
     /// The new title
     #[arg(long, group = "change")]
     pub(crate) title: Option<String>,
-    /// The new content; `-` reads it from standard input
+    /// The new content; `-` reads standard input
     #[arg(long, group = "change")]
     pub(crate) content: Option<String>,
     /// The new type
     #[arg(long = "type", value_name = "TYPE", group = "change")]
     pub(crate) kind: Option<String>,
-    /// A tag in place of all that are there; may be repeated
+    /// A tag that replaces all existing tags; may be repeated
     #[arg(long = "tag", value_name = "TAG", group = "change", conflicts_with = "no_tags")]
     pub(crate) tags: Vec<String>,
     /// Remove all tags
     #[arg(long, group = "change")]
     pub(crate) no_tags: bool,
-    /// A value in place of all that are there; may be repeated
+    /// A metadata value that replaces all existing ones; may be repeated
     #[arg(long = "meta", value_name = "KEY=VALUE", group = "change", conflicts_with = "no_meta")]
     pub(crate) metadata: Vec<String>,
-    /// Remove all values
+    /// Remove all metadata
     #[arg(long, group = "change")]
     pub(crate) no_meta: bool,
     /// The new session
     #[arg(long, group = "change", conflicts_with = "no_session")]
     pub(crate) session: Option<String>,
-    /// Take it out of its session
+    /// Remove it from its session
     #[arg(long, group = "change")]
     pub(crate) no_session: bool,
 }
@@ -188,7 +189,7 @@ pub(crate) struct DeleteArgs {
     /// Their ids
     #[arg(required = true, value_name = "ID", value_parser = id)]
     pub(crate) ids: Vec<u64>,
-    /// Remove them from disk at once, as `ctl compact` does
+    /// Also remove them from disk at once, as `ctl compact` does
     #[arg(long)]
     pub(crate) purge: bool,
 }
@@ -211,7 +212,7 @@ pub(crate) struct LinkArgs {
     /// The id of the target memory
     #[arg(value_name = "TO", value_parser = id)]
     pub(crate) to: u64,
-    /// What the edge says
+    /// Type of the link
     #[arg(long = "type", value_name = "TYPE", value_enum)]
     pub(crate) kind: LinkKindArg,
 }
@@ -219,15 +220,15 @@ pub(crate) struct LinkArgs {
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
 pub(crate) enum LinkKindArg {
-    /// The source is newer and takes the target's place
+    /// The source is newer and supersedes the target
     Updates,
-    /// The two cannot both hold
+    /// The two contradict each other
     Contradicts,
-    /// The two have to do with each other
+    /// The two are related
     RelatedTo,
-    /// The target brought the source about
+    /// The target caused the source
     CausedBy,
-    /// The source belongs to the target
+    /// The source is part of the target
     PartOf,
 }
 
@@ -243,34 +244,34 @@ impl From<LinkKindArg> for LinkKind {
     }
 }
 
-/// Show the edges around a memory, both ways
+/// Show the links from and to a memory
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl links 12 --depth 2")]
 pub(crate) struct LinksArgs {
     /// Its id
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: u64,
-    /// How many steps from the memory
+    /// Maximum number of links to follow
     #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
     pub(crate) depth: u64,
 }
 
-/// Rebuild the search index; searches go on meanwhile
+/// Rebuild the search index, while searches continue
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl reindex --backfill")]
 pub(crate) struct ReindexArgs {
-    /// Embed what lacks a vector or was embedded by another model, too
+    /// Also embed memories that lack a vector of the current model
     #[arg(long)]
     pub(crate) backfill: bool,
 }
 
-/// Remove from disk what was deleted
+/// Remove deleted memories from disk
 ///
-/// Deleted memories and earlier versions are kept in the store's log until it is rewritten; this rewrites it at once.
+/// Deleted memories and earlier versions stay in the store's log until it is rewritten; this command rewrites it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ctl delete 12 && ctl compact\n  ctl compact --versions 3")]
 pub(crate) struct CompactArgs {
-    /// Keep the content of so many newest versions of each memory, instead of all
+    /// Keep the content of only the N newest versions of each memory [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) versions: Option<u32>,
 }
