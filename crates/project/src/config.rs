@@ -63,7 +63,7 @@ pub(crate) fn read_user(path: &Path, root: &Path, home: Option<&Path>) -> Result
 fn too_large(error: Error) -> Error {
     match error {
         Error::TooLarge { path, bytes_max } => {
-            let message = format!("the file is larger than {bytes_max} bytes");
+            let message = format!("the file exceeds {bytes_max} bytes");
             Error::Config { path, line: 1, column: 1, message }
         }
         error => error,
@@ -90,7 +90,7 @@ fn parse(bytes: &[u8], path: &Path, part: Part, reading: &Reading) -> Result<()>
         let before = String::from_utf8_lossy(&bytes[..invalid.valid_up_to()]);
         let line = 1 + before.matches('\n').count();
         let column = 1 + before.chars().rev().take_while(|it| *it != '\n').count();
-        error(line, column, "this is not UTF-8".to_owned())
+        error(line, column, "invalid UTF-8".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let level = Level { section: None, part, reading };
@@ -159,8 +159,8 @@ impl<'de> Visitor<'de> for Level<'_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.section {
-            Some(section) => write!(f, "settings, each as `key: value`, below `{section}:`"),
-            None => f.write_str("settings, each as `key: value`"),
+            Some(section) => write!(f, "settings as `key: value` below `{section}:`"),
+            None => f.write_str("settings as `key: value`"),
         }
     }
 
@@ -223,7 +223,7 @@ impl<'de> Visitor<'de> for Projects<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("folders of projects, each with its settings below")
+        f.write_str("project folders, each with its settings")
     }
 
     fn visit_unit<E>(self) -> std::result::Result<(), E> {
@@ -239,9 +239,9 @@ impl<'de> Visitor<'de> for Projects<'_> {
                 _ => PathBuf::from(&folder),
             };
             let problem = if !path.is_absolute() {
-                Some("is no absolute path, nor one that begins with ~/")
+                Some("is neither an absolute path nor one that starts with ~/")
             } else if seen.contains(&path) {
-                Some("is there twice; remove one")
+                Some("is given twice; remove one")
             } else {
                 None
             };
@@ -292,7 +292,7 @@ impl Name<'_> {
             return format!("{what}; flow files are approved one by one, not here");
         }
         if section.is_none() && name == PROJECTS {
-            return format!("{what}; only your own config.yaml has settings by project");
+            return format!("{what}; only your own config.yaml can have settings per project");
         }
         let elsewhere =
             KEYS.iter().find(|key| key.name == name || (key.leaf() == name && key.name != full));
@@ -340,11 +340,11 @@ impl Visitor<'_> for Name<'_> {
         let reading = self.level.reading;
         match self.find(name) {
             Some(_) if self.seen.contains(&name) => {
-                Err(reading.fail(format!("\"{name}\" is there twice; remove one")))
+                Err(reading.fail(format!("\"{name}\" is given twice; remove one")))
             }
             Some(Node::Key(key)) if self.level.part == Part::User && key.is_of_one_project() => {
                 Err(reading.fail(format!(
-                    "{} belongs to one project; write it below `projects:` and the project's folder",
+                    "{} applies to one project; write it below `projects:` and the project's folder",
                     key.name
                 )))
             }

@@ -44,7 +44,7 @@ pub enum Error {
     /// The data folder came from elsewhere: with a clone, an archive, a copy or a project that was
     /// moved.
     #[error(
-        "the data folder {} is not registered for this project, so it may be someone else's: it came with the files, was copied or moved, or an earlier release made it; register it if it is yours, else remove it",
+        "the data folder {} is not registered for this project and may be someone else's: it came with the files, was copied or moved, or was created by an earlier release; register it if it is yours, else remove it",
         path.display()
     )]
     Unregistered {
@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// Git tracks files that belong to this machine only.
     #[error(
-        "git tracks {}: files of the store and tokens came with the repository or would be given away with it, so none of them is used; take them out of it (`git rm -r --cached`), remove what came with the repository, then register what is yours",
+        "git tracks {}: files of the store and tokens came with the repository or would be published with it, so none of them is used; remove them from the index (`git rm -r --cached`), delete those that came with the repository, then register your data",
         listed(files)
     )]
     Tracked {
@@ -62,7 +62,7 @@ pub enum Error {
     },
     /// The browser would take commands from other machines.
     #[error(
-        "{address} can be reached by other machines, and the browser asks nobody for a token: whoever got there could use its sessions; listen on 127.0.0.1, and let other machines call it over the mesh"
+        "{address} is reachable from other machines, and the browser requires no token: anyone could use its sessions; listen on 127.0.0.1, and let other machines call it over the mesh"
     )]
     ExposedBrowser {
         /// Where it would listen.
@@ -70,7 +70,7 @@ pub enum Error {
     },
     /// There is no folder for what was approved.
     #[error(
-        "there is no folder to keep approvals in: set HOME or XDG_STATE_HOME, or start with --trust-project (WAYPOST_TRUST_PROJECT=1) where nobody can be asked, as in containers"
+        "no folder for approvals: set HOME or XDG_STATE_HOME, or use --trust-project (WAYPOST_TRUST_PROJECT=1) where no one can answer a prompt, as in containers"
     )]
     NoState,
     /// Another user could have written a file.
@@ -80,7 +80,7 @@ pub enum Error {
         message: String,
     },
     /// A file exceeds its size limit.
-    #[error("{} is larger than {bytes_max} bytes, the most that is read of it", path.display())]
+    #[error("{} exceeds the limit of {bytes_max} bytes", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -151,13 +151,13 @@ impl fmt::Display for PendingFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const VALUE_CHARS_MAX: usize = 200;
 
-        write!(f, "{} waits for approval (", self.path.display())?;
+        write!(f, "{} is pending approval (", self.path.display())?;
         for (idx, it) in self.settings.iter().enumerate() {
             let separator = if idx == 0 { "" } else { "; " };
             let value: String = it.value.chars().take(VALUE_CHARS_MAX).collect();
             write!(f, "{separator}line {}: {}: {}", it.line, it.key, value.escape_debug())?;
         }
-        f.write_str("): a project's file does not decide this until it is approved")?;
+        f.write_str("): these settings of a project's file need approval")?;
         match &self.user_file {
             Some(file) => write!(f, "; your own file, {}, needs no approval", file.display()),
             None => Ok(()),

@@ -164,7 +164,7 @@ fn refuse_links(folders: [&Path; 2]) -> Result<()> {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                return Err(io_error("look at", folder, error));
+                return Err(io_error("inspect", folder, error));
             }
             _ => {}
         }
@@ -207,7 +207,7 @@ fn write_id(data_dir: &Path, id: &str) -> Result<()> {
 fn new_id(project: &Project) -> Result<String> {
     let mut bytes = [0_u8; ID_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
-        io_error("make an id for", project.root(), io::Error::other(error.to_string()))
+        io_error("create an id for", project.root(), io::Error::other(error.to_string()))
     })?;
     Ok(crate::cache::hex(&bytes))
 }

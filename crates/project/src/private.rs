@@ -78,7 +78,7 @@ impl Owners {
     pub fn check_folder(self, path: &Path) -> Result<()> {
         let metadata = look_at(path)?;
         if metadata.is_symlink() {
-            return Err(exposed(path, "is a symbolic link; put the folder itself there"));
+            return Err(exposed(path, "is a symbolic link; replace it with the folder"));
         }
         if !metadata.is_dir() {
             return Err(Error::NotAFolder { path: path.to_owned() });
@@ -92,7 +92,7 @@ impl Owners {
         if ![self.own, 0, self.project].contains(&uid) {
             let own = self.own;
             let reason = format!(
-                "belongs to user {uid}, not to this one ({own}) or root, and is not used; move it away, or work elsewhere"
+                "belongs to user {uid}, not to this user ({own}) or root, and is not used; move it away, or work in another folder"
             );
             return Err(exposed(path, reason));
         }
@@ -101,7 +101,7 @@ impl Owners {
         if metadata.mode() & others != 0 && !may_be_open {
             let mode = metadata.mode() & 0o7777;
             let reason = format!(
-                "can be written by others (mode {mode:o}), and is not used; look at what is in it, then take that away: chmod go-w"
+                "is writable by others (mode {mode:o}), and is not used; check its contents, then fix it with: chmod go-w"
             );
             return Err(exposed(path, reason));
         }
@@ -116,7 +116,7 @@ impl Owners {
 pub fn check_file(path: &Path, owners: Owners) -> Result<()> {
     let metadata = look_at(path)?;
     if !metadata.is_file() {
-        return Err(exposed(path, "is not a plain file; put the file itself there"));
+        return Err(exposed(path, "is not a regular file; replace it with one"));
     }
     owners.check(path, &metadata, false)
 }
@@ -153,7 +153,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
                 // Another process has the store open, and is changing it: its lock is requested
                 // next.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(io_error("look at", &path, error)),
+                Err(error) => return Err(io_error("inspect", &path, error)),
             };
             owners.check(&path, &metadata, true)?;
             let kind = metadata.file_type();
@@ -172,7 +172,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
                     "neither a file nor a folder"
                 };
                 let reason = format!(
-                    "is {what}, and Waypost never makes one there; find out where it comes from, then remove it"
+                    "is {what}, which Waypost never creates there; find out where it comes from, then remove it"
                 );
                 return Err(exposed(&path, reason));
             }
@@ -183,7 +183,7 @@ pub fn tighten(dir: &Path, owners: Owners) -> Result<Tightened> {
 
 /// The error for a data folder that is a link.
 pub(crate) fn linked(dir: &Path) -> Error {
-    exposed(dir, "is a symbolic link; put the folder itself there, or name its target as data_dir")
+    exposed(dir, "is a symbolic link; replace it with the folder, or set data_dir to its target")
 }
 
 fn may_have_sockets(dir: &Path, folder: &Path) -> bool {
@@ -246,7 +246,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn look_at(path: &Path) -> Result<Metadata> {
-    path.symlink_metadata().map_err(|it| io_error("look at", path, it))
+    path.symlink_metadata().map_err(|it| io_error("inspect", path, it))
 }
 
 fn exposed(path: &Path, reason: impl Into<String>) -> Error {

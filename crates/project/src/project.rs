@@ -79,7 +79,7 @@ impl Project {
         let dir = self.dir();
         match dir.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self),
-            Err(error) => return Err(io_error("look at", &dir, error)),
+            Err(error) => return Err(io_error("inspect", &dir, error)),
             // A file of that name is not a project's folder.
             Ok(found) if !found.is_dir() && !found.is_symlink() => return Ok(self),
             Ok(_) => {}
@@ -200,7 +200,7 @@ fn read_gitignore(path: &Path) -> Result<Vec<u8>> {
     let file = file.map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
-        let reason = "is not a file; put a plain one there, or remove it".to_owned();
+        let reason = "is not a regular file; replace it with one, or remove it".to_owned();
         return Err(Error::Exposed { path: path.to_owned(), reason });
     }
     if metadata.len() > BYTES_MAX {

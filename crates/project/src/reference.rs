@@ -7,19 +7,18 @@ use crate::key::{Default, KEYS, Key};
 const HEAD: &str = "\
 # Settings
 
-Every setting comes from a flag of the program, else from its variable, else from the user's own
-`waypost/config.yaml` in `$XDG_CONFIG_HOME` (`~/.config`), else from the project's
-`.waypost/config.yaml`, else it has its default. `ctl config show` prints each value and where it
-came from. A variable that is empty counts as not set. A variable that begins with `WAYPOST_` and is
-no setting is warned about.
+A setting comes from a flag, else from its variable, else from your own `waypost/config.yaml` in `$XDG_CONFIG_HOME` (`~/.config`), else from the project's `.waypost/config.yaml`, else from the default.
+`ctl config show` prints each value and its origin.
+An empty variable counts as not set.
+An unknown variable that starts with `WAYPOST_` causes a warning.
 
-The project's file comes with the project's files, so it is not trusted: a value other than the
-default of a key that is not marked as harmless below has to be approved with `ctl allow`. Until then
-the service does not start, and `ctl` exits with 4. A key is harmless only if it makes the service do
-less or says how it prints. A setting that a flag, a variable or your own file gives needs no
-approval.
+The project's file comes with the project, so it is not trusted: a value that is neither the default nor harmless (marked below) needs approval with `ctl allow`.
+Until then, the service does not start, and `ctl` exits with 4.
+A key is harmless only if it makes the service do less or controls how it prints.
+A setting from a flag, a variable or your own file needs no approval.
 
-Your own file holds for all projects. What belongs to one project is written below its folder:
+Your own file applies to all projects.
+Write settings for one project below its folder:
 
 ```text
 model:
@@ -29,9 +28,9 @@ projects:
     listen: 127.0.0.1:4750
 ```
 
-Both files must belong to you or to root, and nobody else may be able to write to them.
+Both files must belong to you or root, and only you or root may be able to write to them.
 
-In `config.yaml` the part of a key before the dot is a section:
+In `config.yaml`, the part of a key before the dot is a section:
 
 ```yaml
 listen: 127.0.0.1:4747
@@ -44,10 +43,11 @@ limits:
   store_time: 30s
 ```
 
-An unknown key, a key that is there twice and a value that a key cannot have are errors that name
-the line. Relative paths start from the project's folder; in flags and variables, from the current
-folder; in what your own file has for all projects, from that file's folder. `~/` is the user's home. Lists are YAML lists in the file, and parted by commas in variables.
-Sizes have the units B, KiB, MiB, GiB and TiB (without one: bytes), times ms, s, m, h and d.
+An unknown key, a duplicate key and an invalid value are errors that name the line.
+Relative paths start from the project folder; in flags and variables from the current folder; in your own file, for settings of all projects, from that file's folder.
+`~/` is your home folder.
+Lists are YAML lists in the file, and comma-separated in variables.
+Sizes have the units B, KiB, MiB, GiB and TiB (default: bytes); times have ms, s, m, h and d.
 
 This page is generated from the table that the programs use.
 ";

@@ -195,7 +195,7 @@ impl TlsSettings {
             (Some(cert), Some(key)) => Ok(Some(Self { cert, key })),
             (None, None) => Ok(None),
             _ => Err(Error::Conflict {
-                message: "tls.cert and tls.key go together: give both, or neither".to_owned(),
+                message: "tls.cert and tls.key must both be set, or neither".to_owned(),
             }),
         }
     }
@@ -402,7 +402,7 @@ impl Settings {
         }
         Err(Error::Conflict {
             message: format!(
-                "listening on {} would let other machines in, and tokens and memories would cross the network in the clear; listen on 127.0.0.1, set tls.cert and tls.key, or set allow_remote (with TLS in front)",
+                "listening on {} would accept other machines, and tokens and memories would cross the network in the clear; listen on 127.0.0.1, set tls.cert and tls.key, or set allow_remote (behind a TLS proxy)",
                 self.listen
             ),
         })
@@ -411,7 +411,7 @@ impl Settings {
     fn check(&self) -> Result<()> {
         if self.limits.body_bytes_max > self.limits.bodies_bytes_max {
             return Err(Error::Conflict {
-                message: "limits.body_bytes_max is larger than limits.bodies_bytes_max, so a body of that size could never be taken; raise the second or lower the first".to_owned(),
+                message: "limits.body_bytes_max exceeds limits.bodies_bytes_max, so a body of that size could never be accepted; raise the second or lower the first".to_owned(),
             });
         }
         Ok(())
@@ -655,12 +655,12 @@ fn unknown_variables(names: &[String]) -> Vec<String> {
         .map(|name| {
             let hint = match nearest(name, settings.iter().map(String::as_str).chain([TRUST])) {
                 _ if name == "WAYPOST_FLOWS_APPROVAL" => {
-                    format!("; {TRUST}=1 approves what is in the project")
+                    format!("; {TRUST}=1 treats everything in the project as approved")
                 }
                 Some(near) => format!("; did you mean {near}?"),
                 None => "; docs/settings.md lists the variables".to_owned(),
             };
-            format!("the variable {} is no setting and has no effect{hint}", name.escape_debug())
+            format!("the variable {} is not a setting and has no effect{hint}", name.escape_debug())
         })
         .collect();
     warnings.sort_unstable();
@@ -674,7 +674,7 @@ fn check_flags(flags: &[Flag]) -> Result<()> {
                 Some(name) => format!("; did you mean \"{name}\"?"),
                 None => "; docs/settings.md lists the settings".to_owned(),
             };
-            let message = format!("there is no setting \"{}\"{hint}", flag.key.escape_debug());
+            let message = format!("unknown setting \"{}\"{hint}", flag.key.escape_debug());
             return Err(Error::Value { place: flag.flag.clone(), message });
         }
     }

@@ -76,14 +76,14 @@ pub(crate) fn read_document<T: DeserializeOwned>(
     let head: Head = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
     if head.version > version {
         let message = format!(
-            "version {} is newer than {version}, which this release reads: use the newer release",
+            "version {} is newer than {version}, the newest that this release reads; use a newer release",
             head.version
         );
         return Err(failed(io::Error::other(message)));
     }
     let document: T = serde_json::from_slice(&bytes).map_err(|it| failed(it.into()))?;
     if version_of(&document) != version {
-        return Err(failed(io::Error::other("its version is unknown")));
+        return Err(failed(io::Error::other("unknown version")));
     }
     Ok(Some(document))
 }

@@ -25,7 +25,7 @@ pub fn read_of_project(root: &Path, file: &str, bytes_max: u64) -> Result<Option
     };
     if !path.starts_with(root) {
         return Err(untrusted(format!(
-            "{} is a symbolic link that leads out of the project; put the file itself there",
+            "{} is a symbolic link that leads out of the project; replace it with the file",
             named.display()
         )));
     }
@@ -89,7 +89,7 @@ pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
     if metadata.uid() != own && metadata.uid() != 0 {
         let owner = metadata.uid();
         return Err(untrusted(format!(
-            "{path} belongs to user {owner}, and this is user {own}; what others own is not used"
+            "{path} belongs to user {owner}, not to this user ({own}), and is not used"
         )));
     }
     // A group with the user's own number contains only that user: such systems create files
@@ -100,7 +100,7 @@ pub(crate) fn check(metadata: &Metadata, path: &Path) -> Result<()> {
     // In a sticky folder such as /tmp, users cannot replace each other's entries.
     if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
         return Err(untrusted(format!(
-            "{path} can be written by other users; remove that permission: chmod go-w {path}"
+            "{path} is writable by other users; fix it with: chmod go-w {path}"
         )));
     }
     Ok(())

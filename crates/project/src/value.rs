@@ -75,19 +75,19 @@ impl Kind {
             Self::Address => "an IP address and a port such as 127.0.0.1:4747".to_owned(),
             Self::Url => "a URL such as http://127.0.0.1:4747".to_owned(),
             Self::Path => "a path".to_owned(),
-            Self::Model => "the name of a model, the path of its folder, or none".to_owned(),
+            Self::Model => "a model's name, the path of its folder, or none".to_owned(),
             Self::Bool => "true or false".to_owned(),
             Self::Hosts => "a list of host names such as waypost.example:443".to_owned(),
             Self::Origins => "a list of origins such as https://waypost.example".to_owned(),
             Self::Globs => {
-                "a list of globs relative to the project such as vendor/own/**".to_owned()
+                "a list of globs relative to the project, such as vendor/own/**".to_owned()
             }
-            Self::Patterns => "a list of patterns as in .gitignore such as /drafts/".to_owned(),
+            Self::Patterns => "a list of .gitignore patterns such as /drafts/".to_owned(),
             Self::NamedGlobs => {
-                "a list of types with a glob relative to the project each, such as decision=notes/adr/**".to_owned()
+                "a list of TYPE=GLOB, relative to the project, such as decision=notes/adr/**".to_owned()
             }
             Self::LogLevel => {
-                "error, warn, info, debug or trace, or such levels by target as in info,waypost_memory=debug".to_owned()
+                "error, warn, info, debug or trace, optionally by target as in info,waypost_memory=debug".to_owned()
             }
             Self::Choice(names) => names.join(" or "),
             Self::Count { min, max } => format!("a whole number from {min} to {max}"),
@@ -104,7 +104,7 @@ impl Kind {
     pub(crate) fn read_yaml(self, given: &Given) -> Result<Value, String> {
         match (self, given) {
             (_, Given::Nothing) => {
-                Err(format!("has no value; it must be {}, or leave the line out", self.wanted()))
+                Err(format!("has no value; it must be {}, or remove the line", self.wanted()))
             }
             (Self::Bool, Given::Bool(value)) => Ok(Value::Bool(*value)),
             (Self::Count { .. } | Self::Bytes { .. }, Given::Integer(value)) => {
@@ -118,7 +118,7 @@ impl Kind {
                     .iter()
                     .map(|item| if let Given::Text(text) = item { Some(&**text) } else { None })
                     .collect();
-                self.read_list(items.ok_or_else(|| self.refuse("a list of other things"))?)
+                self.read_list(items.ok_or_else(|| self.refuse("a list with other types"))?)
             }
             (
                 Self::Address
@@ -300,7 +300,7 @@ fn shown(given: &Given) -> String {
         Given::Float(value) => value.to_string(),
         Given::Text(text) => quoted(text),
         Given::List(_) => "a list".to_owned(),
-        Given::Map => "further keys".to_owned(),
+        Given::Map => "nested keys".to_owned(),
     }
 }
 

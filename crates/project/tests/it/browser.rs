@@ -28,7 +28,7 @@ fn the_browser_is_kept_on_this_machine() {
         let config = format!("allow_remote: true\nbrowser:\n  listen: '{address}'\n");
         let refused = Case::new(config).resolve().unwrap().browser.check_listen();
         let said = refused.unwrap_err().to_string();
-        assert!(said.contains("asks nobody for a token"), "{said}");
+        assert!(said.contains("requires no token"), "{said}");
     }
     let config = "browser:\n  listen: '[::1]:4748'\n";
     Case::new(config).resolve().unwrap().browser.check_listen().unwrap();

@@ -88,13 +88,13 @@ fn a_wrong_value_is_told_with_its_line_and_what_would_be_right() {
         (
             "listen:\n",
             1,
-            "listen has no value; it must be an IP address and a port such as 127.0.0.1:4747, or leave the line out",
+            "listen has no value; it must be an IP address and a port such as 127.0.0.1:4747, or remove the line",
         ),
         ("model:\n  fetch: yes\n", 2, "model.fetch must be true or false, not \"yes\""),
         (
             "model:\n  name: [a]\n",
             2,
-            "model.name must be the name of a model, the path of its folder, or none, not a list",
+            "model.name must be a model's name, the path of its folder, or none, not a list",
         ),
         (
             "limits:\n  reads_max: 0\n",
@@ -134,9 +134,9 @@ fn a_wrong_value_is_told_with_its_line_and_what_would_be_right() {
         (
             "log:\n  level: loud\n",
             2,
-            "log.level must be error, warn, info, debug or trace, or such levels by target as in info,waypost_memory=debug, not \"loud\"",
+            "log.level must be error, warn, info, debug or trace, optionally by target as in info,waypost_memory=debug, not \"loud\"",
         ),
-        ("log:\n  format: {a: b}\n", 2, "log.format must be text or json, not further keys"),
+        ("log:\n  format: {a: b}\n", 2, "log.format must be text or json, not nested keys"),
         (
             "allowed_hosts: one.example\n",
             1,
@@ -151,9 +151,9 @@ fn a_wrong_value_is_told_with_its_line_and_what_would_be_right() {
         (
             "log:\n  level: debug\nlisten: 127.0.0.1:1\nlog:\n  format: json\n",
             4,
-            "\"log\" is there twice; remove one",
+            "\"log\" is given twice; remove one",
         ),
-        ("log:\n  level: debug\n  level: info\n", 3, "\"level\" is there twice; remove one"),
+        ("log:\n  level: debug\n  level: info\n", 3, "\"level\" is given twice; remove one"),
     ] {
         assert_eq!(Case::new(config).fault(), (line, said.to_owned()), "{config:?}");
     }
@@ -177,9 +177,9 @@ fn what_is_no_yaml_of_settings_is_an_error_with_its_line() {
         assert!(!message.is_empty() && !message.contains("see the fault"), "{config:?}: {message}");
     }
     let (line, message) = Case::new(b"a\nlisten: \xff\n").fault();
-    assert_eq!((line, message.as_str()), (2, "this is not UTF-8"));
+    assert_eq!((line, message.as_str()), (2, "invalid UTF-8"));
     let (_, message) = Case::new("#".repeat(1024 * 1024 + 1)).fault();
-    assert!(message.contains("larger than"), "{message}");
+    assert!(message.contains("exceeds"), "{message}");
     let two = Case::new("listen: 127.0.0.1:1\n---\nlisten: 127.0.0.1:2\n").fault();
     assert!(two.1.contains("more than one document"), "{two:?}");
 }

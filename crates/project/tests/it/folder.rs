@@ -219,7 +219,7 @@ fn a_project_that_others_can_change_is_none() {
     open(0o777);
     for found in [Project::find(root.path()), Project::at(root.path())] {
         let error = found.unwrap_err().to_string();
-        assert!(error.contains(".waypost can be written by others (mode 777)"), "{error}");
+        assert!(error.contains(".waypost is writable by others (mode 777)"), "{error}");
         assert!(error.contains("chmod go-w"), "{error}");
     }
     open(0o755);
@@ -240,7 +240,7 @@ fn a_folder_that_others_can_write_to_is_no_project_before_it_has_one() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
     for found in [Project::find(&inner), Project::find(&open), Project::at(&open)] {
         let error = found.unwrap_err().to_string();
-        assert!(error.contains("can be written by others"), "{error}");
+        assert!(error.contains("is writable by others"), "{error}");
     }
     assert!(Project::at(&inner).is_ok());
 }

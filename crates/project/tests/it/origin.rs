@@ -61,7 +61,7 @@ fn wrong_flags_and_variables_are_named() {
     );
     assert_eq!(
         wrong(Case::new("").flag("log.levels", "--set", "info")),
-        "--set: there is no setting \"log.levels\"; did you mean \"log.level\"?"
+        "--set: unknown setting \"log.levels\"; did you mean \"log.level\"?"
     );
 }
 
@@ -125,7 +125,7 @@ fn a_certificate_and_its_key_go_together() {
     assert!(tls.cert.ends_with("a.pem") && tls.key.ends_with("b.pem"));
     assert_eq!(Case::new("").resolve().unwrap().tls, None);
     let error = Case::new("tls:\n  cert: a.pem\n").resolve().unwrap_err().to_string();
-    assert!(error.contains("tls.cert and tls.key go together"), "{error}");
+    assert!(error.contains("tls.cert and tls.key must both be set"), "{error}");
 }
 
 #[test]

@@ -128,9 +128,9 @@ fn the_users_file_goes_before_the_projects() {
 #[test]
 fn the_users_file_is_checked_as_the_projects_is() {
     for (text, line, said) in [
-        ("listen: 127.0.0.1:1\n", 1, "listen belongs to one project"),
+        ("listen: 127.0.0.1:1\n", 1, "listen applies to one project"),
         ("log:\n  level: info\n  levle: x\n", 3, "did you mean"),
-        ("projects:\n  relative:\n    listen: 127.0.0.1:1\n", 2, "no absolute path"),
+        ("projects:\n  relative:\n    listen: 127.0.0.1:1\n", 2, "neither an absolute path"),
         ("projects:\n  /x:\n    listne: 127.0.0.1:1\n", 3, "did you mean"),
     ] {
         let case = Case::untrusted("");
@@ -163,7 +163,7 @@ fn files_that_others_could_have_written_are_refused() {
     chmod(&case.folder.path().join(".waypost"), 0o755);
     let own = case.user_file("log:\n  level: info\n");
     chmod(&own, 0o602);
-    refused(&case, "can be written by other users");
+    refused(&case, "is writable by other users");
     chmod(&own, 0o600);
     case.resolve().unwrap();
     let outside = tempfile::tempdir().unwrap();
