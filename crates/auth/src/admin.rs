@@ -95,7 +95,7 @@ fn look(path: &Path, store: &TokenStore, now: i64) -> Result<Present> {
         Ok(verified) if verified.allows(Scope::Admin) => {
             Present::Good(AdminToken::Kept { id: verified.id, was_open: file.open_mode })
         }
-        Ok(_) => Present::Bad("its token is not an admin's".to_owned()),
+        Ok(_) => Present::Bad("its token does not have the scope admin".to_owned()),
         Err(rejected) => Present::Bad(rejected.to_string()),
     })
 }
@@ -119,7 +119,7 @@ pub fn read_token_file(path: &Path) -> Result<TokenFile> {
     };
     let invalid = |reason: String| Error::Invalid { field: "token file", reason };
     if contents.bytes.len() > FILE_BYTES_MAX {
-        return Err(invalid("it holds more than one token".to_owned()));
+        return Err(invalid("it contains more than one token".to_owned()));
     }
     let text = std::str::from_utf8(&contents.bytes)
         .map_err(|_| invalid(Malformed::Character.to_string()))?

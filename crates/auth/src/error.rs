@@ -22,20 +22,20 @@ pub enum Error {
         reason: String,
     },
     /// No token has that id.
-    #[error("there is no token {id}")]
+    #[error("no token {id}")]
     NotFound {
         /// The id.
         id: TokenId,
     },
     /// The token was revoked or has expired, and cannot be rotated.
-    #[error("token {id} has ended; make a new one")]
+    #[error("token {id} has expired or is revoked; create a new one")]
     Ended {
         /// The id.
         id: TokenId,
     },
     /// The token file cannot be parsed. No token is valid until it is repaired or removed.
     #[error(
-        "{} is damaged ({reason}); a repair moves it away, the next start makes a new admin token, and the others have to be made again",
+        "{} is damaged ({reason}); `ctl doctor --repair` moves it away, the next start creates a new admin token, and you have to create the others again",
         path.display()
     )]
     Corrupt {
@@ -45,7 +45,7 @@ pub enum Error {
         reason: String,
     },
     /// The file was written by a newer version of this program.
-    #[error("{} has format {found}; this version knows up to {known}: use a newer version", path.display())]
+    #[error("{} has format {found}; this release supports formats up to {known}: use a newer release", path.display())]
     Newer {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum Error {
     },
     /// Other users could change the file, and with it who has access.
     #[error(
-        "{} can be changed by other users ({reason}); make it yours alone: chmod {wanted:o} {}",
+        "{} is accessible to other users ({reason}); fix it with: chmod {wanted:o} {}",
         path.display(), path.display()
     )]
     Exposed {
@@ -68,7 +68,7 @@ pub enum Error {
         wanted: u32,
     },
     /// The path does not lead to a regular file.
-    #[error("{} is not a plain file; remove it or choose another path", path.display())]
+    #[error("{} is not a regular file; remove it or choose another path", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
@@ -84,7 +84,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The system provided no random bytes.
-    #[error("the system gave no random bytes: {reason}")]
+    #[error("failed to get random bytes: {reason}")]
     Randomness {
         /// The cause.
         reason: String,

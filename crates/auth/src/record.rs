@@ -79,17 +79,17 @@ pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Records> {
     }
     let file: FileV1 = serde_json::from_slice(bytes).map_err(|it| corrupt(it.to_string()))?;
     if file.version != VERSION {
-        return Err(corrupt(format!("there is no format {}", file.version)));
+        return Err(corrupt(format!("unknown format {}", file.version)));
     }
     if checksum(&file.tokens) != file.checksum {
-        return Err(corrupt("its checksum does not fit its tokens".to_owned()));
+        return Err(corrupt("its checksum is invalid".to_owned()));
     }
     let mut records = Records::new();
     for token in file.tokens {
         let name = token.id.clone();
         let (id, record) = record(token).map_err(&corrupt)?;
         if records.insert(id, record).is_some() {
-            return Err(corrupt(format!("token {name} is there twice")));
+            return Err(corrupt(format!("duplicate token {name}")));
         }
     }
     Ok(records)

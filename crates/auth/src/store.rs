@@ -74,21 +74,21 @@ impl NewToken {
             return invalid("scopes", "a token needs at least one scope");
         }
         if self.expires.is_some_and(|expires| expires <= now) {
-            return invalid("expires", "the time has passed already; give one in the future");
+            return invalid("expires", "the time is in the past; pass a future time");
         }
         if let Some(space) = &self.space {
             if self.scopes.iter().any(|scope| scope == Scope::Admin) {
-                return invalid("space", "an admin token is for all spaces; leave the space out");
+                return invalid("space", "an admin token applies to all spaces; omit the space");
             }
             if !is_plain(space, SPACE_CHARS_MAX) || space.is_empty() {
                 return invalid(
                     "space",
-                    "a space has 1 to 128 characters, none a control character",
+                    "a space has 1 to 128 characters without control characters",
                 );
             }
         }
         if self.note.as_ref().is_some_and(|note| !is_plain(note, NOTE_CHARS_MAX)) {
-            return invalid("note", "a note has up to 256 characters, none a control character");
+            return invalid("note", "a note has up to 256 characters without control characters");
         }
         Ok(())
     }
@@ -392,8 +392,9 @@ fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapsho
 /// Generates a token for the record and stores its digest.
 fn insert(records: &mut Records, mut record: Record) -> Result<(Secret, TokenInfo)> {
     if records.len() >= TOKENS_MAX {
-        let reason =
-            format!("there are {TOKENS_MAX} tokens already; revoked ones go after 30 days");
+        let reason = format!(
+            "there are already {TOKENS_MAX} tokens; revoked ones are removed after 30 days"
+        );
         return Err(Error::Invalid { field: "tokens", reason });
     }
     loop {

@@ -55,16 +55,16 @@ impl fmt::Debug for TokenId {
 #[non_exhaustive]
 pub enum Malformed {
     /// It does not start with `wp_`.
-    #[error("a token begins with wp_")]
+    #[error("a token must start with wp_")]
     Prefix,
     /// It is too short or too long.
-    #[error("the token has the wrong length; was all of it copied?")]
+    #[error("the token has the wrong length; check that it was copied completely")]
     Length,
     /// It has a character that is not valid in a token.
-    #[error("the token has a character that tokens do not have")]
+    #[error("the token contains an invalid character")]
     Character,
     /// Its checksum does not match: a character is wrong.
-    #[error("the token's checksum does not fit; a character of it is wrong")]
+    #[error("the token's checksum is invalid; check that it was copied correctly")]
     Checksum,
 }
 

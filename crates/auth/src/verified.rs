@@ -39,7 +39,7 @@ pub enum Rejected {
     #[error(transparent)]
     Malformed(#[from] Malformed),
     /// It was not created here, or its secret is wrong.
-    #[error("the token is not known here")]
+    #[error("unknown token")]
     Unknown,
     /// It has expired.
     #[error("the token has expired")]
@@ -55,7 +55,7 @@ pub enum Rejected {
     },
     /// The token store cannot be read, so no token is accepted: 503, and the reason for the log (it
     /// names a file).
-    #[error("tokens cannot be checked now")]
+    #[error("failed to check the token")]
     Unavailable {
         /// The error of reading the store.
         reason: Arc<str>,

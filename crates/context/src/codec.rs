@@ -60,13 +60,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Read<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is cut short"))?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is truncated"))?;
         self.0 = rest;
         Ok(taken)
     }
 
     pub(crate) fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed("it is cut short"))?;
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed("it is truncated"))?;
         self.0 = rest;
         Ok(*taken)
     }
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&self) -> Read<()> {
-        if self.is_empty() { Ok(()) } else { Err(Malformed("there are bytes after the end")) }
+        if self.is_empty() { Ok(()) } else { Err(Malformed("trailing bytes")) }
     }
 }
 

@@ -97,16 +97,16 @@ impl<W: Write> Summed<'_, W> {
 }
 
 fn decode(bytes: &[u8]) -> Result<(Index, Notes), Malformed> {
-    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is cut short"))?;
+    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is truncated"))?;
     let mut input = Reader::new(content);
     if input.take(MAGIC.len())? != MAGIC {
-        return Err(Malformed("it is something else"));
+        return Err(Malformed("wrong file type"));
     }
     if input.number()? != VERSION {
         return Err(Malformed("it is of another version"));
     }
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
-        return Err(Malformed("its checksum is wrong"));
+        return Err(Malformed("invalid checksum"));
     }
     let (indexed_at, settings) = (input.optional()?, input.number()?);
     let texts = Mark { generation: input.number()?, end: input.number()? };

@@ -262,5 +262,5 @@ pub(crate) fn malformed(id: u64, malformed: Malformed) -> Error {
     if malformed.is_newer() {
         return Error::Newer(format!("event {id} cannot be read: {malformed}"));
     }
-    Error::Damaged(format!("event {id} has a good checksum but cannot be used: {malformed}"))
+    Error::Damaged(format!("event {id} has a valid checksum but is malformed: {malformed}"))
 }

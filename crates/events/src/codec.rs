@@ -167,7 +167,7 @@ impl<'a> Stored<'a> {
         };
         let space = if flags & HAS_SPACE != 0 { Some(input.text(SPACE_BYTES_MAX)?) } else { None };
         if space == Some("") {
-            return Err(Malformed("a space has no name"));
+            return Err(Malformed("empty space name"));
         }
         let has_lineage = flags & HAS_LINEAGE != 0;
         Ok(Self { time_ms, kind, key, space, has_lineage, rest: input.0 })
@@ -175,13 +175,13 @@ impl<'a> Stored<'a> {
 
     /// The whole event.
     pub(crate) fn event(&self, id: u64) -> Read<Event> {
-        let kind = self.kind.parse().map_err(|_| Malformed("the type is none"))?;
+        let kind = self.kind.parse().map_err(|_| Malformed("invalid event type"))?;
         let mut input = Input(self.rest);
         let source = input.text(SOURCE_BYTES_MAX)?.to_owned();
         let lineage = if self.has_lineage { input.lineage()? } else { Lineage::default() };
         let data = input.data()?;
         if !input.0.is_empty() {
-            return Err(Malformed("there are bytes after the end"));
+            return Err(Malformed("trailing bytes"));
         }
         let space = self.space.map(str::to_owned);
         Ok(Event { id, kind, data, time_ms: self.time_ms, source, lineage, space })
@@ -189,9 +189,7 @@ impl<'a> Stored<'a> {
 
     /// The idempotency key that it was published with.
     pub(crate) fn idempotency_key(&self) -> Read<Option<IdempotencyKey>> {
-        self.key
-            .map(|it| it.parse().map_err(|_| Malformed("the idempotency key is none")))
-            .transpose()
+        self.key.map(|it| it.parse().map_err(|_| Malformed("invalid idempotency key"))).transpose()
     }
 }
 
@@ -200,7 +198,7 @@ pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Input<'a> {
     fn take(&mut self, count: usize) -> Read<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is cut short"))?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed("it is truncated"))?;
         self.0 = rest;
         Ok(taken)
     }
@@ -225,7 +223,7 @@ impl<'a> Input<'a> {
             if byte & 0x80 == 0 {
                 // One number has one encoding.
                 return if byte == 0 && shift > 0 {
-                    Err(Malformed("a number is longer than it need be"))
+                    Err(Malformed("a number has a non-minimal encoding"))
                 } else {
                     Ok(number)
                 };
@@ -259,7 +257,7 @@ impl<'a> Input<'a> {
         let flows = flows.collect::<Read<_>>()?;
         let lineage = Lineage { root, cause, depth, flows };
         if lineage == Lineage::default() {
-            return Err(Malformed("a lineage says nothing"));
+            return Err(Malformed("empty lineage"));
         }
         Ok(lineage)
     }
@@ -267,7 +265,7 @@ impl<'a> Input<'a> {
     fn data(&mut self) -> Read<Data> {
         let count = self.number()?;
         if count > crate::KEYS_MAX as u64 {
-            return Err(Malformed("there are too many keys"));
+            return Err(Malformed("too many keys"));
         }
         let mut data = Data::with_capacity(count as usize);
         for _ in 0..count {
@@ -285,7 +283,7 @@ impl<'a> Input<'a> {
                     .into(),
                 _ => return Err(Malformed(NEWER_FORM)),
             };
-            data.insert(key, value).map_err(|_| Malformed("the data is none"))?;
+            data.insert(key, value).map_err(|_| Malformed("invalid data"))?;
         }
         Ok(data)
     }

@@ -53,28 +53,30 @@ impl Data {
             || key.len() > KEY_BYTES_MAX
         {
             return invalid(format!(
-                "a key is a letter or _ and then letters, digits, _ and -, {KEY_BYTES_MAX} at most"
+                "a key is a letter or _ followed by letters, digits, _ and -, at most {KEY_BYTES_MAX} characters"
             ));
         }
         if self.get(key).is_some() {
-            return invalid("the key is there twice".to_owned());
+            return invalid("duplicate key".to_owned());
         }
         if self.0.len() == KEYS_MAX {
-            return invalid(format!("there are more than {KEYS_MAX} keys"));
+            return invalid(format!("more than {KEYS_MAX} keys"));
         }
         if let Value::Text(text) = &value {
             if text.contains('\0') {
-                return invalid("the text has a NUL character".to_owned());
+                return invalid("the string has a NUL character".to_owned());
             }
             if text.len() > VALUE_BYTES_MAX {
                 let len = text.len();
-                return invalid(format!("the text has {len} bytes; {VALUE_BYTES_MAX} are allowed"));
+                return invalid(format!(
+                    "the string has {len} bytes; the limit is {VALUE_BYTES_MAX}"
+                ));
             }
         }
         let bytes = self.bytes() + key.len() + value.bytes();
         if bytes > DATA_BYTES_MAX {
             return invalid(format!(
-                "with it the data has {bytes} bytes; {DATA_BYTES_MAX} are allowed"
+                "with this value the data has {bytes} bytes; the limit is {DATA_BYTES_MAX}"
             ));
         }
         self.0.push((key.to_owned(), value));
@@ -224,7 +226,7 @@ impl<'de> Deserialize<'de> for Data {
             type Value = Data;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("names with a text or a number each")
+                f.write_str("an object with string, number or boolean values")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Data, A::Error> {
@@ -250,7 +252,7 @@ impl<'de> Deserialize<'de> for Value {
             type Value = Value;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a finite number or a boolean")
+                f.write_str("a string, a finite number or a boolean")
             }
 
             fn visit_bool<E>(self, it: bool) -> Result<Value, E> {
@@ -338,7 +340,7 @@ mod tests {
             (r#"{"a":{"b":1}}"#, "invalid type"),
             (r#"{"a":[1]}"#, "invalid type"),
             (r#"{"a":1e400}"#, "out of range"),
-            (r#"{"a":1,"a":2}"#, "twice"),
+            (r#"{"a":1,"a":2}"#, "duplicate key"),
             (r#"{"":1}"#, "a key is"),
             (r#"{"a.b":1}"#, "a key is"),
             (r#"{"a b":1}"#, "a key is"),
@@ -353,7 +355,7 @@ mod tests {
         let full: Vec<String> =
             (0..5).map(|it| format!("\"k{it}\":\"{}\"", "x".repeat(60 << 10))).collect();
         assert!(
-            read(&format!("{{{}}}", full.join(","))).unwrap_err().contains("262144 are allowed")
+            read(&format!("{{{}}}", full.join(","))).unwrap_err().contains("the limit is 262144")
         );
     }
 }

@@ -110,7 +110,7 @@ pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
         Err(Error::Damaged(why)) => {
             let aside = floor::set_aside(dir)?;
             let what = format!(
-                "{why}; it is in {aside} now, and events that retention had dropped may be back"
+                "{why}; it was moved to {aside}, and events that retention had dropped may have returned"
             );
             repaired.set_aside.push(Mended { what, is_loss: false, is_kept: false });
             1
@@ -155,7 +155,7 @@ fn lock(dir: &Path) -> Result<FolderLock> {
 }
 
 fn missing(last: u64) -> String {
-    format!("the log of events is missing: events 1 to {last} are known to have been published")
+    format!("the event log is missing: events 1 to {last} had been published")
 }
 
 /// The first few of a list of damages, in one line.
@@ -170,9 +170,9 @@ pub(crate) fn describe_all(damage: &[Damage]) -> String {
 fn describe(damage: &Damage) -> String {
     let Damage { segment, offset, from, to, what, .. } = damage;
     let events = if to < from {
-        "no event is lost".to_owned()
+        "no event lost".to_owned()
     } else if *to == u64::MAX {
-        format!("events from {from} on")
+        format!("events from {from}")
     } else if from == to {
         format!("event {from}")
     } else {
@@ -186,10 +186,10 @@ fn describe(damage: &Damage) -> String {
 
 fn kind(what: DamageKind) -> &'static str {
     match what {
-        DamageKind::Header => "the header is not what was written",
-        DamageKind::Record => "a record is not what was written",
-        DamageKind::End => "the end marker is missing",
-        DamageKind::Missing => "the file is missing",
+        DamageKind::Header => "damaged header",
+        DamageKind::Record => "damaged record",
+        DamageKind::End => "missing end marker",
+        DamageKind::Missing => "missing file",
         _ => "the log ends before an event that was published",
     }
 }

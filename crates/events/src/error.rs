@@ -21,14 +21,14 @@ pub enum Error {
     },
     /// The idempotency key was used for another event.
     #[error(
-        "the idempotency key was used for event {id}, which has another type or other data; take a new key"
+        "the idempotency key was used for event {id} with another type or other data; use a new key"
     )]
     KeyReused {
         /// The event that has the key.
         id: u64,
     },
     /// The cursor is older than what is kept.
-    #[error("events before {first} are not kept any more; read on after {}", first - 1)]
+    #[error("events before {first} have been dropped; continue after {}", first - 1)]
     Gone {
         /// The first event that is kept.
         first: u64,
@@ -37,10 +37,10 @@ pub enum Error {
     #[error("the disk is full: the event was not written")]
     Full,
     /// Nothing can be published until the bus is opened again; reads go on.
-    #[error("the bus takes no more events until it is opened again: {0}")]
+    #[error("the event bus is read-only until it is reopened: {0}")]
     Unavailable(String),
     /// Another process has the bus open.
-    #[error("the bus in {path} is in use by process {pid}")]
+    #[error("the event bus in {path} is in use by process {pid}")]
     Locked {
         /// The bus's folder.
         path: PathBuf,
@@ -123,7 +123,7 @@ impl Error {
                 crate::doctor::describe_all(damage)
             ));
         }
-        let within = || format!("the log of events in {}: {error}", dir.display());
+        let within = || format!("the event log in {}: {error}", dir.display());
         match error.kind() {
             waypost_log::ErrorKind::Full => Self::Full,
             waypost_log::ErrorKind::Newer => Self::Newer(within()),
@@ -137,7 +137,7 @@ impl From<waypost_derived::Error> for Error {
     fn from(error: waypost_derived::Error) -> Self {
         match error {
             waypost_derived::Error::Io { path, source } => Self::io(path, source),
-            other => Self::Damaged(format!("the index of events: {other}")),
+            other => Self::Damaged(format!("the event index: {other}")),
         }
     }
 }
@@ -155,7 +155,7 @@ pub enum Refused {
         reason: String,
     },
     /// As [`Error::KeyReused`].
-    #[error("the idempotency key was used for event {id}, which has another type or other data")]
+    #[error("the idempotency key was used for event {id} with another type or other data")]
     KeyReused {
         /// The event that has the key.
         id: u64,

@@ -85,7 +85,7 @@ impl Draft {
         let is_name = |it: &str, max: usize| it.len() <= max && !it.contains(char::is_control);
         if !is_name(&self.source, SOURCE_BYTES_MAX) {
             let reason =
-                format!("must have at most {SOURCE_BYTES_MAX} bytes and no control character");
+                format!("must have at most {SOURCE_BYTES_MAX} bytes and no control characters");
             return invalid("source", reason);
         }
         let is_space = |it: &&str| !it.is_empty() && is_name(it, SPACE_BYTES_MAX);
@@ -96,7 +96,7 @@ impl Draft {
         let names = self.lineage.cause.iter().chain(&self.lineage.flows);
         if names.into_iter().any(|it| !is_name(it, LINEAGE_NAME_BYTES_MAX)) {
             let reason = format!(
-                "must have names of at most {LINEAGE_NAME_BYTES_MAX} bytes without control characters"
+                "must have names with at most {LINEAGE_NAME_BYTES_MAX} bytes and no control characters"
             );
             return invalid("lineage", reason);
         }
@@ -129,7 +129,7 @@ impl FromStr for IdempotencyKey {
             return Err(InvalidKey { what: format!("it has {} bytes", text.len()) });
         }
         if let Some(at) = text.bytes().position(|it| !it.is_ascii_graphic()) {
-            return Err(InvalidKey { what: format!("byte {} is none of them", at + 1) });
+            return Err(InvalidKey { what: format!("byte {} is invalid", at + 1) });
         }
         Ok(Self(text.to_owned()))
     }
@@ -137,9 +137,7 @@ impl FromStr for IdempotencyKey {
 
 /// A text that is no idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{what}; an idempotency key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible characters of ASCII"
-)]
+#[error("{what}; an idempotency key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters")]
 pub struct InvalidKey {
     what: String,
 }

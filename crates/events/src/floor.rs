@@ -30,7 +30,7 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
         }
         Marked::Newer(version) => {
             return Err(Error::Newer(format!(
-                "a newer release wrote {}: it has version {version}, and this release reads versions up to {}",
+                "a newer release wrote {}: it has version {version}, and this release supports versions up to {}",
                 path.display(),
                 FIRST.version
             )));
@@ -38,7 +38,7 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
     };
     first.ok_or_else(|| {
         Error::Damaged(format!(
-            "{} does not hold the number of the first event that is kept",
+            "{} does not contain the id of the first stored event",
             path.display()
         ))
     })

@@ -45,7 +45,7 @@ impl FromStr for EventType {
     fn from_str(text: &str) -> Result<Self, InvalidType> {
         let invalid = |what: String| InvalidType { what };
         let Some(colon) = text.find(':') else {
-            return Err(invalid("there is no colon".to_owned()));
+            return Err(invalid("missing colon".to_owned()));
         };
         for (part, which) in [(&text[..colon], "namespace"), (&text[colon + 1..], "name")] {
             if part.is_empty() {
@@ -54,7 +54,7 @@ impl FromStr for EventType {
             if let Some((at, other)) = part.char_indices().find(|(_, it)| !is_name_char(*it)) {
                 let start = if which == "name" { colon + 1 } else { 0 };
                 let at = text[..start + at].chars().count() + 1;
-                return Err(invalid(format!("character {at} is {other:?}")));
+                return Err(invalid(format!("character {at} is invalid: {other:?}")));
             }
             if part.len() > NAME_BYTES_MAX {
                 return Err(invalid(format!("the {which} has {} characters", part.len())));
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for EventType {
 /// A text that is no event type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{what}; an event type is namespace:name, each of 1 to {NAME_BYTES_MAX} letters, digits, _ and -, such as eval:scored"
+    "{what}; an event type is namespace:name, each with 1 to {NAME_BYTES_MAX} letters, digits, _ and -, such as eval:scored"
 )]
 pub struct InvalidType {
     what: String,
@@ -126,15 +126,15 @@ mod tests {
     fn what_is_no_type_is_refused_with_the_place() {
         let long = "a".repeat(65);
         for (text, said) in [
-            ("", "no colon"),
-            ("eval", "no colon"),
+            ("", "missing colon"),
+            ("eval", "missing colon"),
             (":scored", "namespace is empty"),
             ("eval:", "name is empty"),
-            ("a:b:c", "character 4 is ':'"),
-            ("eval:sco*", "character 9 is '*'"),
-            ("eval.x:y", "character 5 is '.'"),
-            ("eval:scored\n", "character 12 is '\\n'"),
-            ("\u{435}val:scored", "character 1 is 'е'"),
+            ("a:b:c", "character 4 is invalid: ':'"),
+            ("eval:sco*", "character 9 is invalid: '*'"),
+            ("eval.x:y", "character 5 is invalid: '.'"),
+            ("eval:scored\n", "character 12 is invalid: '\\n'"),
+            ("\u{435}val:scored", "character 1 is invalid: 'е'"),
             (&format!("{long}:x"), "namespace has 65"),
             (&format!("x:{long}"), "name has 65"),
         ] {

@@ -1,6 +1,6 @@
 //! Events: what happened, said by one program and heard by others that need not know it.
 //!
-//! An event has a type, `namespace:name`, and data: names with a text or a number each.
+//! An event has a type, `namespace:name`, and data: an object with string, number or boolean values.
 //! [`Pattern`] selects events by their type.
 //!
 //! ```

@@ -62,14 +62,14 @@ impl FromStr for Pattern {
         for (at, it) in literal.chars().enumerate() {
             colons += usize::from(it == ':');
             if (!is_name_char(it) && it != ':') || colons > 1 {
-                return invalid(format!("character {} is {it:?}", at + 1));
+                return invalid(format!("character {} is invalid: {it:?}", at + 1));
             }
         }
         if text.len() > PATTERN_BYTES_MAX {
             return invalid(format!("it has {} characters", text.len()));
         }
         if !prefix && let Err(error) = literal.parse::<EventType>() {
-            return invalid(format!("without * it is one type, and {error}"));
+            return invalid(format!("without * it must be an event type: {error}"));
         }
         if literal.starts_with(':') {
             return invalid("the namespace is empty".to_owned());
@@ -113,9 +113,7 @@ impl<'de> Deserialize<'de> for Pattern {
 
 /// A text that is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{what}; a pattern is an event type, or its beginning and then *, such as eval:* or eval:sc*"
-)]
+#[error("{what}; a pattern is an event type or a prefix followed by *, such as eval:* or eval:sc*")]
 pub struct InvalidPattern {
     what: String,
 }
@@ -152,7 +150,7 @@ mod tests {
             ("**", "character 1"),
             ("*:scored", "character 1"),
             ("eval:*d", "character 6"),
-            ("eval", "no colon"),
+            ("eval", "missing colon"),
             (":*", "namespace is empty"),
             ("a:b:*", "character 4"),
             (&format!("{}*", "a".repeat(10_000)), "10001 characters"),

@@ -187,7 +187,7 @@ impl Drop for Lead<'_> {
 }
 
 pub(crate) fn lost() -> Error {
-    Error::Unavailable("the thread that was publishing stopped".to_owned())
+    Error::Unavailable("the publishing thread stopped".to_owned())
 }
 
 #[cfg(test)]

@@ -197,17 +197,17 @@ impl<'a> Reading<'a> {
     ) -> Result<Self, Refused> {
         if source.len() > COMMAND_BYTES_MAX {
             let what = format!(
-                "the command has {} bytes; one with {{{{data.key}}}} in it may have {COMMAND_BYTES_MAX}",
+                "the command has {} bytes; the limit for commands with {{{{data.key}}}} is {COMMAND_BYTES_MAX}",
                 source.len()
             );
             return Err((0, what));
         }
         if let Some(at) = source.find(VALUE_PREFIX) {
-            return Err((at, format!("names that begin with {VALUE_PREFIX} are the service's")));
+            return Err((at, format!("names that start with {VALUE_PREFIX} are reserved")));
         }
         let is_odd = |it: char| it.is_control() && !matches!(it, '\n' | '\t');
         if let Some((at, it)) = source.char_indices().find(|(_, it)| is_odd(*it)) {
-            return Err((at, format!("a command with {{{{data.key}}}} in it cannot have {it:?}")));
+            return Err((at, format!("a command with {{{{data.key}}}} cannot contain {it:?}")));
         }
         let mut marked = source.to_owned();
         for (number, it) in placeholders.iter().enumerate() {
@@ -235,8 +235,7 @@ impl<'a> Reading<'a> {
             tree::check_known(root, 0)?;
             let seen = quotes::places(&self.marked, &self.spans)?;
             if let Some(it) = (0..places.len()).find(|it| seen.get(*it) != Some(&places[*it])) {
-                let what =
-                    "stands where its quotes cannot be told for certain; write the word simpler";
+                let what = "is in a word with ambiguous quoting; simplify the word";
                 return refused(self.spans[it].start, what);
             }
         }
@@ -359,7 +358,8 @@ pub(crate) fn check_defaults(
         let Reference { key, default } = &it.reference;
         let (Some(kind), Some(default)) = (types.get(key), default) else { continue };
         if !kind.admits(default) {
-            let what = format!("the default {default:?} is not of the type of data.{key}: {kind}");
+            let what =
+                format!("the default {default:?} does not have the type of data.{key}: {kind}");
             return Err((it.span.start, what));
         }
     }
@@ -370,7 +370,7 @@ pub(crate) fn check_defaults(
 /// quotes unless the value is of a closed type.
 fn check_script(script: &str, written: &[(usize, Place, usize)]) -> Result<(), Refused> {
     let unsure = |at: usize| {
-        let what = "the event's value stands where its quotes cannot be told for certain; write the word simpler";
+        let what = "the event's value is in a word with ambiguous quoting; simplify the word";
         (at, what.to_owned())
     };
     let first = written.first().map_or(0, |(.., at)| *at);
@@ -443,7 +443,7 @@ impl Beside {
         if name.starts_with('.') || target.split('/').any(|it| it == ".git") {
             return refused(
                 at,
-                "cannot stand in a command that writes a hidden file, which some program may read as settings",
+                "cannot be used in a command that writes a hidden file, which a program may read as its configuration",
             );
         }
         self.files.insert(name.to_owned());
@@ -461,14 +461,14 @@ impl Beside {
             if rules::runs_code(words) {
                 return refused(
                     at,
-                    "cannot stand in a command that writes files and runs code as well",
+                    "cannot be used in a command that both writes files and runs code",
                 );
             }
             let script = rules::script_of(words).unwrap_or_default();
             if self.files.contains(script.rsplit('/').next().unwrap_or_default()) {
                 return refused(
                     at,
-                    &format!("cannot stand in a command that writes {script} and runs it"),
+                    &format!("cannot be used in a command that writes {script} and runs it"),
                 );
             }
         }

@@ -117,7 +117,7 @@ impl FromStr for DataType {
     fn from_str(source: &str) -> Result<Self, String> {
         if source.len() > TYPE_BYTES_MAX {
             return Err(format!(
-                "the type has {} bytes; {TYPE_BYTES_MAX} are allowed",
+                "the type has {} bytes; the limit is {TYPE_BYTES_MAX}",
                 source.len()
             ));
         }
@@ -158,17 +158,15 @@ fn one_of(list: &str) -> Result<Kind, String> {
             return Err("one of has an empty entry".to_owned());
         }
         if choice.contains(['"', '\'', '[', ']']) || choice.chars().any(char::is_control) {
-            return Err(format!(
-                "{choice:?} in one of: entries are written without quotes and brackets"
-            ));
+            return Err(format!("{choice:?} in one of: write entries without quotes and brackets"));
         }
         if choices.iter().any(|it| it == choice) {
-            return Err(format!("{choice:?} is in one of twice"));
+            return Err(format!("duplicate entry {choice:?} in one of"));
         }
         choices.push(choice.to_owned());
     }
     if choices.len() > CHOICES_MAX {
-        return Err(format!("one of has {} entries; {CHOICES_MAX} are allowed", choices.len()));
+        return Err(format!("one of has {} entries; the limit is {CHOICES_MAX}", choices.len()));
     }
     let is_closed = choices.iter().all(|it| it.chars().all(is_inert) && !it.starts_with('-'));
     Ok(Kind::OneOf { choices, is_closed })
@@ -283,7 +281,7 @@ impl<'de> serde::Deserialize<'de> for DataTypes {
             }
             Err(format!("{key:?} is not a key of an event's data: letters, digits, _ and -"))
         };
-        pairs(deserializer, "names of values with a type each", check).map(Self)
+        pairs(deserializer, "an object with a type for each value", check).map(Self)
     }
 }
 
@@ -352,15 +350,15 @@ mod tests {
             ("one of a, b", "in brackets"),
             ("one of []", "empty entry"),
             ("one of [a,,b]", "empty entry"),
-            ("one of [a, a]", "twice"),
+            ("one of [a, a]", "duplicate entry"),
             ("one of ['a', b]", "without quotes"),
             ("one of [a\u{7}]", "without quotes"),
             ("matches (", "unclosed group"),
             ("matches a)|(?:b", "invalid regular expression"),
             ("matches (?x)a #", "invalid regular expression"),
             ("matches (a{1000}){1000}", "invalid regular expression"),
-            (&long, "4096 are allowed"),
-            (&many, "100 are allowed"),
+            (&long, "the limit is 4096"),
+            (&many, "the limit is 100"),
         ] {
             let error = kind.parse::<DataType>().unwrap_err();
             assert!(error.contains(said), "{kind:.60}: {error}");

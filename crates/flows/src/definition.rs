@@ -201,7 +201,7 @@ impl FromStr for FlowName {
             return Ok(Self(text.to_owned()));
         }
         Err(format!(
-            "{text:?} is no name of a flow: 1 to 64 letters, digits, _ and -, a letter or digit first"
+            "{text:?} is not a valid flow name: use 1 to 64 letters, digits, _ and -, starting with a letter or digit"
         ))
     }
 }
@@ -223,7 +223,7 @@ impl FromStr for DataKey {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix("data.") {
             Some(key) if !key.is_empty() => Ok(Self(key.to_owned())),
-            _ => Err(format!("{text:?} names no value of the event; write data.key")),
+            _ => Err(format!("{text:?} is not a value of the event; write data.key")),
         }
     }
 }
@@ -251,7 +251,7 @@ impl FromStr for Folder {
         if inside && !text.is_empty() && !text.contains('\0') {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("{text:?} is no folder within the project; write a relative path without .."))
+        Err(format!("{text:?} is not a folder in the project; write a relative path without .."))
     }
 }
 

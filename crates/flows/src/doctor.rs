@@ -65,7 +65,7 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
     checked.records = report.records;
     checked.damage.extend(report.damage.iter().map(describe));
     if folder.repairing()?.is_some() && checked.damage.is_empty() {
-        checked.damage.push("a repair did not come to its end; repair it again".to_owned());
+        checked.damage.push("a repair was interrupted; repair again".to_owned());
     }
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
@@ -139,7 +139,7 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
 }
 
 fn missing(reached: u64) -> String {
-    format!("flows/log is missing: records 1 to {reached} are known to have been written")
+    format!("flows/log is missing: records 1 to {reached} had been written")
 }
 
 /// The contents of the records.

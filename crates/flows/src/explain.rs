@@ -59,8 +59,9 @@ fn mistyped(flow: &Flow, event: &Event) -> Option<String> {
         .mismatches(&event.data)
         .map(|it| format!("{it}, not {}", it.kind))
         .collect();
-    (!wrong.is_empty())
-        .then(|| format!("the event's data does not have the declared types: {}", wrong.join("; ")))
+    (!wrong.is_empty()).then(|| {
+        format!("the event's data does not match the declared types: {}", wrong.join("; "))
+    })
 }
 
 /// What a flow would do for an event.

@@ -49,8 +49,7 @@ impl JournalDir {
             Marked::Absent => Ok(()),
             Marked::Newer(version) => Err(newer("flows/repairing", version)),
             Marked::Text { .. } | Marked::Damaged(_) => {
-                Err(self
-                    .damaged("a repair of it did not come to its end; repair it again".to_owned()))
+                Err(self.damaged("a repair of it was interrupted; repair again".to_owned()))
             }
         }
     }
@@ -60,15 +59,17 @@ impl JournalDir {
         match BEGUN.read(&self.begun())? {
             Marked::Newer(version) => Err(newer("flows/begun", version)),
             Marked::Absent => Ok(None),
-            Marked::Text { .. } | Marked::Damaged(_) => Ok((!self.has_log())
-                .then(|| "flows/log is missing: which runs there were is not known".to_owned())),
+            Marked::Text { .. } | Marked::Damaged(_) => {
+                Ok((!self.has_log())
+                    .then(|| "flows/log is missing: past runs are unknown".to_owned()))
+            }
         }
     }
 
     /// Damage to the folder's other files, which are created again.
     pub(crate) fn derived_damage(&self) -> Result<Option<String>, Error> {
         let is_damaged = matches!(BEGUN.read(&self.begun())?, Marked::Damaged(_));
-        Ok(is_damaged.then(|| "flows/begun is not what was written".to_owned()))
+        Ok(is_damaged.then(|| "flows/begun is damaged".to_owned()))
     }
 
     /// Marks that a journal exists.
@@ -148,18 +149,18 @@ fn newer(what: &str, version: u32) -> Error {
 pub(crate) fn describe(damage: &Damage) -> String {
     let Damage { segment, offset, from, to, what, .. } = damage;
     let records = if to < from {
-        "no record is lost".to_owned()
+        "no record lost".to_owned()
     } else if *to == u64::MAX {
-        format!("records from {from} on")
+        format!("records from {from}")
     } else if from == to {
         format!("record {from}")
     } else {
         format!("records {from} to {to}")
     };
     let what = match what {
-        DamageKind::Header => "the header is not what was written",
-        DamageKind::Record => "a record is not what was written",
-        DamageKind::End => "the end marker is missing",
+        DamageKind::Header => "damaged header",
+        DamageKind::Record => "damaged record",
+        DamageKind::End => "missing end marker",
         DamageKind::Missing => return format!("flows/log/{segment} is missing: {records}"),
         _ => "the journal ends before a record that was written",
     };

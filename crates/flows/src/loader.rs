@@ -109,7 +109,7 @@ pub enum Problem {
     #[error("{0}")]
     Invalid(InvalidFile),
     /// Another file has a flow of this name.
-    #[error("the flow {flow} is in {file}, too")]
+    #[error("the flow {flow} is also in {file}")]
     Twice {
         /// The flow's name.
         flow: String,
@@ -122,11 +122,11 @@ pub enum Problem {
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// It, or programs that it names, were not approved as they are.
-    #[error("waits for approval of {}", names(.0))]
+    /// It, or programs that it names, are not approved with their current content.
+    #[error("pending approval of {}", names(.0))]
     Unapproved(BTreeMap<String, ContentHash>),
     /// There are too many files.
-    #[error("there are more than {FILES_MAX} files")]
+    #[error("more than {FILES_MAX} files")]
     TooMany,
 }
 
@@ -143,10 +143,10 @@ pub enum ApprovalError {
         problem: String,
     },
     /// The content has changed since it was shown.
-    #[error("{0} has changed since it was looked at; look again")]
+    #[error("{0} changed after it was shown; review it again")]
     Changed(String),
     /// A program that the file names is not approved, and its hash was not given.
-    #[error("{file} names {program}, which is not approved; give the hash of its content, too")]
+    #[error("{file} names {program}, which is not approved; pass the hash of its content, too")]
     Program {
         /// The flow file.
         file: String,
@@ -154,7 +154,7 @@ pub enum ApprovalError {
         program: String,
     },
     /// Approvals cannot be read or written.
-    #[error("the approvals cannot be used")]
+    #[error("failed to read the approvals")]
     Approvals(#[source] io::Error),
 }
 
@@ -405,7 +405,7 @@ impl Loader {
 
     fn read(&self, name: &str) -> Found {
         if !is_flow_file(name) {
-            let problem = format!("{name} is no flow file; one ends in .yaml");
+            let problem = format!("{name} is not a flow file; its name must end in .yaml");
             return Found::Problem(Problem::Unreadable(problem), None);
         }
         let text = match read_trusted(&self.folder, name, FILE_BYTES_MAX) {
@@ -466,7 +466,7 @@ fn approved<'a>(
     let mut pending = BTreeMap::new();
     for (file, hash) in contents {
         let has = approvals.has(file, hash).map_err(|error| {
-            Problem::Unreadable(format!("whether it is approved is not known: {error}"))
+            Problem::Unreadable(format!("failed to check its approval: {error}"))
         })?;
         pending.extend((!has).then(|| (file.clone(), hash.clone())));
     }

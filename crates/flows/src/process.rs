@@ -120,7 +120,7 @@ pub fn run(program: &Program, boot: &str, stop: &Stop, spawned: impl FnOnce(Lead
     spawned(Leader::of(&child, boot));
     match Watch::new(child, program, begun).and_then(|it| it.until_end(stop)) {
         Ok(finished) => finished,
-        Err(error) => refused(&format!("it cannot be watched: {error}")),
+        Err(error) => refused(&format!("failed to watch it: {error}")),
     }
 }
 
@@ -296,11 +296,11 @@ impl<'a> Watch<'a> {
             (Some((Outcome::TimedOut, _)), ..) => {
                 (Outcome::TimedOut, format!("it took longer than {timeout}"))
             }
-            (Some((outcome, _)), ..) => (outcome, "it was ended".to_owned()),
+            (Some((outcome, _)), ..) => (outcome, "stopped".to_owned()),
             (None, Some(0), _) => (Outcome::Succeeded, "exit status 0".to_owned()),
             (None, Some(code), _) => (Outcome::Failed, format!("exit status {code}")),
-            (None, None, Some(signal)) => (Outcome::Failed, format!("ended by signal {signal}")),
-            (None, None, None) => (Outcome::Failed, "it ended in an unknown way".to_owned()),
+            (None, None, Some(signal)) => (Outcome::Failed, format!("killed by signal {signal}")),
+            (None, None, None) => (Outcome::Failed, "ended with an unknown status".to_owned()),
         };
         let report = Report {
             outcome,

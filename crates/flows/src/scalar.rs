@@ -57,7 +57,7 @@ impl<'de, V: Deserialize<'de>> Visitor<'de> for Pairs<V> {
         while let Some((name, value)) = map.next_entry::<String, V>()? {
             self.1(&name, &value).map_err(de::Error::custom)?;
             if pairs.iter().any(|(it, _)| *it == name) {
-                return Err(de::Error::custom(format!("{name} is there twice")));
+                return Err(de::Error::custom(format!("duplicate key {name}")));
             }
             pairs.push((name, value));
         }

@@ -43,7 +43,7 @@ impl FromStr for Span {
     }
 }
 
-from_text!(Span: "a length of time, such as 30s");
+from_text!(Span: "a duration such as 30s");
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +62,7 @@ impl fmt::Display for Span {
 
 /// An invalid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no length of time; write 500ms, 30s, 2m, 1h30m or 7d, a year at most")]
+#[error("{text:?} is not a valid duration; write 500ms, 30s, 2m, 1h30m or 7d, at most a year")]
 pub struct InvalidSpan {
     text: String,
 }

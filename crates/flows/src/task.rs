@@ -110,7 +110,7 @@ pub enum Unready {
     #[error(transparent)]
     Missing(#[from] MissingKey),
     /// A secret does not exist.
-    #[error("there is no secret {0}")]
+    #[error("no secret {0}")]
     Secret(String),
     /// The folder does not exist, or is not within the project.
     #[error("cwd: {folder} {problem}")]
@@ -121,24 +121,24 @@ pub enum Unready {
         problem: String,
     },
     /// The program does not exist.
-    #[error("there is no program {0} on the PATH")]
+    #[error("no program {0} in PATH")]
     Program(String),
     /// A value would be read as an option.
     #[error(
-        "{place} begins with -, and an event's value makes it so: put -- before it, or write allow_dash: true in the action"
+        "{place} starts with -, because of an event's value: put -- before it, or write allow_dash: true in the action"
     )]
     Dash {
         /// The word.
         place: String,
     },
     /// A value is not of the type that the flow declares.
-    #[error("{0}, not {kind}: the flow declares so in trigger.data", kind = .0.kind)]
+    #[error("{0}, not {kind} as declared in trigger.data", kind = .0.kind)]
     Type(Mismatch),
     /// A value would change where a URL leads.
     #[error("data.{0} is a dot segment of the URL, which would change its path")]
     DotSegment(String),
     /// The system would refuse to start it.
-    #[error("the variables and arguments have {bytes} bytes; {limit} are allowed")]
+    #[error("the variables and arguments have {bytes} bytes; the limit is {limit}")]
     TooLarge {
         /// The size of one word, or of all.
         bytes: usize,

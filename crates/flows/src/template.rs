@@ -32,9 +32,7 @@ impl Reference {
 
 /// An event lacks a value that a template needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the event has no data.{key}; {{{{data.{key} | default(\"…\")}}}} would say what to take then"
-)]
+#[error("the event has no data.{key}; set a default with {{{{data.{key} | default(\"…\")}}}}")]
 pub struct MissingKey {
     /// The name in the template.
     pub key: String,
@@ -180,15 +178,17 @@ fn reference(inside: &str) -> Result<Reference, String> {
         None => (inside.trim(), None),
     };
     let Some(key) = path.strip_prefix("data.").filter(|it| is_key(it)) else {
-        return Err(format!("{{{{{path}}}}} is unknown; a value of the event is {{{{data.key}}}}"));
+        return Err(format!(
+            "unknown value {{{{{path}}}}}; a value of the event is {{{{data.key}}}}"
+        ));
     };
-    let default =
-        match filter {
-            None => None,
-            Some(filter) => Some(default(filter).ok_or_else(|| {
-                format!("after | there can only be default(\"text\"), not {filter}")
-            })?),
-        };
+    let default = match filter {
+        None => None,
+        Some(filter) => Some(
+            default(filter)
+                .ok_or_else(|| format!("the only filter is default(\"text\"), not {filter}"))?,
+        ),
+    };
     Ok(Reference { key: key.to_owned(), default })
 }
 

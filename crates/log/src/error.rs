@@ -11,10 +11,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// There is no room. Nothing of the batch was kept; appends work again when there is room.
-    #[error("no room on the disk for the log; nothing of the batch was written")]
+    #[error("no space on the disk for the log; nothing of the batch was written")]
     Full,
     /// A sync or a write failed earlier. What is on disk is unknown until the log is opened anew.
-    #[error("an earlier write or sync failed; the log takes no more until it is opened again")]
+    #[error("an earlier write or sync failed; the log is read-only until it is reopened")]
     Poisoned,
     /// Stored bytes are not what was written.
     #[error("the log is damaged: {}", list(.0))]
@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// A newer release wrote this record.
     #[error(
-        "record {sequence} was written by a newer release: this one does not know kind {kind} in \
+        "record {sequence} was written by a newer release: this one does not support kind {kind} in \
          version {version}"
     )]
     NewerRecord {
@@ -54,7 +54,7 @@ pub enum Error {
         limit_bytes: u64,
     },
     /// This process has the folder open already.
-    #[error("{} is open already in this process", .0.display())]
+    #[error("{} is already open in this process", .0.display())]
     InUse(PathBuf),
     /// Another process has the folder.
     #[error("{} is in use by process {pid}", path.display())]
@@ -65,7 +65,7 @@ pub enum Error {
         pid: String,
     },
     /// The folder or a file in it cannot be written.
-    #[error("{} cannot be written", path.display())]
+    #[error("failed to write {}", path.display())]
     ReadOnly {
         /// What was to be written.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum Error {
         source: Arc<io::Error>,
     },
     /// Another operation of the file system failed.
-    #[error("cannot {operation} {}", path.display())]
+    #[error("failed to {operation} {}", path.display())]
     Io {
         /// What was attempted, as a verb.
         operation: &'static str,

@@ -66,10 +66,10 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(refused("it is not a plain file; move it away"));
+        return Err(refused("it is not a regular file; move it away"));
     }
     if metadata.nlink() > 1 {
-        return Err(refused("the file has a second name elsewhere; remove this one"));
+        return Err(refused("the file has another hard link; remove this one"));
     }
     Ok(file)
 }

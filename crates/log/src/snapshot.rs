@@ -203,7 +203,7 @@ impl Read for Reader<'_> {
             };
             let read = file.read_at(&mut buffer[..room], self.at)?;
             if read == 0 && room > 0 {
-                let message = format!("{} became shorter while it was read", self.file.name);
+                let message = format!("{} was truncated while it was read", self.file.name);
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
             }
             read

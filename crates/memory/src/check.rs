@@ -53,7 +53,7 @@ pub(crate) fn space(space: &str) -> Result<()> {
 pub(crate) fn query(query: &str) -> Result<()> {
     text("query", query)?;
     if query.is_empty() {
-        return Err(Error::invalid("query", "is empty; at least one character is needed"));
+        return Err(Error::invalid("query", "is empty; it needs at least one character"));
     }
     chars("query", query, QUERY_CHARS_MAX)
 }
@@ -62,7 +62,7 @@ pub(crate) fn query(query: &str) -> Result<()> {
 pub(crate) fn body_text(mut given: BodyText) -> Result<BodyText> {
     text("content", &given.content)?;
     if given.content.is_empty() {
-        return Err(Error::invalid("content", "is empty; at least one byte is needed"));
+        return Err(Error::invalid("content", "is empty; it needs at least one byte"));
     }
     let content_bytes = given.content.len();
     if content_bytes > CONTENT_BYTES_MAX {
@@ -158,7 +158,7 @@ fn chars(field: &str, text: &str, chars_max: usize) -> Result<()> {
 
 fn text(field: &str, text: &str) -> Result<()> {
     if text.contains('\0') {
-        return Err(Error::invalid(field, "holds a NUL character"));
+        return Err(Error::invalid(field, "contains a NUL character"));
     }
     Ok(())
 }

@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn take(&mut self, count: usize) -> Read<&'a [u8]> {
         if count > self.bytes.len() {
-            return Err(Malformed("it is cut short"));
+            return Err(Malformed("it is truncated"));
         }
         let (taken, rest) = self.bytes.split_at(count);
         self.bytes = rest;
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         let count = self.u32()? as usize;
         // Every text takes four bytes at least: a length that lies ends in an error, not in memory.
         if count > self.bytes.len() / 4 {
-            return Err(Malformed("a list is cut short"));
+            return Err(Malformed("a list is truncated"));
         }
         (0..count).map(|_| self.text()).collect()
     }
@@ -226,6 +226,6 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&self) -> Read<()> {
-        if self.is_empty() { Ok(()) } else { Err(Malformed("there are bytes after the end")) }
+        if self.is_empty() { Ok(()) } else { Err(Malformed("trailing bytes")) }
     }
 }

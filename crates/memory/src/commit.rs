@@ -233,7 +233,7 @@ impl Batch<'_> {
         }
         let number = self.txn.next_id()?;
         let id = MemoryId::new(number)
-            .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
+            .ok_or_else(|| Error::Unavailable("no ids left below 2^53".into()))?;
         self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
         self.note(Some(id), note)?;
         self.documents.insert(id, document);
@@ -312,7 +312,7 @@ impl Store {
             .collect();
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             // The log may have room yet where the state, which must follow it, has none.
-            return Err(Box::new(|| Error::Full("too little room is left on it".to_owned())));
+            return Err(Box::new(|| Error::Full("too little free space".to_owned())));
         }
         let range = match self.log.append_batch(&entries) {
             Ok(range) => range,
@@ -327,11 +327,11 @@ impl Store {
             }
             chunks.iter().try_for_each(|writes| self.state.write(writes))
         } else {
-            Err(Error::Unavailable("the log was written by somebody else".into()))
+            Err(Error::Unavailable("another process wrote to the log".into()))
         };
         if let Err(error) = applied {
             // The log has it; only a new start can bring the state after it.
-            let fault = format!("the state did not take a change that the log has: {error}");
+            let fault = format!("failed to apply a record of the log to the state: {error}");
             writer.fault = Some(fault.clone());
             *self.write_fault.lock() = Some(fault.clone());
             return Err(Box::new(move || Error::Unavailable(fault.clone())));

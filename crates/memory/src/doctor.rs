@@ -178,7 +178,7 @@ fn complete(
     remove_dir(&folder)?;
     let options = StoreOptions::default();
     let by_log = State::open(&folder, &options, &boot_id())?
-        .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?;
+        .map_err(|Unusable(why)| Error::Damaged(format!("failed to create a state: {why}")))?;
     replay(&by_log, log, &options)?;
     let mut records = Vec::new();
     // Each lost record may have given out an id, an import higher ones.
@@ -290,7 +290,7 @@ fn take(folders: &Folders) -> Result<FolderLock> {
 
 fn lock(folders: &Folders) -> Result<FolderLock> {
     if !folders.data.is_dir() {
-        return Err(Error::invalid("the data folder", "is not there"));
+        return Err(Error::invalid("the data folder", "does not exist"));
     }
     FolderLock::take(&folders.data).map_err(|it| log_error(&it, &folders.data))
 }

@@ -57,17 +57,18 @@ impl Model {
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let vectors = (self.embedder.embed)(texts).map_err(Error::Embedding)?;
         if vectors.len() != texts.len() {
-            let message = format!("it gave {} vectors for {} texts", vectors.len(), texts.len());
+            let message =
+                format!("it returned {} vectors for {} texts", vectors.len(), texts.len());
             return Err(Error::Embedding(message));
         }
         let dimensions = self.embedder.model.dimensions;
         for vector in &vectors {
             if vector.len() != dimensions {
-                let message = format!("it gave {} dimensions, not {dimensions}", vector.len());
+                let message = format!("it returned {} dimensions, not {dimensions}", vector.len());
                 return Err(Error::Embedding(message));
             }
             if vector.iter().any(|it| !it.is_finite()) || vector.iter().all(|it| *it == 0.0) {
-                return Err(Error::Embedding("it gave a vector without a direction".to_owned()));
+                return Err(Error::Embedding("it returned a zero vector".to_owned()));
             }
         }
         Ok(vectors)
@@ -244,7 +245,7 @@ impl Model {
     fn new(embedder: Embedder) -> Result<Self> {
         let dimensions = embedder.model.dimensions;
         if !(1..=DIMENSIONS_MAX).contains(&dimensions) {
-            let reason = format!("is {dimensions}; 1 to {DIMENSIONS_MAX} are possible");
+            let reason = format!("is {dimensions}; expected 1 to {DIMENSIONS_MAX}");
             return Err(Error::invalid("dimensions", reason));
         }
         let hash = model_hash(&embedder.model.fingerprint);

@@ -21,7 +21,7 @@ pub enum Error {
         reason: String,
     },
     /// There is no memory with this id.
-    #[error("there is no memory {0}")]
+    #[error("no memory {0}")]
     NotFound(MemoryId),
     /// The memory was changed meanwhile.
     #[error("the memory has version {found}, not {expected}")]
@@ -40,13 +40,13 @@ pub enum Error {
     #[error("the embedding model failed: {0}")]
     Embedding(String),
     /// A reindex is running already.
-    #[error("a reindex is running already")]
+    #[error("a reindex is already running")]
     Busy,
     /// The disk has no room; nothing was written, and writing works again when there is.
     #[error("the disk is full: {0}")]
     Full(String),
     /// The store cannot write any more until it is opened anew; reads go on.
-    #[error("the store takes no more writes until it is opened again: {0}")]
+    #[error("the store is read-only until it is reopened: {0}")]
     Unavailable(String),
     /// Another process has the store open.
     #[error("the store {path} is in use by process {pid}")]
@@ -57,7 +57,7 @@ pub enum Error {
         pid: String,
     },
     /// A newer release wrote the store, or what was to be imported. Nothing was changed.
-    #[error("{found} was written by a newer release; this one reads versions up to {known}")]
+    #[error("{found} was written by a newer release; this one supports versions up to {known}")]
     Newer {
         /// What is newer.
         found: String,
@@ -128,7 +128,7 @@ impl Error {
         let path = path.into();
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                Self::Full(format!("{} cannot be written", path.display()))
+                Self::Full(format!("failed to write {}", path.display()))
             }
             _ => Self::Io { path, source },
         }

@@ -216,7 +216,7 @@ fn place(
         }
     }
     let fresh = MemoryId::new(batch.txn.next_id()?)
-        .ok_or_else(|| Error::Unavailable("all ids below 2^53 are used up".into()))?;
+        .ok_or_else(|| Error::Unavailable("no ids left below 2^53".into()))?;
     Ok(Ok((fresh, Fit::Free)))
 }
 
@@ -285,7 +285,7 @@ fn import_link(
     let mut ends = [edge.from, edge.to];
     for end in &mut ends {
         let Some(here) = ids.here.get(end).copied() else {
-            let message = format!("memory {end} of the link was not taken from this import");
+            let message = format!("memory {end} of the link was rejected in this import");
             return Ok(Err(ImportProblem::new(line, message)));
         };
         if batch.txn.live_head(here)?.is_none() {
@@ -378,13 +378,13 @@ impl Importer<'_> {
                     importer.problem(number, "comes after the end".to_owned());
                 }
             } else if text.len() > IMPORT_LINE_BYTES_MAX {
-                importer.problem(number, format!("is longer than {IMPORT_LINE_BYTES_MAX} bytes"));
+                importer.problem(number, format!("exceeds {IMPORT_LINE_BYTES_MAX} bytes"));
             } else if !text.is_empty() {
                 match serde_json::from_slice::<Line>(text) {
                     Ok(Line::End { crc32c, .. }) => {
                         is_complete = true;
                         if crc32c != format!("{sum:08x}") {
-                            let message = "the checksum is wrong: the file was changed or damaged";
+                            let message = "invalid checksum: the file was changed or damaged";
                             importer.problem(number, message.to_owned());
                         }
                     }
@@ -394,7 +394,7 @@ impl Importer<'_> {
             }
             sum = crc32c::crc32c_append(sum, &line);
             if importer.imported.problems.len() >= PROBLEMS_MAX {
-                importer.problem(number, "too many problems; the rest was left out".to_owned());
+                importer.problem(number, "too many problems; the rest is omitted".to_owned());
                 is_complete = true;
                 break;
             }
@@ -404,7 +404,7 @@ impl Importer<'_> {
         }
         importer.flush()?;
         if !is_complete {
-            importer.problem(number, "the end is missing: the file was cut off".to_owned());
+            importer.problem(number, "the end is missing: the file is truncated".to_owned());
         }
         Ok(())
     }
@@ -529,7 +529,7 @@ impl Importer<'_> {
         let (from, to) = (id_of(from)?, id_of(to)?);
         let kind = LinkKind::parse(kind).ok_or_else(|| {
             let known = LinkKind::ALL.map(LinkKind::as_str).join(", ");
-            Refused::Line(format!("type is `{kind}`; one of {known} is possible"))
+            Refused::Line(format!("type is `{kind}`; expected one of {known}"))
         })?;
         if from == to {
             return Err(Refused::Line("the link is to itself".to_owned()));
@@ -606,13 +606,14 @@ impl From<Error> for Refused {
 
 fn id_of(number: u64) -> std::result::Result<MemoryId, Refused> {
     MemoryId::new(number).ok_or_else(|| {
-        Refused::Line(format!("id {number} is out of range; 1 to 2^53 - 1 are possible"))
+        Refused::Line(format!("id {number} is out of range; expected 1 to 2^53 - 1"))
     })
 }
 
 fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp, Refused> {
     text.map_or(Ok(now), |it| {
-        Timestamp::parse(it).ok_or_else(|| Refused::Line(format!("`{it}` is no RFC 3339 time")))
+        Timestamp::parse(it)
+            .ok_or_else(|| Refused::Line(format!("`{it}` is not a valid RFC 3339 time")))
     })
 }
 
@@ -624,7 +625,7 @@ fn body_of(given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body
         return Ok(Body { space, created_at, text: None });
     }
     let metadata = metadata_in(given.metadata).map_err(|key| {
-        Refused::Line(format!("metadata/{key} is neither text nor a number nor a boolean"))
+        Refused::Line(format!("metadata/{key} is neither a string nor a number nor a boolean"))
     })?;
     let text = check::body_text(BodyText {
         title: given.title.unwrap_or_default(),

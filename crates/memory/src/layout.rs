@@ -48,7 +48,7 @@ pub(crate) fn check_format(data: &Path) -> Result<()> {
             Ok(write_synced(&path, format!("{FORMAT_NAME} {FORMAT}\n").as_bytes())?)
         }
         _ => Err(Error::Damaged(format!(
-            "{} does not name a format of this store; it should say `{FORMAT_NAME} {FORMAT}`",
+            "{} does not name a format of this store; expected `{FORMAT_NAME} {FORMAT}`",
             path.display()
         ))),
     }

@@ -171,10 +171,10 @@ impl Store {
         let why = match snapshot {
             Ok(Some(snapshot)) => match self.catch_up(snapshot)? {
                 Some(caught_up) => return Ok(caught_up),
-                None => "it does not agree with the state".to_owned(),
+                None => "inconsistent with the state".to_owned(),
             },
             Ok(None) if last_sequence == 0 => return Ok((View::new(None), Vec::new())),
-            Ok(None) => "there is no snapshot of it".to_owned(),
+            Ok(None) => "missing snapshot".to_owned(),
             Err(Unusable(why)) => why,
         };
         report.index_rebuilt = Some(why);
@@ -325,7 +325,7 @@ impl FoundState {
         let is_outgrown = dir_bytes(&folders.state) > outgrown;
         let usable = match self {
             Self::Whole { .. } | Self::Unusable(_) if is_outgrown => {
-                Err(Some("it takes too much room".to_owned()))
+                Err(Some("it takes too much space".to_owned()))
             }
             Self::Whole { applied, .. } if applied > log.last_sequence() => {
                 let last = log.last_sequence();
@@ -335,7 +335,7 @@ impl FoundState {
             }
             Self::Whole { state, .. } => Ok(*state),
             Self::Unusable(why) => Err(Some(why)),
-            Self::Missing if log.last_sequence() > 0 => Err(Some("it was not there".to_owned())),
+            Self::Missing if log.last_sequence() > 0 => Err(Some("missing".to_owned())),
             Self::Missing => Err(None),
         };
         let state = match usable {
@@ -345,8 +345,9 @@ impl FoundState {
                     set_aside(&folders.state)?;
                 }
                 report.state_rebuilt = why;
-                State::open(&folders.state, options, &boot_id())?
-                    .map_err(|Unusable(why)| Error::Damaged(format!("a new state fails: {why}")))?
+                State::open(&folders.state, options, &boot_id())?.map_err(|Unusable(why)| {
+                    Error::Damaged(format!("failed to create a state: {why}"))
+                })?
             }
         };
         report.replayed_records = replay(&state, log, options)?;

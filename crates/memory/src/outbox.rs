@@ -192,7 +192,7 @@ impl Store {
         }
         match self.submit_one(Command::Told { through })? {
             Outcome::Told => Ok(true),
-            _ => Err(Error::Unavailable("what was told was not written down".to_owned())),
+            _ => Err(Error::Unavailable("failed to record published notices".to_owned())),
         }
     }
 

@@ -121,5 +121,5 @@ impl Store {
 }
 
 pub(crate) fn lost() -> Error {
-    Error::Unavailable("the thread that was writing stopped".into())
+    Error::Unavailable("the writing thread stopped".into())
 }

@@ -54,7 +54,7 @@ impl Unreadable {
                 known: u32::from(RECORD_VERSION),
             },
             Self::Malformed(Malformed(why)) => Error::Damaged(format!(
-                "record {sequence} of the log has a good checksum but cannot be used: {why}"
+                "record {sequence} of the log has a valid checksum but is malformed: {why}"
             )),
         }
     }

@@ -207,12 +207,12 @@ fn weights(params: &SearchParams, lexical: bool, semantic: bool) -> (f64, f64) {
 fn check_options(options: &SearchOptions) -> Result<()> {
     let limit = options.limit;
     if !(1..=SEARCH_LIMIT_MAX).contains(&limit) {
-        let reason = format!("is {limit}; 1 to {SEARCH_LIMIT_MAX} are possible");
+        let reason = format!("is {limit}; expected 1 to {SEARCH_LIMIT_MAX}");
         return Err(Error::invalid("limit", reason));
     }
     match options.min_score {
         Some(score) if !(0.0..=1.0).contains(&score) => {
-            Err(Error::invalid("minScore", format!("is {score}; 0 to 1 are possible")))
+            Err(Error::invalid("minScore", format!("is {score}; expected 0 to 1")))
         }
         _ => Ok(()),
     }

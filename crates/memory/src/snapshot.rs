@@ -34,7 +34,7 @@ impl Snapshot {
         let bytes = match fs::read(dir.join(FILE)) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Unusable(format!("its snapshot cannot be read: {error}"))),
+            Err(error) => return Err(Unusable(format!("failed to read its snapshot: {error}"))),
         };
         decode(&bytes)
             .map(Some)
@@ -128,16 +128,16 @@ fn encode_fact(out: &mut Writer, fact: &Fact, names: &UsedNames) {
 }
 
 fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
-    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is cut short"))?;
+    let (content, sum) = bytes.split_last_chunk::<4>().ok_or(Malformed("it is truncated"))?;
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
-        return Err(Malformed("its checksum is wrong"));
+        return Err(Malformed("invalid checksum"));
     }
     let mut input = Reader::new(content);
     if input.take(MAGIC.len())? != MAGIC {
-        return Err(Malformed("it is something else"));
+        return Err(Malformed("wrong file type"));
     }
     if input.u32()? != VERSION {
-        return Err(Malformed("its version is unknown"));
+        return Err(Malformed("unknown version"));
     }
     let position = input.u64()?;
     let mut view = View::new(None);
@@ -151,7 +151,7 @@ fn decode(bytes: &[u8]) -> std::result::Result<Snapshot, Malformed> {
     };
     for _ in 0..input.u32()? {
         let name = input.text()?;
-        let unusable = |_| Malformed("its index is damaged");
+        let unusable = |_| Malformed("damaged index");
         let slots = Slots::decode(input.long_bytes()?).map_err(unusable)?;
         let text = TextIndex::decode(input.long_bytes()?).map_err(unusable)?;
         let mut facts = Vec::with_capacity(slots.len());

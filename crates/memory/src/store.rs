@@ -135,7 +135,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<Memory>> {
         if !(1..=LIST_LIMIT_MAX).contains(&limit) {
-            let reason = format!("is {limit}; 1 to {LIST_LIMIT_MAX} are possible");
+            let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
             return Err(Error::invalid("limit", reason));
         }
         if self.lacking.lock().is_some() {
@@ -215,7 +215,7 @@ impl Store {
     /// [`LINKS_RETURNED_MAX`](crate::limits::LINKS_RETURNED_MAX).
     pub fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>> {
         if !(1..=LINK_DEPTH_MAX).contains(&depth) {
-            let reason = format!("is {depth}; 1 to {LINK_DEPTH_MAX} are possible");
+            let reason = format!("is {depth}; expected 1 to {LINK_DEPTH_MAX}");
             return Err(Error::invalid("depth", reason));
         }
         self.live_head(id)?.ok_or(Error::NotFound(id))?;
@@ -340,7 +340,9 @@ impl Store {
         let Some(sequence) = stored.sequence else { return Ok(stored.into_body(None)) };
         let entry = self.log.read(sequence).map_err(|it| log_error(&it, &self.dir))?;
         let entry = entry.ok_or_else(|| {
-            Error::Damaged(format!("record {sequence} of the log is missing: the state names it"))
+            Error::Damaged(format!(
+                "record {sequence} of the log is missing: the state refers to it"
+            ))
         })?;
         let text = text_of(entry.kind, entry.version, &entry.payload);
         Ok(stored.into_body(text.map_err(|it| it.of(sequence))?))

@@ -80,7 +80,7 @@ impl ImportProblem {
     }
 
     pub(crate) fn taken(line: u64, id: MemoryId) -> Self {
-        let message = format!("id {id} belongs to another memory here");
+        let message = format!("id {id} belongs to another memory");
         Self { line, message, is_id_taken: true }
     }
 }

@@ -302,7 +302,7 @@ impl Store {
             return Err(Error::Unavailable(fault.clone()));
         }
         if writer.writing_after.is_some() {
-            return Err(Error::Full("too little room is left to bring the state up".to_owned()));
+            return Err(Error::Full("too little free space to update the state".to_owned()));
         }
         self.state.sync()?;
         let (applied, last) = (applied(&self.state)?, self.log.last_sequence());

@@ -31,21 +31,21 @@ pub fn verify_export(input: &mut dyn BufRead) -> Result<()> {
             check_header(text)?;
         } else if is_complete {
             if !text.is_empty() {
-                return Err(invalid(format!("goes on after its end, with line {number}")));
+                return Err(invalid(format!("continues after its end, with line {number}")));
             }
         } else if text.len() <= END_BYTES_MAX
             && let Ok(Line::End { crc32c, .. }) = serde_json::from_slice::<Line>(text)
         {
             is_complete = true;
             if crc32c != format!("{sum:08x}") {
-                return Err(invalid("was changed or damaged: its checksum is wrong".to_owned()));
+                return Err(invalid("was changed or damaged: invalid checksum".to_owned()));
             }
         }
         sum = crc32c::crc32c_append(sum, &line);
     }
     match number {
         0 => Err(invalid("is empty".to_owned())),
-        _ if !is_complete => Err(invalid(format!("was cut off after line {number}"))),
+        _ if !is_complete => Err(invalid(format!("is truncated after line {number}"))),
         _ => Ok(()),
     }
 }

@@ -203,7 +203,7 @@ fn embed(embedder: &Embedder, texts: &[&str]) -> std::result::Result<Vec<Vec<f32
     let embed = Arc::clone(&embedder.embed);
     let vectors = embed(texts)?;
     if vectors.len() != texts.len() {
-        return Err(format!("it gave {} vectors for {} texts", vectors.len(), texts.len()));
+        return Err(format!("it returned {} vectors for {} texts", vectors.len(), texts.len()));
     }
     let fits = |it: &Vec<f32>| {
         it.len() == embedder.dimensions

@@ -170,12 +170,12 @@ impl Summary {
         }
         let spans = input.number()?;
         if spans > BLOCK_EVENTS / SPAN_EVENTS {
-            return Err(Malformed("there are too many spans"));
+            return Err(Malformed("too many spans"));
         }
         let times = (0..spans).map(|_| input.number()).collect::<Result<_, _>>()?;
         let counted = input.number()?;
         if counted > COUNTED_TYPES_MAX as u64 {
-            return Err(Malformed("there are too many types"));
+            return Err(Malformed("too many types"));
         }
         let mut counts = Vec::with_capacity(counted as usize);
         for _ in 0..counted {

@@ -109,12 +109,12 @@ impl Found {
     ) -> Result<(Shelf, Kept, Option<String>)> {
         let Self { dir, tree } = self;
         let why = match tree {
-            None => (last >= first).then(|| "it was not there".to_owned()),
+            None => (last >= first).then(|| "missing".to_owned()),
             Some(Err(Unusable(why))) => Some(why),
             Some(Ok((shelf, kept))) => {
                 let outgrown = dir_bytes(&dir) > OUTGROWN_BYTES_MIN.max(8 * log_bytes);
                 let fits = if outgrown {
-                    Err(Unusable("it takes too much room".to_owned()))
+                    Err(Unusable("it takes too much space".to_owned()))
                 } else {
                     kept.check(first, last)
                 };
@@ -344,10 +344,10 @@ impl Kept {
 
     fn check(&self, first: u64, last: u64) -> std::result::Result<(), Unusable> {
         if self.indexed_to() > last || self.keys_to > last {
-            return Err(Unusable("it is ahead of the log".to_owned()));
+            return Err(Unusable("ahead of the log".to_owned()));
         }
         if !self.blocks.is_empty() && self.first_block > super::block_of(first) {
-            return Err(Unusable("it begins behind the log".to_owned()));
+            return Err(Unusable("starts behind the log".to_owned()));
         }
         Ok(())
     }
@@ -437,9 +437,9 @@ fn decode_keys(value: &[u8], keys: &mut Vec<(u128, Use)>) -> std::result::Result
 }
 
 fn damaged(malformed: Malformed) -> Error {
-    Error::Damaged(format!("a record of the index of events is damaged: {malformed}"))
+    Error::Damaged(format!("a record of the event index is damaged: {malformed}"))
 }
 
 fn broken(Unusable(why): Unusable) -> Error {
-    Error::Damaged(format!("a new index of events fails: {why}"))
+    Error::Damaged(format!("failed to create an event index: {why}"))
 }

@@ -183,7 +183,7 @@ fn a_damaged_first_event_is_refused_and_repaired() {
     for at in 0..bytes.len() {
         change(&path, |bytes| bytes[at] ^= 2);
         let why = refused(dir.path());
-        assert!(why.contains("first does not hold"), "{why}");
+        assert!(why.contains("first does not contain"), "{why}");
         fs::write(&path, &bytes).expect("it works");
     }
     change(&path, |bytes| bytes[24] ^= 2);

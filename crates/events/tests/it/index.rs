@@ -137,7 +137,7 @@ fn an_index_that_is_gone_is_built_anew() {
     let dir = copy();
     std::fs::remove_dir_all(dir.path().join("state")).unwrap();
     let (bus, opened) = open(dir.path());
-    assert_eq!(opened.index_rebuilt.as_deref(), Some("it was not there"));
+    assert_eq!(opened.index_rebuilt.as_deref(), Some("missing"));
     assert_eq!(opened.replayed, COUNT);
     check(&bus);
     drop(bus);
@@ -189,7 +189,7 @@ fn an_index_ahead_of_its_log_shows_that_the_log_is_damaged() {
     assert_eq!(error.kind(), ErrorKind::Damaged);
     waypost_events::repair(dir.path(), 0).unwrap();
     let (bus, opened) = open(dir.path());
-    assert_eq!(opened.index_rebuilt.as_deref(), Some("it was not there"));
+    assert_eq!(opened.index_rebuilt.as_deref(), Some("missing"));
     assert!(publish(&bus, "a:b").id > COUNT);
 }
 

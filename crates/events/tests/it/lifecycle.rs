@@ -37,7 +37,7 @@ fn a_first_event_that_is_no_number_is_refused() {
         std::fs::write(dir.path().join("first"), text).unwrap();
         let error = Bus::open(dir.path(), &options()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Damaged);
-        assert!(error.to_string().contains("first does not hold the number"), "{error}");
+        assert!(error.to_string().contains("first does not contain the id"), "{error}");
     }
     std::fs::remove_file(dir.path().join("first")).unwrap();
     assert_eq!(all(&open(dir.path())).len(), 1);

@@ -30,8 +30,8 @@ pub(super) fn places(text: &str, spans: &[Range<usize>]) -> Result<Vec<Place>, R
         reader.step(spans)?;
     }
     match reader.open.last() {
-        Some(Open::Double) => Err((text.len(), "a double quote is open at the end".to_owned())),
-        Some(_) => Err((text.len(), "a parenthesis or brace is open at the end".to_owned())),
+        Some(Open::Double) => Err((text.len(), "unclosed double quote".to_owned())),
+        Some(_) => Err((text.len(), "unclosed parenthesis or brace".to_owned())),
         None => Ok(reader.places),
     }
 }
@@ -50,7 +50,7 @@ impl Reader<'_> {
         let Some(it) = rest.chars().next() else { return Ok(()) };
         let is_quoted = self.open.last() == Some(&Open::Double);
         self.at += it.len_utf8();
-        let cannot = |what: &str| refused(at, &format!("cannot stand in a command with {what}"));
+        let cannot = |what: &str| refused(at, &format!("cannot be used in a command with {what}"));
         match it {
             '`' => return cannot("backticks; write $( )"),
             '\\' if is_quoted => {
@@ -60,7 +60,7 @@ impl Reader<'_> {
                 let continues =
                     rest[1..].starts_with('\n') && self.text[..at].ends_with([' ', '\t', '\n']);
                 if !continues {
-                    return cannot("a backslash outside of quotes; write the character in quotes");
+                    return cannot("a backslash outside quotes; quote the character");
                 }
                 self.at += 1;
             }
@@ -74,7 +74,7 @@ impl Reader<'_> {
                 self.at += 1;
             }
             '$' if !is_quoted && (rest.starts_with("$'") || rest.starts_with("$\"")) => {
-                return cannot("$'…' or $\"…\", which shells read in different ways");
+                return cannot("$'…' or $\"…\", which shells interpret differently");
             }
             '"' if is_quoted => drop(self.open.pop()),
             '"' => self.open.push(Open::Double),
@@ -83,7 +83,7 @@ impl Reader<'_> {
             '\'' => return self.single(at, spans),
             _ if self.open.last() == Some(&Open::Brace) => {}
             '{' if !rest[1..].starts_with(|it: char| it.is_whitespace() || it == '}') => {
-                return cannot("a brace expansion; write each word");
+                return cannot("a brace expansion; write out each word");
             }
             '(' => self.open.push(Open::Paren),
             // A `case` pattern ends with its own parenthesis.
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 self.comment(spans);
             }
             '<' if rest.starts_with("<<") => return cannot("a here-document"),
-            it if !it.is_ascii() => return cannot(&format!("{it:?} outside of quotes")),
+            it if !it.is_ascii() => return cannot(&format!("{it:?} outside quotes")),
             _ => {}
         }
         Ok(())
@@ -102,7 +102,7 @@ impl Reader<'_> {
 
     fn single(&mut self, at: usize, spans: &[Range<usize>]) -> Result<(), Refused> {
         let Some(end) = self.text[self.at..].find('\'').map(|it| self.at + it) else {
-            return Err((at, "a single quote is open at the end".to_owned()));
+            return Err((at, "unclosed single quote".to_owned()));
         };
         let within = spans.iter().filter(|it| it.start >= self.at && it.start < end);
         self.places.extend(within.map(|_| Place::SingleQuoted));

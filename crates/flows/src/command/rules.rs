@@ -33,7 +33,7 @@ pub(crate) fn check(words: &[Word]) -> Result<(), Refused> {
 fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
     let at = words[idx].at;
     let Some(program) = words[0].literal() else {
-        return refused(at, "cannot be given to a program whose name an expansion decides");
+        return refused(at, "cannot be passed to a program whose name comes from an expansion");
     };
     let before = &words[1..idx];
     if BUILTINS.contains(&base(&program)) {
@@ -44,38 +44,43 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
             return refused(
                 at,
                 &format!(
-                    "stands where {program} would read it as code; name a script file before it"
+                    "would be read as code by {program}; put the name of a script file before it"
                 ),
             );
         }
         Role::Runner => {
-            return refused(at, &format!("cannot be given to {program}, which runs its arguments"));
+            return refused(
+                at,
+                &format!("cannot be passed to {program}, which runs its arguments"),
+            );
         }
         Role::Find if !is_searched_for(words, idx) => {
             return refused(
                 at,
-                "may follow find only after -name, -iname, -path or -newer, without -exec",
+                "can be used with find only after -name, -iname, -path or -newer, without -exec",
             );
         }
         Role::Git if !git_takes(before) => {
-            return refused(at, "may follow only those subcommands of git that run nothing");
+            return refused(at, "can be used only with git subcommands that run no programs");
         }
         Role::Forge if !forge_takes(before) => {
             return refused(
                 at,
-                &format!("may follow {program} only after a subcommand that runs nothing"),
+                &format!(
+                    "can be used with {program} only after a subcommand that runs no programs"
+                ),
             );
         }
         Role::Jq if !is_jq_value(before) => {
             return refused(
                 at,
-                &format!("may follow {program} only as --arg NAME VALUE: the rest is code"),
+                &format!("can be used with {program} only as --arg NAME VALUE: the rest is code"),
             );
         }
         Role::Tar if operands(before) < 2 => {
             return refused(
                 at,
-                "cannot name the archive of tar, which may be one of another machine",
+                "cannot be the archive name of tar, which may refer to another machine",
             );
         }
         _ => {}
@@ -87,7 +92,7 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
         check_ctl(words, idx)?;
     }
     if role(&program) == Role::Tar && before.first().is_some_and(|it| has_letter(it, "IF")) {
-        return refused(at, "cannot follow I or F in the first word of tar, which runs a program");
+        return refused(at, "cannot follow I or F in the first word of tar, which run a program");
     }
     if let Some(name) = before.iter().filter_map(Word::literal).find(|it| names_interpreter(it)) {
         return refused(at, &format!("cannot follow {name:?}, which could read it as code"));
@@ -97,7 +102,7 @@ fn check_text(words: &[Word], idx: usize) -> Result<(), Refused> {
     let own = own.split_once('=').map_or(own.as_str(), |(option, _)| option);
     let options = option.iter().map(String::as_str).chain([own]);
     if let Some(option) = options.into_iter().find(|it| is_code_option(&program, it)) {
-        return refused(at, &format!("cannot be what {option} is given, which could run it"));
+        return refused(at, &format!("cannot be the value of {option}, which could run it"));
     }
     Ok(())
 }
@@ -108,10 +113,10 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     let literals: Vec<String> = before.iter().filter_map(Word::literal).collect();
     let is_before = |wanted: &str| literals.iter().any(|it| it == wanted);
     if operands(before) == 0 || literals.last().is_some_and(|it| it == "flows") {
-        return refused(at, "cannot choose what ctl does");
+        return refused(at, "cannot choose the subcommand of ctl");
     }
     if is_before("allow") {
-        return refused(at, "cannot be given to ctl allow, which approves what may run");
+        return refused(at, "cannot be passed to ctl allow, which approves programs");
     }
     let names_data = |it: &str| {
         let name = it.split_once('=').map_or(it, |(name, _)| name);
@@ -120,7 +125,7 @@ fn check_ctl(words: &[Word], idx: usize) -> Result<(), Refused> {
     let is_data = names_data(&words[idx].prefix())
         || before.last().and_then(Word::literal).is_some_and(|it| names_data(&it));
     if is_before("emit") && is_data {
-        return refused(at, "in --data could say more than its key; write --set key={{data.key}}");
+        return refused(at, "in --data could add keys; write --set key={{data.key}}");
     }
     Ok(())
 }
@@ -176,7 +181,7 @@ fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refuse
             {
                 return Ok(());
             }
-            refused(at, "may follow printf only after a literal format")
+            refused(at, "can be used with printf only after a literal format")
         }
         "test" | "[" => {
             let arguments = &words[1..];
@@ -192,14 +197,14 @@ fn check_builtin(program: &str, words: &[Word], idx: usize) -> Result<(), Refuse
                 [operator, _] if is(operator, ["-n", "-z"]) => Ok(()),
                 _ => refused(
                     at,
-                    "may be compared only by =, !=, -n or -z, one comparison in each [ ]",
+                    "can be compared only by =, !=, -n or -z, with one comparison in each [ ]",
                 ),
             }
         }
         _ => refused(
             at,
             &format!(
-                "cannot be given to {program}; among builtins only echo, printf and [ take one"
+                "cannot be passed to {program}; the only builtins that accept one are echo, printf and ["
             ),
         ),
     }
@@ -315,7 +320,7 @@ fn is_jq_value(before: &[Word]) -> bool {
 pub(crate) fn check_piped(words: &[Word]) -> Result<(), Refused> {
     let at = words.first().map_or(0, |it| it.at);
     let Some(program) = words.first().and_then(Word::literal) else {
-        return refused(at, "cannot be piped into a program whose name an expansion decides");
+        return refused(at, "cannot be piped into a program whose name comes from an expansion");
     };
     let takes = match role(&program) {
         Role::Interpreter => follows_script(&program, &words[1..]),
@@ -355,7 +360,7 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
         }
         return refused(
             first.at,
-            "cannot stand in a command in which an expansion decides a program",
+            "cannot be used in a command in which an expansion chooses a program",
         );
     };
     let literals = || words[1..].iter().map(Word::literal);
@@ -372,7 +377,7 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
         return refused(
             first.at,
             &format!(
-                "cannot stand in a command with {program}, which can change what the shell does"
+                "cannot be used in a command with {program}, which can change the shell's behaviour"
             ),
         );
     }
@@ -391,7 +396,7 @@ pub(crate) fn check_beside(words: &[Word]) -> Result<(), Refused> {
         return refused(
             first.at,
             &format!(
-                "cannot stand in a command with {program}, which could read the event from standard input as code"
+                "cannot be used in a command with {program}, which could read the event from standard input as code"
             ),
         );
     }
@@ -503,7 +508,7 @@ fn check_names(words: &[Word]) -> Result<(), Refused> {
         let is_name = words[idx].has(|it| it == Class::Name);
         if is_script(words, idx) || (is_name && chooses(&program, words, idx)) {
             let what = format!(
-                "after {program}, the event's value would choose what runs; declare it as one of [a, b] in trigger.data"
+                "after {program}, the event's value would choose the program; declare it as one of [a, b] in trigger.data"
             );
             return Err((words[idx].at, what));
         }

@@ -17,14 +17,14 @@ const DEPTH_MAX: usize = 64;
 
 /// The tree of a text, if all of it is understood.
 pub(super) fn parse(text: &str) -> Result<Tree, Refused> {
-    let unread = || (0, "the command cannot be read".to_owned());
+    let unread = || (0, "failed to parse the command".to_owned());
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| unread())?;
     let tree = parser.parse(text, None).ok_or_else(unread)?;
     match first_error(tree.root_node()) {
         None => Ok(tree),
         Some(at) => {
-            let what = "this is not understood as shell; a command with {{data.key}} in it has to be, so check its quotes, or write a script of the project";
+            let what = "invalid shell syntax; a command with {{data.key}} must be valid, so check its quotes, or put it into a script of the project";
             Err((at, what.to_owned()))
         }
     }
@@ -65,7 +65,7 @@ fn path<'a>(root: Node<'a>, span: &Range<usize>) -> Vec<Node<'a>> {
 /// may not be, whatever the program.
 pub(super) fn place(root: Node<'_>, span: &Range<usize>, class: Class) -> Result<Place, Refused> {
     let path = path(root, span);
-    let no = |what: &str| Err((span.start, format!("the event's value cannot stand {what}")));
+    let no = |what: &str| Err((span.start, format!("the event's value cannot be used {what}")));
     let Some((leaf, above)) = path.split_last() else { return no("here") };
     if leaf.kind() == "comment" {
         return Ok(Place::Comment);
@@ -186,7 +186,7 @@ fn check_text(path: &[Node<'_>], span: &Range<usize>) -> Result<(), Refused> {
             "for_statement" | "case_statement" | "case_item" => "in the words of for or case",
             _ => return refused(span.start, &format!("cannot stand here ({kind})")),
         };
-        return refused(span.start, &format!("cannot stand {place}"));
+        return refused(span.start, &format!("cannot be used {place}"));
     }
     Ok(())
 }
@@ -195,12 +195,12 @@ fn check_text(path: &[Node<'_>], span: &Range<usize>) -> Result<(), Refused> {
 pub(super) fn check_known(node: Node<'_>, depth: usize) -> Result<(), Refused> {
     let at = node.start_byte();
     if depth > DEPTH_MAX {
-        return refused(at, "cannot stand in a command that is nested so deep");
+        return refused(at, "cannot be used in a command that is nested this deeply");
     }
     let kind = node.kind();
     let is_known = if node.is_named() { NODES.contains(&kind) } else { TOKENS.contains(&kind) };
     if !is_known {
-        return refused(at, &format!("cannot stand in a command with {kind:?}"));
+        return refused(at, &format!("cannot be used in a command with {kind:?}"));
     }
     if kind == "expansion" {
         let mut inside = children(node).skip(1);
@@ -209,7 +209,7 @@ pub(super) fn check_known(node: Node<'_>, depth: usize) -> Result<(), Refused> {
         if first != "variable_name" || !["}", ":-", ":+"].contains(&operator) {
             return refused(
                 at,
-                "can stand in a command only with ${name}, ${name:-word} and ${name:+word}",
+                "can be used only in commands whose expansions are ${name}, ${name:-word} and ${name:+word}",
             );
         }
     }

@@ -132,7 +132,7 @@ impl Test {
             && term.see(facts).is_some()
             && self.truth(facts) == Truth::Unknown
         {
-            said.push("that is neither true nor false".to_owned());
+            said.push("this is neither true nor false".to_owned());
         }
         said.join(", ")
     }

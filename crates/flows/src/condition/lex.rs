@@ -32,7 +32,7 @@ pub(super) fn error(source: &str, at: usize, what: impl Into<String>) -> Invalid
 /// The tokens of a condition; the last one is [`Kind::End`].
 pub(super) fn tokens(source: &str) -> Result<Vec<Token>, InvalidCondition> {
     if source.len() > CONDITION_BYTES_MAX {
-        let what = format!("it has {} bytes; {CONDITION_BYTES_MAX} are allowed", source.len());
+        let what = format!("it has {} bytes; the limit is {CONDITION_BYTES_MAX}", source.len());
         return Err(InvalidCondition { column: 1, what });
     }
     let mut tokens = Vec::new();
@@ -74,8 +74,8 @@ fn unknown(it: char) -> String {
         '“' | '”' | '„' | '‘' | '’' => {
             format!("{it} is a typographic quote; write \" or '")
         }
-        '+' | '*' | '/' | '%' => format!("{it}: there is no arithmetic in conditions"),
-        _ => format!("{it:?} has no meaning in a condition"),
+        '+' | '*' | '/' | '%' => format!("{it}: conditions have no arithmetic"),
+        _ => format!("unexpected character {it:?}"),
     }
 }
 
@@ -109,7 +109,7 @@ fn text(source: &str, at: usize, quote: char) -> Result<(Kind, usize), InvalidCo
             }
         });
     }
-    Err(error(source, at, format!("the text that begins here has no closing {quote}")))
+    Err(error(source, at, format!("unclosed string: expected {quote}")))
 }
 
 fn number(source: &str, at: usize) -> Result<(Kind, usize), InvalidCondition> {
@@ -127,10 +127,10 @@ fn number(source: &str, at: usize) -> Result<(Kind, usize), InvalidCondition> {
     match Number::from_decimal(&rest[..len]) {
         Some(number) => Ok((Kind::Number(number), at + len)),
         None if len == 1 && rest.starts_with('-') => {
-            Err(error(source, at, "there is no arithmetic in conditions"))
+            Err(error(source, at, "conditions have no arithmetic"))
         }
         None => {
-            let what = format!("{} is no decimal number, and a text needs quotes", &rest[..len]);
+            let what = format!("{} is not a decimal number; strings need quotes", &rest[..len]);
             Err(error(source, at, what))
         }
     }

@@ -78,22 +78,22 @@ pub(super) fn condition(source: &str) -> Result<Node, InvalidCondition> {
     let tokens = lex::tokens(source)?;
     let mut parser = Parser { source, tokens, at: 0, depth: 0, nodes: 0 };
     if parser.peek() == &Kind::End {
-        return Err(parser.error("it is empty; leave it out to want every event"));
+        return Err(parser.error("the condition is empty; remove it to match every event"));
     }
     let root = parser.any()?;
     match parser.peek() {
         Kind::End => Ok(root),
         Kind::Name(word) => Err(parser.error(after_expression(word))),
-        _ => Err(parser.error("here && or || or the end should be")),
+        _ => Err(parser.error("expected && or || or the end")),
     }
 }
 
 fn after_expression(word: &str) -> String {
     match word {
-        "and" | "AND" => format!("{word} is no operator; write &&"),
-        "or" | "OR" => format!("{word} is no operator; write ||"),
-        "is" => "is is no operator; write ==".to_owned(),
-        _ => format!("{word} stands where && or || or the end should be"),
+        "and" | "AND" => format!("{word} is not an operator; write &&"),
+        "or" | "OR" => format!("{word} is not an operator; write ||"),
+        "is" => "is is not an operator; write ==".to_owned(),
+        _ => format!("expected && or || or the end, found {word}"),
     }
 }
 
@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, sign: &str) -> Parsed<()> {
-        if self.take(sign) { Ok(()) } else { Err(self.error(format!("here {sign} should be"))) }
+        if self.take(sign) { Ok(()) } else { Err(self.error(format!("expected {sign}"))) }
     }
 
     fn error(&self, what: impl Into<String>) -> InvalidCondition {
@@ -146,12 +146,14 @@ impl Parser<'_> {
         if self.nodes <= NODES_MAX {
             return Ok(());
         }
-        Err(self.error(format!("it has more than {NODES_MAX} parts")))
+        Err(self.error(format!("the condition has more than {NODES_MAX} parts")))
     }
 
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth == DEPTH_MAX {
-            return Err(self.error(format!("it is nested more than {DEPTH_MAX} deep")));
+            return Err(
+                self.error(format!("the condition is nested more than {DEPTH_MAX} levels deep"))
+            );
         }
         self.depth += 1;
         let parsed = parse(self)?;
@@ -236,7 +238,7 @@ impl Parser<'_> {
             return Ok(Left::Term(Term::Literal(literal)));
         }
         let Kind::Name(word) = self.peek().clone() else {
-            return Err(self.error("here a comparison should be, such as data.delta > 0.1"));
+            return Err(self.error("expected a comparison, such as data.delta > 0.1"));
         };
         if word == "has" {
             self.next();
@@ -265,7 +267,7 @@ impl Parser<'_> {
 
     fn path(&mut self) -> Parsed<Path> {
         let Kind::Name(word) = self.peek().clone() else {
-            return Err(self.error("here a name should be, such as data.delta"));
+            return Err(self.error("expected a name, such as data.delta"));
         };
         let path = match word.as_str() {
             "data" => {
@@ -278,10 +280,10 @@ impl Parser<'_> {
             "source" => Path::Source,
             "id" => Path::Id,
             "depth" => Path::Depth,
-            "not" => return Err(self.error("not is no operator; write !")),
+            "not" => return Err(self.error("not is not an operator; write !")),
             _ => {
                 let what = format!(
-                    "{word} is unknown; data from the event is data.{word}, and a text needs quotes"
+                    "unknown name {word}; event data is data.{word}, and strings need quotes"
                 );
                 return Err(self.error(what));
             }
@@ -293,17 +295,17 @@ impl Parser<'_> {
     fn data_path(&mut self) -> Parsed<Path> {
         if self.take("[") {
             let Kind::Text(key) = self.peek().clone() else {
-                return Err(self.error("here a key in quotes should be"));
+                return Err(self.error("expected a quoted key"));
             };
             self.next();
             self.expect("]")?;
             return Ok(Path::Data(key));
         }
         if !self.take(".") {
-            return Err(self.error("data is followed by a key, such as data.delta"));
+            return Err(self.error("expected a key after data, such as data.delta"));
         }
         let Kind::Name(key) = self.peek().clone() else {
-            return Err(self.error("here a key should be, such as data.delta"));
+            return Err(self.error("expected a key, such as data.delta"));
         };
         self.next();
         Ok(Path::Data(key))
@@ -312,18 +314,18 @@ impl Parser<'_> {
     fn text_test(&mut self) -> Parsed<TextTest> {
         let Kind::Name(name) = self.peek().clone() else {
             return Err(
-                self.error("after the dot startsWith, endsWith, contains or matches should be")
+                self.error("expected startsWith, endsWith, contains or matches after the dot")
             );
         };
         let known = ["startsWith", "endsWith", "contains", "matches"];
         if !known.contains(&name.as_str()) {
-            let what = format!("{name} is unknown; there are {}", known.join(", "));
+            let what = format!("unknown function {name}; expected one of {}", known.join(", "));
             return Err(self.error(what));
         }
         self.next();
         self.expect("(")?;
         let Kind::Text(text) = self.peek().clone() else {
-            return Err(self.error("here a text in quotes should be"));
+            return Err(self.error("expected a quoted string"));
         };
         let test = match name.as_str() {
             "startsWith" => TextTest::StartsWith(text),
@@ -347,7 +349,7 @@ impl Parser<'_> {
                     // The last line states the error; the others show where it is.
                     let text = other.to_string();
                     let reason = text.lines().last().unwrap_or_default().trim();
-                    format!("no regular expression: {}", reason.trim_start_matches("error: "))
+                    format!("invalid regular expression: {}", reason.trim_start_matches("error: "))
                 }
             };
             self.error(what)
@@ -363,7 +365,7 @@ impl Parser<'_> {
         loop {
             self.count()?;
             let Some(literal) = self.literal() else {
-                return Err(self.error("here a text in quotes, a number, true or false should be"));
+                return Err(self.error("expected a quoted string, a number, true or false"));
             };
             list.push(literal);
             if self.take("]") {

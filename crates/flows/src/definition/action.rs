@@ -251,7 +251,7 @@ impl Fields {
         let known = self.kind.fields();
         if let Some(other) = self.special().into_iter().find(|it| !known.contains(it)) {
             return Err(format!(
-                "an action of type {name} has no {other}; it has {}",
+                "an action of type {name} has no field {other}; expected {}",
                 known.join(", ")
             ));
         }
@@ -289,7 +289,7 @@ impl Fields {
             KindName::Emit => match self.event.take() {
                 Some(event) if event.is_reserved() => {
                     let namespace = event.namespace();
-                    return Err(format!("events of {namespace}: are made by the service alone"));
+                    return Err(format!("only the service publishes events of {namespace}:"));
                 }
                 Some(event) => {
                     let data = self.data.take().unwrap_or_default();
@@ -323,7 +323,7 @@ fn exec(words: Vec<Template>, allow_dash: bool) -> Result<Kind, String> {
         return Err("exec needs a program".to_owned());
     };
     if program.references().next().is_some() {
-        return Err("the event's value would choose the program; name it".to_owned());
+        return Err("the event's value would choose the program; write its name".to_owned());
     }
     let program = program.as_str().to_owned();
     Ok(Kind::Exec { program, arguments: words.collect(), allow_dash })
@@ -337,7 +337,7 @@ impl<'de> Deserialize<'de> for Action {
             type Value = Action;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an action, with a type")
+                f.write_str("an action with a type")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Action, A::Error> {
@@ -358,7 +358,7 @@ impl<'de> Deserialize<'de> for EmitValue {
             type Value = EmitValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, a finite number or a boolean")
+                f.write_str("a string, a finite number or a boolean")
             }
 
             fn visit_bool<E: de::Error>(self, it: bool) -> Result<EmitValue, E> {
@@ -389,13 +389,14 @@ impl<'de> Deserialize<'de> for EmitValue {
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        pairs(deserializer, "names with a text or a number each", |_, _| Ok(())).map(Self)
+        pairs(deserializer, "an object with string, number or boolean values", |_, _| Ok(()))
+            .map(Self)
     }
 }
 
 impl<'de> Deserialize<'de> for Variables {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        pairs(deserializer, "names of variables with a text each", |name, value: &String| {
+        pairs(deserializer, "an object with string values", |name, value: &String| {
             check_variable(name, value)
         })
         .map(Self)
@@ -406,10 +407,10 @@ fn check_variable(name: &str, value: &str) -> Result<(), String> {
     let right = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
         && name.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
     if !right {
-        return Err(format!("{name:?} is no name of a variable: letters, digits and _"));
+        return Err(format!("{name:?} is not a valid variable name: use letters, digits and _"));
     }
     if name.starts_with("WAYPOST_") {
-        return Err(format!("{name}: names that begin with WAYPOST_ are the service's"));
+        return Err(format!("{name}: names that start with WAYPOST_ are reserved"));
     }
     if value.contains('\0') {
         return Err(format!("{name}: the value has a NUL character"));

@@ -90,7 +90,7 @@ fn check_url(url: &Template, types: &DataTypes) -> Result<(), String> {
                 let is_choice = host.is_some() && types.class(&reference.key) == Class::Choice;
                 if !host_ends && !is_choice {
                     return Err(format!(
-                        "data.{} would choose the scheme or the host of the URL; it may stand after the host's /, or declare it as one of [a, b] in trigger.data",
+                        "data.{} would choose the scheme or the host of the URL; use it after the host's /, or declare it as one of [a, b] in trigger.data",
                         reference.key
                     ));
                 }

@@ -26,24 +26,27 @@ struct File {
 pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
     let at_start = |message| InvalidFile { line: 1, column: 1, message };
     if text.len() > FILE_BYTES_MAX {
-        let message = format!("the file has {} bytes; {FILE_BYTES_MAX} are allowed", text.len());
+        let message = format!("the file has {} bytes; the limit is {FILE_BYTES_MAX}", text.len());
         return Err(at_start(message));
     }
     let mut flows = yaml::read::<File>(text)?.flows;
     if flows.len() > FLOWS_MAX {
-        return Err(at_start(format!("there are {} flows; {FLOWS_MAX} are allowed", flows.len())));
+        return Err(at_start(format!(
+            "the file has {} flows; the limit is {FLOWS_MAX}",
+            flows.len()
+        )));
     }
     for (number, flow) in flows.iter().enumerate() {
         let problem = if flow.actions.is_empty() {
-            Some("there is no action")
+            Some("the flow has no actions")
         } else if flow.concurrency.limit == 0 {
-            Some("concurrency.limit is 1 or more")
+            Some("concurrency.limit must be at least 1")
         } else if flow.rate_limit.as_ref().is_some_and(|it| it.runs == 0) {
-            Some("rate_limit.runs is 1 or more")
+            Some("rate_limit.runs must be at least 1")
         } else if flows[..number].iter().any(|it| it.name == flow.name) {
             Some("another flow has this name")
         } else if RESERVED.contains(&flow.name.as_str()) {
-            Some("the name is reserved: /api/flows/ has files, runs and why; choose another one")
+            Some("the names files, runs and why are reserved; choose another one")
         } else {
             None
         };

@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// The journal knows events that no longer exist.
     #[error(
-        "flows have decided the events up to {cursor}, but the last event is {last}: the events after it are lost"
+        "flows have processed events up to {cursor}, but the last event is {last}: the events after it are lost"
     )]
     EventsLost {
         /// The last event evaluated by flows.
@@ -47,16 +47,16 @@ pub enum Error {
         message: String,
     },
     /// [`Options::identity`] is not a valid identity.
-    #[error("{0:?} is no identity of a project: 1 to 16 letters and digits")]
+    #[error("{0:?} is not a valid project id: use 1 to 16 letters and digits")]
     Identity(String),
     /// The run does not exist (any more).
-    #[error("there is no run {0}")]
+    #[error("no run {0}")]
     UnknownRun(RunId),
     /// No flow of this name is in force.
-    #[error("there is no flow {0}")]
+    #[error("no flow {0}")]
     UnknownFlow(FlowName),
     /// Only failed or cancelled runs can be retried.
-    #[error("run {0} did not fail; only a run that failed or was cancelled can be retried")]
+    #[error("run {0} did not fail; only failed or cancelled runs can be retried")]
     NotFailed(RunId),
 }
 

@@ -179,7 +179,7 @@ fn bases(folder: PathBuf, words: &[String]) -> Result<Vec<PathBuf>, Problem> {
             }
         }
         if bases.len().saturating_mul(words.len()) > PAIRS_MAX {
-            let why = "an action names too many words and folders to find its programs; put the command into a script of the project";
+            let why = "an action has too many words and folders to find its programs; put the command into a script of the project";
             return Err(Problem::Untrusted(why.to_owned()));
         }
     }
@@ -227,7 +227,7 @@ fn within(project: &Path, base: &Path, word: &str) -> Result<Option<PathBuf>, Pr
         return Ok(None);
     }
     let why = format!(
-        "{word} is a symbolic link that leads out of the project; put the file itself there, or name it by its own path"
+        "{word} is a symbolic link that leads out of the project; replace it with the file, or use the path of its target"
     );
     Err(Problem::Untrusted(why))
 }
@@ -262,7 +262,7 @@ fn matching(project: &Path, base: &Path, word: &str) -> Result<Vec<PathBuf>, Pro
     let mut found = Vec::new();
     for (number, entry) in entries.flatten().enumerate() {
         if number >= ENTRIES_MAX {
-            let why = format!("{folder} has too many files to find those that a value can name");
+            let why = format!("{folder} has too many files to find those that a value could name");
             return Err(Problem::Untrusted(why));
         }
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -339,7 +339,7 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
         words = all.map(|(word, it)| word.replace(mark, it)).take(CHOICES_MAX + 1).collect();
         if words.is_empty() || words.len() > CHOICES_MAX {
             let why = format!(
-                "a word of an action stands for more than {CHOICES_MAX} names; use fewer values in it"
+                "a word of an action expands to more than {CHOICES_MAX} names; use fewer values in it"
             );
             return Err(Problem::Untrusted(why));
         }
@@ -427,7 +427,7 @@ fn read(project: &Path, path: &Path, file: &str) -> Result<ProgramFile, Problem>
     opened.take(BYTES_MAX + 1).read_to_end(&mut content).map_err(|it| unreadable(file, &it))?;
     if content.len() as u64 > BYTES_MAX {
         return Err(Problem::Unreadable(format!(
-            "{file} has more than {BYTES_MAX} bytes, which is the most that can be approved"
+            "{file} exceeds {BYTES_MAX} bytes, the limit for approval"
         )));
     }
     let hash = ContentHash::of_bytes(&content);

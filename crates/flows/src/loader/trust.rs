@@ -26,7 +26,7 @@ pub(super) fn read_trusted(
     let path = folder.join(name).canonicalize().map_err(unreadable)?;
     if path.parent() != Some(&folder) {
         let why =
-            format!("{name} is a link that leads out of the folder; put the file itself there");
+            format!("{name} is a link that leads out of the folder; replace it with the file");
         return Err(Distrust::Untrusted(why));
     }
     // The folder of flows, the project's hidden folder, and the project.
@@ -48,10 +48,10 @@ pub(super) fn read_trusted(
     let limit = bytes_max as u64 + 1;
     file.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > bytes_max {
-        let why = format!("{name} has more than {bytes_max} bytes");
+        let why = format!("{name} exceeds {bytes_max} bytes");
         return Err(Distrust::Unreadable(why));
     }
-    String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is no UTF-8")))
+    String::from_utf8(bytes).map_err(|_| Distrust::Unreadable(format!("{name} is not valid UTF-8")))
 }
 
 /// Rejects anything but a regular file: reading it could block forever, or act on a device.
@@ -70,8 +70,7 @@ fn regular(kind: fs::FileType, name: &str) -> Result<(), Distrust> {
     } else {
         "a device"
     };
-    let why =
-        format!("{name} is {what}, not a regular file; remove it, or put a file in its place");
+    let why = format!("{name} is {what}, not a regular file; remove it, or replace it with a file");
     Err(Distrust::Unreadable(why))
 }
 
@@ -82,7 +81,7 @@ pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust>
 
     let own = rustix::process::geteuid().as_raw();
     if metadata.uid() != own && metadata.uid() != 0 {
-        let why = format!("{what} belongs to user {}, not to this one", metadata.uid());
+        let why = format!("{what} belongs to user {}, not to this user", metadata.uid());
         return Err(Distrust::Untrusted(why));
     }
     // In a sticky folder such as /tmp, others cannot replace files that are not theirs. A group
@@ -92,7 +91,7 @@ pub(super) fn check(metadata: &fs::Metadata, what: &str) -> Result<(), Distrust>
     let others = if is_private { WRITABLE_BY_ALL } else { WRITABLE_BY_ALL | WRITABLE_BY_GROUP };
     let is_open = metadata.mode() & others != 0;
     if is_open && !(metadata.is_dir() && metadata.mode() & STICKY != 0) {
-        let why = format!("{what} can be written by others; take that away: chmod go-w");
+        let why = format!("{what} is writable by others; fix it with: chmod go-w");
         return Err(Distrust::Untrusted(why));
     }
     Ok(())

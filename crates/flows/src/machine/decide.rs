@@ -178,7 +178,7 @@ pub(crate) fn guarded(flow: &Flow, event: &Event) -> Option<String> {
     let chain = || format!("{} > {}", lineage.flows.join(" > "), flow.name);
     if lineage.depth > DEPTH_MAX {
         return Some(format!(
-            "{} runs led to the event; {DEPTH_MAX} may: {}",
+            "a chain of {} runs led to the event; the limit is {DEPTH_MAX}: {}",
             lineage.depth,
             chain()
         ));
@@ -186,7 +186,7 @@ pub(crate) fn guarded(flow: &Flow, event: &Event) -> Option<String> {
     let times = lineage.flows.iter().filter(|it| *it == flow.name.as_str()).count();
     if times > flow.allow_recursion as usize {
         return Some(format!(
-            "the flow is in the chain that led to the event, and allow_recursion is {}: {}",
+            "the flow is in the chain of runs that led to the event, and allow_recursion is {}: {}",
             flow.allow_recursion,
             chain()
         ));

@@ -49,8 +49,7 @@ impl Machine {
         for run in runs {
             let Some(known) = self.runs.get(&run) else { continue };
             if !matches!(known.phase, Phase::Ended { .. }) {
-                let why =
-                    "records of it in the journal were damaged: what it has done is not known";
+                let why = "records of it in the journal were damaged: whether its action was done is unknown";
                 let why = why.to_owned();
                 self.record(Record::Ended { run: run.clone(), at_ms, end: End::Failed, why });
                 dead.push(run);

@@ -13,7 +13,7 @@ impl Machine {
         let since = case.now_ms.saturating_sub(rate.per_ms);
         let count = times.iter().filter(|it| **it > since).count();
         let is_over = count >= limit.runs as usize;
-        is_over.then(|| format!("rate_limit: {} runs in {} are allowed", limit.runs, limit.per))
+        is_over.then(|| format!("rate_limit: the limit is {} runs in {}", limit.runs, limit.per))
     }
 
     pub(super) fn no_room(
@@ -28,10 +28,10 @@ impl Machine {
         let queued_max = concurrency.max_queued as usize;
         match concurrency.mode {
             Mode::Skip if running + queued >= limit => {
-                Some(format!("concurrency.mode is skip, and {} runs go on", running + queued))
+                Some(format!("concurrency.mode is skip, and {} runs are active", running + queued))
             }
             Mode::Queue if queued >= queued_max && running + queued >= limit => {
-                Some(format!("concurrency.max_queued: {queued} runs wait already"))
+                Some(format!("concurrency.max_queued: {queued} runs are already queued"))
             }
             Mode::Skip | Mode::Queue | Mode::Restart => None,
         }
@@ -48,7 +48,7 @@ impl Machine {
             .max
             .map(|max| first_deadline.unwrap_or(case.now_ms.saturating_add(millis(max))));
         if let Some(earlier) = earlier {
-            let why = format!("debounce: event {} came after it", run.event);
+            let why = format!("debounce: event {} followed", run.event);
             self.record(Record::Ended { run: earlier, at_ms: case.now_ms, end: End::Skipped, why });
         }
         let until_ms = case.now_ms.saturating_add(millis(debounce.quiet));
@@ -77,7 +77,7 @@ impl Machine {
         let too_many = (running.len() + 1).saturating_sub(limit);
         let oldest = running.iter().take(too_many).filter(|(is_ending, _)| !is_ending);
         let oldest: Vec<RunId> = oldest.map(|(_, it)| RunId::clone(it)).collect();
-        let why = format!("concurrency.mode is restart, and event {} came", id.event);
+        let why = format!("concurrency.mode is restart, and event {} arrived", id.event);
         for run in waiting {
             self.record(Record::Ended { run, at_ms: now_ms, end: End::Skipped, why: why.clone() });
         }

@@ -25,7 +25,7 @@ impl Machine {
         let Some(run) = self.runs.get(id) else { return };
         let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else {
             // The journal has both for every run; without them the run must not wait forever.
-            let why = "its event or its definition is gone".to_owned();
+            let why = "its event or its definition no longer exists".to_owned();
             self.end(id, now_ms, End::Failed, why);
             return;
         };
@@ -104,7 +104,7 @@ impl Machine {
             }
             let entry = self.definition(&run.definition.clone(), id);
             let Some(entry) = entry else {
-                let why = "its flow's definition cannot be read any more".to_owned();
+                let why = "its flow's definition can no longer be read".to_owned();
                 self.end(id, now_ms, End::Failed, why);
                 continue;
             };
@@ -141,7 +141,7 @@ impl Machine {
     pub(crate) fn interrupt(&mut self, id: &RunId, now_ms: u64) {
         let Some(run) = self.runs.get(id) else { return };
         let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
-        let detail = "the service went away while it ran";
+        let detail = "the service stopped while it ran";
         self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now_ms);
     }
 
@@ -189,7 +189,7 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_m
     let mut why = format!("{name}: {}", report.detail);
     if may_retry && action.retry.max > 0 {
         let tries = failures + 1;
-        why = format!("{why}, after {tries} tries");
+        why = format!("{why}, after {tries} attempts");
     }
     (Then::End, Some((End::Failed, why)))
 }

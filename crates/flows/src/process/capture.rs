@@ -45,7 +45,7 @@ impl Captured {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.head.clone();
         if self.dropped > 0 {
-            bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.dropped).as_bytes());
+            bytes.extend_from_slice(format!("\n[{} bytes omitted]\n", self.dropped).as_bytes());
         }
         let (front, back) = self.tail.as_slices();
         bytes.extend_from_slice(front);
@@ -87,6 +87,6 @@ mod tests {
             assert_eq!(bytes[..HEAD_BYTES_MAX], all[..HEAD_BYTES_MAX]);
             assert!(bytes.ends_with(&all[3_000_000 - TAIL_BYTES_MAX..]));
         }
-        assert!(String::from_utf8_lossy(&captured.to_bytes()).contains("1951424 bytes left out"));
+        assert!(String::from_utf8_lossy(&captured.to_bytes()).contains("1951424 bytes omitted"));
     }
 }

@@ -11,13 +11,13 @@ pub(super) fn folder_within(project: &Path, folder: Option<&Folder>) -> Result<P
     let text = folder.map_or(".", Folder::as_str);
     let wrong =
         |problem: &str| Unready::Folder { folder: text.to_owned(), problem: problem.to_owned() };
-    let project = project.canonicalize().map_err(|it| wrong(&format!("cannot be found: {it}")))?;
+    let project = project.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
     let folder = project.join(text);
-    let folder = folder.canonicalize().map_err(|it| wrong(&format!("cannot be found: {it}")))?;
+    let folder = folder.canonicalize().map_err(|it| wrong(&format!("not found: {it}")))?;
     if !folder.starts_with(&project) {
-        return Err(wrong("leads out of the project"));
+        return Err(wrong("is outside the project"));
     }
-    if folder.is_dir() { Ok(folder) } else { Err(wrong("is no folder")) }
+    if folder.is_dir() { Ok(folder) } else { Err(wrong("is not a folder")) }
 }
 
 /// The file of a program: it is looked up here, because a lookup by the system in a changed `PATH`

@@ -163,7 +163,7 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     assert!(world.started.is_empty() && world.orphans.is_empty());
     let (end, why) = world.end_of("two.1");
     assert_eq!(end, End::Failed);
-    assert!(why.contains("what it has done is not known"), "{why}");
+    assert!(why.contains("whether its action was done is unknown"), "{why}");
     assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
     let now_ms = world.now_ms;
     world.engine().retry(&crate::world::id("two.1"), now_ms).unwrap();
@@ -244,7 +244,7 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     let marker = waypost_log::Marker { name: "flows-repair", version: 1 };
     marker.write(&dir.join("repairing"), text).unwrap();
     let error = Engine::open(&dir, options(), 0).unwrap_err();
-    assert!(error.to_string().contains("repair it again"), "{error}");
+    assert!(error.to_string().contains("repair again"), "{error}");
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
     assert_eq!(repair(&dir, 0, 1, 0).unwrap().dead.len(), 2);
     world.open();

@@ -100,7 +100,7 @@ fn nothing_is_in_force_until_it_is_approved_as_it_is() {
     assert_eq!(names(&loaded).unwrap(), Vec::<String>::new(), "not even at the first start");
     assert_eq!(said(&loaded), ["flow:approval-needed self-driving.yaml"]);
     let why = loader.status()[0].problem.as_ref().unwrap().to_string();
-    assert_eq!(why, "waits for approval of .waypost/flows/self-driving.yaml");
+    assert_eq!(why, "pending approval of .waypost/flows/self-driving.yaml");
     let hash = ContentHash::of(&one("first"));
     let none = BTreeMap::new();
     loader.allow("self-driving.yaml", hash.as_str(), &none).unwrap();
@@ -368,7 +368,7 @@ fn one_name_is_one_flow_over_all_files() {
     let mut loader = project.trusting();
     assert_eq!(names(&loader.load()).unwrap(), ["a"]);
     let problem = loader.status()[1].problem.as_ref().unwrap().to_string();
-    assert_eq!(problem, "the flow a is in a.yaml, too");
+    assert_eq!(problem, "the flow a is also in a.yaml");
 }
 
 #[test]
@@ -393,10 +393,10 @@ fn what_others_could_have_written_is_not_read() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     chmod(&path, 0o666);
-    problem(&mut loader, "a.yaml can be written by others");
+    problem(&mut loader, "a.yaml is writable by others");
     chmod(&path, 0o600);
     chmod(&project.flows(), 0o777);
-    problem(&mut loader, "a folder above a.yaml can be written");
+    problem(&mut loader, "a folder above a.yaml is writable");
     chmod(&project.flows(), 0o700);
     // Only root can change a file's owner.
     if std::os::unix::fs::chown(&path, Some(12_345), None).is_ok() {

@@ -759,7 +759,7 @@ fn shells(number: usize) -> [&'static [&'static str]; 2] {
 
 /// Whether the run was stopped because a value starts with `-`.
 fn is_dash(why: &str, value: &str) -> bool {
-    value.starts_with('-') && why.contains("begins with -")
+    value.starts_with('-') && why.contains("starts with -")
 }
 
 fn check(flow: &Flow, form: &str, wanted: &[&str], number: usize) -> usize {
@@ -929,11 +929,11 @@ fn a_value_of_another_type_starts_nothing() {
         let flow = command(&format!("echo {{{{data.{key}}}}}")).unwrap();
         let data = serde_json::json!({ key: value });
         let why = task(&flow, &data, project.path()).unwrap_err();
-        assert!(why.contains("the flow declares so"), "{key}: {why}");
+        assert!(why.contains("as declared in trigger.data"), "{key}: {why}");
         let event = event(7, "a:x", &data.to_string());
         let why = waypost_flows::Why::of(&flow, &event);
         assert!(!why.wants());
-        assert!(why.stopped.unwrap().contains("does not have the declared types"));
+        assert!(why.stopped.unwrap().contains("does not match the declared types"));
     }
 }
 

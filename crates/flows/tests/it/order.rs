@@ -68,7 +68,7 @@ fn tries_are_counted_and_used_up() {
         world.later(300_000);
     }
     let (end, why) = world.end_of("a.1");
-    assert_eq!((end, why.as_str()), (End::Failed, "action 1 (list): said so, after 3 tries"));
+    assert_eq!((end, why.as_str()), (End::Failed, "action 1 (list): said so, after 3 attempts"));
     assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
     // An action that could not start is not retried.
     world.say("a:x", "{}");
@@ -110,8 +110,8 @@ fn what_finds_no_room_is_skipped_with_the_reason() {
     world.say("a:x", r#"{"k": 2}"#);
     for (run, said) in [
         ("skip.2", "concurrency.mode is skip"),
-        ("few.3", "concurrency.max_queued: 1 runs wait"),
-        ("rare.3", "rate_limit: 2 runs in 1m are allowed"),
+        ("few.3", "concurrency.max_queued: 1 runs are already queued"),
+        ("rare.3", "rate_limit: the limit is 2 runs in 1m"),
     ] {
         let (end, why) = world.end_of(run);
         assert_eq!(end, End::Skipped);
@@ -223,7 +223,7 @@ fn debounce_waits_for_quiet_and_not_for_ever() {
     world.later(4000);
     world.say("a:x", r#"{"k": 1}"#);
     world.say("a:x", r#"{"k": 2}"#);
-    assert_eq!(world.end_of("a.1").1, "debounce: event 2 came after it");
+    assert_eq!(world.end_of("a.1").1, "debounce: event 2 followed");
     // It survives a restart of the service.
     world.open();
     world.commit();

@@ -105,7 +105,7 @@ fn keys_of_an_event_reach_no_variable_of_the_shell() {
 fn how_a_program_ended_is_told() {
     for (command, outcome, detail) in [
         ("exit 3", Outcome::Failed, "exit status 3"),
-        ("kill -9 $$", Outcome::Failed, "ended by signal 9"),
+        ("kill -9 $$", Outcome::Failed, "killed by signal 9"),
         ("exec <&-; true", Outcome::Succeeded, "exit status 0"),
         ("/no/such/program", Outcome::Failed, "exit status 127"),
     ] {
@@ -133,7 +133,7 @@ fn secrets_are_variables_that_do_not_show() {
     assert_eq!(text(&finished.stdout), "***\n***\n");
     assert_eq!(finished.report.outcome, Outcome::Succeeded);
     let missing = command.replace("secrets: [GH_TOKEN]", "secrets: [OTHER]");
-    assert_eq!(refusal(&missing, "", "{}", project.path()), "there is no secret OTHER");
+    assert_eq!(refusal(&missing, "", "{}", project.path()), "no secret OTHER");
 }
 
 #[test]
@@ -289,11 +289,11 @@ fn what_cannot_be_begun_safely_is_refused_before_it_is() {
             "{}",
             "the event has no data.sub",
         ),
-        (exec, "", r#"{"x": "--upload-pack=touch CANARY"}"#, "argument 1 begins with -"),
-        (many.as_str(), "", big.as_str(), "1572864 are allowed"),
-        ("{ type: command, command: ls, cwd: link }", "", "{}", "leads out of the project"),
-        ("{ type: command, command: ls }", "    cwd: none\n", "{}", "cannot be found"),
-        ("{ type: command, command: ls, cwd: file }", "", "{}", "is no folder"),
+        (exec, "", r#"{"x": "--upload-pack=touch CANARY"}"#, "argument 1 starts with -"),
+        (many.as_str(), "", big.as_str(), "the limit is 1572864"),
+        ("{ type: command, command: ls, cwd: link }", "", "{}", "is outside the project"),
+        ("{ type: command, command: ls }", "    cwd: none\n", "{}", "not found"),
+        ("{ type: command, command: ls, cwd: file }", "", "{}", "is not a folder"),
         ("{ type: exec, exec: [no-such-program] }", "", "{}", "no program no-such-program"),
         ("{ type: http, url: \"https://example.com\", sign: NONE }", "", "{}", "no secret NONE"),
     ] {

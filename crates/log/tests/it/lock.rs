@@ -36,7 +36,7 @@ fn what_a_link_leads_to_is_not_changed() {
     refused("symbolic link");
     fs::remove_file(&lock).expect("the link");
     fs::hard_link(&victim, &lock).expect("a second name");
-    refused("second name");
+    refused("another hard link");
     fs::remove_file(&lock).expect("the name");
     symlink(dir.path().join("nowhere"), &lock).expect("a link");
     refused("symbolic link");
