@@ -52,13 +52,13 @@ pub fn is_part(path: &str) -> bool {
 #[non_exhaustive]
 pub enum Error {
     /// It is not a backup.
-    #[error("it is not a backup: it does not begin with a line that says `{FORMAT}`")]
+    #[error("not a backup: the file does not start with `{FORMAT}`")]
     Foreign,
     /// It is an export of memories.
-    #[error("it is an export of memories, not a backup")]
+    #[error("the file is an export of memories, not a backup")]
     Export,
     /// A newer program wrote it.
-    #[error("it is a backup of version {found}; this program reads versions up to {VERSION}")]
+    #[error("the backup has version {found}; this program supports versions up to {VERSION}")]
     Newer {
         /// Its version.
         found: u32,
@@ -72,13 +72,13 @@ pub enum Error {
         what: String,
     },
     /// It cannot be read.
-    #[error("the backup cannot be read")]
+    #[error("failed to read the backup")]
     Read {
         /// Why.
         source: io::Error,
     },
     /// It, or a file from it, cannot be written.
-    #[error("{what} cannot be written")]
+    #[error("failed to write {what}")]
     Write {
         /// Which.
         what: String,
@@ -177,7 +177,7 @@ impl<W: Write> Writer<W> {
             let read = read_some(content, &mut buffer[..room])
                 .map_err(|source| Error::Write { what: path.to_owned(), source })?;
             if read == 0 {
-                return Err(damaged(path, "became shorter while it was read"));
+                return Err(damaged(path, "was truncated while it was read"));
             }
             digest.update(&buffer[..read]);
             self.put(&buffer[..read])?;
@@ -278,7 +278,7 @@ impl<R: BufRead> Reader<R> {
         };
         let line = self.raw_line()?;
         if line.last() != Some(&b'\n') {
-            return Err(damaged("its end", "is missing: the file was cut off"));
+            return Err(damaged("its end", "is missing: the file is truncated"));
         }
         let Ok(file) = serde_json::from_slice::<FileLine>(&line) else {
             return self.end(&line, &place).map(Next::End);
@@ -290,7 +290,7 @@ impl<R: BufRead> Reader<R> {
             ));
         }
         if !self.seen.insert(file.file.clone()) {
-            return Err(damaged(&file.file, "is there twice"));
+            return Err(damaged(&file.file, "is a duplicate"));
         }
         self.all.update(&line);
         let not_written = |source| Error::Write { what: file.file.clone(), source };
@@ -298,13 +298,13 @@ impl<R: BufRead> Reader<R> {
         let digest = self.content(&file, &mut out)?;
         let line = self.raw_line()?;
         if line != b"\n" {
-            return Err(damaged(&file.file, "does not end where it should"));
+            return Err(damaged(&file.file, "has a wrong length"));
         }
         self.all.update(&line);
         let line = self.raw_line()?;
         let told: Option<DigestLine> = serde_json::from_slice(&line).ok();
         if told.is_none_or(|it| it.sha256 != digest) {
-            return Err(damaged(&file.file, "has another SHA-256 than when it was written"));
+            return Err(damaged(&file.file, "has a wrong SHA-256"));
         }
         self.all.update(&line);
         self.bytes += file.bytes;
@@ -321,7 +321,7 @@ impl<R: BufRead> Reader<R> {
             let read = read_some(&mut self.input, &mut buffer[..room])
                 .map_err(|source| Error::Read { source })?;
             if read == 0 {
-                return Err(damaged(&file.file, "is cut off"));
+                return Err(damaged(&file.file, "is truncated"));
             }
             digest.update(&buffer[..read]);
             self.all.update(&buffer[..read]);
@@ -340,17 +340,17 @@ impl<R: BufRead> Reader<R> {
         let sha256 = hex(self.all.clone());
         if !end.end || (end.files, end.bytes) != (files, self.bytes) {
             let what = format!(
-                "counts {} files of {} bytes, and {files} of {} are there",
+                "lists {} files of {} bytes, but {files} of {} were read",
                 end.files, end.bytes, self.bytes
             );
             return Err(damaged("its last line", what));
         }
         if end.sha256 != sha256 {
-            return Err(damaged("its last line", "has another SHA-256 than what is before it"));
+            return Err(damaged("its last line", "does not match the SHA-256 of the content"));
         }
         let rest = self.input.fill_buf().map_err(|source| Error::Read { source })?;
         if !rest.is_empty() {
-            return Err(damaged("its end", "is followed by something"));
+            return Err(damaged("its end", "is followed by more data"));
         }
         Ok(Summary { files, bytes: self.bytes, sha256 })
     }

@@ -417,7 +417,7 @@ impl Client {
         }
         Err(Error::NotUnderstood {
             url: self.base.clone(),
-            reason: format!("it answered with status {status}"),
+            reason: format!("it responded with status {status}"),
         })
     }
 
@@ -526,7 +526,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>> {
         })
         .collect();
     if found.is_empty() {
-        return Err(Error::Authorities { reason: "it holds no certificate".to_owned() });
+        return Err(Error::Authorities { reason: "the file contains no certificate".to_owned() });
     }
     Ok(found)
 }

@@ -28,45 +28,44 @@ pub const CONTEXT_TYPES: [&str; 17] = [
     "macro",
 ];
 
-/// Body of `POST /api/context`. All of it may be left out.
+/// Body of `POST /api/context`. All fields are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ContextRequest {
-    /// What the task is about, in words, names of code or paths: up to 8192 characters. Absent or blank: what matters
-    /// in the project just now.
+    /// Words, names in code or paths that describe the task: up to 8192 characters. If absent or blank: what currently
+    /// matters in the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// How many items at most: 1 to 200, by default 30.
+    /// Maximum number of items: 1 to 200; default: 30.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub max_items: Option<u64>,
-    /// What the items are wanted for; by default `general`.
+    /// The kind of task; default: `general`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_type: Option<ContextTask>,
-    /// How many tokens titles and contents take together at most, a token being four bytes: 1 to 1000000. By default
-    /// there is no limit.
+    /// Maximum total size of titles and contents in tokens, of four bytes each: 1 to 1000000. Default: no limit.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub max_tokens: Option<u64>,
-    /// Only these sources; by default all but `memory`, which needs the scope `memory:read`, too.
+    /// Only these sources; default: all but `memory`, which also needs the scope `memory:read`.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<ContextSource>,
-    /// Only items of these types; by default all. With the source `memory`, types of memories may be among them.
+    /// Only items of these types; default: all. With the source `memory`, these may include types of memories.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub types: Vec<String>,
-    /// Only files whose path in the project fits one of these globs; memories have none and pass.
+    /// Only files whose path matches one of these globs; memories are not affected.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
 }
 
-/// What items are wanted for. It shifts the weights and shuts nothing out.
+/// The kind of task. It changes the weights and excludes nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -84,7 +83,7 @@ pub enum ContextTask {
     General,
 }
 
-/// Where an item comes from.
+/// The source of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -111,59 +110,59 @@ impl ContextSource {
     }
 }
 
-/// Answer of `POST /api/context`.
+/// Response of `POST /api/context`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextAnswer {
     /// The items, best first.
     pub items: Vec<ContextItem>,
-    /// When the index last agreed with the whole project; absent until it does for the first time.
+    /// When the index was last up to date with the whole project; absent before the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Time>,
-    /// Files that are known to wait for indexing: what is in them is not found yet.
+    /// Files waiting to be indexed; their contents are not found yet.
     pub pending: u64,
-    /// Whether items, or parts of them, were left out because they did not fit `maxTokens`.
+    /// Whether items, or parts of them, were left out because of `maxTokens`.
     pub truncated: bool,
-    /// Files that the index leaves out; `GET /api/context/status` says why.
+    /// Files excluded from the index; `GET /api/context/status` shows why.
     pub skipped: u64,
-    /// How long it took.
+    /// Duration of the request.
     pub duration_ms: u64,
 }
 
-/// A piece of the project, or a memory.
+/// A section of the project, or a memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextItem {
-    /// Where it comes from.
+    /// The source.
     pub source: ContextSource,
-    /// What it is: one of the types of its source; of a memory, the memory's type.
+    /// The type: one of the types of its source; for a memory, the memory's type.
     #[serde(rename = "type")]
     pub kind: String,
     /// A document's title and headings (`Doc > Section`), `path::Scope.name`, or the title of a memory.
     pub title: String,
     /// The text: a section, an entry, documentation and signature, or a memory's content.
     pub content: String,
-    /// The file, relative to the project, with `/`; of a memory its address, `/api/memory/{id}`.
+    /// The file, relative to the project, with `/`; for a memory its path, `/api/memory/{id}`.
     pub path: String,
-    /// The first line, from 1; absent of a memory.
+    /// The first line, from 1; absent for a memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// The last line; of a definition its end, not its header's.
+    /// The last line; for a definition its end, not the end of its header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_line: Option<u64>,
-    /// How well it fits, 0 to 1, within this answer.
+    /// The score, 0 to 1, relative to this response.
     pub score: f32,
-    /// What its text says of its date, or when it was last changed.
+    /// The date that its text states, or when it was last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Time>,
-    /// What title and content take, a token being four bytes.
+    /// Size of title and content in tokens, of four bytes each.
     pub tokens: u64,
-    /// Whether the content was cut to fit.
+    /// Whether the content was truncated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub truncated: bool,
-    /// What spoke for it, the strongest first.
+    /// The signals that contributed, strongest first.
     #[serde(default)]
     pub why: Vec<String>,
 }
@@ -173,57 +172,57 @@ fn is_false(it: &bool) -> bool {
     !it
 }
 
-/// Answer of `GET /api/context/status`.
+/// Response of `GET /api/context/status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextStatus {
-    /// How it is.
+    /// The state.
     pub status: ContextState,
-    /// Why it is off, and what to do.
+    /// Why it is disabled, and how to enable it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Files that are indexed.
+    /// Indexed files.
     pub files: u64,
-    /// Pieces of them that can be items, by type.
+    /// Number of possible items, by type.
     pub chunks: BTreeMap<String, u64>,
-    /// Files that are left out, by reason.
+    /// Excluded files, by reason.
     pub skipped: BTreeMap<String, ContextSkipped>,
-    /// Files that are known to wait for indexing.
+    /// Files waiting to be indexed.
     pub pending: u64,
-    /// Whether a limit kept files out.
+    /// Whether a limit excluded files.
     pub truncated: bool,
-    /// When the index last agreed with the whole project.
+    /// When the index was last up to date with the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexed_at: Option<Time>,
-    /// The last time that all of the project was looked at.
+    /// The last scan of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan: Option<ContextScan>,
-    /// How changes are noticed.
+    /// How changes are detected.
     pub watch: ContextWatch,
-    /// What was replaced because it looked like a secret, by kind.
+    /// Number of redacted secrets, by kind.
     pub redactions: BTreeMap<String, u64>,
-    /// Code files whose headers were found line by line, because parsing took too long or there is no grammar.
+    /// Code files whose headers were found line by line, because parsing was too slow or there is no grammar.
     pub parsed_by_lines: u64,
-    /// The commit whose history is in use; absent without git.
+    /// The commit whose history is used; absent without git.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
-    /// Commits of the history that are in use.
+    /// Commits of the git history in use.
     pub commits: u64,
-    /// Pieces that have a vector.
+    /// Sections with a vector.
     pub vectors: u64,
-    /// Pieces that wait for one.
+    /// Sections waiting for a vector.
     pub vectors_pending: u64,
-    /// Why the index was built anew when the service started.
+    /// Why the index was rebuilt when the service started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<String>,
-    /// The index's size in memory, about.
+    /// Approximate size of the index in memory.
     pub memory_bytes: u64,
-    /// Its size on disk.
+    /// Size of the index on disk.
     pub disk_bytes: u64,
 }
 
-/// How the context is.
+/// The state of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -247,54 +246,54 @@ impl ContextState {
     }
 }
 
-/// Files that are left out for one reason.
+/// Files excluded for one reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextSkipped {
-    /// How many.
+    /// Number of files.
     pub files: u64,
-    /// The paths of some of them.
+    /// Some of their paths.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<String>,
 }
 
-/// A look at all of the project; the answer of `POST /api/context/rescan`.
+/// A scan of the whole project; the response of `POST /api/context/rescan`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextScan {
-    /// When it was done.
+    /// When the scan ended.
     pub at: Time,
-    /// Files that the project has and that are wanted.
+    /// Files of the project that belong in the index.
     pub found: u64,
-    /// New and changed ones, which were read and indexed.
+    /// New and changed files that were indexed.
     pub indexed: u64,
     /// Files that were removed from the index.
     pub removed: u64,
-    /// How long it took.
+    /// Duration of the request.
     pub duration_ms: u64,
 }
 
-/// How changes of the project are noticed.
+/// How changes of the project are detected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ContextWatch {
-    /// By what means.
+    /// The mode.
     pub mode: ContextWatchMode,
-    /// With `native`: folders that are watched.
+    /// With `native`: number of watched folders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<u64>,
-    /// With `poll`: time between two looks at the project.
+    /// With `poll`: time between two scans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_ms: Option<u64>,
-    /// With `poll`: why not by notifications.
+    /// With `poll`: why notifications are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// By what means changes are noticed.
+/// How changes are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]

@@ -13,12 +13,11 @@ use crate::{Scalar, Time, wire};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PublishRequest {
-    /// What happened: `namespace:name`, each of 1 to 64 letters, digits, `_` and `-`. The
-    /// namespaces `flow`, `memory` and `system` are the service's own.
+    /// The event's type, `namespace:name`, each with 1 to 64 letters, digits, `_` and `-`. The namespaces `flow`,
+    /// `memory` and `system` are reserved for the service.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What there is to say about it: at most 64 names with a string or a number each. A boolean
-    /// is stored as `"true"` or `"false"`.
+    /// The event's data: at most 64 keys, each with a string or number. A boolean is stored as `"true"` or `"false"`.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
     pub data: EventData,
@@ -33,32 +32,31 @@ pub struct EventData(pub Vec<(String, Scalar)>);
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
-    /// Its place in the one order of all events: 1, 2, 3 and so on, without gaps.
+    /// Its position in the total order of events: 1, 2, 3 and so on, without gaps.
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub id: u64,
-    /// What happened.
+    /// The event's type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What there is to say about it.
+    /// The event's data.
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
     pub data: EventData,
-    /// When it was published. For people: nothing is ordered by it.
+    /// When it was published; events are ordered by id, not by time.
     pub time: Time,
-    /// Who published it: `token:` and a token's id, or a part of the service.
+    /// The publisher: `token:` and a token's id, or a component of the service.
     pub source: String,
-    /// The first event of the chain that led to it; absent if it came from outside.
+    /// The first event of the chain that caused it; absent if it came from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<u64>,
-    /// What published it on behalf of another event, such as a flow's run.
+    /// The component that published it because of another event, such as a flow's run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The space of the memory or of the token that it came of; absent if it belongs to none and is
-    /// for tokens of all spaces only.
+    /// The space of the memory or token that caused it; if absent, only tokens for all spaces can read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
 }
 
-/// Answer of `POST /api/events`.
+/// Response of `POST /api/events`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +64,7 @@ pub struct Published {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// Whether it had been published before with the same idempotency key.
+    /// Whether it had already been published with the same idempotency key.
     pub duplicate: bool,
 }
 

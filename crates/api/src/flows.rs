@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::events::EventData;
 use crate::{PublishRequest, Time, wire};
 
-/// Answer of `GET /api/flows`.
+/// Response of `GET /api/flows`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Flows {
-    /// The flows in force, in the order of the files.
+    /// The active flows, in the order of the files.
     pub flows: Vec<FlowInfo>,
     /// The flow files, by name.
     pub files: Vec<FlowFileInfo>,
-    /// Why nothing is decided any more, and what to do about it.
+    /// Why flows have stopped, and the remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
 }
 
-/// A flow in force, and how it is doing.
+/// An active flow and its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,43 +30,43 @@ pub struct FlowInfo {
     pub name: String,
     /// The file that it is in.
     pub file: String,
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it is on.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// The types of events that it wants.
+    /// The pattern of event types that trigger it.
     pub pattern: String,
-    /// What it wants of them beside.
+    /// Its condition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// Why nothing of it begins, if it is paused.
+    /// Why it is paused, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<String>,
-    /// Since when it is held back because it ran too often.
+    /// When its circuit breaker opened because it ran too often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_since: Option<Time>,
-    /// Runs that wait for their turn.
+    /// Queued runs.
     pub queued: u64,
-    /// Runs that wait for quiet or for their next try.
+    /// Runs waiting for a debounce or for a retry.
     pub waiting: u64,
-    /// Runs with an action going on.
+    /// Runs with a running action.
     pub running: u64,
-    /// The run that waits longest.
+    /// The run that has waited longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_waiting: Option<String>,
-    /// Past events, from and to, that it has yet to decide.
+    /// Past events that it has yet to process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backfills: Vec<EventRange>,
-    /// How many runs of the history ended in each state.
+    /// Number of past runs by final state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ended: BTreeMap<String, u64>,
-    /// The run in the history that failed, or was given up, last.
+    /// The last run that failed or is dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<FlowFailure>,
 }
 
-/// A run that failed or was given up.
+/// A run that failed or is dead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -79,52 +79,52 @@ pub struct FlowFailure {
     pub at: Time,
 }
 
-/// Events after one, up to and with another.
+/// A range of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EventRange {
-    /// Those after this one,
+    /// Events after this one,
     pub after: u64,
-    /// up to and with this one.
+    /// up to and including this one.
     pub until: u64,
 }
 
-/// A flow file, and whether it is in force.
+/// A flow file and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFileInfo {
     /// Its name in `.waypost/flows/`.
     pub name: String,
-    /// SHA-256 of the content that is in force; absent if none is.
+    /// SHA-256 of the active content; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<String>,
-    /// SHA-256 of the content in the folder; absent if it cannot be read.
+    /// SHA-256 of the file's content; absent if the file cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// Why the one is not the other.
+    /// Why the file's content is not active.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// What waits for approval: the file or the programs that it names, relative to the project.
+    /// What is pending approval: the file or the programs that it names, relative to the project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<String>,
 }
 
-/// Answer of `GET /api/flows/files/{name}`: what to compare before it is allowed.
+/// Response of `GET /api/flows/files/{name}`: the texts to compare before approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFileTexts {
     /// Its name.
     pub name: String,
-    /// The text that was approved last; empty if none was.
+    /// The last approved text; empty if there is none.
     pub in_force: String,
-    /// The text in the folder.
+    /// The file's text.
     pub found: String,
-    /// SHA-256 of the text in the folder.
+    /// SHA-256 of the file's text.
     pub hash: String,
-    /// The project's own files that its flows name as their programs or scripts.
+    /// Files of the project that its flows name as programs or scripts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<FlowProgram>,
 }
@@ -138,7 +138,7 @@ pub struct FlowProgram {
     pub file: String,
     /// SHA-256 of its content.
     pub hash: String,
-    /// The content that was approved last, if it is text; empty if none was.
+    /// The last approved content, if it is text; empty if there is none.
     pub approved: String,
     /// Its content, if it is text; absent if it is not, or is larger than 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,9 +150,9 @@ pub struct FlowProgram {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AllowRequest {
-    /// SHA-256 of the text that was looked at: another one is not allowed by this.
+    /// SHA-256 of the reviewed text; any other text is not approved.
     pub hash: String,
-    /// The same for each program that its flows name, by the program's file.
+    /// The SHA-256 of each program that its flows name, by file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<String, String>,
 }
@@ -178,7 +178,7 @@ pub struct RunsRequest {
     pub limit: Option<u64>,
 }
 
-/// Where a run is.
+/// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -243,7 +243,7 @@ impl RunState {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Its name, `flow.event`, and `.replay` for a replay.
+    /// Its id, `flow.event`, with `.replay` for a replay.
     pub id: String,
     /// The flow.
     pub flow: String,
@@ -252,9 +252,9 @@ pub struct Run {
     /// The event's type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it is.
+    /// Its state.
     pub state: RunState,
-    /// Why it ended so.
+    /// Why it ended in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// When it was created.
@@ -262,44 +262,44 @@ pub struct Run {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Time>,
-    /// When it goes on, if it waits for a time.
+    /// When it continues, if it waits for a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
-    /// SHA-256 of the file that defines it.
+    /// SHA-256 of its flow file.
     pub definition: String,
-    /// What was tried, in order.
+    /// The attempts, in order.
     pub tries: Vec<RunTry>,
 }
 
-/// One try of an action.
+/// One attempt of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RunTry {
-    /// Which action, from 1.
+    /// The action, from 1.
     pub action: u64,
-    /// Which try of it, from 1.
+    /// The attempt, from 1.
     pub attempt: u64,
     /// When it ended.
     pub at: Time,
-    /// What came of it: `succeeded`, `failed`, `timedout`, `refused`, `cancelled`, `interrupted`.
+    /// The outcome: `succeeded`, `failed`, `timedout`, `refused`, `cancelled`, `interrupted`.
     pub outcome: String,
-    /// The same in a few words.
+    /// The outcome in a few words.
     pub detail: String,
-    /// How long it took.
+    /// Duration of the request.
     pub took_ms: u64,
-    /// Whether processes that it left behind were ended.
+    /// Whether leftover processes were killed.
     #[serde(default)]
     pub leaked: bool,
     /// Bytes that it wrote to standard output.
     pub stdout_bytes: u64,
     /// Bytes that it wrote to standard error.
     pub stderr_bytes: u64,
-    /// What is kept of standard output. Whatever a program wrote can be in it; only in the answer
-    /// about one run.
+    /// The stored part of standard output, which can contain anything that a program wrote; only in the response for a
+    /// single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
-    /// What is kept of standard error; only in the answer about one run.
+    /// The stored part of standard error; only in the response for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
 }
@@ -309,40 +309,39 @@ pub struct RunTry {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReplayRequest {
-    /// Events after this one; by default all that are kept.
+    /// Events after this one; default: all stored events.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub after: Option<u64>,
-    /// Up to and with this one; by default the last one.
+    /// Up to and including this one; default: the newest.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub until: Option<u64>,
-    /// Only tells which events would get a run.
+    /// Only show which events would trigger a run.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// Answer of `POST /api/flows/{name}/replay`.
+/// Response of `POST /api/flows/{name}/replay`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Replay {
     /// The flow.
     pub flow: String,
-    /// The events that are decided.
+    /// The evaluated events.
     pub range: EventRange,
-    /// How many of them the flow wants, as far as they were looked at: the first 10,000 of its
-    /// pattern.
+    /// How many of them trigger the flow, among the first 10,000 that match its pattern.
     pub wanted: u64,
-    /// The first 100 of those that it wants.
+    /// The first 100 events that trigger the flow.
     pub events: Vec<u64>,
-    /// The number of the replay, the last part of its runs' names; absent for a dry run.
+    /// The number of the replay, the last part of its runs' ids; absent for a dry run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<u64>,
 }
@@ -358,27 +357,27 @@ pub struct WhyRequest {
     pub event: u64,
 }
 
-/// What a flow makes of an event.
+/// How a flow evaluates an event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FlowWhy {
     /// The flow.
     pub flow: String,
-    /// Whether it wants a run for the event.
+    /// Whether the event triggers a run.
     pub wants: bool,
-    /// Whether its pattern selects the event's type.
+    /// Whether its pattern matches the event's type.
     pub selects: bool,
-    /// Whether it is on.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// What its condition comes to: `true`, `false` or `unknown`; absent for a flow without one.
+    /// The result of its condition: `true`, `false` or `unknown`; absent for a flow without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What each comparison of the condition comes to.
+    /// The result of each comparison in the condition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FlowFinding>,
-    /// Why the event starts no run, whatever the condition says: its data does not have the declared
-    /// types, or the chain of runs that led to it may not go on with this flow.
+    /// Why the event starts no run regardless of the condition: its data does not match the declared types, or the
+    /// chain of runs that led to it must not continue with this flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// The run for this event, if there is one.
@@ -386,7 +385,7 @@ pub struct FlowWhy {
     pub run: Option<Box<Run>>,
 }
 
-/// What a comparison of a condition comes to.
+/// The result of a comparison in a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -395,11 +394,11 @@ pub struct FlowFinding {
     pub text: String,
     /// `true`, `false` or `unknown`.
     pub truth: String,
-    /// What was compared, or why nothing could be.
+    /// The compared values, or why they cannot be compared.
     pub because: String,
 }
 
-/// Answer of `POST /api/flows/{name}/test`: what a flow would do. Nothing was done.
+/// Response of `POST /api/flows/{name}/test`: what a flow would do, without doing it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -418,7 +417,7 @@ pub struct PlannedAction {
     /// Its name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What its `if` comes to: `true`, `false` or `unknown`; absent for an action without one.
+    /// The result of its `if`: `true`, `false` or `unknown`; absent for an action without one.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     /// The program that would be run.
@@ -427,13 +426,13 @@ pub struct PlannedAction {
     /// The event that would be published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<PublishRequest>,
-    /// What would be posted.
+    /// The HTTP request that would be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<PlannedPost>,
     /// The memory that would be added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<crate::AddRequest>,
-    /// Why it could not be begun.
+    /// Why it could not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -447,35 +446,34 @@ pub struct PlannedProgram {
     pub path: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its variables; secrets are `***`.
+    /// Its environment variables; secrets are `***`.
     pub variables: BTreeMap<String, String>,
-    /// The folder that it would run in.
+    /// Its working directory.
     pub folder: String,
 }
 
-/// Something that would be posted.
+/// An HTTP request that would be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedPost {
-    /// Where to.
+    /// The URL.
     pub url: String,
-    /// JSON.
+    /// The body, as JSON.
     pub body: String,
     /// Whether it would be signed.
     pub signed: bool,
 }
 
-/// Body of `POST /api/flows/{name}/test`: an event that did not happen. Its type may be one of the
-/// service's own.
+/// Body of `POST /api/flows/{name}/test`: a hypothetical event. Its type may be one that is reserved for the service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FlowTestRequest {
-    /// What would have happened.
+    /// The event's type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What there would be to say about it.
+    /// The event's data.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, crate::Scalar>))]
     pub data: EventData,
@@ -486,7 +484,7 @@ pub struct FlowTestRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PauseRequest {
-    /// Why, up to 256 characters.
+    /// The reason, up to 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }

@@ -53,7 +53,7 @@ impl Gate {
         Self {
             hosts: lower(hosts),
             origins: lower(origins),
-            remedy: ", or allow the name in the service's settings",
+            remedy: ", or add the name to allowed_hosts",
             ..self
         }
     }
@@ -73,9 +73,7 @@ impl Gate {
             let (port, remedy) = (self.address.port(), self.remedy);
             return Err(Problem::new(
                 421,
-                format!(
-                    "nothing here answers for that host; use 127.0.0.1:{port} or localhost:{port}{remedy}"
-                ),
+                format!("unknown host; use 127.0.0.1:{port} or localhost:{port}{remedy}"),
             ));
         }
         self.check_origin(headers)
@@ -97,7 +95,7 @@ impl Gate {
             if !self.origins.contains(&origin) {
                 return Err(Problem::new(
                     403,
-                    "requests from web pages are refused: this Origin is not allowed",
+                    "requests from web pages are rejected: this Origin is not allowed",
                 )
                 .of(ProblemKind::WebPage));
             }
@@ -106,7 +104,7 @@ impl Gate {
         {
             return Err(Problem::new(
                 403,
-                "requests from web pages are refused: Sec-Fetch-Site must be none or same-origin",
+                "requests from web pages are rejected: Sec-Fetch-Site must be none or same-origin",
             )
             .of(ProblemKind::WebPage));
         }

@@ -109,13 +109,13 @@ impl Faults {
     fn chars(&mut self, field: &str, value: &str, max: usize) {
         let chars = value.chars().count();
         if chars > max {
-            self.add(field, format!("has {chars} characters; at most {max} are allowed"));
+            self.add(field, format!("has {chars} characters; the limit is {max}"));
         }
     }
 
     fn name(&mut self, field: &str, value: &str, max: usize) {
         if value.trim().is_empty() {
-            self.add(field, format!("must not be blank; up to {max} characters are allowed"));
+            self.add(field, format!("must not be blank; the limit is {max} characters"));
         } else {
             self.chars(field, value, max);
         }
@@ -127,10 +127,7 @@ impl Faults {
         } else if value.len() > CONTENT_BYTES_MAX {
             self.add(
                 "content",
-                format!(
-                    "has {} bytes; at most {CONTENT_BYTES_MAX} (1 MiB) are allowed",
-                    value.len()
-                ),
+                format!("has {} bytes; the limit is {CONTENT_BYTES_MAX} (1 MiB)", value.len()),
             );
         }
     }
@@ -144,10 +141,7 @@ impl Faults {
 
     fn kinds(&mut self, values: &[String]) {
         if values.len() > TAGS_MAX {
-            self.add(
-                "type",
-                format!("names {} types; at most {TAGS_MAX} are allowed", values.len()),
-            );
+            self.add("type", format!("names {} types; the limit is {TAGS_MAX}", values.len()));
         }
         for value in values {
             self.kind("type", value);
@@ -169,7 +163,7 @@ impl Faults {
     fn tags(&mut self, values: &[String]) {
         let distinct = values.iter().collect::<BTreeSet<_>>().len();
         if distinct > TAGS_MAX {
-            self.add("tags", format!("has {distinct} tags; at most {TAGS_MAX} are allowed"));
+            self.add("tags", format!("has {distinct} tags; the limit is {TAGS_MAX}"));
         }
         for (idx, value) in values.iter().enumerate() {
             let field = if self.prefix == '/' { format!("tags/{idx}") } else { "tags".to_owned() };
@@ -181,7 +175,7 @@ impl Faults {
         if values.len() > METADATA_KEYS_MAX {
             self.add(
                 "metadata",
-                format!("has {} keys; at most {METADATA_KEYS_MAX} are allowed", values.len()),
+                format!("has {} keys; the limit is {METADATA_KEYS_MAX}", values.len()),
             );
         }
         let mut bytes = 0;
@@ -195,10 +189,7 @@ impl Faults {
             };
         }
         if bytes > METADATA_BYTES_MAX {
-            self.add(
-                "metadata",
-                format!("has {bytes} bytes; at most {METADATA_BYTES_MAX} are allowed"),
-            );
+            self.add("metadata", format!("has {bytes} bytes; the limit is {METADATA_BYTES_MAX}"));
         }
     }
 }
@@ -213,7 +204,7 @@ impl Check for SearchRequest {
         if self.query.is_empty() {
             faults.add(
                 "query",
-                format!("must not be empty; up to {QUERY_CHARS_MAX} characters are allowed"),
+                format!("must not be empty; the limit is {QUERY_CHARS_MAX} characters"),
             );
         }
         faults.chars("query", &self.query, QUERY_CHARS_MAX);
@@ -318,7 +309,7 @@ impl Check for IndexRequest {
 impl Check for CompactRequest {
     fn check(&self, faults: &mut Faults) {
         if self.versions == Some(0) {
-            faults.add("versions", "is 0; the newest version always stays, so 1 is the least");
+            faults.add("versions", "must be at least 1; the newest version is always kept");
         }
     }
 }

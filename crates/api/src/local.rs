@@ -30,7 +30,7 @@ pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 #[non_exhaustive]
 pub enum Error {
     /// The other end belongs to another user.
-    #[error("it belongs to user {uid}, not to this one ({own}) or root")]
+    #[error("it belongs to user {uid}, not to this user ({own}) or root")]
     OtherUser {
         /// The user.
         uid: u32,
@@ -38,10 +38,10 @@ pub enum Error {
         own: u32,
     },
     /// The system does not report whose the other end is.
-    #[error("the system does not tell which user it belongs to")]
+    #[error("the system does not report which user it belongs to")]
     Unknown,
     /// A process is listening on the socket.
-    #[error("another process answers on the socket {path}")]
+    #[error("another process listens on the socket {path}")]
     InUse {
         /// The socket.
         path: String,
@@ -166,7 +166,7 @@ pub fn listen(path: &Path) -> Result<UnixListener> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
         Ok(found) if !found.file_type().is_socket() => {
-            let reason = "is in the place of a socket; move it away".to_owned();
+            let reason = "is not a socket; move it away".to_owned();
             return Err(Error::Place { path: shown(), reason });
         }
         Ok(_) if UnixStream::connect(path).is_ok() => return Err(Error::InUse { path: shown() }),
@@ -200,12 +200,12 @@ fn check_private(folder: &Path) -> Result<()> {
     let own = own_uid();
     // Root may serve a folder of another user, who can then access it anyway.
     if found.uid() != own && own != 0 {
-        return Err(refused(format!("belongs to user {}, not to this one ({own})", found.uid())));
+        return Err(refused(format!("belongs to user {}, not to this user ({own})", found.uid())));
     }
     if found.mode() & 0o077 != 0 {
         let mode = found.mode() & 0o777;
         return Err(refused(format!(
-            "is open to others (mode {mode:o}); take that away: chmod 700"
+            "is accessible to others (mode {mode:o}); fix it with: chmod 700"
         )));
     }
     Ok(())

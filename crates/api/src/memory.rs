@@ -13,9 +13,9 @@ use crate::wire;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SearchRequest {
-    /// What to look for: 1 to 8192 characters.
+    /// The query: 1 to 8192 characters.
     pub query: String,
-    /// How many hits at most: 1 to 1000, by default 10.
+    /// Maximum number of hits: 1 to 1000; default: 10.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
@@ -31,10 +31,10 @@ pub struct SearchRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::one_or_many))]
     pub kinds: Vec<String>,
-    /// Only memories that carry all of these tags.
+    /// Only memories with all of these tags.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Only memories of this space; by default all spaces that the token may read.
+    /// Only memories of this space; default: all spaces that the token can read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
     /// Only memories created at or after this time.
@@ -43,7 +43,7 @@ pub struct SearchRequest {
     /// Only memories created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
-    /// How to rank; by default `hybrid`.
+    /// How to rank; default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,
     /// Whether each hit carries its `scores` and `links`.
@@ -52,7 +52,7 @@ pub struct SearchRequest {
     /// Only hits with at least this score, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
-    /// Whether a memory that a newer one `updates` ranks as if it were not superseded; by default it ranks below.
+    /// Whether superseded memories are not ranked lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include_superseded: Option<bool>,
 }
@@ -86,27 +86,27 @@ impl SearchMode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AddRequest {
-    /// The title, up to 512 characters; absent or blank, it is the first line of the content.
+    /// The title, up to 512 characters; if absent or blank, the first line of the content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The text to remember: 1 byte to 1 MiB.
     pub content: String,
-    /// The type, `[a-z0-9_-]{1,64}`; by default `note`.
+    /// The type, `[a-z0-9_-]{1,64}`; default: `note`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Tags, up to 64.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Further values, up to 64.
+    /// Metadata, up to 64 values.
     #[serde(default, deserialize_with = "wire::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, Scalar>,
-    /// The namespace, up to 128 characters; by default `default`.
+    /// The space, up to 128 characters; default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
-    /// The session that this memory belongs to; memories of one session are neighbours.
+    /// The session of the memory; memories of one session are neighbours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// When the memory came to be; by default now.
+    /// Creation time; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Time>,
 }
@@ -116,16 +116,16 @@ pub struct AddRequest {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Scalar {
-    /// A text.
+    /// A string.
     String(String),
     /// A number.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     Number(serde_json::Number),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
 }
 
-/// Body of `PATCH /api/memory/{id}`: what is given replaces what is there, what is absent stays.
+/// Body of `PATCH /api/memory/{id}`: given fields replace the existing ones, absent fields do not change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -139,13 +139,13 @@ pub struct PatchRequest {
     /// The new type.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The new tags, all of them.
+    /// The new tags, which replace all existing ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    /// The new metadata, all of it.
+    /// The new metadata, which replaces all existing values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<BTreeMap<String, Scalar>>,
-    /// The new session; `null` takes the memory out of its session.
+    /// The new session; `null` removes the memory from its session.
     #[serde(default, deserialize_with = "wire::given", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub session: Option<Option<String>>,
@@ -160,7 +160,7 @@ pub struct Memory {
     pub id: u64,
     /// The title.
     pub title: String,
-    /// The text.
+    /// The content.
     pub content: String,
     /// The type.
     #[serde(rename = "type")]
@@ -168,54 +168,54 @@ pub struct Memory {
     /// The tags.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// Further values.
+    /// Metadata.
     #[serde(default)]
     pub metadata: BTreeMap<String, Scalar>,
-    /// The namespace.
+    /// The space.
     pub space: String,
-    /// The session that it belongs to.
+    /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// When it came to be.
+    /// Creation time.
     pub created_at: Time,
-    /// When it was changed last.
+    /// When it was last changed.
     pub updated_at: Time,
-    /// Whether it has a vector of the model in use, and so is found by meaning.
+    /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
-    /// The newer memory that updates it.
+    /// The newer memory that supersedes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<u64>,
 }
 
-/// An element of a search's answer: a memory with its score.
+/// A hit of a search: a memory with its score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Hit {
-    /// The memory, its fields beside the others.
+    /// The memory, with its fields at the same level as the others.
     #[serde(flatten)]
     pub memory: Memory,
-    /// How well it fits, 0 to 1.
+    /// The score, 0 to 1.
     pub score: f64,
     /// Ids of memories that contradict it or that it contradicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradicts: Vec<u64>,
-    /// With `explain`: where the score comes from.
+    /// With `explain`: how the score was computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<Scores>,
-    /// With `explain`: the links of the memory, both ways.
+    /// With `explain`: the links from and to the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<Vec<Link>>,
 }
 
-/// Where a hit's score comes from.
+/// How a hit's score was computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Scores {
-    /// Each signal that took part.
+    /// The signals that contributed.
     pub signals: Vec<SignalScore>,
-    /// The terms of the query that the memory contains, as they were analysed.
+    /// The terms of the query that the memory contains, after analysis.
     pub terms: Vec<String>,
     /// The computation, as a tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,14 +231,14 @@ pub struct SignalScore {
     pub name: String,
     /// Its raw value.
     pub value: f64,
-    /// The memory's place in this signal's own list, from 1; absent where the signal keeps no list.
+    /// The memory's rank for this signal, from 1; absent if the signal does not rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
     /// The weight of the signal.
     pub weight: f64,
 }
 
-/// A step of a score's computation, with the steps that it was made of.
+/// A step of a score's computation, with its substeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -247,7 +247,7 @@ pub struct Explanation {
     pub value: f64,
     /// What it is.
     pub description: String,
-    /// What it was made of.
+    /// The substeps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(no_recursion))]
     pub children: Vec<Explanation>,
@@ -350,12 +350,12 @@ pub struct LinkRequest {
     /// The id of the target memory.
     #[serde(deserialize_with = "wire::whole")]
     pub to: u64,
-    /// What the edge says.
+    /// The type of the link.
     #[serde(rename = "type")]
     pub kind: LinkKind,
 }
 
-/// What an edge says about its source.
+/// The type of a link: what it says about its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -389,7 +389,7 @@ impl LinkKind {
     }
 }
 
-/// A typed edge between two memories.
+/// A typed link between two memories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -398,12 +398,12 @@ pub struct Link {
     pub from: u64,
     /// The id of the target memory.
     pub to: u64,
-    /// What the edge says.
+    /// The type of the link.
     #[serde(rename = "type")]
     pub kind: LinkKind,
     /// When it was made.
     pub created_at: Time,
-    /// In `GET /api/memory/{id}/links`: how many steps from the memory it was met, from 1.
+    /// In `GET /api/memory/{id}/links`: its distance from the memory, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
 }
@@ -413,25 +413,25 @@ pub struct Link {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct IndexRequest {
-    /// Whether to embed what lacks a vector or was embedded by another model, too.
+    /// Whether to also embed memories that lack a vector of the current model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backfill: Option<bool>,
 }
 
-/// Answer of `POST /api/memory/index`; the data of its stream's last event, `done`.
+/// Response of `POST /api/memory/index`; the data of its stream's last event, `done`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct IndexResult {
-    /// Memories put in the new index.
+    /// Indexed memories.
     pub indexed: u64,
     /// Memories embedded.
     pub embedded: u64,
     /// Memories that could not be embedded.
     pub failed: u64,
-    /// Memories that had a vector of the model in use.
+    /// Memories that already had a vector of the current model.
     pub skipped: u64,
-    /// How long it took.
+    /// Duration of the request.
     pub duration_ms: u64,
 }
 
@@ -440,7 +440,7 @@ pub struct IndexResult {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct IndexProgress {
-    /// What is being done: `index` or `embed`.
+    /// The phase: `index` or `embed`.
     pub phase: String,
     /// Memories done in this phase.
     pub done: u64,
@@ -448,14 +448,14 @@ pub struct IndexProgress {
     pub total: u64,
 }
 
-/// A line of the answer of `POST /api/memory/batch`, in the order of the request's lines.
+/// A line of the response of `POST /api/memory/batch`, in the order of the request's lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct BatchResult {
     /// The number of the request's line, from 1.
     pub line: u64,
-    /// 201 added, 200 there already, else what `POST /api/memory/add` would have answered.
+    /// 201 added, 200 already stored, else the status that `POST /api/memory/add` would return.
     pub status: u16,
     /// The id of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -476,12 +476,12 @@ pub struct Version {
     pub change: VersionChange,
     /// When.
     pub changed_at: Time,
-    /// The memory after the change; absent when it was deleted.
+    /// The memory after the change; absent if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
 }
 
-/// What happened to a memory.
+/// The kind of change of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -494,37 +494,37 @@ pub enum VersionChange {
     Deleted,
 }
 
-/// Answer of `POST /api/memory/import`.
+/// Response of `POST /api/memory/import`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImportResult {
-    /// Memories that are new.
+    /// Imported memories.
     pub memories: u64,
-    /// Links that are new.
+    /// Imported links.
     pub links: u64,
-    /// Memories and links that were there already.
+    /// Memories and links that already existed.
     pub existing: u64,
-    /// Memories that have another id here than in the file.
+    /// Memories that got a new id.
     #[serde(default)]
     pub mapped: Vec<MappedId>,
-    /// Lines that were not taken.
+    /// Rejected lines.
     #[serde(default)]
     pub problems: Vec<LineProblem>,
 }
 
-/// A memory that has another id here than in the file.
+/// A memory that got a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MappedId {
     /// Its id in the file.
     pub from: u64,
-    /// Its id here.
+    /// Its new id.
     pub to: u64,
 }
 
-/// A line of an import that was not taken.
+/// A rejected line of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -533,7 +533,7 @@ pub struct LineProblem {
     pub line: u64,
     /// What is wrong with it.
     pub message: String,
-    /// Whether another memory has its id, and `ids=map` would give it a new one.
+    /// Whether another memory has its id; `ids=map` assigns a new one.
     #[serde(default)]
     pub id_taken: bool,
 }
@@ -543,22 +543,21 @@ pub struct LineProblem {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompactRequest {
-    /// Also remove the content of all but so many newest versions of each memory; by default all
-    /// versions stay.
+    /// Keep the content of only this many newest versions of each memory; default: all versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub versions: Option<u32>,
 }
 
-/// Answer of `POST /api/memory/compact`.
+/// Response of `POST /api/memory/compact`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CompactResult {
-    /// Bytes of the log before.
+    /// Size of the log before, in bytes.
     pub bytes_before: u64,
-    /// Bytes of the log after.
+    /// Size of the log after, in bytes.
     pub bytes_after: u64,
-    /// Versions whose content was removed for good.
+    /// Versions whose content was permanently removed.
     pub purged_versions: u64,
 }

@@ -88,7 +88,7 @@ pub fn document() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Waypost",
-            "description": "A local memory that is searched by words and by meaning, what of a project a task needs, a durable bus of events, and flows that run on it.",
+            "description": "A local service with memory and hybrid search, project context for a task, a durable event bus, and flows that act on events.",
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "MIT OR Apache-2.0" },
         },
@@ -175,13 +175,13 @@ fn responses(route: &Route) -> Value {
         }
         if route.operation == "searchMemories" {
             response["headers"][SEARCH_MODE_HEADER] = json!({
-                "description": "How it was answered",
+                "description": "The search mode that was used",
                 "schema": { "type": "string", "enum": ["hybrid", "lexical", "semantic"] },
             });
         }
         if route.operation == "listEvents" {
             response["headers"][NEXT_AFTER_HEADER] = json!({
-                "description": "The last event that was examined: reading after it misses nothing",
+                "description": "The last event examined; continue after it to miss nothing",
                 "schema": { "type": "integer" },
             });
         }

@@ -19,7 +19,7 @@ use crate::{FieldError, Problem, query, scan};
 /// missing, of the wrong type, out of range.
 pub fn parse_body<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
     if is_blank(body) {
-        return Err(Problem::new(400, "the body is empty; a JSON object is expected"));
+        return Err(Problem::new(400, "the body is empty; expected a JSON object"));
     }
     parse_line(body)
 }
@@ -44,7 +44,7 @@ pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
     check_object(body)?;
     serde_json::from_slice(body)
-        .map_err(|error| Problem::new(400, format!("the body is not acceptable JSON: {error}")))
+        .map_err(|error| Problem::new(400, format!("the body is not valid JSON: {error}")))
 }
 
 fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
@@ -139,7 +139,7 @@ fn stand_ins() -> [Value; 7] {
 /// Rejects JSON that is not acceptable, and anything that is not an object.
 fn check_object(body: &[u8]) -> Result<(), Problem> {
     scan::scan(body)
-        .map_err(|fault| Problem::new(400, format!("the body is not acceptable JSON: {fault}")))?;
+        .map_err(|fault| Problem::new(400, format!("the body is not valid JSON: {fault}")))?;
     // A derived struct would accept an array of its fields in order.
     if let Some(other) =
         body.iter().find(|byte| !byte.is_ascii_whitespace()).and_then(|byte| match byte {
@@ -235,12 +235,12 @@ fn explain(path: &serde_path_to_error::Path, message: &str, prefix: char) -> Fie
         let known = names(known);
         match nearest(field, &known) {
             Some(name) => format!("unknown field; did you mean `{name}`?"),
-            None => format!("unknown field; known are {}", listed(&known)),
+            None => format!("unknown field; expected one of {}", listed(&known)),
         }
     } else if let Some((value, known)) = unknown(message, "unknown variant `") {
         let known = names(known);
         match nearest(value, &known) {
-            Some(name) => format!("`{}` is not known; did you mean `{name}`?", shortened(value)),
+            Some(name) => format!("unknown value `{}`; did you mean `{name}`?", shortened(value)),
             None => format!("`{}` is not one of {}", shortened(value), listed(&known)),
         }
     } else if let Some(field) =

@@ -2,39 +2,39 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The body of every error answer.
+/// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// A URI that names the kind of problem; `about:blank` where the status says it all.
+    /// A URI for the kind of problem; `about:blank` if the status is sufficient.
     #[serde(rename = "type", default = "about_blank")]
     pub kind: String,
-    /// The kind of problem in words, the same for every occurrence.
+    /// The title of this kind of problem.
     #[serde(default)]
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong this time, and what would be right.
+    /// What is wrong with this request, and how to fix it.
     #[serde(default)]
     pub detail: String,
-    /// The request that it is about: its path.
+    /// The path of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// Where something failed inside the service: the id under which its log has the cause, as in `X-Request-Id`.
+    /// For an internal error: the request id to look for in the service's log, as in `X-Request-Id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// The fields at fault.
+    /// The invalid fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
 }
 
-/// A field at fault.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FieldError {
-    /// Where it is: a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.
+    /// Its location: a JSON pointer (RFC 6901) into the body, or `?name` for a query parameter.
     pub pointer: String,
     /// What is wrong with it.
     pub message: String,
@@ -201,7 +201,7 @@ fn title(status: u16) -> &'static str {
         501 => "Not implemented",
         503 => "Service unavailable",
         507 => "Insufficient storage",
-        _ if status < 500 => "Request refused",
+        _ if status < 500 => "Request rejected",
         _ => "Service error",
     }
 }

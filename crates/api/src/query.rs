@@ -50,9 +50,9 @@ fn decode(text: &str) -> Result<String, Problem> {
         });
     }
     if bytes.contains(&0) {
-        return Err(Problem::new(400, "the query string carries a NUL character"));
+        return Err(Problem::new(400, "the query string contains a NUL character"));
     }
-    String::from_utf8(bytes).map_err(|_| Problem::new(400, "the query string is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Problem::new(400, "the query string is not valid UTF-8"))
 }
 
 /// A query string, to be deserialized as a struct.
@@ -136,7 +136,7 @@ impl<'de> Deserializer<'de> for Values {
 
     parsed! {
         deserialize_bool visit_bool bool, "`true` or `false`";
-        deserialize_u64 visit_u64 u64, "a whole number, not negative";
+        deserialize_u64 visit_u64 u64, "a non-negative whole number";
         deserialize_f64 visit_f64 f64, "a number";
     }
 

@@ -103,7 +103,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/memory/search",
         operation: "searchMemories",
-        summary: "Search memories by words and by meaning",
+        summary: "Search memories",
         body: Payload::Json("SearchRequest"),
         answers: &[answer(200, "The hits, best first", Payload::Array("Hit"))],
         ..BASE
@@ -116,8 +116,12 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         body: Payload::Json("AddRequest"),
         answers: &[
-            answer(201, "It was added and is on disk", Payload::Json("Memory")),
-            answer(200, "The same memory was there already", Payload::Json("Memory")),
+            answer(201, "The new memory, which is on disk", Payload::Json("Memory")),
+            answer(
+                200,
+                "The existing memory: the same one was already stored",
+                Payload::Json("Memory"),
+            ),
         ],
         problems: &[507],
         ..BASE
@@ -126,20 +130,20 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/memory/batch",
         operation: "addMemories",
-        summary: "Add many memories, one a line; a bad line fails alone",
+        summary: "Add memories, one per line; an invalid line does not affect the others",
         access: WRITE,
         body: Payload::Lines("AddRequest"),
-        answers: &[answer(200, "One result a line, in order", Payload::Lines("BatchResult"))],
+        answers: &[answer(200, "One result per line, in order", Payload::Lines("BatchResult"))],
         ..BASE
     },
     Route {
         path: "/api/memory",
         operation: "listMemories",
-        summary: "List memories in order of their ids",
+        summary: "List memories in order of id",
         query: Some("ListRequest"),
         answers: &[answer(
             200,
-            "A page; `Link: <...>; rel=\"next\"` leads to the next",
+            "A page; `Link: <...>; rel=\"next\"` is the next one",
             Payload::Array("Memory"),
         )],
         ..BASE
@@ -147,19 +151,19 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/memory/status",
         operation: "memoryStatus",
-        summary: "Health and statistics of the memory",
-        answers: &[answer(200, "How it is doing", Payload::Json("Status"))],
+        summary: "Get the state and statistics of the service",
+        answers: &[answer(200, "The status", Payload::Json("Status"))],
         ..BASE
     },
     Route {
         method: "POST",
         path: "/api/memory/index",
         operation: "reindexMemories",
-        summary: "Rebuild the index; with `Accept: text/event-stream`, tell how far it is",
+        summary: "Rebuild the index; with `Accept: text/event-stream`, report progress",
         access: WRITE,
         body: Payload::OptionalJson("IndexRequest"),
         answers: &[
-            answer(200, "It is done", Payload::Json("IndexResult")),
+            answer(200, "The result", Payload::Json("IndexResult")),
             answer(
                 200,
                 "Events `progress` (IndexProgress), then one `done` (IndexResult) or `problem` (Problem)",
@@ -173,10 +177,10 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/memory/compact",
         operation: "compactMemories",
-        summary: "Remove from disk what was deleted, and with `versions` old versions",
+        summary: "Remove deleted memories from disk, and with `versions` old versions",
         access: ADMIN,
         body: Payload::OptionalJson("CompactRequest"),
-        answers: &[answer(200, "It is done", Payload::Json("CompactResult"))],
+        answers: &[answer(200, "The result", Payload::Json("CompactResult"))],
         problems: &[409],
         ..BASE
     },
@@ -184,12 +188,12 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/memory/link",
         operation: "addLink",
-        summary: "Add a typed edge between two memories",
+        summary: "Add a typed link between two memories",
         access: WRITE,
         body: Payload::Json("LinkRequest"),
         answers: &[
-            answer(201, "It was added", Payload::Json("Link")),
-            answer(200, "It was there already", Payload::Json("Link")),
+            answer(201, "The new link", Payload::Json("Link")),
+            answer(200, "The existing link", Payload::Json("Link")),
         ],
         problems: &[404],
         ..BASE
@@ -198,18 +202,18 @@ pub const ROUTES: &[Route] = &[
         method: "DELETE",
         path: "/api/memory/link",
         operation: "removeLink",
-        summary: "Remove an edge, named by query parameters or by a body",
+        summary: "Remove a link, given by query parameters or a body",
         access: WRITE,
         query: Some("LinkRequest"),
         body: Payload::OptionalJson("LinkRequest"),
-        answers: &[answer(204, "It is gone", Payload::None)],
+        answers: &[answer(204, "Deleted", Payload::None)],
         problems: &[404],
     },
     Route {
         path: "/api/memory/export",
         operation: "exportMemories",
         summary: "Export memories, links and history",
-        answers: &[answer(200, "One record a line", Payload::Export)],
+        answers: &[answer(200, "One record per line", Payload::Export)],
         ..BASE
     },
     Route {
@@ -220,7 +224,7 @@ pub const ROUTES: &[Route] = &[
         access: WRITE,
         query: Some("ImportRequest"),
         body: Payload::Export,
-        answers: &[answer(200, "What was brought in", Payload::Json("ImportResult"))],
+        answers: &[answer(200, "The number of imported records", Payload::Json("ImportResult"))],
         problems: &[409],
     },
     Route {
@@ -235,7 +239,7 @@ pub const ROUTES: &[Route] = &[
         method: "PATCH",
         path: "/api/memory/{id}",
         operation: "updateMemory",
-        summary: "Change a memory; its earlier versions are kept",
+        summary: "Change a memory, keeping its earlier versions",
         access: WRITE,
         body: Payload::Json("PatchRequest"),
         answers: &[answer(200, "The memory after the change", Payload::Json("Memory"))],
@@ -248,7 +252,7 @@ pub const ROUTES: &[Route] = &[
         operation: "deleteMemory",
         summary: "Delete a memory",
         access: WRITE,
-        answers: &[answer(204, "It is gone", Payload::None)],
+        answers: &[answer(204, "Deleted", Payload::None)],
         problems: &[404],
         ..BASE
     },
@@ -263,9 +267,9 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/memory/{id}/links",
         operation: "memoryLinks",
-        summary: "List the edges around a memory, both ways, breadth first",
+        summary: "List the links from and to a memory, breadth first",
         query: Some("LinksRequest"),
-        answers: &[answer(200, "The edges", Payload::Array("Link"))],
+        answers: &[answer(200, "The links", Payload::Array("Link"))],
         problems: &[404],
         ..BASE
     },
@@ -273,7 +277,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/context",
         operation: "queryContext",
-        summary: "Find what of the project a task needs: journals, documents, code headers",
+        summary: "Find project context for a task",
         access: READ_CONTEXT,
         body: Payload::OptionalJson("ContextRequest"),
         answers: &[answer(
@@ -287,18 +291,18 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/context/status",
         operation: "contextStatus",
-        summary: "What of the project is indexed, what is left out, and why",
+        summary: "Get which files are indexed, which are excluded, and why",
         access: READ_CONTEXT,
-        answers: &[answer(200, "How it is", Payload::Json("ContextStatus"))],
+        answers: &[answer(200, "The status", Payload::Json("ContextStatus"))],
         ..BASE
     },
     Route {
         method: "POST",
         path: "/api/context/rescan",
         operation: "rescanContext",
-        summary: "Compare all of the project with its index, and wait until they agree",
+        summary: "Rescan the whole project, and wait until the index is up to date",
         access: READ_CONTEXT,
-        answers: &[answer(200, "They did at that time", Payload::Json("ContextScan"))],
+        answers: &[answer(200, "The result of the scan", Payload::Json("ContextScan"))],
         problems: &[409],
         ..BASE
     },
@@ -306,12 +310,12 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/events",
         operation: "publishEvent",
-        summary: "Publish an event; with `Idempotency-Key` a retry publishes nothing twice",
+        summary: "Publish an event; with `Idempotency-Key`, a retry does not publish it again",
         access: PUBLISH,
         body: Payload::Json("PublishRequest"),
         answers: &[
-            answer(201, "It was published and is on disk", Payload::Json("Published")),
-            answer(200, "It had been published with this key before", Payload::Json("Published")),
+            answer(201, "The new event, which is on disk", Payload::Json("Published")),
+            answer(200, "The existing event with this key", Payload::Json("Published")),
         ],
         problems: &[409, 507],
         ..BASE
@@ -319,12 +323,12 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/events",
         operation: "listEvents",
-        summary: "List events in order: after a cursor, or the newest",
+        summary: "List events in order, after a cursor or the newest ones",
         access: READ_EVENTS,
         query: Some("EventsRequest"),
         answers: &[answer(
             200,
-            "A page, the oldest event first; `Link: <...>; rel=\"next\"` leads to the next",
+            "A page, oldest event first; `Link: <...>; rel=\"next\"` is the next one",
             Payload::Array("Event"),
         )],
         problems: &[410],
@@ -333,12 +337,12 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/events/stream",
         operation: "followEvents",
-        summary: "Follow events as they come; resumed by `Last-Event-ID`",
+        summary: "Stream events; `Last-Event-ID` resumes",
         access: READ_EVENTS,
         query: Some("StreamRequest"),
         answers: &[answer(
             200,
-            "One message for each event (Event); `reset` where some are not kept any more, `end` before it ends",
+            "One message per event (Event); `reset` if events have been dropped, `end` before the stream ends",
             Payload::Events,
         )],
         ..BASE
@@ -355,15 +359,15 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/flows",
         operation: "listFlows",
-        summary: "List flows and flow files, and how they are doing",
+        summary: "List flows and flow files with their state",
         access: READ_FLOWS,
-        answers: &[answer(200, "All of them", Payload::Json("Flows"))],
+        answers: &[answer(200, "Flows and flow files", Payload::Json("Flows"))],
         ..BASE
     },
     Route {
         path: "/api/flows/runs",
         operation: "listRuns",
-        summary: "List runs of flows, the newest first",
+        summary: "List runs of flows, newest first",
         access: READ_FLOWS,
         query: Some("RunsRequest"),
         answers: &[answer(200, "The runs", Payload::Array("Run"))],
@@ -372,7 +376,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/flows/runs/{id}",
         operation: "getRun",
-        summary: "Get a run, with what its programs wrote",
+        summary: "Get a run with the output of its programs",
         access: READ_FLOWS,
         answers: &[answer(200, "The run", Payload::Json("Run"))],
         problems: &[404],
@@ -382,7 +386,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/runs/{id}/retry",
         operation: "retryRun",
-        summary: "Have a run that failed go on with the action that it was at",
+        summary: "Resume a failed run at the failed action",
         access: RUN_FLOWS,
         answers: &[answer(200, "The run", Payload::Json("Run"))],
         problems: &[404, 409, 507],
@@ -392,7 +396,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/runs/{id}/cancel",
         operation: "cancelRun",
-        summary: "End a run, whatever it does or waits for",
+        summary: "Cancel a run",
         access: RUN_FLOWS,
         answers: &[answer(200, "The run", Payload::Json("Run"))],
         problems: &[404, 409, 507],
@@ -401,7 +405,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/flows/why",
         operation: "whyFlows",
-        summary: "Tell what each flow makes of an event",
+        summary: "Explain for each flow whether an event triggers it",
         access: READ_FLOWS,
         query: Some("WhyRequest"),
         answers: &[answer(200, "Each flow, in the order of the files", Payload::Array("FlowWhy"))],
@@ -411,11 +415,11 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/api/flows/files/{name}",
         operation: "getFlowFile",
-        summary: "Get the text of a flow file that was approved last, and the one in the folder",
+        summary: "Get the last approved text of a flow file, and the current one",
         access: READ_FLOWS,
         answers: &[answer(
             200,
-            "Both, and those of the programs that it names",
+            "Both texts, and those of the programs that the file names",
             Payload::Json("FlowFileTexts"),
         )],
         problems: &[404],
@@ -425,7 +429,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/files/{name}/allow",
         operation: "allowFlowFile",
-        summary: "Approve the content of a flow file; it is in force then",
+        summary: "Approve the content of a flow file, which activates it",
         access: ADMIN,
         body: Payload::Json("AllowRequest"),
         answers: &[answer(200, "The file", Payload::Json("FlowFileInfo"))],
@@ -436,10 +440,10 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/{name}/test",
         operation: "testFlow",
-        summary: "Tell what a flow would do for an event; nothing is done",
+        summary: "Show what a flow would do for an event, without doing it",
         access: RUN_FLOWS,
         body: Payload::Json("FlowTestRequest"),
-        answers: &[answer(200, "What it would do", Payload::Json("FlowTest"))],
+        answers: &[answer(200, "What the flow would do", Payload::Json("FlowTest"))],
         problems: &[404],
         ..BASE
     },
@@ -447,10 +451,10 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/{name}/replay",
         operation: "replayFlow",
-        summary: "Run a flow for past events, or tell for which it would run",
+        summary: "Run a flow for past events, or show which events would trigger it",
         access: RUN_FLOWS,
         body: Payload::Json("ReplayRequest"),
-        answers: &[answer(200, "What is decided", Payload::Json("Replay"))],
+        answers: &[answer(200, "The replay", Payload::Json("Replay"))],
         problems: &[404, 507],
         ..BASE
     },
@@ -458,7 +462,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/{name}/pause",
         operation: "pauseFlow",
-        summary: "Begin nothing of a flow; its runs wait",
+        summary: "Pause a flow; new runs wait",
         access: RUN_FLOWS,
         body: Payload::OptionalJson("PauseRequest"),
         answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
@@ -469,7 +473,7 @@ pub const ROUTES: &[Route] = &[
         method: "POST",
         path: "/api/flows/{name}/resume",
         operation: "resumeFlow",
-        summary: "Take a paused flow up again",
+        summary: "Resume a paused flow",
         access: RUN_FLOWS,
         answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
         problems: &[404, 507],
@@ -480,14 +484,14 @@ pub const ROUTES: &[Route] = &[
         operation: "listTokens",
         summary: "List tokens",
         access: ADMIN,
-        answers: &[answer(200, "What is kept about each", Payload::Array("TokenInfo"))],
+        answers: &[answer(200, "The tokens, without their secrets", Payload::Array("TokenInfo"))],
         ..BASE
     },
     Route {
         method: "POST",
         path: "/api/tokens",
         operation: "createToken",
-        summary: "Create a token; it is shown once",
+        summary: "Create a token, which is shown only once",
         access: ADMIN,
         body: Payload::Json("NewTokenRequest"),
         answers: &[answer(201, "The token", Payload::Json("TokenCreated"))],
@@ -499,40 +503,40 @@ pub const ROUTES: &[Route] = &[
         operation: "revokeToken",
         summary: "Revoke a token at once",
         access: ADMIN,
-        answers: &[answer(204, "It no longer works", Payload::None)],
+        answers: &[answer(204, "The token is invalid now", Payload::None)],
         problems: &[404],
         ..BASE
     },
     Route {
         path: "/api/backup",
         operation: "backUp",
-        summary: "Read a backup of everything that the service keeps",
+        summary: "Download a backup of everything that the service stores",
         access: ADMIN,
-        answers: &[answer(200, "The backup, as it is to be stored", Payload::Backup)],
+        answers: &[answer(200, "The backup file", Payload::Backup)],
         problems: &[507],
         ..BASE
     },
     Route {
         path: "/healthz",
         operation: "live",
-        summary: "Tell whether the process answers",
+        summary: "Report whether the process responds",
         access: Access::Open,
-        answers: &[answer(200, "It does", Payload::Json("Health"))],
+        answers: &[answer(200, "The process responds", Payload::Json("Health"))],
         ..BASE
     },
     Route {
         path: "/readyz",
         operation: "ready",
-        summary: "Tell whether requests are served",
+        summary: "Report whether the service accepts requests",
         access: Access::Open,
-        answers: &[answer(200, "They are", Payload::Json("Readiness"))],
+        answers: &[answer(200, "The service is ready", Payload::Json("Readiness"))],
         problems: &[503],
         ..BASE
     },
     Route {
         path: "/metrics",
         operation: "metrics",
-        summary: "Metrics in the Prometheus text format",
+        summary: "Get metrics in the Prometheus text format",
         access: Access::SocketOrScope(Scope::MemoryRead),
         answers: &[answer(200, "The metrics", Payload::Metrics)],
         ..BASE
@@ -540,7 +544,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         path: "/openapi.json",
         operation: "openapi",
-        summary: "This document",
+        summary: "Get this document",
         access: Access::Open,
         answers: &[answer(200, "The document", Payload::Object)],
         ..BASE

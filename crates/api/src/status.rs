@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// Answer of `GET /api/memory/status`.
+/// Response of `GET /api/memory/status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// Whether all works as it should.
+    /// Whether the service is fully working.
     pub status: StatusKind,
-    /// When degraded: what to do about it.
+    /// The remedy, if degraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// How many memories there are.
+    /// Number of memories.
     pub memories: u64,
-    /// How many of each type.
+    /// Memories by type.
     pub by_type: BTreeMap<String, u64>,
-    /// How many in each space.
+    /// Memories by space.
     pub by_space: BTreeMap<String, u64>,
-    /// How many links there are.
+    /// Number of links.
     pub links: u64,
-    /// Memories with a vector of the model in use.
+    /// Memories with a vector of the current model.
     pub embedded: u64,
-    /// Memories that wait for one.
+    /// Memories waiting for a vector.
     pub pending_embeddings: u64,
     /// The embedding model.
     pub model: ModelStatus,
@@ -34,16 +34,16 @@ pub struct Status {
     pub index: IndexStatus,
     /// Bytes on disk.
     pub storage_bytes: u64,
-    /// When the index was last rebuilt by order.
+    /// When the index was last rebuilt on request.
     #[serde(default)]
     pub last_reindex_at: Option<Time>,
-    /// How it stands with the mesh; absent if it is not to join.
+    /// The state of the mesh; absent if it is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<MeshStatus>,
-    /// Where the service is reached over the network.
+    /// The service's address on the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Flow files that wait for approval, for who may read flows.
+    /// Flow files pending approval; only for tokens that can read flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending_approval: Vec<String>,
     /// The version of the service.
@@ -52,19 +52,19 @@ pub struct Status {
     pub uptime_seconds: u64,
 }
 
-/// How the service stands with the mesh of peers.
+/// The state of the service's connection to the mesh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MeshStatus {
     /// Whether it has joined.
     pub joined: bool,
-    /// What is wrong, if anything is. All else works without the mesh.
+    /// The problem, if there is one. Everything else works without the mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Whether all works as it should.
+/// Whether the service is fully working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -82,20 +82,20 @@ pub enum StatusKind {
 pub struct ModelStatus {
     /// Its name.
     pub name: String,
-    /// Numbers in a vector; absent as long as it is not loaded.
+    /// Dimensions of a vector; absent until the model has loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dimensions: Option<u64>,
-    /// What it is doing.
+    /// Its state.
     pub state: ModelState,
-    /// While it is fetched: bytes that are here.
+    /// During a download: bytes received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetched_bytes: Option<u64>,
-    /// While it is fetched: bytes in all, where known.
+    /// During a download: total bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_bytes: Option<u64>,
 }
 
-/// What the embedding model is doing.
+/// The state of the embedding model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -134,13 +134,13 @@ pub struct IndexStatus {
     pub documents: u64,
     /// Distinct terms in it.
     pub terms: u64,
-    /// Its size in memory.
+    /// Size in memory, in bytes.
     pub bytes: u64,
-    /// Memories that it lacks while it is being built after a start; searches do not find them yet.
+    /// Memories not indexed yet, while the index is being rebuilt after a start; searches do not find them.
     pub lacking: u64,
 }
 
-/// Answer of `GET /healthz`: the process answers.
+/// Response of `GET /healthz`: the process responds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -149,14 +149,13 @@ pub struct Health {
     pub status: String,
 }
 
-/// Answer of `GET /readyz` when requests are served.
+/// Response of `GET /readyz` when the service accepts requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Readiness {
-    /// `ready`; `indexing` while the index is being built after a start and searches find what is in
-    /// it; `degraded` while something else hinders the service, such as damage in a store or a full
-    /// disk. A service that is not ready answers 503 with a problem.
+    /// `ready`, or `indexing` while the index is being rebuilt after a start and searches do not find everything; a
+    /// service that is not ready responds with 503 and a problem.
     pub status: String,
     /// When degraded: what hinders it, and what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

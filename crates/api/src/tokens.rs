@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// What a token permits.
+/// A scope of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Scope {
@@ -72,51 +72,51 @@ impl Scope {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewTokenRequest {
-    /// What it permits; at least one.
+    /// Its scopes; at least one.
     pub scopes: Vec<Scope>,
-    /// When it stops working; by default never.
+    /// When it expires; default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// The only space that it may touch; by default all.
+    /// The only space it can access; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
-    /// What it is for, up to 256 characters.
+    /// A note on its purpose, up to 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// Answer of `POST /api/tokens`.
+/// Response of `POST /api/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenCreated {
-    /// The token itself: shown here once and never again.
+    /// The token itself, which is shown only once.
     pub token: String,
-    /// What is kept about it.
+    /// Its properties.
     pub info: TokenInfo,
 }
 
-/// What is kept about a token; an element of `GET /api/tokens`.
+/// The properties of a token; an element of `GET /api/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct TokenInfo {
-    /// The id, the middle part of the token.
+    /// The id: the middle part of the token.
     pub id: String,
-    /// What it permits.
+    /// Its scopes.
     pub scopes: Vec<Scope>,
     /// When it was made.
     pub created_at: Time,
-    /// When it stops working.
+    /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// The only space that it may touch.
+    /// The only space it can access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// When it was used last, to the minute or so.
+    /// When it was last used, accurate to about a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
     /// When it was revoked.

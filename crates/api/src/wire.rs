@@ -39,7 +39,7 @@ impl Visitor<'_> for Whole {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number, not negative")
+        f.write_str("a non-negative whole number")
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<u64, E> {

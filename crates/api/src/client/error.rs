@@ -10,25 +10,25 @@ use crate::Problem;
 #[non_exhaustive]
 pub enum Error {
     /// The address is not a valid address of a service.
-    #[error("{url:?} is not an address of a service, such as https://waypost.example:4747")]
+    #[error("{url:?} is not a valid service address, such as https://waypost.example:4747")]
     Address {
         /// The given address.
         url: String,
     },
     /// The token could be read in transit.
-    #[error("{url} is another machine's, and plain http would send the token there in the clear")]
+    #[error("{url} is on another machine, and plain http would send the token in the clear")]
     Plain {
         /// The given address.
         url: String,
     },
     /// The certificates of the authorities are invalid.
-    #[error("the certificates of the authorities cannot be used: {reason}")]
+    #[error("cannot use the certificate authorities: {reason}")]
     Authorities {
         /// Why.
         reason: String,
     },
     /// Another user of this machine listens there; no token was sent.
-    #[error("what answers at {url} is not trusted, and no token was sent")]
+    #[error("the program at {url} is not trusted, and no token was sent")]
     Untrusted {
         /// The address.
         url: String,
@@ -36,10 +36,10 @@ pub enum Error {
         source: crate::local::Error,
     },
     /// The token contains characters that are not valid in a token.
-    #[error("the token is empty or has characters that no token has")]
+    #[error("the token is empty or contains invalid characters")]
     Token,
     /// Nothing responds there, or not in time.
-    #[error("no service answers at {url}")]
+    #[error("no service responds at {url}")]
     NotReachable {
         /// The address.
         url: String,
@@ -47,7 +47,7 @@ pub enum Error {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// The connection was made, and closed before an answer came. The service may have done what was asked.
-    #[error("the service at {url} closed the connection before it answered")]
+    #[error("the service at {url} closed the connection before it responded")]
     Closed {
         /// The address.
         url: String,
@@ -58,7 +58,7 @@ pub enum Error {
     #[error("{}", described(.0))]
     Refused(Box<Problem>),
     /// The response is not one of a service.
-    #[error("what answers at {url} is not a service of this kind: {reason}")]
+    #[error("the program at {url} is not a Waypost service: {reason}")]
     NotUnderstood {
         /// The address.
         url: String,
@@ -66,19 +66,19 @@ pub enum Error {
         reason: String,
     },
     /// The response ended before it was complete.
-    #[error("the answer broke off")]
+    #[error("the response ended early")]
     BrokenOff {
         /// The network error.
         source: io::Error,
     },
     /// The input to be sent could not be read.
-    #[error("the request could not be read")]
+    #[error("failed to read the request")]
     Input {
         /// Why.
         source: io::Error,
     },
     /// The response could not be written to the caller's output.
-    #[error("the answer could not be written")]
+    #[error("failed to write the response")]
     Output {
         /// Why.
         source: io::Error,

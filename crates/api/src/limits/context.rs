@@ -36,7 +36,7 @@ impl Check for ContextRequest {
             let field = format!("paths/{idx}");
             faults.name(&field, glob, GLOB_CHARS_MAX);
             if climbs_out(glob) {
-                let rule = "must be a glob relative to the project, such as `src/**/*.rs`: it may not begin with `/` nor contain `..`";
+                let rule = "must be a glob relative to the project, such as `src/**/*.rs`, without `..` and without a leading `/`";
                 faults.add(&field, rule);
             }
         }
@@ -46,7 +46,7 @@ impl Check for ContextRequest {
 impl Faults {
     fn count(&mut self, field: &str, count: usize, max: usize) {
         if count > max {
-            self.add(field, format!("has {count} elements; at most {max} are allowed"));
+            self.add(field, format!("has {count} elements; the limit is {max}"));
         }
     }
 }
@@ -54,7 +54,7 @@ impl Faults {
 fn unknown_type(name: &str) -> String {
     let shown: String = name.chars().take(KIND_CHARS_MAX).collect();
     match nearest(name, &CONTEXT_TYPES) {
-        Some(near) => format!("`{shown}` is not known; did you mean `{near}`?"),
+        Some(near) => format!("unknown value `{shown}`; did you mean `{near}`?"),
         None => format!("`{shown}` is not one of {}", CONTEXT_TYPES.join(", ")),
     }
 }

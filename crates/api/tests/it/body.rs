@@ -83,7 +83,7 @@ fn depth_is_limited_at_32() {
 fn an_empty_body_is_fine_only_where_it_may_be_left_out() {
     assert_eq!(
         refused(search(" \n")),
-        (400, String::new(), "the body is empty; a JSON object is expected".to_owned())
+        (400, String::new(), "the body is empty; expected a JSON object".to_owned())
     );
     assert_eq!(parse_optional_body::<IndexRequest>(b"").unwrap(), IndexRequest::default());
     assert_eq!(
@@ -101,7 +101,7 @@ fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
         (
             r#"{"query":"x","a/b~`, expected `zz":3}"#,
             "/a~1b~0`, expected `zz",
-            "known are `query`, `limit`",
+            "expected one of `query`, `limit`",
         ),
         (r#"{"limit":3}"#, "/query", "is required"),
         (r#"{"query":3}"#, "/query", "must be a string, not 3"),
@@ -110,7 +110,7 @@ fn a_wrong_field_is_422_with_its_pointer_and_what_would_be_right() {
         (
             r#"{"query":"x","limit":"3"}"#,
             "/limit",
-            "must be a whole number, not negative, not a string",
+            "must be a non-negative whole number, not a string",
         ),
         (r#"{"query":"x","limit":2.5}"#, "/limit", "not 2.5"),
         (r#"{"query":"x","limit":-1}"#, "/limit", "not -1"),

@@ -38,7 +38,7 @@ fn types_are_the_projects_unless_memories_are_asked() {
     let (pointer, said) = refused(r#"{"sources":["memory"],"types":["My own"]}"#);
     assert_eq!((pointer.as_str(), said.contains("a-z")), ("/types/0", true));
     let (_, said) = refused(r#"{"types":["decison"]}"#);
-    assert_eq!(said, "`decison` is not known; did you mean `decision`?");
+    assert_eq!(said, "unknown value `decison`; did you mean `decision`?");
 }
 
 #[test]
