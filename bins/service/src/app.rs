@@ -76,9 +76,9 @@ impl App {
     /// reason: all goes on when there is room.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         if self.store.write_fault().is_some() {
-            Some("the store takes no more writes")
+            Some("the store is read-only after a fault")
         } else if self.events.fault().is_some() {
-            Some("nothing can be published")
+            Some("the event bus is read-only after a fault")
         } else {
             self.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
         }

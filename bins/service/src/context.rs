@@ -60,7 +60,7 @@ impl ProjectContext {
     ) -> anyhow::Result<Self> {
         let index = match off(settings) {
             Some(why) => {
-                tracing::info!(why, "context is off");
+                tracing::info!(why, "context is disabled");
                 Err(why.to_owned())
             }
             None => match Context::open(root, dir, options(root, dir, settings)?) {
@@ -69,16 +69,15 @@ impl ProjectContext {
                 }
                 opened => opened.map_err(|error| {
                     let error = chain(&error);
-                    tracing::error!(error, "the index of the project cannot be opened");
-                    "the index of the project cannot be opened; the service's log has the cause"
-                        .to_owned()
+                    tracing::error!(error, "failed to open the context index");
+                    "failed to open the context index; see the service's log".to_owned()
                 }),
             },
         };
         if let Ok(context) = &index
             && let Some(why) = context.status().rebuilt
         {
-            tracing::warn!(why, "the index of the project is built anew");
+            tracing::warn!(why, "rebuilding the context index");
         }
         Ok(Self {
             index,
@@ -132,7 +131,7 @@ impl ProjectContext {
         *self.last_scan.lock()
     }
 
-    /// How changes are noticed.
+    /// How changes are detected.
     pub(crate) fn watching(&self) -> How {
         self.watch.lock().as_ref().map_or(How::Off, |it| it.how())
     }
@@ -142,7 +141,7 @@ impl ProjectContext {
         if let Ok(context) = self.index
             && let Err(error) = context.close()
         {
-            tracing::warn!(error = chain(&error), "the index of the project could not be closed");
+            tracing::warn!(error = chain(&error), "failed to close the context index");
         }
     }
 }
@@ -150,10 +149,10 @@ impl ProjectContext {
 /// Why nothing is indexed, if the settings say so.
 fn off(settings: &ContextSettings) -> Option<&'static str> {
     if !settings.enabled {
-        return Some("it is switched off: set context.enabled to true");
+        return Some("it is disabled: set context.enabled to true");
     }
     (settings.is_home && !settings.allow_home).then_some(
-        "the project is a home, or holds one: start the service for a folder in it, or set context.allow_home to true",
+        "the project folder is a home folder or contains one: start the service in a folder inside it, or set context.allow_home to true",
     )
 }
 
@@ -199,7 +198,7 @@ fn ignored(file: &Path) -> Vec<String> {
     if let Err(error) = read
         && error.kind() != ErrorKind::NotFound
     {
-        tracing::warn!(%error, "what git ignores everywhere cannot be read");
+        tracing::warn!(%error, "failed to read git's global ignore rules");
     }
     text.lines().map(str::to_owned).collect()
 }

@@ -32,12 +32,12 @@ pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
         let bytes = opened.truncated_bytes;
         tracing::warn!(
             bytes,
-            "an unfinished write at the end of the events was cut: it was never answered"
+            "truncated an unfinished, unacknowledged write at the end of the event log"
         );
     }
     if let Some(why) = &opened.index_rebuilt {
-        tracing::warn!(why, "rebuilt from the log: the index of events");
+        tracing::warn!(why, "rebuilt the event index from the log");
     }
-    tracing::info!(events = opened.events, "the bus is open");
+    tracing::info!(events = opened.events, "opened the event bus");
     Ok(bus)
 }

@@ -188,7 +188,7 @@ impl Flows {
                 Effect::EndOrphan(orphan) => end_orphan(&self.inbox, orphan),
                 Effect::Announce(notice) => self.announce(notice),
                 Effect::RemoveOutput(run) => remove_output(&self.files.output_dir(&run)),
-                other => tracing::error!(?other, "the engine wants what the service cannot do"),
+                other => tracing::error!(?other, "unsupported flow effect"),
             }
         }
         Ok(answer)
@@ -198,7 +198,7 @@ impl Flows {
     fn announce(&self, notice: Notice) {
         let end = notice.end.clone();
         if let Some(end) = end.as_ref().filter(|_| notice.kind.as_str() != "flow:succeeded") {
-            tracing::info!(run = %end.run, "a run of a flow failed");
+            tracing::info!(run = %end.run, "a flow run failed");
         }
         let inbox = Arc::clone(&self.inbox);
         let published = Box::new(move |done: waypost_events::Result<_>| match (done, end) {
@@ -208,11 +208,11 @@ impl Flows {
             }
             (Ok(_), None) => {}
             (Err(error), _) => {
-                tracing::warn!(error = chain(&error), "an event about a flow was not published");
+                tracing::warn!(error = chain(&error), "failed to publish a flow event");
             }
         });
         if let Err(error) = self.events.queue(notice.draft(), event_time(), published) {
-            tracing::error!(error = chain(&error), "an event about a flow is none");
+            tracing::error!(error = chain(&error), "created an invalid flow event");
         }
         self.wake.publishing();
     }
@@ -222,7 +222,7 @@ fn remove_output(folder: &std::path::Path) {
     if let Err(error) = std::fs::remove_dir_all(folder)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        tracing::warn!(%error, "the output of a run that is forgotten could not be removed");
+        tracing::warn!(%error, "failed to remove the output of an old run");
     }
 }
 

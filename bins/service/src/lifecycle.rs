@@ -69,16 +69,16 @@ impl Running {
         threads.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
         app.write_witness();
-        app.tokens.flush().context("the last use of tokens could not be written")?;
+        app.tokens.flush().context("failed to save when tokens were last used")?;
         let parts = Arc::try_unwrap(app).map(App::into_stores);
         if let Ok((context, store)) = parts
             && let (Ok(context), Ok(store)) = (Arc::try_unwrap(context), Arc::try_unwrap(store))
         {
             context.close();
-            store.close().context("the store could not be closed in order")?;
+            store.close().context("failed to close the store")?;
         } else {
             // The loader or a call that takes long still has it; what was answered is on disk.
-            tracing::warn!("the store was left open by work that did not end in time");
+            tracing::warn!("left the store open, because work did not end in time");
         }
         Ok(())
     }
@@ -103,9 +103,9 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     prepare(options)?;
     metrics::measure_syncs();
     let stores = Stores::open(options)?;
-    let runtime = runtime(&options.limits).context("no threads for the service")?;
+    let runtime = runtime(&options.limits).context("failed to start threads")?;
     let network = runtime.block_on(listen::bind(options))?;
-    let address = network.local_addr().context("the listener has no address")?;
+    let address = network.local_addr().context("failed to get the listener's address")?;
     let app = Arc::new(wiring::app(options, stores, address, started)?);
     // After the parts, so that its files are removed while they still hold the store's lock.
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
@@ -131,7 +131,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let parts = Parts { app, runtime, serving, threads, presence };
     // From here on, dropping it stops everything in order.
     let running = Running { address, stop, parts: Some(parts) };
-    described.context("service.json could not be written")?;
+    described.context("failed to write service.json")?;
     Ok(running)
 }
 
@@ -152,8 +152,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let signals = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("no runtime for signals")?;
-    let name = signals.block_on(signal()).context("signals cannot be waited for")?;
+        .context("failed to create a runtime for signals")?;
+    let name = signals.block_on(signal()).context("failed to wait for signals")?;
     tracing::info!(signal = name, "stopping");
     running.shutdown()
 }
@@ -170,7 +170,7 @@ fn allow_open_files(connections: usize) {
     if limit.current.is_some_and(|it| it < possible)
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(possible), ..limit })
     {
-        tracing::warn!(%error, "the limit of open files stays below limits.connections_max");
+        tracing::warn!(%error, "the limit on open files is below limits.connections_max");
     }
 }
 
@@ -186,9 +186,9 @@ async fn signal() -> std::io::Result<&'static str> {
 
 fn greeting(url: &str, options: &Options) -> String {
     let mode = if options.model.is_off() {
-        "lexical: the model is off"
+        "lexical search: the model is disabled"
     } else {
-        "lexical until the model is here"
+        "lexical search until the model has loaded"
     };
     format!("listening on {url} · project {} · {mode}", options.project.root().display())
 }

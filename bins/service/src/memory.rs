@@ -38,7 +38,7 @@ pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
         _ => None,
     };
     let (store, report) = predecessor::open(|| Store::open(dir, options.clone()), owner)
-        .context("the store could not be opened")?;
+        .context("failed to open the store")?;
     log_report(&report);
     Ok(store)
 }
@@ -50,13 +50,13 @@ fn log_report(report: &OpenReport) {
         if report.is_truncation_unsure {
             tracing::warn!(
                 bytes,
-                "an unfinished write at the end of the log was cut; the machine stopped during it, \
+                "truncated an unfinished write at the end of the log; the machine stopped during it, \
                  so it cannot be told from one that was never acknowledged"
             );
         } else {
             tracing::warn!(
                 bytes,
-                "an unfinished write at the end of the log was cut; it was never acknowledged"
+                "truncated an unfinished, unacknowledged write at the end of the log"
             );
         }
     }
@@ -67,8 +67,8 @@ fn log_report(report: &OpenReport) {
     ];
     for (what, why) in rebuilt {
         if let Some(why) = why {
-            tracing::warn!(why, "rebuilt from the log: {what}");
+            tracing::warn!(why, "rebuilt {what} from the log");
         }
     }
-    tracing::info!(memories = report.memories, "the store is open");
+    tracing::info!(memories = report.memories, "opened the store");
 }

@@ -37,7 +37,7 @@ impl Membership {
         let mut state = self.state.lock();
         if !state.is_over {
             state.joined = Some(mesh);
-            tracing::info!("the mesh is joined");
+            tracing::info!("joined the mesh");
         }
     }
 
@@ -78,9 +78,7 @@ impl Membership {
         }
         let state = self.state.lock();
         let problem = match &state.joined {
-            Some(mesh) => {
-                mesh.trouble().map(|_| "it is joined in part; the service's log says why")
-            }
+            Some(mesh) => mesh.trouble().map(|_| "it is only partly joined; see the service's log"),
             None => state.failed,
         };
         let joined = state.joined.is_some();

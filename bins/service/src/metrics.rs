@@ -118,7 +118,7 @@ pub(crate) struct Gauges {
     pub(crate) queued_writes: usize,
     pub(crate) uptime_seconds: u64,
     pub(crate) write_fault: bool,
-    /// Bytes that are free where the data folder is.
+    /// Free bytes on the disk of the data folder.
     pub(crate) disk_free_bytes: u64,
     pub(crate) damage: Vec<Damaged>,
     pub(crate) events: EventGauges,
@@ -195,7 +195,7 @@ impl Metrics {
 
     fn write_requests(&self, out: &mut String) -> std::fmt::Result {
         let name = "waypost_http_requests_total";
-        writeln!(out, "# HELP {name} Requests answered.\n# TYPE {name} counter")?;
+        writeln!(out, "# HELP {name} Responses sent.\n# TYPE {name} counter")?;
         for ((method, route, status), count) in self.requests.lock().iter() {
             writeln!(
                 out,
@@ -203,7 +203,7 @@ impl Metrics {
             )?;
         }
         let name = "waypost_http_request_duration_seconds";
-        writeln!(out, "# HELP {name} Time to answer.\n# TYPE {name} histogram")?;
+        writeln!(out, "# HELP {name} Time from request to response.\n# TYPE {name} histogram")?;
         for ((method, route), it) in self.latencies.lock().iter() {
             it.write(out, name, &format!("method=\"{method}\",route=\"{route}\""))?;
         }
@@ -227,7 +227,7 @@ impl Metrics {
             (
                 "connections_refused_total",
                 "counter",
-                "Connections over the limit.",
+                "Connections rejected over the limit.",
                 read(&self.refused),
             ),
             (
@@ -239,10 +239,10 @@ impl Metrics {
             (
                 "embedding_failures_total",
                 "counter",
-                "Texts that the model refused.",
+                "Texts that the model could not embed.",
                 read(&self.embed_failed),
             ),
-            ("http_requests_in_flight", "gauge", "Requests being answered.", read(&self.in_flight)),
+            ("http_requests_in_flight", "gauge", "Requests in progress.", read(&self.in_flight)),
             ("memories", "gauge", "Memories in the store.", gauges.memories),
             ("links", "gauge", "Links in the store.", gauges.links),
             ("memories_embedded", "gauge", "Memories with a vector.", gauges.embedded),
@@ -251,42 +251,37 @@ impl Metrics {
             ("index_documents", "gauge", "Memories in the index.", gauges.index_documents),
             ("index_terms", "gauge", "Terms in the index.", gauges.index_terms),
             ("index_bytes", "gauge", "Bytes of the index in memory.", gauges.index_bytes),
-            (
-                "context_files",
-                "gauge",
-                "Files of the project that are indexed.",
-                gauges.context_files,
-            ),
+            ("context_files", "gauge", "Indexed project files.", gauges.context_files),
             ("context_chunks", "gauge", "Pieces of them.", gauges.context_chunks),
             (
                 "context_pending",
                 "gauge",
-                "Files of the project that wait for indexing.",
+                "Project files waiting to be indexed.",
                 gauges.context_pending,
             ),
             (
                 "context_skipped",
                 "gauge",
-                "Files of the project that are left out.",
+                "Project files excluded from the index.",
                 gauges.context_skipped,
             ),
             ("context_vectors", "gauge", "Pieces with a vector.", gauges.context_vectors),
             (
                 "context_vectors_pending",
                 "gauge",
-                "Pieces that wait for a vector.",
+                "Sections waiting for a vector.",
                 gauges.context_vectors_pending,
             ),
             (
                 "context_bytes",
                 "gauge",
-                "Bytes of the project's index in memory.",
+                "Memory of the context index, in bytes.",
                 gauges.context_bytes,
             ),
             (
                 "model_ready",
                 "gauge",
-                "1 if the embedding model is in use.",
+                "1 if the embedding model has loaded.",
                 u64::from(gauges.model_ready),
             ),
             ("queue_reads", "gauge", "Reading calls that wait.", gauges.queued_reads as u64),
@@ -310,23 +305,23 @@ fn fault_and_event_values(gauges: &Gauges) -> [Value; 10] {
         (
             "write_fault",
             "gauge",
-            "1 if the store takes no more writes until the next start.",
+            "1 if the store is read-only until the next start.",
             u64::from(gauges.write_fault),
         ),
         (
             "disk_free_bytes",
             "gauge",
-            "Bytes that are free where the data folder is.",
+            "Free bytes on the disk of the data folder.",
             gauges.disk_free_bytes,
         ),
         ("events_published_total", "counter", "Events ever published.", events.last),
-        ("events", "gauge", "Events that are kept.", events.kept),
+        ("events", "gauge", "Stored events.", events.kept),
         ("events_last", "gauge", "The id of the last event.", events.last),
         ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
         (
             "events_fault",
             "gauge",
-            "1 if nothing can be published until the next start.",
+            "1 if the event bus is read-only until the next start.",
             u64::from(events.fault),
         ),
         ("flows", "gauge", "Flows in force.", events.flows),
@@ -356,7 +351,7 @@ pub(crate) fn measure_syncs() {
 
 fn write_syncs(out: &mut String) -> std::fmt::Result {
     let name = "waypost_sync_duration_seconds";
-    writeln!(out, "# HELP {name} Time of a sync of a log to disk.\n# TYPE {name} histogram")?;
+    writeln!(out, "# HELP {name} Duration of a log sync.\n# TYPE {name} histogram")?;
     SYNCS.lock().write(out, name, "")
 }
 
@@ -372,7 +367,7 @@ fn write_damage(out: &mut String, damage: &[Damaged]) -> std::fmt::Result {
 
 fn write_process(out: &mut String, process: &Process) -> std::fmt::Result {
     let name = "waypost_build_info";
-    writeln!(out, "# HELP {name} The version that runs.\n# TYPE {name} gauge")?;
+    writeln!(out, "# HELP {name} Version of the service.\n# TYPE {name} gauge")?;
     writeln!(out, "{name}{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))?;
     for (name, kind, help, value) in process.values() {
         let Some(value) = value else { continue };

@@ -37,7 +37,7 @@ impl EmbeddingModel {
         };
         if state == ModelState::Off {
             *model.remedy.lock() = Some(
-                "the model is switched off: search is by words alone; set a model in the settings to search by meaning"
+                "the model is disabled: search is lexical; set model.name for hybrid search"
                     .to_owned(),
             );
         }
@@ -67,12 +67,12 @@ impl EmbeddingModel {
             ModelState::Ready if without_vector == 0 => None,
             ModelState::Ready => self.failure.lock().as_ref().map(|error| {
                 format!(
-                    "some memories may be found by their words alone, because the embedding model \
+                    "some memories may be found by lexical search only, because the embedding model \
                      failed: {error}; `ctl reindex --backfill` gives them to it again"
                 )
             }),
             ModelState::Fetching | ModelState::Loading => Some(
-                "the embedding model is on its way: until then search is by words alone".to_owned(),
+                "the embedding model is loading: search is lexical until then".to_owned(),
             ),
             ModelState::Missing | ModelState::Off => self.remedy.lock().clone(),
         }

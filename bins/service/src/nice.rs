@@ -24,6 +24,6 @@ pub(crate) fn yield_to_requests() {
 #[cfg(target_os = "linux")]
 fn be_nice(value: i32) {
     if let Err(error) = rustix::process::setpriority_process(None, value) {
-        tracing::debug!(%error, "a thread of the background has the priority of all");
+        tracing::debug!(%error, "failed to lower the priority of a background thread");
     }
 }

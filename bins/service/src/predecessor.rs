@@ -32,7 +32,7 @@ pub(crate) fn open<T, E>(
         }
         if !is_told {
             is_told = true;
-            tracing::info!(pid, "waiting for what a killed service was beginning to let go");
+            tracing::info!(pid, "waiting for a killed service to release its files");
         }
         std::thread::sleep(LOOK_EVERY);
     }

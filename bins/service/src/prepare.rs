@@ -9,16 +9,16 @@ use crate::settings::{Approval, Options};
 pub(crate) fn prepare(options: &Options) -> anyhow::Result<()> {
     let project = &options.project;
     refuse_tracked(options)?;
-    project.prepare().context("the project cannot be prepared")?;
+    project.prepare().context("failed to prepare the project")?;
     let owners = project.owners();
     // It may have been made just now, by whoever was faster.
     owners.check_folder(&project.dir())?;
     claim_data(options)?;
     let dir = &options.data_dir;
-    let done = waypost_project::tighten(dir, owners).context("the store's folder is not used")?;
+    let done = waypost_project::tighten(dir, owners).context("cannot use the store's folder")?;
     if let Some((first, mode)) = done.first {
         let (changed, mode) = (done.changed, format!("{mode:o}"));
-        tracing::warn!(changed, first = %first.display(), mode, "others could reach files of the store until now");
+        tracing::warn!(changed, first = %first.display(), mode, "files of the store were accessible to other users; fixed their mode");
     }
     Ok(())
 }
@@ -31,13 +31,13 @@ fn refuse_tracked(options: &Options) -> anyhow::Result<()> {
     }
     let paths = project.private_paths(&options.data_dir, &options.token_file);
     let tracked = waypost_context::tracked_below(project.root(), &paths)
-        .context("whether git tracks files of the store is not known")?;
+        .context("cannot check whether git tracks files of the store")?;
     match tracked {
         Some(files) if files.is_empty() => Ok(()),
         Some(files) => Err(waypost_project::Error::Tracked { files }.into()),
         None => {
             tracing::warn!(
-                "whether git tracks files of the store is not known: its index is of a form that is not read here"
+                "cannot check whether git tracks files of the store: its index has an unsupported format"
             );
             Ok(())
         }
@@ -49,7 +49,7 @@ fn claim_data(options: &Options) -> anyhow::Result<()> {
     let dir = &options.data_dir;
     let claimed = match &options.approval {
         Approval::Off => {
-            tracing::info!("the project is trusted: none of its files waits for approval");
+            tracing::info!("the project is trusted: its files need no approval");
             waypost_project::create_data_dir(dir)
         }
         Approval::In(state) => {
@@ -59,7 +59,7 @@ fn claim_data(options: &Options) -> anyhow::Result<()> {
     };
     claimed.map_err(|error| match error {
         waypost_project::Error::Io { .. } => anyhow::Error::new(error).context(format!(
-            "cannot make the folder {}; make its parent writable or choose another data_dir",
+            "failed to create the folder {}; make its parent writable or choose another data_dir",
             dir.display()
         )),
         error => error.into(),

@@ -42,7 +42,7 @@ impl Presence {
             Err(local::Error::TooLong { .. }) => {
                 tracing::warn!(
                     socket = %path.display(),
-                    "the path is too long for a socket, so that `ctl` needs --url: set XDG_RUNTIME_DIR for the service and for ctl, or choose a data_dir with a shorter path"
+                    "the path is too long for a socket, so `ctl` needs --url: set XDG_RUNTIME_DIR for the service and for ctl, or choose a data_dir with a shorter path"
                 );
                 return Ok((Self { files: Vec::new() }, None));
             }
@@ -52,9 +52,9 @@ impl Presence {
             }
         };
         let presence = Self { files: vec![path.to_owned()] };
-        listener.set_nonblocking(true).context("the socket cannot be used")?;
+        listener.set_nonblocking(true).context("cannot use the socket")?;
         let _in_runtime = runtime.enter();
-        let listener = UnixListener::from_std(listener).context("the socket cannot be used")?;
+        let listener = UnixListener::from_std(listener).context("cannot use the socket")?;
         Ok((presence, Some(listener)))
     }
 
@@ -80,7 +80,7 @@ impl Drop for Presence {
             if let Err(error) = fs::remove_file(file)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                tracing::warn!(file = %file.display(), %error, "a file of the running service was not removed");
+                tracing::warn!(file = %file.display(), %error, "failed to remove a file of the running service");
             }
         }
     }

@@ -88,7 +88,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
     for thread in threads {
         let name = thread.thread().name().unwrap_or_default().to_owned();
         if thread.join().is_err() {
-            tracing::error!(name, "a thread of the service panicked");
+            tracing::error!(name, "a thread panicked");
         }
     }
 }

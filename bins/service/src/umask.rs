@@ -24,7 +24,7 @@ impl Umask {
     /// have one of its own (some containers), it is done with the service's.
     pub(crate) fn lift<T>(self, work: impl FnOnce() -> T) -> T {
         if let Err(error) = unshare_umask() {
-            tracing::debug!(%error, "a program of a flow runs with the service's umask of 077");
+            tracing::debug!(%error, "a flow's program runs with the service's umask of 077");
             return work();
         }
         umask(self.0);

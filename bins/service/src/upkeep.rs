@@ -54,23 +54,25 @@ impl Upkeep {
         self.publisher.try_again();
         match self.store.maintain() {
             Ok(done) => {
-                tracing::trace!(?done, "upkeep");
+                tracing::trace!(?done, "maintained the store");
                 // Only after the store has written down which of its notes were published: then the
                 // bus forgets no key that a note would be recognised by.
                 match self.events.retain(event_time()) {
-                    Ok(dropped) => tracing::trace!(dropped, "events that are too old or too many"),
+                    Ok(dropped) => {
+                        tracing::trace!(dropped, "dropped events beyond the retention limits")
+                    }
                     Err(error) => {
-                        tracing::warn!(error = chain(&error), "old events could not be dropped");
+                        tracing::warn!(error = chain(&error), "failed to drop old events");
                     }
                 }
             }
-            Err(error) => tracing::warn!(error = chain(&error), "upkeep of the store failed"),
+            Err(error) => tracing::warn!(error = chain(&error), "failed to maintain the store"),
         }
         if let Err(error) = self.flows.maintain() {
-            tracing::warn!(error = chain(&error), "upkeep of flows failed");
+            tracing::warn!(error = chain(&error), "failed to maintain flows");
         }
         if let Err(error) = self.tokens.flush() {
-            tracing::warn!(error = chain(&error), "the last use of tokens was not written");
+            tracing::warn!(error = chain(&error), "failed to save when tokens were last used");
         }
     }
 }

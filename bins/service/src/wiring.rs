@@ -59,9 +59,9 @@ impl Stores {
         let store = Arc::new(memory::open(&options.data_dir, witness.memory())?);
         let events = Arc::new(events::open(options, witness.events())?);
         let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
-            .context("the tokens could not be read")?;
+            .context("failed to read the tokens")?;
         let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
-            .context("the admin token could not be made")?;
+            .context("failed to create the admin token")?;
         log_token(&made, &options.token_file);
         Ok(Self { store, events, tokens: Arc::new(tokens), witness })
     }
@@ -129,7 +129,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
     let (store, wake) = (|| Arc::clone(&app.store), || Arc::clone(&app.wake));
     let (context, model) = (|| Arc::clone(&app.context), || Arc::clone(&app.model));
     let events = || Arc::clone(&app.events);
-    let priority = Arc::new(Priority::new().context("no threads for the model")?);
+    let priority = Arc::new(Priority::new().context("failed to start threads for the model")?);
     let loader = (!options.model.is_off()).then(|| Loader {
         options: options.model.clone(),
         model: model(),
@@ -186,13 +186,13 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
 fn log_token(made: &AdminToken, path: &std::path::Path) {
     let file = path.display();
     match made {
-        AdminToken::Created { .. } => tracing::info!(%file, "an admin token was made"),
+        AdminToken::Created { .. } => tracing::info!(%file, "created an admin token"),
         AdminToken::Replaced { reason, .. } => {
-            tracing::warn!(%file, reason, "the admin token did not work and was made anew");
+            tracing::warn!(%file, reason, "replaced an invalid admin token");
         }
         AdminToken::Kept { was_open: Some(mode), .. } => {
             let mode = format!("{mode:o}");
-            tracing::warn!(%file, mode, "others could read the admin token until now; think of rotating it");
+            tracing::warn!(%file, mode, "the admin token was readable by other users; fixed its mode, consider revoking it");
         }
         _ => {}
     }

@@ -30,13 +30,13 @@ impl Witness {
     /// missing or damaged itself.
     pub(crate) fn read(dir: &Path) -> anyhow::Result<Self> {
         let written = waypost_log::Witness::read(dir).with_context(|| {
-            format!("how far the stores of {} had come is not known", dir.display())
+            format!("failed to read the positions of the stores of {}", dir.display())
         })?;
         if written.is_damaged() {
             let file = dir.join(waypost_log::Witness::FILE);
             tracing::warn!(
                 file = %file.display(),
-                "the note of how far the stores had come was damaged and is written again"
+                "the recorded positions of the stores were damaged; rewriting them"
             );
         }
         Ok(Self { dir: dir.to_owned(), written: Mutex::new(written) })
@@ -66,7 +66,7 @@ impl Witness {
                 witness.raise(MEMORY_ID, id);
             }
             Err(error) => {
-                tracing::warn!(error = chain(&error), "failed to read how far the store has come");
+                tracing::warn!(error = chain(&error), "failed to read the position of the store");
             }
         }
         witness.raise(EVENTS, events.reached());
@@ -79,7 +79,7 @@ impl Witness {
             Err(error) => {
                 tracing::warn!(
                     error = chain(&error),
-                    "failed to note how far the stores have come"
+                    "failed to record the positions of the stores"
                 );
             }
         }

@@ -52,7 +52,7 @@ impl Keeper {
             while !self.stopping.has_begun() {
                 // A pause does not undo a panic, but the next round may see other files.
                 if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
-                    tracing::error!("keeping the context fresh panicked");
+                    tracing::error!("the context updater panicked");
                     self.wake.rest(FAILED_REST);
                 }
             }
@@ -163,7 +163,7 @@ impl Follower<'_> {
             watch.follow(&self.folders, &self.git_files);
         }
         match self.index.update_history(&|| self.keeper.stopping.has_begun()) {
-            Ok(is_other) => tracing::debug!(is_other, "looked at the history"),
+            Ok(is_other) => tracing::debug!(is_other, "read the git history"),
             Err(error) => self.failed(&error),
         }
     }
@@ -173,7 +173,7 @@ impl Follower<'_> {
         match waypost_context::head(&self.keeper.context.root) {
             Ok(head) => head.map(|it| it.files).unwrap_or_default(),
             Err(error) => {
-                tracing::debug!(error = chain(&error), "git cannot be read");
+                tracing::debug!(error = chain(&error), "failed to read the git repository");
                 Vec::new()
             }
         }
@@ -222,7 +222,7 @@ impl Follower<'_> {
         };
         if report.indexed + report.removed > 0 {
             let ScanReport { found, indexed, removed, .. } = report;
-            tracing::info!(files = found, indexed, removed, duration_ms, "the project is indexed");
+            tracing::info!(files = found, indexed, removed, duration_ms, "indexed the project");
         }
         if report.indexed + report.removed >= MANY {
             (self.keeper.give_memory_back)();
@@ -246,7 +246,7 @@ impl Follower<'_> {
         if self.keeper.stopping.has_begun() {
             return;
         }
-        tracing::warn!(error = chain(error), "the project could not be indexed");
+        tracing::warn!(error = chain(error), "failed to index the project");
         self.keeper.wake.rest(FAILED_REST);
     }
 
@@ -260,9 +260,9 @@ impl Follower<'_> {
     fn save(&mut self) {
         self.unsaved_since = None;
         match self.index.save() {
-            Ok(saved) => tracing::trace!(saved, "the index of the project"),
+            Ok(saved) => tracing::trace!(saved, "saved the context index"),
             Err(error) => {
-                tracing::warn!(error = chain(&error), "the index of the project was not saved");
+                tracing::warn!(error = chain(&error), "failed to save the context index");
             }
         }
     }

@@ -136,7 +136,7 @@ impl Broadcast {
                 }
                 Ok(Err(error)) => {
                     // Retention overtook it, or the disk failed: listeners see the gap and read on.
-                    tracing::warn!(error = chain(&error), "new events could not be read");
+                    tracing::warn!(error = chain(&error), "failed to read new events");
                     return bus.last();
                 }
                 Err(_) => return bus.last(),

@@ -57,7 +57,7 @@ impl Actions {
         let (ending, told, failed_id) = (Arc::clone(&running), Arc::clone(&inbox), id.clone());
         let work = move || {
             let report = catch_unwind(AssertUnwindSafe(|| shared.act(&attempt, &stop, &output)))
-                .unwrap_or_else(|_| failed("doing it panicked".to_owned()));
+                .unwrap_or_else(|_| failed("the action panicked".to_owned()));
             // Whoever waits for the last action may take the parts apart.
             drop(shared);
             ending.ended(&attempt.id);
@@ -68,7 +68,7 @@ impl Actions {
             running.ended(&failed_id);
             inbox.put(Message::Ended(
                 failed_id,
-                failed(format!("there is no thread for it: {error}")),
+                failed(format!("failed to start a thread for it: {error}")),
             ));
         }
     }
@@ -119,7 +119,7 @@ impl Actions {
         let (file, hash) = (attempt.file(), attempt.hash());
         loader.check_definition(file, hash).map_err(|it| match it {
             Problem::Unapproved(_) => format!(
-                "the flow file {} with SHA-256 {hash} is not approved; look at it, approve it with `ctl allow`, and run it again",
+                "the flow file {} with SHA-256 {hash} is not approved; review it, approve it with `ctl allow`, and retry the run",
                 file.escape_debug()
             ),
             it => it.to_string(),
@@ -148,7 +148,7 @@ impl Actions {
         let save = |captured: &Captured, stream: &str| {
             let name = file_name(attempt.id.step, attempt.id.attempt, stream);
             if let Err(error) = captured.save(&output.join(name)) {
-                tracing::warn!(run = %attempt.id.run, %error, "what a program wrote was not saved");
+                tracing::warn!(run = %attempt.id.run, %error, "failed to save the output of a program");
             }
         };
         save(&finished.stdout, "out");
@@ -180,7 +180,7 @@ pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
     let thread = std::thread::Builder::new().name("flow orphan".to_owned()).spawn(work);
     if let Err(error) = thread {
         // It is looked for again at the next start.
-        tracing::error!(%run, %error, "there is no thread to end what is left of a run");
+        tracing::error!(%run, %error, "failed to start a thread to stop the leftovers of a run");
     }
 }
 

@@ -51,9 +51,9 @@ pub(super) fn load(flows: &Flows) {
     if let Some(set) = loaded.flows {
         for ring in set.rings() {
             let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
-            tracing::warn!(flows = names.join(" → "), "flows that start each other");
+            tracing::warn!(flows = names.join(" → "), "flows trigger each other");
         }
-        tracing::info!(flows = set.len(), "flows are in force");
+        tracing::info!(flows = set.len(), "loaded flows");
         flows.engine.lock().install(set);
         flows.wake.flowing();
     }
@@ -63,8 +63,8 @@ pub(super) fn load(flows: &Flows) {
         let value = |name: &str| notice.data.get(name).map(ToString::to_string);
         let (file, why) = (value("file"), value("why"));
         let hint = (notice.kind.name() == "approval-needed")
-            .then_some("look at it and approve it: `ctl allow`");
-        tracing::warn!(file, why, hint, "a flow file is not in force");
+            .then_some("review and approve it with `ctl allow`");
+        tracing::warn!(file, why, hint, "a flow file is not active");
         flows.announce(notice);
     }
 }

@@ -21,10 +21,10 @@ impl Halt {
     pub(crate) fn why(self) -> &'static str {
         match self {
             Self::Full => {
-                "the disk is full and flows stand still: they go on by themselves when there is room"
+                "the disk is full and flows have stopped: they continue when there is free space"
             }
             Self::Fault => {
-                "flows stand still after a fault: look into the service's log, then start it again"
+                "flows have stopped after a fault: check the service's log, then restart it"
             }
         }
     }

@@ -32,7 +32,7 @@ impl Resolver for PublicOnly {
             allowed.push(*address);
         }
         if allowed.is_empty() {
-            let why = "the host has no address in the public network";
+            let why = "the host has no public address";
             let error = std::io::Error::new(std::io::ErrorKind::PermissionDenied, why);
             return Err(ureq::Error::Io(error));
         }

@@ -74,7 +74,7 @@ impl Flows {
         let mut loader = self.loader.lock();
         loader.allow(name, &asked.hash, &asked.programs)?;
         drop(loader);
-        tracing::info!(file = name, hash = asked.hash, "a flow file was approved");
+        tracing::info!(file = name, hash = asked.hash, "approved a flow file");
         load(self);
         Ok(self.file_status().iter().find(|it| it.name == name).cloned())
     }

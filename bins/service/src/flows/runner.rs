@@ -30,11 +30,11 @@ pub(crate) fn run(flows: &Flows) {
                 continue;
             }
             Ok(Err(error)) => {
-                tracing::error!(error = format!("{error:#}"), "flows stand still");
+                tracing::error!(error = format!("{error:#}"), "flows have stopped");
                 Halt::of(&error)
             }
             Err(_) => {
-                tracing::error!("deciding what flows do panicked");
+                tracing::error!("the flow engine panicked");
                 Halt::Fault
             }
         };
@@ -83,7 +83,7 @@ fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<
     let read = read(bus, None, cursor, u64::MAX)?;
     if read.skipped > 0 {
         let (from, to) = (cursor + 1, cursor + read.skipped);
-        tracing::warn!(from, to, "events that are not kept any more were not seen by flows");
+        tracing::warn!(from, to, "flows missed events that were dropped by retention");
     }
     for event in &read.events {
         engine.offer(event, now_ms);

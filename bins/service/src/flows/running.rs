@@ -67,12 +67,12 @@ impl Running {
             .collect();
         drop(actions);
         for orphan in &left {
-            tracing::warn!(run = %orphan.run, "a flow's program did not end and is killed");
+            tracing::warn!(run = %orphan.run, "killed a leftover program of a flow");
             end_orphans(orphan, Duration::ZERO);
         }
         if !self.wait(KILLED_TIME) {
             let count = self.actions.lock().len();
-            tracing::warn!(count, "actions of flows that did not end in time are left behind");
+            tracing::warn!(count, "abandoned flow actions that did not end in time");
         }
     }
 

@@ -45,7 +45,7 @@ pub(crate) async fn answer(
     let response = admit(&app, router, peer, request).instrument(span.clone());
     let response = catch(response).await.unwrap_or_else(|_| {
         let _entered = span.enter();
-        tracing::error!("a request panicked");
+        tracing::error!("a request handler panicked");
         Failure::internal().into_response()
     });
     let route = response.extensions().get::<Route>().map_or("unmatched", |it| it.0);
@@ -56,7 +56,7 @@ pub(crate) async fn answer(
     app.metrics.end(&method, route, status.as_u16(), took);
     let _entered = span.enter();
     let ms = took.as_secs_f64() * 1000.0;
-    tracing::debug!(target: "waypost::request", %method, route, status = status.as_u16(), ms, "answered");
+    tracing::debug!(target: "waypost::request", %method, route, status = status.as_u16(), ms, "responded");
     response
 }
 

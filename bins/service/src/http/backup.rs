@@ -16,7 +16,7 @@ use crate::http::failure::Failure;
 pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let dir = &app.data_dir;
     let failed = |it: waypost_log::Error| {
-        tracing::error!(error = chain(&it), "a backup could not read a file");
+        tracing::error!(error = chain(&it), "failed to read a file for a backup");
         Failure::internal()
     };
     let flows = app.flows.snapshot()?.under("flows");

@@ -92,7 +92,7 @@ pub(crate) async fn next_piece(
 pub(crate) fn too_large(bytes_max: u64) -> Failure {
     Failure::new(
         StatusCode::PAYLOAD_TOO_LARGE,
-        format!("the body is larger than the limit of {bytes_max} bytes; send less at once"),
+        format!("the body exceeds the limit of {bytes_max} bytes; split it"),
     )
     .closing()
 }
@@ -108,7 +108,7 @@ fn too_slow(limits: &LimitSettings) -> Failure {
 fn broken() -> Failure {
     Failure::new(
         StatusCode::BAD_REQUEST,
-        "the body ended early or its chunks are malformed; send what Content-Length or the chunks announce",
+        "the body ended early or its chunks are malformed; send as many bytes as Content-Length or the chunks declare",
     )
     .closing()
 }

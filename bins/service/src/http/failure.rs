@@ -25,7 +25,7 @@ impl Failure {
     pub(crate) fn internal() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "something failed inside the service; its log has the cause under this answer's X-Request-Id",
+            "internal error; the service's log has the cause under this response's X-Request-Id",
         )
     }
 
@@ -33,7 +33,7 @@ impl Failure {
     fn unavailable() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the service cannot do this now; its log has the cause under this answer's X-Request-Id",
+            "temporarily unavailable; the service's log has the cause under this response's X-Request-Id",
         )
     }
 
@@ -124,7 +124,7 @@ impl From<waypost_memory::Error> for Failure {
             ErrorKind::Full => return full(),
             ErrorKind::Unavailable => {
                 if !matches!(error, waypost_memory::Error::NoModel) {
-                    tracing::error!(error = chain(&error), "the store is not available");
+                    tracing::error!(error = chain(&error), "the store is unavailable");
                     return Self::unavailable();
                 }
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
@@ -154,7 +154,7 @@ impl From<Unavailable> for Failure {
     fn from(error: Unavailable) -> Self {
         match error {
             Unavailable::Off(why) => {
-                Self::new(StatusCode::CONFLICT, format!("there is no context: {why}"))
+                Self::new(StatusCode::CONFLICT, format!("context is unavailable: {why}"))
                     .of(ProblemKind::NoContext)
             }
             Unavailable::Stopping => Self::stopping(),
@@ -178,11 +178,11 @@ impl From<waypost_events::Error> for Failure {
             (ErrorKind::Gone, _) => StatusCode::GONE,
             (ErrorKind::Full, _) => return full(),
             (ErrorKind::Unavailable, _) => {
-                tracing::error!(error = chain(&error), "the bus is not available");
+                tracing::error!(error = chain(&error), "the event bus is unavailable");
                 return Self::unavailable();
             }
             _ => {
-                tracing::error!(error = chain(&error), "the bus failed");
+                tracing::error!(error = chain(&error), "the event bus failed");
                 return Self::internal();
             }
         };
@@ -218,7 +218,7 @@ impl From<waypost_flows::ApprovalError> for Failure {
                 Self::new(StatusCode::CONFLICT, error.to_string()).of(ProblemKind::FileChanged)
             }
             _ => {
-                tracing::error!(error = chain(&error), "approvals of flows failed");
+                tracing::error!(error = chain(&error), "flow approval failed");
                 Self::internal()
             }
         }
@@ -237,7 +237,7 @@ impl From<waypost_auth::Error> for Failure {
             (ErrorKind::NotFound, _) => Self::not_found(error.to_string()),
             (ErrorKind::Full, _) => full(),
             _ => {
-                tracing::error!(error = chain(&error), "the tokens failed");
+                tracing::error!(error = chain(&error), "token access failed");
                 Self::internal()
             }
         }
@@ -245,10 +245,10 @@ impl From<waypost_auth::Error> for Failure {
 }
 
 fn full() -> Failure {
-    tracing::error!("the disk is full: writes are refused until there is room");
+    tracing::error!("the disk is full: refusing writes until there is free space");
     Failure::new(
         StatusCode::INSUFFICIENT_STORAGE,
-        "the disk of the service is full: nothing was stored, reads go on; make room and send it again",
+        "the service's disk is full: nothing was stored, reads continue; free space and send the request again",
     )
     .of(ProblemKind::DiskFull)
 }
@@ -280,11 +280,11 @@ pub(crate) fn as_problem(response: Response) -> Response {
     }
     let allow = response.headers().get(ALLOW).cloned();
     let detail = match (status, &allow) {
-        (StatusCode::NOT_FOUND, _) => "there is nothing at this path".to_owned(),
+        (StatusCode::NOT_FOUND, _) => "no such path".to_owned(),
         (StatusCode::METHOD_NOT_ALLOWED, Some(allow)) => {
-            format!("this path takes {} only", allow.to_str().unwrap_or_default())
+            format!("this path accepts only {}", allow.to_str().unwrap_or_default())
         }
-        _ => "the request cannot be served".to_owned(),
+        _ => "cannot serve the request".to_owned(),
     };
     let mut failure = Failure::new(status, detail);
     if let Some(allow) = allow {

@@ -67,7 +67,7 @@ impl Caller {
         match self.space() {
             None => Ok(()),
             Some(space) => Err(Failure::forbidden(format!(
-                "the token is bound to the space {space}; this needs a token for all spaces"
+                "the token is bound to the space {space}; this request needs a token for all spaces"
             ))
             .of(ProblemKind::SpaceBound)),
         }
@@ -162,9 +162,9 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
     };
     let why = match rejected {
         Rejected::Unavailable { reason } => {
-            tracing::error!(%reason, "tokens cannot be checked");
+            tracing::error!(%reason, "failed to check tokens");
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            let failure = Failure::new(status, "tokens cannot be checked now");
+            let failure = Failure::new(status, "failed to check the token; try again");
             return Err(app.denied(Denied::Unavailable, None, failure));
         }
         Rejected::Expired { .. } => Denied::Expired,

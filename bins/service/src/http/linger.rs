@@ -121,7 +121,7 @@ impl Closing {
             let over = self.end.as_mut().poll(context).is_ready()
                 || self.silence.as_mut().poll(context).is_ready();
             if over || self.bytes_left == 0 {
-                tracing::debug!("the rest of a refused body was not read");
+                tracing::debug!("did not read the rest of a rejected body");
                 return Poll::Ready(());
             }
             let mut buffer = ReadBuf::new(&mut bytes);

@@ -17,10 +17,10 @@ pub(crate) fn check_address(options: &Options) -> anyhow::Result<()> {
     }
     if !options.allow_remote {
         bail!(
-            "{address} can be reached by other machines, and the service speaks no TLS there: set tls.cert and tls.key, listen on 127.0.0.1 behind a TLS proxy, or give --allow-remote to send tokens and memories in the clear"
+            "{address} is reachable from other machines, and TLS is not configured: set tls.cert and tls.key, listen on 127.0.0.1 behind a TLS proxy, or pass --allow-remote to send tokens and memories in the clear"
         );
     }
-    tracing::warn!(%address, "other machines reach this address, and nothing is encrypted on the way");
+    tracing::warn!(%address, "listening without TLS on an address that is reachable from other machines");
     Ok(())
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
         Err(error) if options.any_port && error.kind() == std::io::ErrorKind::AddrInUse => {
             let free = SocketAddr::new(asked.ip(), 0);
             let listener = TcpListener::bind(free).await.with_context(|| cannot_listen(free))?;
-            tracing::info!("port {} is in use, so a free one is taken", asked.port());
+            tracing::info!("port {} is in use; using a free port", asked.port());
             Ok(listener)
         }
         bound => bound.with_context(|| cannot_listen(asked)),
@@ -57,6 +57,6 @@ pub(crate) fn url(address: SocketAddr, tls: bool) -> String {
 /// What to try where the address cannot be had.
 fn cannot_listen(address: SocketAddr) -> String {
     format!(
-        "cannot listen on {address}; if another service has that address, choose one with `--listen 127.0.0.1:PORT`"
+        "failed to listen on {address}; if the address is in use, choose another one with `--listen 127.0.0.1:PORT`"
     )
 }

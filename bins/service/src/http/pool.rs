@@ -113,5 +113,5 @@ impl Pool {
 }
 
 fn too_late() -> Failure {
-    Failure::busy("the store did not answer in time")
+    Failure::busy("the store did not respond in time")
 }

@@ -27,7 +27,7 @@ pub(crate) fn too_many_connections() -> Vec<u8> {
 
 /// For a peer at the socket that is another user.
 pub(crate) fn another_user() -> Vec<u8> {
-    let detail = "the socket is for the user that the service runs as, and for root";
+    let detail = "only the user of the service and root may use this socket";
     whole(403, "Forbidden", detail, "")
 }
 
@@ -78,13 +78,13 @@ impl<S> Replies<S> {
             b"400" => whole(
                 400,
                 "Bad Request",
-                "this is not a request of HTTP/1.1: its first line, a header or the length of its body is malformed",
+                "malformed HTTP/1.1 request: check its first line, its headers and the length of its body",
                 "",
             ),
-            b"414" => whole(414, "URI Too Long", "the request's target is too long", ""),
+            b"414" => whole(414, "URI Too Long", "the request target is too long", ""),
             b"431" => {
                 let detail = format!(
-                    "the request's headers are more than {} bytes or too many, or the length of its body is no length",
+                    "the request headers exceed {} bytes or are too many, or the body length is invalid",
                     self.header_bytes_max
                 );
                 whole(431, "Request Header Fields Too Large", &detail, "")

@@ -265,7 +265,7 @@ impl Scoped {
 
     pub(crate) fn event(&self, id: u64) -> Result<Event, Failure> {
         let found = self.bus.get(id)?.filter(|it| self.sees(it.space.as_deref()));
-        found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))
+        found.ok_or_else(|| Failure::not_found(format!("no event {id}")))
     }
 
     pub(crate) fn events(&self, query: Query) -> waypost_events::Result<Page> {

@@ -64,7 +64,7 @@ pub(crate) async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of file descriptors, mostly: let some connection end first.
-                warn!(%error, "a connection could not be accepted");
+                warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -74,7 +74,7 @@ pub(crate) async fn serve(
         match (accepted, permit) {
             (Accepted::Socket(stream), permit) => match (trusted(&stream), permit) {
                 (Err(error), _) => {
-                    warn!(%error, "a connection to the socket was refused");
+                    warn!(%error, "rejected a connection to the socket");
                     tokio::spawn(refuse(stream, raw::another_user()));
                 }
                 (Ok(()), Some(permit)) => {
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
             },
             (Accepted::Network(stream), Some(permit)) => {
                 if let Err(error) = stream.set_nodelay(true) {
-                    debug!(%error, "no TCP_NODELAY");
+                    debug!(%error, "failed to set TCP_NODELAY");
                 }
                 let (shared, tls) = (Arc::clone(&shared), listeners.tls.clone());
                 tokio::spawn(accept_tls(stream, tls, shared, watcher, permit));
@@ -100,7 +100,7 @@ pub(crate) async fn serve(
     }
     drop(listeners);
     let open = graceful.count();
-    info!(open, "stopping: finishing what was accepted");
+    info!(open, "stopping: finishing open requests");
     if tokio::time::timeout(app.limits.shutdown_grace, graceful.shutdown()).await.is_err() {
         warn!("some requests did not finish within the grace period");
     }
@@ -135,8 +135,8 @@ async fn accept_tls(
     let agreed = tokio::time::timeout(shared.app.limits.header_read_time, tls.accept(stream));
     match agreed.await {
         Ok(Ok(stream)) => serve_connection(stream, Peer::Network, shared, watcher, permit).await,
-        Ok(Err(error)) => debug!(%error, "no TLS was agreed upon"),
-        Err(_) => debug!("no TLS was agreed upon in time"),
+        Ok(Err(error)) => debug!(%error, "TLS handshake failed"),
+        Err(_) => debug!("TLS handshake timed out"),
     }
 }
 
@@ -180,6 +180,6 @@ fn refuse_over_limit(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static
 async fn refuse(mut stream: impl AsyncWrite + Unpin + Send + 'static, answer: Vec<u8>) {
     let write = stream.write_all(&answer);
     if !matches!(tokio::time::timeout(Duration::from_secs(1), write).await, Ok(Ok(()))) {
-        debug!("a refused connection did not take its answer");
+        debug!("a rejected connection did not read its response");
     }
 }

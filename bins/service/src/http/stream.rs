@@ -40,9 +40,9 @@ impl Writer {
 
     /// Breaks the answer off, so that the client sees that it is not whole.
     pub(crate) fn break_off(self) {
-        let error = io::Error::other("the answer could not be finished");
+        let error = io::Error::other("failed to finish the response");
         if self.pieces.try_send(Err(error)).is_err() {
-            tracing::debug!("the client of a broken answer is gone or does not read");
+            tracing::debug!("the client of an incomplete response disconnected or does not read");
         }
     }
 
@@ -53,7 +53,7 @@ impl Writer {
         let piece = self.gathered.split().freeze();
         let sending = self.pieces.send_timeout(Ok(piece), self.unread_time_max);
         self.runtime.block_on(sending).map_err(|_| {
-            io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone or does not read")
+            io::Error::new(io::ErrorKind::BrokenPipe, "the client disconnected or does not read")
         })
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn acceptor(files: &TlsFiles) -> anyhow::Result<TlsAcceptor> {
     let shown = Shown::read(files)?;
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .context("TLS cannot be set up")?
+        .context("failed to set up TLS")?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(Certificate {
             files: files.clone(),
@@ -68,12 +68,12 @@ impl ResolvesServerCert for Certificate {
             if stamps.as_ref().is_ok_and(|it| *it != shown.stamps) {
                 match Shown::read(&self.files) {
                     Ok(new) => {
-                        tracing::info!(file = %self.files.cert.display(), "the certificate was read again");
+                        tracing::info!(file = %self.files.cert.display(), "reloaded the certificate");
                         *shown = new;
                     }
                     Err(error) => {
                         // Both are replaced one after the other: the next look may find them whole.
-                        tracing::warn!("the changed certificate is not used: {error:#}");
+                        tracing::warn!("kept the old certificate: {error:#}");
                     }
                 }
             }
@@ -108,7 +108,7 @@ fn read(files: &TlsFiles) -> anyhow::Result<CertifiedKey> {
         .collect::<Result<_, _>>()
         .with_context(|| unusable("tls.cert", cert))?;
     if chain.is_empty() {
-        bail!("{}: it holds no certificate (PEM)", unusable("tls.cert", cert));
+        bail!("{}: the file contains no certificate (PEM)", unusable("tls.cert", cert));
     }
     // A group may have the key, as that of Debian's ssl-cert.
     let pem = read_file("tls.key", key, 0o027)?;
@@ -128,7 +128,7 @@ fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>>
     };
     let (file, metadata) = open().with_context(|| unusable(setting, path))?;
     if !metadata.is_file() {
-        bail!("{}: it is no file", unusable(setting, path));
+        bail!("{}: not a regular file", unusable(setting, path));
     }
     waypost_api::local::check_uid(metadata.uid()).with_context(|| unusable(setting, path))?;
     let mode = metadata.mode() & 0o777;
@@ -136,7 +136,7 @@ fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>>
     let closed = if metadata.gid() == metadata.uid() { closed & 0o007 } else { closed };
     if mode & closed != 0 {
         bail!(
-            "{}: others can read or write it (mode {mode:o}); take that away: chmod 600",
+            "{}: other users can read or write it (mode {mode:o}); fix it with: chmod 600",
             unusable(setting, path)
         );
     }
@@ -146,5 +146,5 @@ fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>>
 }
 
 fn unusable(setting: &str, path: &Path) -> String {
-    format!("{setting}: {} cannot be used", path.display())
+    format!("{setting}: cannot use {}", path.display())
 }

@@ -206,7 +206,7 @@ fn scores(score: f64, it: memory::HitExplanation) -> api::Scores {
         terms: it.matched_terms,
         explanation: Some(api::Explanation {
             value: score,
-            description: "what the signals contribute, together".to_owned(),
+            description: "sum of the signals' contributions".to_owned(),
             children,
         }),
     }
@@ -342,7 +342,8 @@ pub(crate) fn event_draft(
 ) -> Result<events::Draft, Failure> {
     let kind = event_type(&it.kind)?;
     if kind.is_reserved() {
-        let why = format!("the namespace {} is the service's own; take another", kind.namespace());
+        let why =
+            format!("the namespace {} is reserved for the service; use another", kind.namespace());
         return Err(api::Problem::field("/type", why).into());
     }
     Ok(events::Draft::new(kind, data(it.data)?, source))

@@ -23,7 +23,7 @@ impl Indexing {
     /// The number of threads: one for each core, and none if the index is complete.
     pub(crate) fn threads(&self) -> usize {
         let Some(progress) = self.store.index_progress() else { return 0 };
-        tracing::info!(memories = progress.total, "building the index beside the searches");
+        tracing::info!(memories = progress.total, "building the index in the background");
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
@@ -34,7 +34,7 @@ impl Indexing {
                 Ok(Ok(Some(_))) => false,
                 Ok(Ok(None)) => return,
                 Ok(Err(error)) => {
-                    tracing::warn!(error = chain(&error), "building the index failed");
+                    tracing::warn!(error = chain(&error), "failed to build the index");
                     true
                 }
                 Err(_) => {
@@ -46,7 +46,7 @@ impl Indexing {
                 return;
             }
             if self.store.index_progress().is_none() {
-                tracing::info!("the index is complete");
+                tracing::info!("built the index");
                 self.wake.embedding();
             }
         }

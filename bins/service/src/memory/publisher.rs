@@ -142,7 +142,7 @@ impl Publisher {
                             let error = Error::from(refused);
                             tracing::error!(
                                 error = chain(&error),
-                                "an event about a memory is none"
+                                "created an invalid memory event"
                             );
                         }
                     }
@@ -151,7 +151,10 @@ impl Publisher {
                 Err(error) => {
                     // Logged once, until it works again.
                     if !self.is_behind.load(Ordering::Relaxed) {
-                        tracing::warn!(error = chain(&error), "events about memories have to wait");
+                        tracing::warn!(
+                            error = chain(&error),
+                            "failed to publish memory events; retrying"
+                        );
                     }
                     return false;
                 }
@@ -173,12 +176,12 @@ impl Publisher {
         let draft = match draft("memory:reindexed", values) {
             Ok(draft) => Draft { lineage, ..draft },
             Err(error) => {
-                tracing::error!(%error, "an event about the index is none");
+                tracing::error!(%error, "created an invalid index event");
                 return;
             }
         };
         let failed = |error: &Error| {
-            tracing::warn!(error = chain(error), "an event about the index is missing");
+            tracing::warn!(error = chain(error), "failed to publish an index event");
         };
         let then = Box::new(move |done: waypost_events::Result<_>| {
             done.map_or_else(|error| failed(&error), drop);
@@ -208,12 +211,12 @@ fn event_of(notice: Notice) -> Option<Draft> {
     let drafted = match serde_json::from_slice::<Stored>(&notice.note) {
         Ok(stored) => drafted(stored, notice.sequence, notice.added),
         Err(error) => {
-            tracing::error!(%error, sequence = notice.sequence, "a note about a memory cannot be read");
+            tracing::error!(%error, sequence = notice.sequence, "failed to read a notice");
             return None;
         }
     };
     drafted
-        .inspect_err(|error| tracing::error!(%error, "an event about a memory is none"))
+        .inspect_err(|error| tracing::error!(%error, "created an invalid memory event"))
         .ok()
         .flatten()
 }

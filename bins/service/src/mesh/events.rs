@@ -44,7 +44,7 @@ impl MeshEvents {
                 Err(error) => {
                     let why = chain(&error);
                     if logged.as_ref() != Some(&why) {
-                        tracing::warn!(error = why, "the mesh could not be joined");
+                        tracing::warn!(error = why, "failed to join the mesh");
                     }
                     logged = Some(why);
                     self.membership.failed(told(&error));
@@ -80,12 +80,15 @@ impl MeshEvents {
             while self.membership.rest() {
                 let now = self.membership.trouble();
                 if let Some(why) = now.as_ref().filter(|_| now != trouble) {
-                    tracing::warn!(trouble = why, "the mesh is joined in part");
+                    tracing::warn!(trouble = why, "joined the mesh only in part");
                 }
                 trouble = now;
                 let now_lost = listeners.iter().map(Listener::dropped).sum();
                 if now_lost > lost {
-                    tracing::warn!(events = now_lost - lost, "events of peers came too fast");
+                    tracing::warn!(
+                        events = now_lost - lost,
+                        "lost events of peers that arrived too fast"
+                    );
                     lost = now_lost;
                 }
             }
@@ -109,7 +112,7 @@ impl MeshEvents {
                 kind = event.kind,
                 origin = %event.from.origin,
                 error,
-                "what a peer broadcast is not on the bus"
+                "failed to publish a peer's broadcast"
             );
         };
         let draft = match draft(event) {
@@ -118,7 +121,7 @@ impl MeshEvents {
         };
         let then = Box::new(|done: waypost_events::Result<_>| {
             if let Err(error) = done {
-                tracing::warn!(error = chain(&error), "what a peer broadcast is not on the bus");
+                tracing::warn!(error = chain(&error), "failed to publish a peer's broadcast");
             }
         });
         if let Err(error) = self.events.queue(draft, event_time(), then) {
@@ -132,11 +135,11 @@ impl MeshEvents {
 fn told(error: &waypost_mesh::Error) -> &'static str {
     use waypost_mesh::Error;
     match error {
-        Error::Exposed { .. } => "others could use its folder; the service's log says what to do",
+        Error::Exposed { .. } => "other users can access its folder; see the service's log",
         Error::PathTooLong { .. } => "the path of its folder is too long; set mesh.folder",
-        Error::Refused { .. } => "the peers that are there do not accept its credentials",
-        Error::Damaged { .. } => "a file of it is damaged; the service's log says which",
-        _ => "it cannot be joined; the service's log says why",
+        Error::Refused { .. } => "other peers reject its credentials",
+        Error::Damaged { .. } => "one of its files is damaged; see the service's log",
+        _ => "joining failed; see the service's log",
     }
 }
 
@@ -147,7 +150,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
     };
     let kind: EventType = kind.parse().map_err(|it: InvalidType| it.to_string())?;
     if kind.is_reserved() {
-        return Err(format!("the namespace {} is the service's own", kind.namespace()));
+        return Err(format!("the namespace {} is reserved for the service", kind.namespace()));
     }
     let said = event.body.as_object().into_iter().flatten().filter(|(name, _)| *name != "type");
     let mut flat = BTreeMap::new();
@@ -186,5 +189,5 @@ fn flatten(
 }
 
 fn not_flat(name: &str) -> String {
-    format!("/{name}: must be a text or a number")
+    format!("/{name}: must be a string or a number")
 }

@@ -48,14 +48,14 @@ impl Embedding {
                     self.metrics.embeddings(done.embedded, done.failed);
                     if let Some(error) = &done.last_error {
                         self.model.failed(error);
-                        tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                        tracing::warn!(failed = done.failed, error, "failed to embed texts");
                     }
                     if done.pending == 0 || done.embedded + done.failed + done.skipped == 0 {
                         return;
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(error = chain(&error), "embedding in the background failed");
+                    tracing::warn!(error = chain(&error), "background embedding failed");
                     if !self.wake.rest(FAILED_REST) {
                         return;
                     }
@@ -72,14 +72,14 @@ impl Embedding {
                 Ok(done) => {
                     self.metrics.embeddings(done.embedded, done.failed);
                     if let Some(error) = &done.last_error {
-                        tracing::warn!(failed = done.failed, error, "texts could not be embedded");
+                        tracing::warn!(failed = done.failed, error, "failed to embed texts");
                     }
                     if done.pending == 0 || done.embedded + done.failed == 0 {
                         return;
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(error = chain(&error), "embedding the project failed");
+                    tracing::warn!(error = chain(&error), "failed to embed the project");
                     self.wake.rest(FAILED_REST);
                     return;
                 }

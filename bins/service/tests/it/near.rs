@@ -141,7 +141,7 @@ fn another_user_is_refused_at_the_socket() {
         "GET /api/memory/status HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n"
     );
     let Some(answer) = as_nobody(move || ask(&project, &request)) else { return };
-    assert!(answer.problem(403).contains("the user that the service runs as"));
+    assert!(answer.problem(403).contains("only the user of the service"));
 }
 
 #[test]

@@ -26,7 +26,7 @@ use crate::tiny;
 const CUTS_PER_BOOT: usize = 9;
 const CLIENTS: usize = 4;
 const RESTARTED: &str = "the machine was restarted while it was open";
-const TORN: &str = "an unfinished write at the end of the log was cut";
+const TORN: &str = "write at the end of the log";
 
 /// Makes the disk or takes over what is left of one (`$1`), mounts it and runs the service on it.
 const BOOT: &str = r#"set -e
@@ -139,7 +139,7 @@ fn check(
     figures: &mut Figures,
 ) -> Vec<usize> {
     let log = &restarted.log;
-    assert!(log.contains("rebuilt from the log: state") && log.contains(RESTARTED), "{log}");
+    assert!(log.contains("rebuilt state from the log") && log.contains(RESTARTED), "{log}");
     figures.torn += usize::from(log.contains(TORN));
 
     let mut owners = BTreeMap::new();

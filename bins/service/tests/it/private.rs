@@ -89,7 +89,7 @@ fn a_folder_that_was_open_is_closed_and_the_log_says_so() {
         fs::set_permissions(path, Permissions::from_mode(0o777)).expect("a mode");
     }
     let program = Program::start(folder.path());
-    assert!(program.log.contains("others could reach files of the store"), "{}", program.log);
+    assert!(program.log.contains("were accessible to other users"), "{}", program.log);
     assert_eq!(open_ones(&data), Vec::<String>::new());
 }
 

@@ -100,6 +100,6 @@ fn what_is_wrong_with_the_files_is_told_by_name() {
     assert!(wrong.contains("does not go with the certificate"), "{wrong}");
     fs::set_permissions(&files.key, Permissions::from_mode(0o644)).expect("a mode");
     let open = why(files.clone());
-    assert!(open.contains("key.pem") && open.contains("others can read"), "{open}");
+    assert!(open.contains("key.pem") && open.contains("other users can read"), "{open}");
     assert!(!project.path().join(".waypost/data").exists(), "nothing was begun");
 }

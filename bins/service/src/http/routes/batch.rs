@@ -48,7 +48,7 @@ pub(super) async fn batch(
         let group = Vec::new();
         let lines = Lines { app, caller, ahead, group, group_bytes: 0, writing: None, line: 0 };
         if lines.run(body).await == Err(NotSent::Gone) {
-            tracing::debug!("the client of a batch is gone");
+            tracing::debug!("the client of a batch disconnected");
         }
         drop(slot);
     });

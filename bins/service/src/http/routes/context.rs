@@ -80,7 +80,7 @@ async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     match vector {
         Ok(vector) => vector.map(|it| it.to_vec()),
         Err(error) => {
-            tracing::debug!(%error, "the query has no vector");
+            tracing::debug!(%error, "failed to embed the query");
             None
         }
     }

@@ -54,7 +54,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Failur
     let bad =
         |why: String| Failure::new(StatusCode::BAD_REQUEST, format!("Idempotency-Key: {why}"));
     if values.next().is_some() {
-        return Err(bad("it is given more than once; send one".to_owned()));
+        return Err(bad("it is given more than once".to_owned()));
     }
     let text = String::from_utf8_lossy(value.as_bytes());
     text.parse().map(Some).map_err(|it: waypost_events::InvalidKey| bad(it.to_string()))

@@ -124,7 +124,7 @@ async fn change_run(
                 Ok((done, wire::flows::run(engine.run(&id)?)))
             })?;
             if !done {
-                let detail = format!("run {id} has ended; there is nothing to cancel");
+                let detail = format!("run {id} has already ended");
                 return Err(
                     Failure::new(StatusCode::CONFLICT, detail).of(api::ProblemKind::RunEnded)
                 );
@@ -147,7 +147,7 @@ pub(super) async fn why(
             let id = asked.event;
             let found = bus.get(id)?;
             let event =
-                found.ok_or_else(|| Failure::not_found(format!("there is no event {id}")))?;
+                found.ok_or_else(|| Failure::not_found(format!("no event {id}")))?;
             let engine = shared.flows.engine();
             let shown = engine.why(&event).into_iter().map(|it| {
                 let run = it.run.as_ref().and_then(|it| engine.run(it).ok());
@@ -323,7 +323,7 @@ pub(super) async fn allow(
             let status = shared
                 .flows
                 .allow(&name, &asked)?
-                .ok_or_else(|| Failure::not_found(format!("{name} is not there any more")))?;
+                .ok_or_else(|| Failure::not_found(format!("{name} no longer exists")))?;
             Ok(json(StatusCode::OK, &wire::flows::file(&status)))
         })
         .await?

@@ -53,7 +53,7 @@ pub(super) async fn index(
         drop(app);
         drop(slot);
         if sender.blocking_send(done).is_err() {
-            tracing::debug!("who ordered the reindex is gone");
+            tracing::debug!("the client of a reindex disconnected");
         }
     });
     if !wants_stream(&headers) {
@@ -72,7 +72,7 @@ pub(super) async fn index(
     };
     let events = tokio_stream::once(first).chain(ReceiverStream::new(news)).map(event);
     let events = events.timeout_repeating(tokio::time::interval(KEEP_ALIVE)).map(|it| {
-        let bytes = it.unwrap_or_else(|_| Bytes::from_static(b": still at it\n\n"));
+        let bytes = it.unwrap_or_else(|_| Bytes::from_static(b": in progress\n\n"));
         Ok::<_, std::io::Error>(bytes)
     });
     let mut response = Body::from_stream(events).into_response();

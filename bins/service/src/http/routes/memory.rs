@@ -192,9 +192,7 @@ pub(super) async fn unlink(
             let (from, to) = (wire::id(asked.from)?, wire::id(asked.to)?);
             if !scoped.unlink(from, to, wire::link_kind(asked.kind))? {
                 let kind = asked.kind.as_str();
-                return Err(Failure::not_found(format!(
-                    "there is no link {kind} from {from} to {to}"
-                )));
+                return Err(Failure::not_found(format!("no link {kind} from {from} to {to}")));
             }
             Ok(StatusCode::NO_CONTENT.into_response())
         })

@@ -33,10 +33,11 @@ pub(super) async fn status(
 fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api::Status {
     let model = app.model.status();
     let remedy = if of_store.write_fault.is_some() {
-        let what = "the store takes no more writes after a fault of the disk: look into the service's log, then start it again";
+        let what =
+            "the store is read-only after a disk fault: check the service's log, then restart it";
         Some(what.to_owned())
     } else if app.has_event_fault() {
-        let what = "nothing can be published after a fault of the disk: look into the service's log, then start it again";
+        let what = "the event bus is read-only after a disk fault: check the service's log, then restart it";
         Some(what.to_owned())
     } else if let Some(halt) = app.flows.halt() {
         Some(halt.why().to_owned())
@@ -45,7 +46,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
     } else if of_store.index.lacking > 0 {
         let lacking = of_store.index.lacking;
         Some(format!(
-            "the index is being built anew and lacks {lacking} memories, which searches do not find yet: wait until it is complete"
+            "the index is being rebuilt and lacks {lacking} memories, which searches do not find yet"
         ))
     } else {
         app.model.remedy(of_store.memories.saturating_sub(of_store.embedded))

@@ -62,7 +62,7 @@ pub(super) async fn stream(
         return Err(api::Problem::field("?after", why).into());
     }
     let slot = Arc::clone(&app.listeners).try_acquire_owned();
-    let slot = slot.map_err(|_| Failure::busy("too many listen to events"))?;
+    let slot = slot.map_err(|_| Failure::busy("too many event streams are open"))?;
     let (pieces, body) = mpsc::channel(PIECES_MAX + 1);
     let farewell = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
     let listener = Listener {
@@ -103,7 +103,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     let mut values = headers.get_all(LAST_EVENT_ID).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(bad("it is given more than once; send one"));
+        return Err(bad("it is given more than once"));
     }
     match value.to_str().map(str::trim) {
         // What a client has that was told no id yet.
@@ -111,7 +111,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
         Ok(text) if text.bytes().all(|it| it.is_ascii_digit()) => {
             text.parse().map(Some).map_err(|_| bad("the number is too large"))
         }
-        _ => Err(bad("it must be the id of an event, a whole number")),
+        _ => Err(bad("it must be an event id (a whole number)")),
     }
 }
 
@@ -144,10 +144,10 @@ impl End {
         let detail = match self {
             Self::Gone => return Bytes::new(),
             Self::Unread => {
-                "what was sent was not read in time; connect again with the last id".to_owned()
+                "the client did not read in time; reconnect with the last id".to_owned()
             }
-            Self::Stopping => "the service is stopping; connect again with the last id".to_owned(),
-            Self::Failed => "the events could not be read; the service's log has the cause".into(),
+            Self::Stopping => "the service is stopping; reconnect with the last id".to_owned(),
+            Self::Failed => "failed to read events; see the service's log".into(),
         };
         format!("event: end\ndata: {}\n\n", json!({ "detail": detail })).into()
     }
@@ -187,7 +187,7 @@ impl Listener {
                     self.gather(gap.as_bytes()).await?;
                 }
                 Err(error) => {
-                    tracing::error!(error = chain(&error), "a listener's events cannot be read");
+                    tracing::error!(error = chain(&error), "failed to read events for a stream");
                     return Err(End::Failed);
                 }
             }
@@ -228,7 +228,7 @@ impl Listener {
             };
             let Some(next) = next else {
                 let cursor = self.tail.cursor();
-                self.gather(format!("id: {cursor}\n: still here\n\n").as_bytes()).await?;
+                self.gather(format!("id: {cursor}\n: keep-alive\n\n").as_bytes()).await?;
                 self.flush().await?;
                 continue;
             };

@@ -49,7 +49,7 @@ pub(super) async fn revoke(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     caller.require(Scope::Admin)?;
-    let id: TokenId = id.parse().map_err(|_| Failure::not_found("there is no token of this id"))?;
+    let id: TokenId = id.parse().map_err(|_| Failure::not_found("no token with this id"))?;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {

@@ -32,10 +32,10 @@ pub(super) async fn export(
     tokio::task::spawn_blocking(move || {
         let written = store.export(&mut writer);
         if let Err(error) = written {
-            tracing::warn!(error = chain(&error), "an export was broken off");
+            tracing::warn!(error = chain(&error), "an export was aborted");
             writer.break_off();
         } else if let Err(error) = writer.flush() {
-            tracing::debug!(%error, "the end of an export was not read");
+            tracing::debug!(%error, "the client did not read the end of an export");
         }
         drop(slot);
     });
@@ -59,9 +59,9 @@ pub(super) async fn backup(
     let (mut writer, body) = Writer::new(app.limits.unread_time_max);
     tokio::task::spawn_blocking(move || {
         match backup::write(&taken, &mut writer) {
-            Ok(summary) => tracing::info!(files = summary.files, bytes, "a backup was read"),
+            Ok(summary) => tracing::info!(files = summary.files, bytes, "sent a backup"),
             Err(error) => {
-                tracing::warn!(error = chain(&error), "a backup was broken off");
+                tracing::warn!(error = chain(&error), "a backup was aborted");
                 writer.break_off();
             }
         }

@@ -148,11 +148,11 @@ fn millis(it: Duration) -> u64 {
 
 fn reason(why: &Why) -> String {
     match why {
-        Why::Asked => "the setting context.watch says so".to_owned(),
+        Why::Asked => "set by context.watch".to_owned(),
         Why::Limit { folders, allowed } => format!(
-            "the project has {folders} folders, and {allowed} may be watched: half of what the system allows you"
+            "the project has {folders} folders, more than the {allowed} that may be watched (half of the system's limit)"
         ),
-        Why::FileSystem(name) => format!("{name} does not tell of all changes"),
+        Why::FileSystem(name) => format!("{name} does not report all changes"),
         Why::Refused(cause) => format!("the system refused: {cause}"),
     }
 }

@@ -241,7 +241,7 @@ fn step(it: flows::PlannedStep) -> api::PlannedAction {
                 ..api::AddRequest::default()
             });
         }
-        Ok(_) => action.problem = Some("the service cannot do this".to_owned()),
+        Ok(_) => action.problem = Some("the service does not support this action".to_owned()),
         Err(unready) => action.problem = Some(unready.to_string()),
     }
     action
