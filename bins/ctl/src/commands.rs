@@ -67,7 +67,7 @@ fn text_or_stdin(text: String) -> Result<String> {
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
     let mut text =
-        String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not UTF-8"))?;
+        String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not valid UTF-8"))?;
     // The line end that every shell pipe adds is not part of what was meant.
     if text.ends_with('\n') {
         text.pop();

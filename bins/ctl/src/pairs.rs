@@ -14,10 +14,10 @@ pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
         let at = pairs.len() + 1;
         let (key, end) = key(&mut rest);
         if end != Some('=') {
-            return Err(format!("pair {at} is {key:?}; write key=value"));
+            return Err(format!("pair {at} is {key:?}; expected key=value"));
         }
         if key.is_empty() {
-            return Err(format!("pair {at} has no key; write key=value"));
+            return Err(format!("pair {at} has no key; expected key=value"));
         }
         let (value, quoted) =
             value(&mut rest).map_err(|it| format!("the value of {key:?} {it}"))?;
@@ -30,7 +30,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
 pub(crate) fn whole(text: &str) -> Result<(String, Scalar), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), scalar(value.to_owned()))),
-        _ => Err(format!("{text:?} is no pair; write key=value")),
+        _ => Err(format!("{text:?} is not a pair; expected key=value")),
     }
 }
 
@@ -79,7 +79,7 @@ fn value(rest: &mut Rest<'_>) -> Result<(String, bool), &'static str> {
         }
         return match rest.next() {
             None | Some(',') => Ok((value, true)),
-            Some(_) => Err("goes on after its closing quote; put a comma there"),
+            Some(_) => Err("continues after its closing quote; put a comma there"),
         };
     }
     while let Some(it) = rest.next() {
@@ -139,13 +139,13 @@ mod tests {
             (r#"k="say \"yes\"""#, r#"k: "say \"yes\"""#),
             ("k=-1e3,l=007,m=1e999,n= 1", r#"k: -1000.0; l: "007"; m: "1e999"; n: " 1""#),
             ("k=18446744073709551615", "k: 18446744073709551615"),
-            ("k", r#"! pair 1 is "k"; write key=value"#),
-            ("a=1,k,b=2", r#"! pair 2 is "k"; write key=value"#),
-            ("=v", "! pair 1 has no key; write key=value"),
+            ("k", r#"! pair 1 is "k"; expected key=value"#),
+            ("a=1,k,b=2", r#"! pair 2 is "k"; expected key=value"#),
+            ("=v", "! pair 1 has no key; expected key=value"),
             (r#"k="a"#, r#"! the value of "k" has no closing quote"#),
             (
                 r#"k="a"b"#,
-                r#"! the value of "k" goes on after its closing quote; put a comma there"#,
+                r#"! the value of "k" continues after its closing quote; put a comma there"#,
             ),
         ] {
             assert_eq!(json(text), wanted, "{text}");

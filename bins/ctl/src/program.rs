@@ -36,7 +36,7 @@ impl Program {
     pub(crate) fn new(global: Global) -> Result<Self> {
         let current_dir = std::env::current_dir().map_err(|error| {
             Failure::of(&error)
-                .while_doing("the current folder cannot be found")
+                .while_doing("cannot determine the current folder")
                 .with_hint("go to a folder that exists")
         })?;
         let project = match &global.project {
@@ -97,7 +97,7 @@ impl Program {
         let tracked =
             waypost_context::tracked_below(self.project.root(), &paths).map_err(|error| {
                 Failure::of(&error)
-                    .while_doing("whether git tracks files of the store is not known")
+                    .while_doing("cannot check whether git tracks files of the store")
                     .with_code(exit::NOT_ALLOWED)
             })?;
         match tracked {
@@ -227,8 +227,8 @@ impl Program {
         if file.exists() || !self.flags.iter().any(|it| it.key == "token_file") {
             return Ok(());
         }
-        let hint = "name a file that is there with --token-file; `ctl token create` makes a token";
-        let failure = Failure::new(format!("there is no token file {}", file.display()));
+        let hint = "pass an existing file with --token-file; `ctl token create` creates a token";
+        let failure = Failure::new(format!("no token file {}", file.display()));
         Err(failure.with_code(exit::NOT_FOUND).with_hint(hint))
     }
 
@@ -246,9 +246,9 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
     }
     let file = waypost_auth::read_token_file(path).map_err(|error| {
         Failure::of(&error)
-            .while_doing(format!("the token file {} cannot be used", path.display()))
+            .while_doing(format!("cannot use the token file {}", path.display()))
             .with_code(exit::NOT_ALLOWED)
-            .with_hint("name another one with --token-file, or remove it: the service's next start makes a new one")
+            .with_hint("pass another one with --token-file, or remove it: the next start of the service creates a new one")
     })?;
     Ok(Some(file.secret.expose().to_owned()))
 }

@@ -26,7 +26,7 @@ pub(crate) fn future(text: &str, now: Time) -> Result<Time> {
     let time = point(text, |ms| now.0.checked_add(ms))?;
     if time <= now {
         return Err(Failure::usage(format!(
-            "{text} is over already; give a time to come, such as `30d`"
+            "{text} is in the past; pass a future time, such as `30d`"
         )));
     }
     Ok(time)
@@ -38,7 +38,7 @@ fn point(text: &str, from_now: impl Fn(i64) -> Option<i64>) -> Result<Time> {
     let spanned = || span_ms(text).and_then(from_now).map(Time);
     written.or_else(spanned).ok_or_else(|| {
         Failure::usage(format!(
-            "{text:?} is no point in time; write `30d`, `12h`, `2w`, a day such as `2025-01-31` or `2025-01-31T09:30:00Z`"
+            "{text:?} is not a valid time; write `30d`, `12h`, `2w`, a day such as `2025-01-31` or `2025-01-31T09:30:00Z`"
         ))
     })
 }
@@ -47,7 +47,7 @@ fn point(text: &str, from_now: impl Fn(i64) -> Option<i64>) -> Result<Time> {
 pub(crate) fn short(text: &str) -> std::result::Result<Duration, String> {
     let span = span_ms(text).and_then(|ms| u64::try_from(ms).ok()).map(Duration::from_millis);
     span.filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))
-        .ok_or_else(|| "a time from 1s to 3m, such as `10s`".to_owned())
+        .ok_or_else(|| "expected a time from 1s to 3m, such as `10s`".to_owned())
 }
 
 fn span_ms(text: &str) -> Option<i64> {

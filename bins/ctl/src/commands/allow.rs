@@ -27,7 +27,7 @@ struct Part {
     file: String,
     content: Arc<[u8]>,
     sha256: String,
-    /// What it is for.
+    /// A description.
     what: String,
 }
 
@@ -73,7 +73,7 @@ fn allow(
 ) -> Result<()> {
     let found = selected(program, &args.files)?;
     for (file, problem) in &found.problems {
-        output.warn(&format!("{file} cannot be approved: {problem}"));
+        output.warn(&format!("cannot approve {file}: {problem}"));
     }
     let mut pending = Vec::new();
     for part in found.parts {
@@ -89,7 +89,7 @@ fn allow(
         if output.is_json() {
             output.document(&json!([]))?;
         } else {
-            output.line("nothing waits for approval")?;
+            output.line("nothing is pending approval")?;
         }
         return Ok(());
     }
@@ -111,7 +111,7 @@ fn allow(
     for part in &pending {
         let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
         if now.is_none_or(|it| it.sha256 != part.sha256) {
-            let why = format!("{} has changed since it was shown; nothing was approved", part.file);
+            let why = format!("{} changed after it was shown; nothing was approved", part.file);
             return Err(Failure::new(why).with_hint("run `ctl allow` again"));
         }
     }
@@ -192,8 +192,8 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
         let is_there = found.parts.iter().any(|it| it.file == *name)
             || found.problems.iter().any(|(file, _)| file == name);
         if !is_there {
-            return Err(Failure::not_found(format!("{name} needs no approval"))
-                .with_hint("what does: .waypost/config.yaml, the flow files in .waypost/flows, and the project's own files that a flow names as its program"));
+            return Err(Failure::not_found(format!("{name} does not need approval"))
+                .with_hint("only .waypost/config.yaml, the flow files in .waypost/flows, and files of the project that a flow names as its program need approval"));
         }
     }
     found.parts.retain(|it| wanted.contains(&it.file));
@@ -216,9 +216,7 @@ fn name_of(program: &Program, file: &Path) -> Result<String> {
         let path = folder.join(it.file_name()?);
         Some(path.strip_prefix(project.root()).ok()?.to_str()?.to_owned())
     });
-    named.ok_or_else(|| {
-        Failure::not_found(format!("there is no file {} in the project", file.display()))
-    })
+    named.ok_or_else(|| Failure::not_found(format!("no file {} in the project", file.display())))
 }
 
 fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()> {
@@ -229,14 +227,14 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
         .ok()
         .filter(|it| it.len() <= SHOWN_BYTES_MAX && !it.contains('\0'));
     let Some(text) = text else {
-        let size = format!("  no text, or a long one: {} bytes", part.content.len());
+        let size = format!("  not text, or too long to show: {} bytes", part.content.len());
         output.styled(&[(Look::Warn, &size)])?;
         return Ok(());
     };
     let before = before.and_then(|it| std::str::from_utf8(it).ok());
     show_difference(&diff(before.unwrap_or_default(), text), output)?;
     for line in receivers(&part.file, text) {
-        output.styled(&[(Look::Warn, "  text of events reaches "), (Look::Plain, &line)])?;
+        output.styled(&[(Look::Warn, "  event data reaches "), (Look::Plain, &line)])?;
     }
     Ok(())
 }
@@ -279,7 +277,7 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
         }
     }
     if last_shown.is_none() {
-        output.note("its lines are the same as what was approved last");
+        output.note("no line differs from the last approved content");
     }
     Ok(())
 }
@@ -289,7 +287,7 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
         for part in pending {
             if !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(&part.sha256)) {
                 return Err(Failure::new(format!(
-                    "{} has the SHA-256 {}, which was not given; nothing was approved",
+                    "{} has the SHA-256 {}, which was not among those given; nothing was approved",
                     part.file, part.sha256
                 )));
             }
@@ -315,17 +313,21 @@ pub(super) fn refuse_unknown<'a>(
     match given.iter().find(|hash| !known.iter().any(|it| it.eq_ignore_ascii_case(hash))) {
         None => Ok(()),
         Some(hash) => Err(Failure::not_found(format!(
-            "no file that can be approved has the SHA-256 {hash}; nothing was approved"
+            "no file to approve has the SHA-256 {hash}; nothing was approved"
         ))
-        .with_hint("`ctl allow` shows the files that wait, with their hashes; `ctl allow --list` what is approved")),
+        .with_hint(
+            "`ctl allow` shows pending files with their hashes, `ctl allow --list` approved ones",
+        )),
     }
 }
 
 /// Asks at the terminal.
 pub(super) fn is_wanted(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody can be asked: standard input is no terminal")
-            .with_hint("look at it, then give --yes, or --sha256 with the hash of each file"));
+        return Err(Failure::usage(
+            "cannot ask for confirmation: standard input is not a terminal",
+        )
+        .with_hint("review the files, then use --yes, or --sha256 with the hash of each file"));
     }
     output.note(question);
     let mut answer = String::new();
@@ -339,9 +341,11 @@ fn data(program: &Program, state: &Path, output: &mut Output) -> Result<()> {
     program.project().prepare()?;
     let adopted = waypost_project::adopt_data(program.project(), &data_dir, state)?;
     let said = match adopted {
-        Adopted::Known => "is registered for this project already",
-        Adopted::Registered => "is registered for this project now",
-        Adopted::Copied => "is registered for this project now, with a new id: it was a copy",
+        Adopted::Known => "is already registered for this project",
+        Adopted::Registered => "is now registered for this project",
+        Adopted::Copied => {
+            "is now registered for this project, with a new id because it was a copy"
+        }
     };
     if output.is_json() {
         let adopted = format!("{adopted:?}").to_lowercase();
@@ -357,8 +361,8 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
     let approved = approvals.list()?;
     let state = |file: &str, sha256: &str| match found.parts.iter().find(|it| it.file == file) {
         Some(part) if part.sha256 == sha256 => "current",
-        Some(_) => "other content now",
-        None => "not in use",
+        Some(_) => "changed since",
+        None => "not used",
     };
     if output.is_json() {
         let all: Vec<_> = approved
@@ -372,7 +376,7 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
         return Ok(());
     }
     if approved.is_empty() {
-        output.note("nothing of this project is approved");
+        output.note("this project has no approved files");
         return Ok(());
     }
     let rows: Vec<_> = approved
@@ -411,7 +415,7 @@ fn revoke(
         }
         revoked.push(done.ok_or_else(|| {
             Failure::not_found(format!("{} is not approved", file.display()))
-                .with_hint("`ctl allow --list` shows what is")
+                .with_hint("`ctl allow --list` shows approved files")
         })?);
     }
     if output.is_json() {

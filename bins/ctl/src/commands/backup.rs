@@ -43,7 +43,7 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     let file = target(&args.to)?;
     let mut draft = Draft::beside(&file, args.to.is_dir())?;
     fill(program, &mut draft.file, &bar)?;
-    draft.file.sync_all().map_err(|error| cannot("synced", &file, &error))?;
+    draft.file.sync_all().map_err(|error| cannot("sync", &file, &error))?;
     bar.set_message("verifying");
     bar.set_position(0);
     draft.file.rewind().map_err(|error| cannot("read", &file, &error))?;
@@ -57,7 +57,7 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
             .document(&json!({ "file": name, "files": files, "bytes": bytes, "sha256": sha256 }))?;
     } else {
         output.line(&format!(
-            "wrote {} in {} to {}, and read it back",
+            "wrote {} in {} to {}, and verified it",
             HumanBytes(summary.bytes),
             show::count(summary.files, "file", "files"),
             file.display()
@@ -69,15 +69,15 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
 /// Writes the backup to standard output, where nothing can read it back.
 fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Result<()> {
     if io::stdout().is_terminal() {
-        return Err(Failure::usage("a backup is not written to a terminal")
-            .with_hint("name a file or a folder, or redirect standard output"));
+        return Err(Failure::usage("cannot write a backup to a terminal")
+            .with_hint("pass a file or a folder, or redirect standard output"));
     }
     let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
     // A reader that goes away early has no backup.
     written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
     bar.finish_and_clear();
     output
-        .note("the backup was not read back; `ctl restore` checks it before anything is in place");
+        .note("the backup was not verified; `ctl restore` verifies it before it changes anything");
     Ok(())
 }
 
@@ -93,17 +93,17 @@ fn target(to: &Path) -> Result<PathBuf> {
     match fs::symlink_metadata(&file) {
         Ok(_) => Err(there_already(&file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file),
-        Err(error) => Err(cannot("created", &file, &error)),
+        Err(error) => Err(cannot("create", &file, &error)),
     }
 }
 
 fn there_already(file: &Path) -> Failure {
-    Failure::new(format!("{} is there already, and a backup replaces nothing", file.display()))
-        .with_hint("name a file that is not there, or a folder, which gets a new file")
+    Failure::new(format!("{} already exists, and a backup never replaces a file", file.display()))
+        .with_hint("pass the name of a new file, or a folder to create one in")
 }
 
 fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
-    Failure::of(error).while_doing(format!("{} cannot be {what}", file.display()))
+    Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
 }
 
 /// Has the service write the backup; where none runs, the stores are read while they are locked.
@@ -126,11 +126,8 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
     program.refuse_tracked()?;
     let data = &program.settings()?.data_dir;
     if !data.join("format").exists() {
-        return Err(Failure::not_found(format!(
-            "there is nothing to back up in {}",
-            data.display()
-        ))
-        .with_hint("name the project with --project, or start its service"));
+        return Err(Failure::not_found(format!("nothing to back up in {}", data.display()))
+            .with_hint("pass the project with --project, or start its service"));
     }
     let _locks = lock(data)?;
     let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
@@ -164,7 +161,7 @@ fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     let taken = present.map(|it| FolderLock::take(it)).collect::<std::result::Result<_, _>>();
     taken.map_err(|error| match &error {
         waypost_log::Error::Locked { .. } => Failure::of(&error)
-            .with_hint("that process does not answer as this project's service: stop it, or name its address with --url"),
+            .with_hint("that process does not respond as this project's service: stop it, or pass its address with --url"),
         _ => Failure::of(&error),
     })
 }
@@ -185,9 +182,9 @@ fn check_log(folder: &Path, reached: u64) -> Result<()> {
 fn failed(error: &backup::Error) -> Failure {
     let hint = match error {
         backup::Error::Export => Some("`ctl import FILE` reads it"),
-        backup::Error::Foreign => Some("name a file that `ctl backup` wrote"),
+        backup::Error::Foreign => Some("pass a file that `ctl backup` wrote"),
         backup::Error::Newer { .. } => {
-            Some("restore it with the release that wrote it, or a later one")
+            Some("restore it with the release that wrote it, or a newer one")
         }
         backup::Error::Damaged { .. } => {
             Some("use another backup; nothing was restored from this one")
@@ -235,7 +232,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     refuse_what_is_there(&data)?;
     let (input, length) = source(&args.file)?;
     program.project().prepare()?;
-    fs::create_dir_all(parent(&data)).map_err(|error| cannot("created", parent(&data), &error))?;
+    fs::create_dir_all(parent(&data)).map_err(|error| cannot("create", parent(&data), &error))?;
     draft::remove_leftovers(&data, "restoring");
     let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
@@ -245,18 +242,18 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     bar.set_message("verifying");
     for (folder, _) in LOGS {
         check_log(&part.0.join(folder), 0).map_err(|it| {
-            it.while_doing("the backup holds a damaged log")
+            it.while_doing("the backup contains a damaged log")
                 .with_hint("use another backup; nothing was restored from this one")
         })?;
     }
     bar.finish_and_clear();
     if data.join(PROJECT_ID).exists() {
         let id = part.0.join(PROJECT_ID);
-        fs::rename(data.join(PROJECT_ID), &id).map_err(|error| cannot("created", &id, &error))?;
+        fs::rename(data.join(PROJECT_ID), &id).map_err(|error| cannot("create", &id, &error))?;
     }
     // Only an empty folder is replaced by this.
-    fs::rename(&part.0, &data).map_err(|error| cannot("put in place", &data, &error))?;
-    sync_folder(parent(&data)).map_err(|error| cannot("synced", &data, &error))?;
+    fs::rename(&part.0, &data).map_err(|error| cannot("create", &data, &error))?;
+    sync_folder(parent(&data)).map_err(|error| cannot("sync", &data, &error))?;
     // A backup is restored at the user's request, so the data are this project's.
     program.adopt_data()?;
     if output.is_json() {
@@ -270,7 +267,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
             show::count(summary.files, "file", "files"),
             data.display()
         ))?;
-        output.note("start the service; it builds the index anew");
+        output.note("start the service; it rebuilds the index");
     }
     Ok(())
 }
@@ -289,9 +286,9 @@ fn refuse_what_is_there(data: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    let message = format!("{} is not empty: it has {}", data.display(), names.join(", "));
+    let message = format!("{} is not empty: it contains {}", data.display(), names.join(", "));
     Err(Failure::new(message).with_hint(
-        "a backup is restored only where nothing is: stop the service and move that folder away, or use --project with another one",
+        "a backup can be restored only into an empty folder: stop the service and move this folder away, or pass another project with --project",
     ))
 }
 
@@ -302,8 +299,8 @@ fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
         return Ok((Box::new(file), length));
     }
     if io::stdin().is_terminal() {
-        return Err(Failure::usage("standard input is a terminal, and has no backup")
-            .with_hint("name the file that `ctl backup` wrote, or redirect it to standard input"));
+        return Err(Failure::usage("cannot read a backup from a terminal")
+            .with_hint("pass the file that `ctl backup` wrote, or redirect it to standard input"));
     }
     Ok((Box::new(io::stdin().lock()), 0))
 }
@@ -311,7 +308,7 @@ fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
 /// Writes the files of a backup into a new folder, and syncs all of it.
 fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
     let mut reader = Reader::new(input).map_err(|it| failed(&it))?;
-    folder(to).map_err(|error| cannot("created", to, &error))?;
+    folder(to).map_err(|error| cannot("create", to, &error))?;
     let mut has_format = false;
     loop {
         let next = reader.next_file(&mut |path, _| {
@@ -321,15 +318,13 @@ fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
         match next.map_err(|it| failed(&it))? {
             Next::File(file) => {
                 let synced = file.into_inner().map_err(io::IntoInnerError::into_error);
-                synced
-                    .and_then(|it| it.sync_all())
-                    .map_err(|error| cannot("synced", to, &error))?;
+                synced.and_then(|it| it.sync_all()).map_err(|error| cannot("sync", to, &error))?;
             }
             Next::End(_) if !has_format => {
                 return Err(Failure::new("the backup is damaged: the file `format` is missing"));
             }
             Next::End(summary) => {
-                sync_tree(to).map_err(|error| cannot("synced", to, &error))?;
+                sync_tree(to).map_err(|error| cannot("sync", to, &error))?;
                 return Ok(summary);
             }
         }

@@ -34,7 +34,7 @@ pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> 
         return self::find(program, find, output);
     };
     if find != ContextFindArgs::default() {
-        let message = "`status` and `rescan` take none of the options of a query; a query that begins with one of these words goes after `--`";
+        let message = "`status` and `rescan` accept no query options; put `--` before a query that starts with one of these words";
         return Err(Failure::usage(message));
     }
     match command {
@@ -85,11 +85,11 @@ fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result
         output.note("nothing found");
     }
     if answer.truncated {
-        output.note("some did not fit --max-tokens and was left out");
+        output.note("some items exceeded --max-tokens and were left out");
     }
     if answer.pending > 0 {
         let files = show::count(answer.pending, "file waits", "files wait");
-        output.note(&format!("{files} for indexing; `ctl context status` tells more"));
+        output.note(&format!("{files} for indexing; see `ctl context status`"));
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ fn status(status: &ContextStatus, output: &mut Output) -> Result<()> {
             if left_out.files > shown.len() as u64 && !shown.is_empty() { ", …" } else { "" };
         let samples = format!("{}{more}", shown.join(", "));
         output.styled(&[
-            (Look::Dim, "left out   "),
+            (Look::Dim, "excluded   "),
             (Look::Plain, &format!("{} {reason}  ", left_out.files)),
             (Look::Dim, &samples),
         ])?;
@@ -162,8 +162,8 @@ fn lines(status: &ContextStatus) -> Vec<(&'static str, String)> {
     };
     tell("files", Some(format!("{}{waiting}", status.files)));
     tell("pieces", listed(&status.chunks));
-    tell("limit", status.truncated.then(|| "a limit kept files out".to_owned()));
-    tell("indexed", Some(status.indexed_at.map_or("not yet".to_owned(), |it| it.to_string())));
+    tell("limit", status.truncated.then(|| "a limit excluded files".to_owned()));
+    tell("indexed", Some(status.indexed_at.map_or("never".to_owned(), |it| it.to_string())));
     tell("last scan", status.last_scan.as_ref().map(scanned));
     tell("watching", Some(watching(&status.watch)));
     tell("secrets", listed(&status.redactions).map(|it| format!("replaced: {it}")));
@@ -190,8 +190,8 @@ fn watching(watch: &ContextWatch) -> String {
         }
         ContextWatchMode::Poll => {
             let seconds = watch.every_ms.unwrap_or_default() as f64 / 1000.0;
-            let why = watch.why.as_deref().unwrap_or("notifications do not do");
-            format!("by looking every {seconds} s: {why}")
+            let why = watch.why.as_deref().unwrap_or("notifications do not work");
+            format!("by polling every {seconds} s: {why}")
         }
         ContextWatchMode::Off => "not at all".to_owned(),
     }

@@ -63,7 +63,7 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
     findings.push(Finding::ok("project", program.project().root().display().to_string()));
     match program.preview() {
         Ok(settings) => {
-            findings.push(Finding::ok("settings", "every value is right"));
+            findings.push(Finding::ok("settings", "every value is valid"));
             let (of_approval, is_ours) = approval(program, settings);
             findings.extend(of_approval);
             findings.push(token_file(&settings.token_file));
@@ -117,7 +117,7 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
 fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     const PART: &str = "approval";
     if settings.trust_project {
-        return (vec![Finding::ok(PART, "everything in the project is taken as approved")], true);
+        return (vec![Finding::ok(PART, "everything in the project is treated as approved")], true);
     }
     let mut findings = Vec::new();
     let mut is_ours = true;
@@ -140,13 +140,13 @@ fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     match super::allow::pending_flows(program) {
         Ok(files) if files.is_empty() => {}
         Ok(files) => {
-            let detail = format!("flows do not run: {} waits for approval", files.join(", "));
+            let detail = format!("flows do not run: {} is pending approval", files.join(", "));
             findings.push(Finding::warning(PART, detail, "`ctl allow`"));
         }
         Err(failure) => findings.push(Finding::fault(PART, &failure)),
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(PART, "nothing waits"));
+        findings.push(Finding::ok(PART, "nothing is pending"));
     }
     (findings, is_ours)
 }
@@ -167,23 +167,24 @@ fn room(data_dir: &Path) -> Option<Finding> {
 fn token_file(path: &Path) -> Finding {
     const PART: &str = "token file";
     if !path.exists() {
-        let detail = format!("{} is not there", path.display());
+        let detail = format!("{} does not exist", path.display());
         return Finding::warning(
             PART,
             detail,
-            "the service's first start makes it; or name one with --token-file",
+            "the first start of the service creates it; or pass one with --token-file",
         );
     }
     match waypost_auth::read_token_file(path) {
         Err(error) => {
-            let hint = "remove the file: the service's next start makes a new token";
+            let hint = "remove the file: the next start of the service creates a new token";
             Finding::fault(PART, &Failure::of(&error).with_hint(hint))
         }
         Ok(file) => match file.open_mode {
             Some(mode) => {
-                let detail = format!("{} can be read by others (mode {mode:03o})", path.display());
+                let detail =
+                    format!("{} is readable by other users (mode {mode:03o})", path.display());
                 let hint = format!(
-                    "chmod 600 {}, and revoke the token if others use this machine",
+                    "run chmod 600 {}, and revoke the token if other people use this machine",
                     path.display()
                 );
                 Finding::warning(PART, detail, hint)
@@ -205,8 +206,8 @@ fn tokens(path: &Path, repair: bool) -> Finding {
             match std::fs::rename(path, &aside) {
                 Ok(()) => Finding::warning(
                     PART,
-                    format!("set aside: {}; no token works any more", aside.display()),
-                    "the next start of the service makes a new admin token; make the others again",
+                    format!("set aside: {}; all tokens are now invalid", aside.display()),
+                    "the next start of the service creates a new admin token; create the others again",
                 ),
                 Err(error) => {
                     let what = format!("cannot rename {}: {error}", path.display());
@@ -221,12 +222,12 @@ fn tokens(path: &Path, repair: bool) -> Finding {
 fn model(settings: &Settings) -> Finding {
     const PART: &str = "model";
     let name = match &settings.model.name {
-        Model::Off => return Finding::ok(PART, "switched off: searches go by words alone"),
+        Model::Off => return Finding::ok(PART, "switched off: search is lexical"),
         Model::Folder(folder) if folder.is_dir() => {
             return Finding::ok(PART, folder.display().to_string());
         }
         Model::Folder(folder) => {
-            let failure = Failure::new(format!("{} is not there", folder.display()));
+            let failure = Failure::new(format!("{} does not exist", folder.display()));
             return Finding::fault(PART, &failure.with_hint("correct the setting model.name"));
         }
         Model::Named(name) => name,
@@ -236,14 +237,15 @@ fn model(settings: &Settings) -> Finding {
         Ok(models) => match models.into_iter().find(|it| it.name == *name) {
             Some(found) if found.state == State::Changed => Finding::fault(
                 PART,
-                &Failure::new(format!("{name} was changed since it was verified"))
-                    .with_hint("`ctl model verify` says what, `ctl model pull` brings it anew"),
+                &Failure::new(format!("{name} changed after it was verified")).with_hint(
+                    "`ctl model verify` shows the changes, `ctl model pull` downloads it again",
+                ),
             ),
             Some(found) => Finding::ok(PART, format!("{name} in {}", found.folder.display())),
             None => Finding::warning(
                 PART,
-                format!("{name} is not in the cache: searches go by words alone until it is there"),
-                "`ctl model pull`, or start the service, which brings it by itself",
+                format!("{name} is not in the cache: search is lexical until the model has loaded"),
+                "`ctl model pull`, or start the service, which downloads it",
             ),
         },
     }
@@ -262,7 +264,7 @@ fn service(program: &Program) -> Finding {
     };
     match client.health() {
         Err(error @ Error::NotReachable { .. }) => {
-            let hint = "start it with `service`, or name its address with --url";
+            let hint = "start it with `service`, or pass its address with --url";
             return Finding::warning(PART, error.to_string(), hint);
         }
         Err(error) => return Finding::fault(PART, &Failure::from(error)),
@@ -274,7 +276,7 @@ fn service(program: &Program) -> Finding {
             Finding::warning(
                 PART,
                 detail,
-                status.remedy.unwrap_or_else(|| "`ctl status` says more".to_owned()),
+                status.remedy.unwrap_or_else(|| "see `ctl status`".to_owned()),
             )
         }
         Ok(status) => {

@@ -21,7 +21,7 @@ pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
     let mut take = |pairs: Vec<(String, Scalar)>| {
         for (key, value) in pairs {
             if data.iter().any(|(there, _)| *there == key) {
-                return Err(Failure::usage(format!("the key {key:?} is given twice")));
+                return Err(Failure::usage(format!("duplicate key {key:?}")));
             }
             data.push((key, value));
         }
@@ -43,7 +43,7 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
     let stored = client.publish(&request, args.idempotency_key.as_deref())?;
     let did = match stored {
         Stored::New(_) => "published",
-        Stored::Existing(_) => "there already:",
+        Stored::Existing(_) => "already exists:",
     };
     let published = stored.into_inner();
     if output.is_json() {
@@ -67,7 +67,7 @@ fn tell_pending(client: &Client, output: &mut Output) {
     for file in flows.files.iter().filter(|it| !it.pending.is_empty()) {
         let waiting = file.pending.join(", ");
         output.warn(&format!(
-            "flows of {} do not run until {waiting} is approved: look at it with `ctl allow`",
+            "flows of {} do not run until {waiting} is approved: review it with `ctl allow`",
             file.name
         ));
     }
@@ -90,7 +90,7 @@ fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<
         return Ok(());
     }
     if page.events.is_empty() {
-        output.note("no such events");
+        output.note("no events");
     }
     for event in &page.events {
         show(event, output)?;
@@ -125,7 +125,7 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
                 }
                 Told::Reset { first } => {
                     after = first.saturating_sub(1);
-                    output.warn(&format!("events before #{first} are not kept any more"));
+                    output.warn(&format!("events before #{first} have been dropped"));
                     Ok(())
                 }
             };
@@ -141,7 +141,7 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
             | Err(Error::NotReachable { .. } | Error::Closed { .. } | Error::BrokenOff { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        output.warn("the connection broke; it is made again");
+        output.warn("lost the connection; reconnecting");
         std::thread::sleep(AGAIN_AFTER);
     }
 }

@@ -84,18 +84,18 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
         })
         .collect();
     if rows.is_empty() {
-        output.note("no flows; they are read from .waypost/flows/*.yaml");
+        output.note("no flows in .waypost/flows/*.yaml");
     } else {
         output.table(&["FLOW", "STATE", "PATTERN", "FILE", "CONDITION"], &rows)?;
     }
     for file in &found.files {
         if let Some(problem) = &file.problem {
             let kept =
-                if file.in_force.is_some() { "an earlier one is in force" } else { "not in force" };
+                if file.in_force.is_some() { "an earlier version is active" } else { "not active" };
             let hint = if file.pending.is_empty() {
                 ""
             } else {
-                "; look at it and approve it: `ctl allow`"
+                "; review and approve it with `ctl allow`"
             };
             output.warn(&format!("{} ({kept}): {problem}{hint}", file.name));
         }
@@ -111,7 +111,7 @@ fn runs(program: &Program, args: FlowsRunsArgs, output: &mut Output) -> Result<(
         return Ok(());
     }
     if runs.is_empty() {
-        output.note("no such runs");
+        output.note("no runs");
         return Ok(());
     }
     let rows: Vec<_> = runs
@@ -159,8 +159,8 @@ fn show(run: &Run, output: &mut Output) -> Result<()> {
     let event = format!("for {} #{}, created {}", run.kind, run.event, run.created_at);
     output.styled(&[(Look::Dim, &event)])?;
     for tried in &run.tries {
-        let head = format!("action {}, try {}: ", tried.action, tried.attempt);
-        let rest = format!(", {} ms, until {}", tried.took_ms, tried.at);
+        let head = format!("action {}, attempt {}: ", tried.action, tried.attempt);
+        let rest = format!(", {} ms, ended {}", tried.took_ms, tried.at);
         output.styled(&[(Look::Bold, &head), (Look::Plain, &tried.detail), (Look::Dim, &rest)])?;
         for (name, text) in [("stdout", &tried.stdout), ("stderr", &tried.stderr)] {
             if let Some(text) = text {
@@ -185,7 +185,7 @@ fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Res
             return replayed(&planned, output);
         }
         output.note(&planned_line(&planned));
-        if !confirm("run it for them?", output)? {
+        if !confirm("replay?", output)? {
             return Err(Failure::new(format!("{} was not replayed", args.flow)));
         }
         // Only what was shown: events that came meanwhile are not part of it.
@@ -221,7 +221,7 @@ fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
         explain(it, output)?;
     }
     if all.is_empty() {
-        output.note("no flow is in force");
+        output.note("no active flows");
     }
     Ok(())
 }
@@ -229,12 +229,12 @@ fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
 /// What a flow makes of an event, in a line and one for each comparison.
 fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
     let verdict = match (&it.run, &it.stopped) {
-        (Some(run), _) => format!("  ran: {} is {}", run.id, run.state.as_str()),
-        (None, _) if !it.selects => "  no: another type of event".to_owned(),
-        (None, _) if !it.enabled => "  no: the flow is off".to_owned(),
+        (Some(run), _) => format!("  yes: run {} is {}", run.id, run.state.as_str()),
+        (None, _) if !it.selects => "  no: the pattern does not match".to_owned(),
+        (None, _) if !it.enabled => "  no: the flow is disabled".to_owned(),
         (None, Some(stopped)) => format!("  no: {stopped}"),
         (None, None) if it.wants => "  yes".to_owned(),
-        (None, None) => "  no: its condition does not hold".to_owned(),
+        (None, None) => "  no: the condition is false".to_owned(),
     };
     output.styled(&[(Look::Name, &it.flow), (Look::Plain, &verdict)])?;
     for finding in it.findings.iter().filter(|_| it.selects) {
@@ -256,7 +256,7 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
     }
     let file = program.project().flows_dir().join(&args.file);
     if !file.exists() {
-        return Err(Failure::not_found(format!("there is no flow file {}", file.display())));
+        return Err(Failure::not_found(format!("no flow file {}", file.display())));
     }
     let args = AllowArgs {
         files: vec![file],
@@ -279,7 +279,7 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
             output.styled(&[(Look::Name, &program.file), (Look::Dim, &about)])?;
             match &program.found {
                 Some(found) => allow::show_difference(&diff(&program.approved, found), output)?,
-                None => output.styled(&[(Look::Warn, "  no text, or a long one")])?,
+                None => output.styled(&[(Look::Warn, "  not text, or too long to show")])?,
             }
         }
         output.flush()?;
@@ -292,7 +292,7 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
             .chain(programs.values())
             .find(|hash| !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(hash)));
         if let Some(hash) = missing {
-            let why = format!("the SHA-256 {hash} was not given; nothing was approved");
+            let why = format!("the SHA-256 {hash} was not among those given; nothing was approved");
             return Err(Failure::new(why));
         }
         let known = std::iter::once(&texts.hash).chain(programs.values());
@@ -305,8 +305,8 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
     let request = AllowRequest { hash: texts.hash, programs };
     let file = client.allow_flow_file(&args.file, &request)?;
     let line = match &file.problem {
-        None => format!("approved {}; it is in force", file.name),
-        Some(problem) => format!("approved {}; it is not in force: {problem}", file.name),
+        None => format!("approved {}; it is active", file.name),
+        Some(problem) => format!("approved {}; it is not active: {problem}", file.name),
     };
     answer(&file, &line, output)
 }
@@ -314,7 +314,9 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
 /// Asks on the terminal; where there is none, `--yes` has to say it.
 fn confirm(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no terminal to ask on; look at it and give --yes"));
+        return Err(Failure::usage(
+            "cannot ask for confirmation without a terminal; review it and use --yes",
+        ));
     }
     output.note(&format!("{question} [y/N]"));
     let mut answer = String::new();

@@ -18,7 +18,7 @@ pub(super) fn link(program: &Program, args: &LinkArgs, output: &mut Output) -> R
     let stored = program.client()?.link(&request(args))?;
     let did = match stored {
         Stored::New(_) => "linked",
-        Stored::Existing(_) => "there already:",
+        Stored::Existing(_) => "already exists:",
     };
     let link = stored.into_inner();
     if output.is_json() {
@@ -52,7 +52,7 @@ pub(super) fn links(program: &Program, args: &LinksArgs, output: &mut Output) ->
         return Ok(());
     }
     if links.is_empty() {
-        output.note(&format!("no links around #{}", args.id));
+        output.note(&format!("no links from or to #{}", args.id));
         return Ok(());
     }
     let rows: Vec<_> = links

@@ -31,7 +31,7 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
     let stored = program.client()?.add(&request)?;
     let did = match stored {
         Stored::New(_) => "added",
-        Stored::Existing(_) => "there already:",
+        Stored::Existing(_) => "already exists:",
     };
     let memory = stored.into_inner();
     if output.is_json() {
@@ -54,7 +54,7 @@ fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
     for pair in pairs {
         let (key, value) = pair
             .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("--meta {pair:?}: write KEY=VALUE")))?;
+            .ok_or_else(|| Failure::usage(format!("--meta {pair:?}: expected KEY=VALUE")))?;
         let quoted = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let scalar = match (quoted, value) {
             (Some(text), _) => Scalar::String(text.to_owned()),
@@ -66,7 +66,7 @@ fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
             },
         };
         if read.insert(key.to_owned(), scalar).is_some() {
-            return Err(Failure::usage(format!("--meta: {key:?} is given twice")));
+            return Err(Failure::usage(format!("--meta: duplicate key {key:?}")));
         }
     }
     Ok(read)
@@ -125,7 +125,7 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
     }
     show::table(&memories, output)?;
     if has_more && let Some(last) = memories.last() {
-        output.note(&format!("there are more: `ctl list --after {}`, or `--all`", last.id));
+        output.note(&format!("more memories follow: `ctl list --after {}`, or `--all`", last.id));
     }
     Ok(())
 }

@@ -69,7 +69,7 @@ fn peers(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     if peers.is_empty() {
-        output.note("nobody else is there");
+        output.note("no other peers");
         return Ok(());
     }
     let rows: Vec<_> = peers
@@ -112,7 +112,7 @@ fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Resu
         }
         lost = tell_lost(&listener, lost, output);
         if listener.is_closed() {
-            return Err(Failure::new("the mesh was closed"));
+            return Err(Failure::new("the mesh closed"));
         }
     }
     Ok(())
@@ -121,7 +121,7 @@ fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Resu
 fn tell_lost(listener: &Listener, before: u64, output: &mut Output) -> u64 {
     let lost = listener.dropped();
     if lost > before {
-        output.warn(&format!("{} events came too fast and were lost", lost - before));
+        output.warn(&format!("lost {} events that arrived too fast", lost - before));
     }
     lost
 }
@@ -157,10 +157,10 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
     let body = args.body.map(text_or_stdin).transpose()?;
     let mut event = body.map_or(Ok(json!({})), |it| json_of("the event", &it))?;
     let Some(said) = event.as_object_mut() else {
-        return Err(Failure::usage("what an event says is a JSON object"));
+        return Err(Failure::usage("the event's data must be a JSON object"));
     };
     if said.insert("type".to_owned(), args.kind.clone().into()).is_some() {
-        return Err(Failure::usage("the event has a `type` of its own; leave it out"));
+        return Err(Failure::usage("the data must not contain `type`"));
     }
     let mesh = join(program, output)?;
     let id = mesh.broadcast(&args.source, &event)?;
@@ -169,7 +169,7 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
     if output.is_json() {
         output.document(&json!({ "id": id, "type": args.kind }))?;
     } else {
-        output.styled(&[(Look::Plain, "told "), (Look::Bold, &args.kind)])?;
+        output.styled(&[(Look::Plain, "broadcast "), (Look::Bold, &args.kind)])?;
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         (Some(pairing), Some(_)) => {
             let known = pairing.address().unwrap_or("none");
             return Err(Failure::usage(format!(
-                "--address is for the first pairing; this machine has one: {known}"
+                "--address is only for the first pairing; this machine's address is {known}"
             )));
         }
         (None, Some(address)) => {
@@ -196,10 +196,8 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
             Pairing::found(folder, &own_name, &address, now)?
         }
         (None, None) => {
-            return Err(Failure::usage(
-                "nothing is paired yet: say where others reach this machine",
-            )
-            .with_hint("--address HOST:PORT, such as home.lan:7461"));
+            return Err(Failure::usage("the first pairing needs this machine's address")
+                .with_hint("--address HOST:PORT, such as home.lan:7461"));
         }
     };
     let is_router = router.is_some();
@@ -212,13 +210,13 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
     output.styled(&[
         (Look::Plain, "paired "),
         (Look::Name, &name),
-        (Look::Plain, "; what it needs is in "),
+        (Look::Plain, "; its files are in "),
         (Look::Bold, &to),
     ])?;
     if is_router {
-        output.note("it holds a private key: bring it there in secret, start `zenohd -c zenohd.json5` in it, and remove it here");
+        output.note("the folder contains a private key: copy it over a secure channel, start `zenohd -c zenohd.json5` in it, and delete it here");
     } else {
-        output.note("it holds a private key: bring it there in secret, as `pairing` in that project's data_dir, and remove it here");
+        output.note("the folder contains a private key: copy it over a secure channel, as `pairing` in that project's data_dir, and delete it here");
         note_routers(&pairing, output);
     }
     Ok(())
@@ -228,8 +226,9 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
 fn note_routers(pairing: &Pairing, output: &mut Output) {
     for router in pairing.machines().iter().filter(|it| it.router && !it.revoked) {
         let name = &router.name;
-        output
-            .note(&format!("the router {name} hears of it by a new file: ctl mesh router {name}"));
+        output.note(&format!(
+            "update the router {name} with a new configuration: ctl mesh router {name}"
+        ));
     }
 }
 
@@ -241,7 +240,7 @@ fn machines(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     if machines.is_empty() {
-        output.note("no machine is paired");
+        output.note("no paired machines");
         return Ok(());
     }
     let rows: Vec<_> = machines.iter().map(machine_row).collect();
@@ -251,7 +250,7 @@ fn machines(program: &Program, output: &mut Output) -> Result<()> {
 
 fn router(program: &Program, name: &str, output: &mut Output) -> Result<()> {
     let missing = || {
-        Failure::not_found(format!("no router {name} is paired"))
+        Failure::not_found(format!("no paired router {name}"))
             .with_hint("`ctl mesh machines` lists them")
     };
     let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?.ok_or_else(missing)?;
@@ -287,7 +286,7 @@ fn machine_row(machine: &Machine) -> Vec<(Look, String)> {
 fn revoke(program: &Program, name: &str, output: &mut Output) -> Result<()> {
     let pairing = Pairing::open(&program.settings()?.mesh.pairing_dir)?;
     let missing = || {
-        Failure::not_found(format!("no machine {name} is paired"))
+        Failure::not_found(format!("no paired machine {name}"))
             .with_hint("`ctl mesh machines` lists them")
     };
     let mut pairing = pairing.ok_or_else(missing)?;
@@ -311,7 +310,7 @@ impl From<waypost_mesh::Error> for Failure {
                 Self::of(&error).with_code(exit::NOT_ALLOWED)
             }
             waypost_mesh::Error::PathTooLong { .. } => {
-                Self::of(&error).with_hint("the setting mesh.folder names the folder")
+                Self::of(&error).with_hint("the setting mesh.folder sets the folder")
             }
             _ => Self::of(&error),
         }
@@ -326,7 +325,7 @@ impl From<CallError> for Failure {
             CallError::Denied(_) => failure.with_code(exit::NOT_ALLOWED),
             CallError::Offline(_) => failure
                 .with_code(exit::NOT_REACHABLE)
-                .with_hint("`ctl mesh peers` lists who is there and what they serve"),
+                .with_hint("`ctl mesh peers` lists peers and the targets they serve"),
             CallError::Failed(problem) => match problem.status {
                 401 | 403 => failure.with_code(exit::NOT_ALLOWED),
                 404 => failure.with_code(exit::NOT_FOUND),

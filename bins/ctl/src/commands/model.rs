@@ -30,7 +30,7 @@ fn named(program: &Program, name: Option<String>) -> Result<String> {
         (Some(name), _) => Ok(name),
         (None, Model::Named(name)) => Ok(name.clone()),
         (None, Model::Folder(folder)) => Err(Failure::usage(format!(
-            "the settings use the folder {} as it is; name a model",
+            "the setting model.name is the folder {}; pass the name of a model",
             folder.display()
         ))),
         (None, Model::Off) => Ok(fetch::DEFAULT_MODEL.to_owned()),
@@ -107,7 +107,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
     }
     if models.is_empty() {
         output.note(&format!(
-            "no models in {}; `ctl model pull` brings one",
+            "no models in {}; `ctl model pull` downloads one",
             settings.model.cache_dir.display()
         ));
         return Ok(());
@@ -141,8 +141,8 @@ fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Resul
         (name, _) => settings.model.cache_dir.join(named(program, name)?),
     };
     if !folder.is_dir() {
-        return Err(Failure::not_found(format!("there is no model in {}", folder.display()))
-            .with_hint("`ctl model list` shows what is there, `ctl model pull` brings one"));
+        return Err(Failure::not_found(format!("no model in {}", folder.display()))
+            .with_hint("`ctl model list` shows the models, `ctl model pull` downloads one"));
     }
     let verified = fetch::verify(&folder)?;
     if output.is_json() {
@@ -155,9 +155,9 @@ fn verify(program: &Program, name: Option<String>, output: &mut Output) -> Resul
         return Ok(());
     }
     let against =
-        if verified.pinned { "the pinned digests" } else { "the digests recorded when it came" };
+        if verified.pinned { "the pinned digests" } else { "the digests recorded on import" };
     output.line(&format!(
-        "{} in {} fit {against}",
+        "{} in {} match {against}",
         HumanBytes(verified.bytes),
         folder.display()
     ))?;

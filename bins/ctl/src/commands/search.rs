@@ -45,7 +45,7 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         && mode != wanted
     {
         output.note(&format!(
-            "searched {} instead of {}; `ctl status` tells why",
+            "searched {} instead of {}; `ctl status` shows why",
             mode.as_str(),
             wanted.as_str()
         ));

@@ -33,7 +33,7 @@ pub(super) fn whole(memory: &Memory, output: &mut Output) -> Result<()> {
         fields.push(field("superseded", format!("by #{newer}")));
     }
     if !memory.embedded {
-        fields.push(field("embedded", "not yet: found by its words only".to_owned()));
+        fields.push(field("embedded", "not yet; only lexical search finds it".to_owned()));
     }
     for (name, value) in fields {
         output.styled(&[(Look::Dim, &format!("{name:<10} ")), (Look::Plain, &value)])?;

@@ -36,7 +36,7 @@ fn either<T>(
                 return Err(Failure::from(error));
             }
             let value = alone(&TokenStore::open(&file)?)?;
-            output.note(&format!("no service answers; this is about {}", file.display()));
+            output.note(&format!("no service responds; using {} directly", file.display()));
             Ok(value)
         }
         answered => Ok(answered?),
@@ -75,19 +75,18 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         return Ok(());
     }
     output.line(&created.token)?;
-    let until =
-        created.info.expires_at.map_or("without an end".to_owned(), |time| format!("until {time}"));
-    output.note(&format!(
-        "token {} works {until}; it is shown this once and never again",
-        created.info.id
-    ));
+    let until = created
+        .info
+        .expires_at
+        .map_or("never expires".to_owned(), |time| format!("is valid until {time}"));
+    output.note(&format!("token {} {until}; it is shown only once", created.info.id));
     Ok(())
 }
 
 fn scope(name: &str) -> Result<Scope> {
     Scope::from_name(name).ok_or_else(|| {
         let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
-        Failure::usage(format!("there is no scope {name:?}; there are {}", known.join(", ")))
+        Failure::usage(format!("unknown scope {name:?}; expected one of {}", known.join(", ")))
     })
 }
 
@@ -122,7 +121,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
             let (look, state) = match (token.revoked_at, token.expires_at) {
                 (Some(_), _) => (Look::Bad, "revoked"),
                 (None, Some(end)) if end <= now => (Look::Bad, "expired"),
-                _ => (Look::Good, "works"),
+                _ => (Look::Good, "valid"),
             };
             let scopes: Vec<_> = token.scopes.iter().map(|it| it.as_str()).collect();
             vec![
@@ -168,6 +167,5 @@ fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> 
 }
 
 fn no_token(id: &str) -> Failure {
-    Failure::not_found(format!("there is no token {id:?}"))
-        .with_hint("`ctl token list` shows the tokens that there are")
+    Failure::not_found(format!("no token {id:?}")).with_hint("`ctl token list` shows all tokens")
 }

@@ -61,7 +61,7 @@ pub(super) fn batch(program: &Program, args: &BatchArgs, output: &mut Output) ->
             }
             if read as u64 == LINE_BYTES_MAX {
                 return Err(Failure::new(format!(
-                    "line {first_line} is longer than 16 MiB; nothing from it on was sent"
+                    "line {first_line} exceeds 16 MiB; neither it nor any later line was sent"
                 )));
             }
             bar.inc(read as u64);
@@ -83,7 +83,7 @@ pub(super) fn batch(program: &Program, args: &BatchArgs, output: &mut Output) ->
     bar.finish_and_clear();
     let Tally { added, existing, failed } = tally;
     let summary = format!(
-        "{}, {existing} there already",
+        "{}, {existing} already present",
         show::count(added, "memory added", "memories added")
     );
     if !output.is_json() {
@@ -105,9 +105,10 @@ fn send(
 ) -> Result<()> {
     let results = client.batch(chunk)?;
     if results.len() != numbers.len() {
-        let message = format!("the service answered {} of {} lines", results.len(), numbers.len());
+        let message =
+            format!("the service responded to {} of {} lines", results.len(), numbers.len());
         return Err(Failure::new(message)
-            .with_hint("run the batch again: what is there already is not stored twice"));
+            .with_hint("run the batch again: existing memories are not stored twice"));
     }
     for (result, line) in results.into_iter().zip(numbers) {
         match result.status {
@@ -151,30 +152,28 @@ fn written(file: &Path, bytes: u64, output: &mut Output) -> Result<()> {
 /// Writes an export beside the file and puts it in place when it is whole and on disk.
 fn export_to(client: &Client, file: &Path) -> Result<u64> {
     let cannot = |what: &str, error: &io::Error| {
-        Failure::of(error).while_doing(format!("{} cannot be {what}", file.display()))
+        Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
     };
     if file.symlink_metadata().is_ok_and(|it| !it.is_file()) {
-        let why = format!("{} is no regular file, and is not replaced", file.display());
-        return Err(Failure::new(why).with_hint("name another file, or `-` for standard output"));
+        let why = format!("{} is not a regular file and was not replaced", file.display());
+        return Err(Failure::new(why).with_hint("pass another file, or `-` for standard output"));
     }
     let mut name =
-        file.file_name().ok_or_else(|| Failure::usage("the export needs a file name"))?.to_owned();
+        file.file_name().ok_or_else(|| Failure::usage("the path has no file name"))?.to_owned();
     name.push(format!(".{}.part", std::process::id()));
     let part = Part(file.with_file_name(name));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut output = options.open(&part.0).map_err(|error| cannot("created", &error))?;
+    let mut output = options.open(&part.0).map_err(|error| cannot("create", &error))?;
     let bytes = client.export(&mut output)?;
-    output.flush().and_then(|()| output.sync_all()).map_err(|error| cannot("written", &error))?;
+    output.flush().and_then(|()| output.sync_all()).map_err(|error| cannot("write", &error))?;
     drop(output);
-    fs::rename(&part.0, file).map_err(|error| cannot("put in place", &error))?;
+    fs::rename(&part.0, file).map_err(|error| cannot("create", &error))?;
     #[cfg(unix)]
     if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
-        File::open(folder)
-            .and_then(|it| it.sync_all())
-            .map_err(|error| cannot("synced", &error))?;
+        File::open(folder).and_then(|it| it.sync_all()).map_err(|error| cannot("sync", &error))?;
     }
     Ok(bytes)
 }
@@ -209,7 +208,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
         output.document(&imported)?;
     } else {
         output.line(&format!(
-            "{}, {}, {} there already",
+            "{}, {}, {} already present",
             show::count(imported.memories, "memory imported", "memories imported"),
             show::count(imported.links, "link", "links"),
             imported.existing
@@ -220,10 +219,10 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     if bad == 0 {
         return Ok(());
     }
-    let failure = Failure::new(format!("{} not taken", show::count(bad, "line was", "lines were")));
+    let failure = Failure::new(format!("{} rejected", show::count(bad, "line", "lines")));
     let is_taken = imported.problems.iter().any(|it| it.id_taken);
     Err(if is_taken {
-        failure.with_hint("`ctl import --ids map FILE` gives memories whose id is taken a new one; what was imported now is not stored twice")
+        failure.with_hint("`ctl import --ids map FILE` assigns new ids to memories whose id is taken; already imported memories are not stored twice")
     } else {
         failure
     })
@@ -243,12 +242,12 @@ fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
     bar.set_length(bytes);
     let mut input = BufReader::with_capacity(1 << 20, bar.wrap_read(&file));
     waypost_memory::verify_export(&mut input).map_err(|error| {
-        let failure = Failure::of(&error).while_doing(format!("nothing of {} was imported", path.display()));
+        let failure = Failure::of(&error).while_doing(format!("nothing was imported from {}", path.display()));
         match error.kind() {
             waypost_memory::ErrorKind::Invalid => failure.with_hint(
-                "export again, or take the lines that can be read with `ctl import - < FILE`; `ctl restore` reads a backup, `ctl batch` a file of `add` bodies",
+                "export again, or import the readable lines with `ctl import - < FILE`; `ctl restore` reads a backup, `ctl batch` a file of `add` bodies",
             ),
-            waypost_memory::ErrorKind::Newer => failure.with_hint("use the release that wrote it, or a later one"),
+            waypost_memory::ErrorKind::Newer => failure.with_hint("use the release that wrote it, or a newer one"),
             _ => failure,
         }
     })?;
@@ -259,11 +258,11 @@ fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
 /// Which memories have another id here than in the file.
 fn show_mapped(mapped: &[MappedId], output: &mut Output) -> Result<()> {
     for it in mapped.iter().take(MAPPED_SHOWN) {
-        output.line(&format!("#{} of the file is #{} here", it.from, it.to))?;
+        output.line(&format!("#{} in the file is now #{}", it.from, it.to))?;
     }
     if mapped.len() > MAPPED_SHOWN {
         let more = mapped.len() - MAPPED_SHOWN;
-        output.note(&format!("{more} more have a new id; --json shows all"));
+        output.note(&format!("{more} more got a new id; --json shows all"));
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ fn a_service_that_is_not_there_is_status_5_with_a_hint() {
         let ran = run(folder.path(), &[&["--url", &url], command].concat());
         assert_eq!(ran.code, 5, "{command:?}: {ran:?}");
         assert!(
-            ran.err.starts_with(&format!("error: no service answers at {url}\n")),
+            ran.err.starts_with(&format!("error: no service responds at {url}\n")),
             "{}",
             ran.err
         );
@@ -224,7 +224,7 @@ fn doctor_asks_the_stores_own_lock_whether_it_is_open() {
     assert!(refused.out.contains("nothing was repaired"), "{}", refused.out);
     drop(store);
     let closed = run(folder.path(), &["--url", &url, "doctor"]).done();
-    assert!(closed.contains("all good"), "{closed}");
+    assert!(closed.contains("all valid"), "{closed}");
 }
 
 #[test]

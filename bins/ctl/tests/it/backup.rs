@@ -106,7 +106,7 @@ fn a_restored_backup_has_everything_and_goes_on_above() {
     // The same key is still taken, and ids go on above.
     let again =
         restored.ctl(&["emit", "work:done", "--data", "n=1", "--idempotency-key", "k1"]).done();
-    assert!(again.starts_with("there already"), "{again}");
+    assert!(again.starts_with("already exists"), "{again}");
     assert_eq!(restored.add("after the restore"), 4);
 }
 
@@ -118,7 +118,7 @@ fn a_backup_replaces_nothing() {
     fs::write(&file, "precious").expect("a file");
     let refused = service.ctl(&["backup", &file.to_string_lossy()]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    assert!(refused.err.contains("is there already"), "{}", refused.err);
+    assert!(refused.err.contains("already exists"), "{}", refused.err);
     assert_eq!(fs::read_to_string(&file).expect("a file"), "precious");
     std::os::unix::fs::symlink("/nowhere", to.path().join("link")).expect("a link");
     let refused = service.ctl(&["backup", &to.path().join("link").to_string_lossy()]);
@@ -356,7 +356,7 @@ fn a_backup_goes_through_a_pipe() {
     let mut service = filled();
     let written = service.ctl_command(&["backup", "-"]).output().expect("it runs");
     assert!(written.status.success(), "{written:?}");
-    assert!(String::from_utf8_lossy(&written.stderr).contains("was not read back"));
+    assert!(String::from_utf8_lossy(&written.stderr).contains("was not verified"));
     assert!(!service.folder().join("-").exists());
     let (export, ..) = all(&service);
     let (reader, writer) = std::io::pipe().expect("a pipe");

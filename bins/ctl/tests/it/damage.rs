@@ -353,7 +353,7 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
         return Err(format!("refused ({refused}), and the doctor finds nothing: {}", found.out));
     }
     // In the two files whose version has no checksum, a higher one may as well be a newer release's.
-    if refused.contains("knows up to")
+    if refused.contains("supports formats up to")
         || refused.contains("waypost-data") && refused.contains("newer")
     {
         return Ok(true);

@@ -37,19 +37,19 @@ fn an_event_is_emitted_and_listed() {
     assert_eq!(some.as_array().map(Vec::len), Some(1));
     let key = ["emit", "a:b", "--idempotency-key", "once"];
     assert_eq!(service.ctl(&key).done(), "published #9 a:b\n");
-    assert_eq!(service.ctl(&key).done(), "there already: #9 a:b\n");
+    assert_eq!(service.ctl(&key).done(), "already exists: #9 a:b\n");
 }
 
 #[test]
 fn what_cannot_be_emitted_is_said() {
     let service = Service::start();
     for (arguments, code, said) in [
-        (vec!["emit", "a:b", "--data", "k"], 2, "write key=value"),
+        (vec!["emit", "a:b", "--data", "k"], 2, "expected key=value"),
         (vec!["emit", "a:b", "--data", "=v"], 2, "has no key"),
-        (vec!["emit", "a:b", "--data", "k=1,k=2"], 2, "given twice"),
-        (vec!["emit", "a:b", "--set", "k"], 2, "write key=value"),
+        (vec!["emit", "a:b", "--data", "k=1,k=2"], 2, "duplicate key"),
+        (vec!["emit", "a:b", "--set", "k"], 2, "expected key=value"),
         (vec!["emit", "eval"], 2, "namespace"),
-        (vec!["emit", "flow:dead"], 2, "the service's own"),
+        (vec!["emit", "flow:dead"], 2, "is reserved for the service"),
         (vec!["events", "list", "--pattern", "*b"], 2, "pattern"),
     ] {
         let ran = service.ctl(&arguments);

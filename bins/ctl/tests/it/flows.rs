@@ -125,7 +125,7 @@ fn a_changed_file_is_shown_and_allowed() {
     let waits = "warning: flows of self-driving.yaml do not run until .waypost/flows/self-driving.yaml is approved";
     assert!(told.err.contains(waits) && told.err.contains("`ctl allow`"), "{told:?}");
     let listed = service.ctl(&["flows", "list"]);
-    assert!(listed.err.contains("waits for approval") && listed.err.contains("`ctl allow`"));
+    assert!(listed.err.contains("is pending approval") && listed.err.contains("`ctl allow`"));
     let status = service.ctl(&["status"]).done();
     assert!(status.contains("flows of self-driving.yaml do not run until `ctl allow`"), "{status}");
     service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();
@@ -138,7 +138,7 @@ fn a_changed_file_is_shown_and_allowed() {
     let added = "+         command: ctl emit d:e";
     assert!(refused.out.contains(removed) && refused.out.contains(added), "{}", refused.out);
     let allowed = service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();
-    assert!(allowed.ends_with("approved self-driving.yaml; it is in force\n"), "{allowed}");
+    assert!(allowed.ends_with("approved self-driving.yaml; it is active\n"), "{allowed}");
     assert_eq!(service.ctl(&["flows", "allow", "none.yaml", "--yes"]).code, 3);
 }
 

@@ -105,7 +105,7 @@ fn an_event_is_told_to_those_who_listen() {
     let place = Place::new();
     let heard = place.mesh.listen(&waypost_mesh::Pattern::all()).expect("it listens");
     let told = place.ctl(&["broadcast", "mesh:task", r#"{"title":"t"}"#]);
-    assert_eq!(told.done(), "told mesh:task\n");
+    assert_eq!(told.done(), "broadcast mesh:task\n");
     let event = heard.next(Duration::from_secs(60)).expect("it is heard");
     assert_eq!(event.body, json!({ "type": "mesh:task", "title": "t" }));
     assert_eq!(event.from.says, "ctl");

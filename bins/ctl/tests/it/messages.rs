@@ -126,11 +126,7 @@ fn hints_follow_the_reason() {
 
     let gone = service.ctl(&["--token-file", "gone", "get", &id]);
     assert_eq!(gone.code, 3, "{gone:?}");
-    assert!(
-        gone.err.contains("there is no token file") && gone.err.contains("gone"),
-        "{}",
-        gone.err
-    );
+    assert!(gone.err.contains("no token file") && gone.err.contains("gone"), "{}", gone.err);
     fs::remove_file(service.folder().join(".waypost/token")).expect("the token goes");
     let without = service.ctl(&["get", &id]);
     assert_eq!(without.code, 4, "{without:?}");
@@ -186,7 +182,7 @@ fn an_import_says_how_ids_that_are_taken_are_mapped() {
     let again = two.ctl(&["import", "--ids", "map", "one.ndjson"]).done();
     assert!(
         again.contains("0 memories imported")
-            && again.contains(&format!("#{a} of the file is #{new} here")),
+            && again.contains(&format!("#{a} in the file is now #{new}")),
         "{again}"
     );
 }

@@ -126,7 +126,7 @@ fn a_project_that_another_user_put_above_is_refused_by_name() {
     fs::set_permissions(&waypost, Permissions::from_mode(0o777)).expect("a mode");
     let ran = run(&work, &["status"]);
     assert_eq!(ran.code, 4, "{ran:?}");
-    assert!(ran.err.contains(&name) && ran.err.contains("can be written by others"), "{ran:?}");
+    assert!(ran.err.contains(&name) && ran.err.contains("is writable by others"), "{ran:?}");
     // In a folder like /tmp, one of one's own is good.
     fs::set_permissions(&waypost, Permissions::from_mode(0o755)).expect("a mode");
     assert_eq!(run(&work, &["status"]).code, 5);
@@ -143,7 +143,7 @@ fn a_token_file_of_another_user_is_refused_by_name() {
         assert!(ran.err.contains(&name) && ran.err.contains(says), "{ran:?}");
     };
     fs::set_permissions(&file, Permissions::from_mode(0o602)).expect("a mode");
-    refused("can be written by others");
+    refused("is writable by others");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a mode");
     if chown(&file, Some(NOBODY), None).is_ok() {
         refused("user 65534");
@@ -155,7 +155,7 @@ fn a_token_file_of_another_user_is_refused_by_name() {
     let elsewhere = service.folder().join("token");
     fs::rename(&file, &elsewhere).expect("a file");
     symlink(&elsewhere, &file).expect("a link");
-    refused("not a plain file");
+    refused("not a regular file");
     run(service.folder(), &["--token-file", ".waypost/token", "status"]).done();
 }
 

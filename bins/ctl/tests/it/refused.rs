@@ -47,7 +47,7 @@ fn the_refusal_of_a_large_request_is_shown() {
         for (arguments, input) in [(&["add", "-"][..], &lines), (&["import", "-"], &export)] {
             let refused = ctl(arguments, input);
             assert_eq!(refused.code, 1, "{arguments:?}: {}", refused.err);
-            assert!(refused.err.contains("larger than the limit"), "{}", refused.err);
+            assert!(refused.err.contains("exceeds the limit"), "{}", refused.err);
         }
     }
 }
@@ -89,10 +89,10 @@ fn nothing_of_a_damaged_export_is_imported() {
     let changed = whole.replace("memory 30", "memory 31");
     let longer = format!("{whole}{{}}\n");
     for (text, why) in [
-        (changed.as_str(), "checksum is wrong"),
-        (&whole[..last], "was cut off"),
-        (&whole[..whole.len() / 2], "was cut off"),
-        (&longer, "goes on after its end"),
+        (changed.as_str(), "invalid checksum"),
+        (&whole[..last], "is truncated"),
+        (&whole[..whole.len() / 2], "is truncated"),
+        (&longer, "continues after its end"),
         ("", "is empty"),
         ("{\"content\":\"x\"}\n", "must begin with"),
     ] {
@@ -141,6 +141,6 @@ fn a_file_that_is_not_there_ends_every_command_alike() {
     for command in ["import", "batch"] {
         let folder = run(service.folder(), &[command, ".waypost"]);
         assert_eq!(folder.code, 1, "{folder:?}");
-        assert!(folder.err.contains(".waypost cannot be read"), "{}", folder.err);
+        assert!(folder.err.contains("could not read .waypost"), "{}", folder.err);
     }
 }

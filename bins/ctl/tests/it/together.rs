@@ -46,7 +46,7 @@ fn a_memory_lives() {
         "--session",
         "s1",
     ]);
-    assert_eq!(again.done(), format!("there already: #{id}  Keys\n"));
+    assert_eq!(again.done(), format!("already exists: #{id}  Keys\n"));
 
     let shown = service.ctl(&["get", &format!("#{id}")]).done();
     assert!(shown.starts_with(&format!("#{id}  Keys\n")), "{shown}");
@@ -94,7 +94,10 @@ fn links_lead_both_ways() {
     let linked = service.ctl(&["link", &new, &old, "--type", "updates"]).done();
     assert_eq!(linked, format!("linked #{new} updates #{old}\n"));
     assert!(
-        service.ctl(&["link", &new, &old, "--type", "updates"]).done().starts_with("there already")
+        service
+            .ctl(&["link", &new, &old, "--type", "updates"])
+            .done()
+            .starts_with("already exists")
     );
     for id in [&old, &new] {
         let links = service.ctl(&["--json", "links", id]).json();
@@ -124,7 +127,7 @@ fn a_batch_tells_each_bad_line_and_adds_the_others() {
     input += "\n{\"contents\":\"x\"}\nnot json\n{\"content\":\"memory number 7\"}";
     let ran = service.ctl_with_input(&["batch", "-"], input.as_bytes());
     assert_eq!(ran.code, 1, "{ran:?}");
-    assert_eq!(ran.out, "2500 memories added, 1 there already\n");
+    assert_eq!(ran.out, "2500 memories added, 1 already present\n");
     assert!(
         ran.err.contains("warning: line 2502: ") && ran.err.contains("did you mean `content`?"),
         "{}",
@@ -145,7 +148,7 @@ fn a_batch_tells_each_bad_line_and_adds_the_others() {
     let all = service.ctl(&["--json", "list", "--all", "--type", "note"]).json();
     assert_eq!(all.as_array().unwrap().len(), 2501);
     let some = service.ctl(&["list", "-n", "3"]);
-    assert!(some.err.contains("there are more"), "{some:?}");
+    assert!(some.err.contains("more memories follow"), "{some:?}");
 }
 
 #[test]
@@ -282,7 +285,7 @@ fn doctor_looks_at_the_running_service_and_at_the_store_of_a_stopped_one() {
     assert_eq!(part(&findings, "service")["verdict"], "warning");
     assert_eq!(part(&findings, "store")["verdict"], "ok", "{findings}");
     assert!(
-        part(&findings, "store")["detail"].as_str().unwrap().contains("all good"),
+        part(&findings, "store")["detail"].as_str().unwrap().contains("all valid"),
         "{findings}"
     );
 }
@@ -312,7 +315,7 @@ fn an_export_replaces_files_alone() {
     for place in [folder.path(), link.as_path()] {
         let ran = service.ctl(&["export", place.to_str().expect("a path")]);
         assert_eq!(ran.code, 1, "{ran:?}");
-        assert!(ran.err.contains("is no regular file"), "{ran:?}");
+        assert!(ran.err.contains("is not a regular file"), "{ran:?}");
     }
     assert!(link.is_symlink());
 }

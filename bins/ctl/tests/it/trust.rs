@@ -177,7 +177,7 @@ fn nothing_that_a_hostile_clone_brings_acts() {
     // The service does not start, and says where, what, and both remedies.
     let said = clone.refused(&[]);
     for wanted in [
-        "config.yaml waits for approval",
+        "config.yaml is pending approval",
         "line 3: listen: 0.0.0.0:4747",
         "line 4: allow_remote: true",
         "line 6: data_dir: ",
@@ -202,14 +202,12 @@ fn nothing_that_a_hostile_clone_brings_acts() {
     assert_eq!(shown["listen"]["pending"]["line"], 3);
     assert_eq!(shown["log.level"]["value"], "debug");
     let doctor = clone.ctl(&["doctor"]);
-    assert!(doctor.code != 4 && doctor.out.contains("waits for approval"), "{doctor:?}");
+    assert!(doctor.code != 4 && doctor.out.contains("is pending approval"), "{doctor:?}");
 
     // Without the hostile settings, the flows wait still.
     fs::remove_file(clone.path(".waypost/config.yaml")).expect("it is there");
     let service = clone.start(&[]);
-    assert!(
-        service.log.contains("waits for approval of .waypost/flows/builds.yaml, tools/build.sh")
-    );
+    assert!(service.log.contains("pending approval of .waypost/flows/builds.yaml, tools/build.sh"));
     assert!(service.log.contains("`ctl allow`"), "{}", service.log);
     let told = service.ctl(&clone, &["emit", "a:b", "--data", "who=me"]);
     assert_eq!(told.code, 0, "{told:?}");
@@ -222,7 +220,7 @@ fn nothing_that_a_hostile_clone_brings_acts() {
     for wanted in [
         "builds.yaml  new flow file",
         "+   - name: builds",
-        "text of events reaches",
+        "event data reaches",
         "data.who)",
         "tools/build.sh  new program of builds",
         "+ echo \"built by $1\"",
@@ -252,7 +250,7 @@ fn nothing_that_a_hostile_clone_brings_acts() {
         .iter()
         .filter_map(|it| Some((it["file"].as_str()?, it["state"].as_str()?)))
         .collect();
-    assert!(states.contains(&("tools/build.sh", "other content now")), "{states:?}");
+    assert!(states.contains(&("tools/build.sh", "changed since")), "{states:?}");
     assert!(states.contains(&(".waypost/flows/builds.yaml", "current")), "{states:?}");
     clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
     service.wait_for_flows(&clone, &[]);
@@ -328,11 +326,14 @@ fn a_hash_that_was_looked_at_approves_that_content_alone() {
     clone.write(".waypost/flows/notes.yaml", &OTHER_FLOWS.replace("noted", "evil"));
     let changed = clone.ctl(&["allow", "notes.yaml", "--sha256", hash]);
     assert_eq!(changed.code, 1, "{changed:?}");
-    assert!(changed.err.contains("which was not given; nothing was approved"), "{changed:?}");
+    assert!(
+        changed.err.contains("which was not among those given; nothing was approved"),
+        "{changed:?}"
+    );
     clone.write(".waypost/flows/notes.yaml", OTHER_FLOWS);
     let done = clone.ctl(&["allow", "notes.yaml", "--sha256", hash]).done();
     assert!(done.ends_with("approved .waypost/flows/notes.yaml\n"), "{done}");
-    assert_eq!(clone.ctl(&["allow", "notes.yaml"]).done(), "nothing waits for approval\n");
+    assert_eq!(clone.ctl(&["allow", "notes.yaml"]).done(), "nothing is pending approval\n");
     clone.ctl(&["allow", "notes.yaml", "--sha256", hash]).done();
     let zeros = "0".repeat(64);
     for arguments in [
@@ -392,7 +393,7 @@ fn a_file_that_changes_while_it_is_looked_at_is_not_approved() {
     let evil = || clone.write(".waypost/flows/notes.yaml", &OTHER_FLOWS.replace("noted", "evil"));
     let (code, said) = answer(&evil);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("has changed since it was shown; nothing was approved"), "{said}");
+    assert!(said.contains("changed after it was shown; nothing was approved"), "{said}");
     assert_eq!(clone.ctl(&["--json", "allow", "--list"]).json(), serde_json::json!([]));
     let (code, said) = answer(&|| ());
     assert_eq!(code, Some(0), "{said}");

@@ -37,7 +37,7 @@ impl Draft {
         let part = name_beside(target, PART)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(&part);
-        let file = file.map_err(|error| cannot("created", &part, &error))?;
+        let file = file.map_err(|error| cannot("create", &part, &error))?;
         Ok(Self { file, part: Some(part) })
     }
 
@@ -57,11 +57,11 @@ impl Draft {
                 return Err(there_already(target));
             }
             (Err(_), Some(part)) => {
-                fs::rename(part, target).map_err(|error| cannot("put in place", target, &error))?;
+                fs::rename(part, target).map_err(|error| cannot("create", target, &error))?;
             }
-            (Err(error), None) => return Err(cannot("put in place", target, &error)),
+            (Err(error), None) => return Err(cannot("create", target, &error)),
         }
-        sync_folder(parent(target)).map_err(|error| cannot("synced", target, &error))
+        sync_folder(parent(target)).map_err(|error| cannot("sync", target, &error))
     }
 }
 
@@ -92,7 +92,7 @@ fn link_nameless(file: &File, target: &Path) -> io::Result<()> {
 pub(super) fn name_beside(target: &Path, kind: &str) -> Result<PathBuf> {
     let mut name = target
         .file_name()
-        .ok_or_else(|| Failure::usage(format!("{} is no name of a file", target.display())))?
+        .ok_or_else(|| Failure::usage(format!("{} has no file name", target.display())))?
         .to_owned();
     name.push(format!(".{}.{kind}", std::process::id()));
     Ok(target.with_file_name(name))

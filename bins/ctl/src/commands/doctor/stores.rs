@@ -16,10 +16,10 @@ const FLOWS: &str = "flows";
 const CONTEXT: &str = "context";
 const REACHED: &str = "reached";
 
-const REPAIR: &str = "`ctl doctor --repair` keeps everything that has a good checksum";
-const REBUILT: &str = "the next start of the service builds it again; nothing is lost";
-const IMPORT: &str = "`ctl import EXPORT` adds what is missing; a backup is restored into an empty project first, and exported there";
-const NEWER: &str = "use the release that wrote it, or a later one";
+const REPAIR: &str = "`ctl doctor --repair` keeps every record with a valid checksum";
+const REBUILT: &str = "the next start of the service rebuilds it; nothing is lost";
+const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
+const NEWER: &str = "use the release that wrote it, or a newer one";
 
 /// The stores of a data folder that may not be opened.
 pub(super) fn refused(repair: bool) -> Finding {
@@ -33,7 +33,7 @@ pub(super) fn refused(repair: bool) -> Finding {
 /// Checks every store, or repairs those that are damaged.
 pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     if !data_dir.exists() {
-        let detail = format!("none yet; it will be in {}", data_dir.display());
+        let detail = format!("none yet; the service will create it in {}", data_dir.display());
         return vec![Finding::ok(MEMORY, detail)];
     }
     let (mut witness, mut findings) = match witness(data_dir) {
@@ -76,8 +76,7 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
 fn witness(data_dir: &Path) -> Result<(Witness, Vec<Finding>), Finding> {
     match Witness::read(data_dir) {
         Ok(witness) if witness.is_damaged() => {
-            let detail =
-                format!("{} is not what was written", data_dir.join(Witness::FILE).display());
+            let detail = format!("{} is damaged", data_dir.join(Witness::FILE).display());
             Ok((witness, vec![Finding::warning(REACHED, detail, REBUILT)]))
         }
         Ok(witness) => Ok((witness, Vec::new())),
@@ -104,13 +103,14 @@ fn memory(data_dir: &Path, witness: &mut Witness, repair: bool) -> (Vec<Finding>
     };
     found.unwrap_or_else(|error| match error {
         waypost_memory::Error::Locked { pid, .. } if repair => {
-            let detail = format!("process {pid} has the store open, so nothing was repaired");
+            let detail = format!("nothing was repaired, because process {pid} has the store open");
             let hint = "stop the service, then run `ctl doctor --repair` again";
             (vec![Finding::fault(MEMORY, &Failure::new(detail).with_hint(hint))], true)
         }
         waypost_memory::Error::Locked { pid, .. } => {
-            let detail =
-                format!("in use by process {pid}; its records are checked when no service runs");
+            let detail = format!(
+                "in use by process {pid}; records are checked only while no service is running"
+            );
             (vec![Finding::ok(MEMORY, detail)], true)
         }
         error => (vec![Finding::fault(MEMORY, &Failure::from(error))], false),
@@ -124,20 +124,20 @@ fn repair_memory(
 ) -> waypost_memory::Result<(Vec<Finding>, Reached)> {
     let repaired = waypost_memory::repair(data_dir, known)?;
     let kept = show::count(repaired.kept_records, "record", "records");
-    let detail = format!("{kept} kept; the index is rebuilt at the next start");
+    let detail = format!("kept {kept}; the next start rebuilds the index");
     let mut findings = vec![Finding::ok(MEMORY, detail)];
     findings.extend(repaired.set_aside.iter().map(|it| mended(MEMORY, it, IMPORT)));
     if repaired.is_loss_unnamed {
         findings.push(Finding::warning(
             MEMORY,
-            "the state of the store was not usable, so it is not known which memories lost a text",
+            "the state of the store is unusable, so it is unknown which memories lost a text",
             IMPORT,
         ));
     }
     for id in repaired.lost {
         findings.push(Finding::warning(
             MEMORY,
-            format!("memory {id} lost its newest text"),
+            format!("memory {id} lost its current text"),
             IMPORT,
         ));
     }
@@ -145,7 +145,7 @@ fn repair_memory(
         findings.push(Finding::warning(
             MEMORY,
             format!("memory {id} lost an earlier text"),
-            "its present text is whole",
+            "its current text is intact",
         ));
     }
     Ok((findings, repaired.reached))
@@ -153,9 +153,9 @@ fn repair_memory(
 
 /// What a repair did about one damaged place; `hint` is for lost records.
 fn mended(part: &'static str, it: &Mended, hint: &str) -> Finding {
-    const KEPT: &str = "the damaged bytes are beside the log, in *.damaged";
+    const KEPT: &str = "the damaged bytes are next to the log in *.damaged";
     let Mended { what, is_loss, is_kept } = it;
-    let detail = if *is_loss { format!("lost: {what}") } else { format!("mended: {what}") };
+    let detail = if *is_loss { format!("lost: {what}") } else { format!("repaired: {what}") };
     let hint = match (is_loss, is_kept) {
         (true, true) => format!("{KEPT}; {hint}"),
         (true, false) => hint.to_owned(),
@@ -177,7 +177,7 @@ fn check_memory(data_dir: &Path, known: Reached) -> waypost_memory::Result<(Vec<
     }
     if findings.is_empty() {
         let records = show::count(checked.log_records, "record", "records");
-        let detail = format!("{records}, all good, in {}", data_dir.display());
+        let detail = format!("{records}, all valid, in {}", data_dir.display());
         findings.push(Finding::ok(MEMORY, detail));
     }
     Ok((findings, false))
@@ -189,7 +189,7 @@ fn events(dir: &Path, known: u64) -> Vec<Finding> {
         Err(error) => return vec![events_failure(&error)],
     };
     let count = show::count(checked.events, "event", "events");
-    let detail = format!("{count}, all good, in {}", dir.display());
+    let detail = format!("{count}, all valid, in {}", dir.display());
     verdicts(EVENTS, &checked.damage, &checked.derived_damage, detail)
 }
 
@@ -202,7 +202,7 @@ fn flows(
         Err(error) => return vec![flows_failure(&error)],
     };
     let count = show::count(checked.records, "record", "records");
-    let detail = format!("{count}, all good, in {}", dir.display());
+    let detail = format!("{count}, all valid, in {}", dir.display());
     verdicts(FLOWS, &checked.damage, &checked.derived_damage, detail)
 }
 
@@ -251,8 +251,8 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
     findings.extend(repaired.dead.into_iter().map(|it| {
         Finding::warning(
             FLOWS,
-            format!("run {it} has failed: what it has done is not known"),
-            format!("look at what it did, then `ctl flows retry {it}` if it must be done"),
+            format!("run {it} has failed: whether its action was done is unknown"),
+            format!("check whether it was done; if not, `ctl flows retry {it}`"),
         )
     }));
     if let Some((from, to)) = repaired.undecided {
@@ -264,7 +264,7 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
                 format!("runs for the events {from} to {to} may be lost")
             },
             format!(
-                "`ctl flows replay FLOW --after {} --until {to}` decides them again",
+                "`ctl flows replay FLOW --after {} --until {to}` evaluates them again",
                 from.saturating_sub(1)
             ),
         ));
@@ -302,7 +302,7 @@ fn context(dir: &Path) -> Vec<Finding> {
     match waypost_context::verify(dir) {
         Ok(damage) => verdicts(CONTEXT, &[], &damage, dir.display().to_string()),
         Err(waypost_context::Error::InUse { .. }) => {
-            vec![Finding::ok(CONTEXT, "in use; it is checked when no service runs")]
+            vec![Finding::ok(CONTEXT, "in use; checked only while no service is running")]
         }
         Err(error) => vec![Finding::fault(CONTEXT, &Failure::of(&error))],
     }

@@ -49,7 +49,7 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
     }
     for ring in FlowSet::new(&read).rings() {
         let names: Vec<&str> = ring.iter().map(|it| it.as_str()).collect();
-        output.warn(&format!("flows that start each other: {}", names.join(" → ")));
+        output.warn(&format!("flows trigger each other: {}", names.join(" → ")));
     }
     if output.is_json() {
         output.document(&checked)?;
@@ -60,8 +60,8 @@ pub(super) fn check(program: &Program, args: &FlowsCheckArgs, output: &mut Outpu
     }
     match checked.iter().filter(|it| it.problem.is_some()).count() {
         0 => Ok(()),
-        1 => Err(Failure::new("a flow file is not right")),
-        count => Err(Failure::new(format!("{count} flow files are not right"))),
+        1 => Err(Failure::new("invalid flow file")),
+        count => Err(Failure::new(format!("{count} invalid flow files"))),
     }
 }
 
@@ -88,12 +88,12 @@ fn text_of(path: &Path) -> Result<String> {
         files::read(path)?
     };
     String::from_utf8(bytes)
-        .map_err(|_| Failure::new(format!("{} is no UTF-8 text", path.display())))
+        .map_err(|_| Failure::new(format!("{} is not valid UTF-8", path.display())))
 }
 
 fn project_files(program: &Program) -> Result<Vec<PathBuf>> {
     let folder = program.project().flows_dir();
-    let none = || Failure::not_found(format!("there are no flow files in {}", folder.display()));
+    let none = || Failure::not_found(format!("no flow files in {}", folder.display()));
     let entries = fs::read_dir(&folder).map_err(|_| none())?;
     let paths = entries.filter_map(|it| it.ok().map(|it| it.path()));
     let mut files: Vec<PathBuf> =

@@ -32,7 +32,7 @@ pub(super) fn test(program: &Program, args: &FlowsTestArgs, output: &mut Output)
 
 fn show(action: &PlannedAction, output: &mut Output) -> Result<()> {
     if let Some(problem) = &action.problem {
-        output.styled(&[(Look::Bad, "  it could not begin: "), (Look::Plain, problem)])?;
+        output.styled(&[(Look::Bad, "  it could not start: "), (Look::Plain, problem)])?;
     }
     if let Some(program) = &action.program {
         output.styled(&[(Look::Dim, "  runs "), (Look::Plain, &program.path)])?;
