@@ -43,7 +43,9 @@ impl FromStr for RunId {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let invalid = || format!("{text:?} is not a valid run id; expected flow.event, such as auto-merge.12");
+        let invalid = || {
+            format!("{text:?} is not a valid run id; expected flow.event, such as auto-merge.12")
+        };
         let mut parts = text.split('.');
         let flow = parts.next().unwrap_or_default().parse().map_err(|_| invalid())?;
         let event = parts.next().and_then(|it| it.parse().ok()).ok_or_else(invalid)?;

@@ -83,7 +83,12 @@ fn what_is_wrong_is_said_with_its_place() {
         (flow(good, "{ type: command, command: [ls] }"), 5, 35, "a shell command"),
         (flow(good, "{ type: command, command: ls, command: ls }"), 5, 9, "duplicate field"),
         (flow(good, "{ type: command, command: ls, cwd: ../x }"), 5, 44, "without .."),
-        (flow(good, "{ type: command, command: ls, env: { PATH=: x } }"), 5, 44, "not a valid variable name"),
+        (
+            flow(good, "{ type: command, command: ls, env: { PATH=: x } }"),
+            5,
+            44,
+            "not a valid variable name",
+        ),
         (flow(good, "{ type: command, command: ls, env: { WAYPOST_URL: x } }"), 5, 44, "reserved"),
         (flow(good, "{ type: exec, exec: [\"{{data.x}}\"] }"), 5, 9, "choose the program"),
         (flow(good, "{ type: exec, exec: [] }"), 5, 9, "needs a program"),

@@ -47,7 +47,10 @@ fn a_flow_that_may_starts_itself_as_often_as_it_says_and_no_deeper_than_any() {
     }
     let last = world.events.len();
     let why = world.end_of(&format!("often.{last}")).1;
-    assert!(why.starts_with("a chain of 17 runs led to the event; the limit is 16: often > often"), "{why}");
+    assert!(
+        why.starts_with("a chain of 17 runs led to the event; the limit is 16: often > often"),
+        "{why}"
+    );
 }
 
 #[test]

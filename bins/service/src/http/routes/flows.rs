@@ -146,8 +146,7 @@ pub(super) async fn why(
         .run(move || {
             let id = asked.event;
             let found = bus.get(id)?;
-            let event =
-                found.ok_or_else(|| Failure::not_found(format!("no event {id}")))?;
+            let event = found.ok_or_else(|| Failure::not_found(format!("no event {id}")))?;
             let engine = shared.flows.engine();
             let shown = engine.why(&event).into_iter().map(|it| {
                 let run = it.run.as_ref().and_then(|it| engine.run(it).ok());
