@@ -67,7 +67,7 @@ pub(crate) struct MeshListenArgs {
     /// Only events of this type, or of this source and type, as `SOURCE/TYPE`; `*` matches anything
     #[arg(default_value = "*")]
     pub(crate) pattern: String,
-    /// End after so many
+    /// Stop after this many events
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
 }

@@ -102,10 +102,11 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct AllowArgs {
     /// The files [default: all that are pending]. A flow file includes the programs it names
     pub(crate) files: Vec<PathBuf>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, conflicts_with_all = ["revoke", "list", "data"])]
     pub(crate) yes: bool,
-    /// Do not ask, but approve only contents with this SHA-256; once for each file. A hash that no file has is an error
+    /// Approve without asking, but only contents with this SHA-256; once for each file. A hash that matches no file is
+    /// an error
     #[arg(long, value_name = "HEX", conflicts_with_all = ["yes", "revoke", "list", "data"])]
     pub(crate) sha256: Vec<String>,
     /// Revoke the approval of the files

@@ -83,7 +83,7 @@ fn status_is_a_command_and_can_be_a_query() {
     assert!(found.contains("docs/odd.md:1"), "{found}");
     let mixed = service.ctl(&["context", "--task", "code", "status"]);
     assert_eq!(mixed.code, 2, "{mixed:?}");
-    assert!(mixed.err.contains("after `--`"), "{mixed:?}");
+    assert!(mixed.err.contains("put `--` before"), "{mixed:?}");
     assert_eq!(service.ctl(&["context", "--task", "cooking", "x"]).code, 2);
     assert_eq!(service.ctl(&["context", "--max", "201", "x"]).code, 2);
     let climbs = service.ctl(&["context", "x", "--path", "../**"]);

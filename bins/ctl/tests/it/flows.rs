@@ -85,7 +85,7 @@ fn what_ctl_emits_in_a_flow_belongs_to_its_chain() {
     let shown = service.ctl(&["flows", "show", "passes-on.1"]).done();
     assert!(shown.contains("passed on me") && shown.contains("exit status 0"), "{shown}");
     let why = service.ctl(&["flows", "why", "1"]).done();
-    assert!(why.contains("ran: passes-on.1 is succeeded"), "{why}");
+    assert!(why.contains("yes: run passes-on.1 is succeeded"), "{why}");
     let tested = service.ctl(&["flows", "test", "passes-on", "a:b", "--data", "who=x"]).done();
     assert!(tested.starts_with("passes-on  yes") && tested.contains("/bin/sh"), "{tested}");
     let dry = service.ctl(&["flows", "replay", "passes-on", "--dry-run"]).done();
@@ -125,7 +125,7 @@ fn a_changed_file_is_shown_and_allowed() {
     let waits = "warning: flows of self-driving.yaml do not run until .waypost/flows/self-driving.yaml is approved";
     assert!(told.err.contains(waits) && told.err.contains("`ctl allow`"), "{told:?}");
     let listed = service.ctl(&["flows", "list"]);
-    assert!(listed.err.contains("is pending approval") && listed.err.contains("`ctl allow`"));
+    assert!(listed.err.contains("pending approval of") && listed.err.contains("`ctl allow`"));
     let status = service.ctl(&["status"]).done();
     assert!(status.contains("flows of self-driving.yaml do not run until `ctl allow`"), "{status}");
     service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();

@@ -69,7 +69,7 @@ fn a_failure_of_the_service_names_the_request_in_its_log() {
     assert_eq!(failed.code, 1, "{failed:?}");
     let hint = failed.err.lines().find(|it| it.starts_with("hint: ")).expect("a hint");
     assert!(hint.contains("log") && hint.contains("`ctl doctor`"), "{hint}");
-    let named = hint.split("request id ").nth(1).and_then(|it| it.split(';').next());
+    let named = hint.split("request id ").nth(1).and_then(|it| it.split(' ').next());
     assert!(named.is_some_and(|it| it.len() == 16), "{hint}");
     let failed = service.ctl(&["--json", "get", &id]);
     let told: Value = serde_json::from_str(&failed.err).expect("JSON");
