@@ -408,7 +408,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         bytes[16] ^= 1;
         fs::write(segment(&folder.0), bytes).expect("a segment");
         let [(detail, hint)] = &told(&folder.0, part)[..] else { panic!("{part}: one finding") };
-        assert!(detail.starts_with("mended: ") && detail.contains(log), "{detail}");
+        assert!(detail.starts_with("repaired: ") && detail.contains(log), "{detail}");
         assert!(detail.contains(nothing), "{detail}");
         assert!(hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
 
