@@ -59,7 +59,7 @@ impl Upkeep {
                 // bus forgets no key that a note would be recognised by.
                 match self.events.retain(event_time()) {
                     Ok(dropped) => {
-                        tracing::trace!(dropped, "dropped events beyond the retention limits")
+                        tracing::trace!(dropped, "dropped events beyond the retention limits");
                     }
                     Err(error) => {
                         tracing::warn!(error = chain(&error), "failed to drop old events");
