@@ -100,7 +100,7 @@ fn the_project_s_folder_must_not_be_open() {
     fs::create_dir(&waypost).expect("a folder");
     fs::set_permissions(&waypost, Permissions::from_mode(0o777)).expect("a mode");
     let log = refused(folder.path());
-    assert!(log.contains(".waypost can be written by others"), "{log}");
+    assert!(log.contains(".waypost is writable by others"), "{log}");
     assert!(log.contains("chmod go-w"), "{log}");
 }
 

@@ -76,7 +76,7 @@ fn what_is_wrong_is_said_with_its_place() {
         (flow(good, "{ type: command, command: \"eval {{data.x}}\" }"), 5, 35, "passed to eval"),
         (flow(good, "{ type: comand, command: ls }"), 5, 17, "`memory.add`"),
         (flow(good, "{ type: command }"), 5, 9, "needs command"),
-        (flow(good, "{ type: command, command: ls, url: x }"), 5, 9, "has no url"),
+        (flow(good, "{ type: command, command: ls, url: x }"), 5, 9, "has no field url"),
         (flow(good, "{ type: command, command: ls, timeot: 1s }"), 5, 39, "`timeout`"),
         (flow(good, "{ type: command, command: ls, timeout: 1 }"), 5, 48, "not a valid duration"),
         (flow(good, "{ type: command, command: ls, timeout: 1w }"), 5, 48, "30s"),

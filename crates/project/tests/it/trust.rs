@@ -156,10 +156,10 @@ fn files_that_others_could_have_written_are_refused() {
     let case = Case::untrusted("log:\n  level: debug\n");
     let file = case.folder.path().join(CONFIG);
     chmod(&file, 0o666);
-    refused(&case, "config.yaml can be written by other users");
+    refused(&case, "config.yaml is writable by other users");
     chmod(&file, 0o600);
     chmod(&case.folder.path().join(".waypost"), 0o777);
-    refused(&case, ".waypost can be written by others");
+    refused(&case, ".waypost is writable by others");
     chmod(&case.folder.path().join(".waypost"), 0o755);
     let own = case.user_file("log:\n  level: info\n");
     chmod(&own, 0o602);
