@@ -202,7 +202,7 @@ fn damaged_and_foreign_input_is_told() {
     let import = |text: &[u8]| World::new().store().import(&mut &text[..], at(0));
     let cut = &exported[..exported.len() - 30];
     let problems = import(cut.as_bytes()).expect("what is whole is taken").problems;
-    assert!(problems.iter().any(|it| it.message.contains("cut off")), "{problems:?}");
+    assert!(problems.iter().any(|it| it.message.contains("is truncated")), "{problems:?}");
     let changed = exported.replace("b2", "b4");
     let problems = import(changed.as_bytes()).expect("it is taken").problems;
     assert!(problems.iter().any(|it| it.message.contains("checksum")), "{problems:?}");
