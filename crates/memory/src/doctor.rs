@@ -7,15 +7,16 @@ use waypost_derived::{Unusable, boot_id};
 use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
 
 use crate::codec::Reader;
-use crate::keys::{self, StoredVersion};
-use crate::layout::{check_format, mend_format};
+use crate::index::snapshot::Snapshot;
+use crate::layout::{Folders, check_format, mend_format};
 use crate::link::Link;
-use crate::open::{Folders, FoundState, log_options, replay};
+use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
 use crate::record::{Edge, RECORD_VERSION, Record};
-use crate::snapshot::Snapshot;
+use crate::records::log_options;
+use crate::state::found::{FoundState, replay};
+use crate::state::keys::{self, StoredVersion};
+use crate::state::txn::Txn;
 use crate::state::{State, damaged};
-use crate::txn::Txn;
-use crate::vectors::{LOG, VECTORS, log_error, vectors_error};
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
 /// A repair appends so many records at once.

@@ -1,7 +1,7 @@
-//! One layout.
+//! The layout of the data folder: its version and its folders.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use waypost_derived::files::{sync_dir, write_synced};
 
@@ -10,6 +10,36 @@ use crate::{Error, Result};
 /// The version of the data folder's layout.
 const FORMAT: u32 = 1;
 const FORMAT_NAME: &str = "waypost-data";
+
+/// The folders of a store.
+#[derive(Debug, Clone)]
+pub(crate) struct Folders {
+    pub(crate) data: PathBuf,
+    pub(crate) memory: PathBuf,
+    pub(crate) log: PathBuf,
+    pub(crate) state: PathBuf,
+    pub(crate) index: PathBuf,
+    pub(crate) vectors: PathBuf,
+}
+
+impl Folders {
+    pub(crate) fn new(data: &Path) -> Self {
+        let memory = data.join("memory");
+        Self {
+            data: data.to_path_buf(),
+            log: memory.join("log"),
+            state: memory.join("state"),
+            index: memory.join("index"),
+            vectors: memory.join("vectors"),
+            memory,
+        }
+    }
+
+    /// Where a state that cannot be used goes, for whoever wants to know why.
+    pub(crate) fn state_aside(&self) -> PathBuf {
+        self.memory.join("state.aside")
+    }
+}
 
 /// Sets a file aside that names no version, and writes the present one; says so if it did. Every log
 /// has a version of its own, so that nothing newer is taken for this.

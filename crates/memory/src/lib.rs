@@ -56,40 +56,24 @@ mod transfer;
 
 mod check;
 mod codec;
-mod record;
-
-mod cells;
-mod keys;
 mod layout;
-mod state;
-mod txn;
-
-mod graph;
-mod pending;
-mod snapshot;
-mod vectors;
-mod view;
-mod watched;
-
-mod add;
-mod backup;
-mod commit;
-mod embed;
-mod export;
-mod import;
-mod open;
-mod outbox;
-mod queue;
-mod rebuild;
-mod search;
-mod store;
-mod upkeep;
-mod verify;
+mod log_error;
+mod record;
 mod wire;
 
-mod doctor;
+mod records;
+mod state;
 
-pub use add::Ready;
+mod index;
+mod writer;
+
+mod search;
+
+mod store;
+
+mod doctor;
+mod verify;
+
 pub use doctor::{Checked, Repaired, check, repair};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
@@ -99,7 +83,6 @@ pub use memory::{
     Version,
 };
 pub use options::{OpenPhase, OpenProgress, OpenProgressFn, OpenReport, Reached, StoreOptions};
-pub use outbox::{Notice, Summary};
 pub use params::SearchParams;
 pub use query::{Filter, Hit, HitExplanation, SearchMode, SearchOptions, SearchResult, Signal};
 pub use status::{
@@ -107,6 +90,8 @@ pub use status::{
     ReindexProgress, Reindexed, Status,
 };
 pub use store::Store;
+pub use store::add::Ready;
 pub use time::Timestamp;
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;
+pub use writer::outbox::{Notice, Summary};

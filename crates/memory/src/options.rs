@@ -65,6 +65,13 @@ impl StoreOptions {
             hook();
         }
     }
+
+    /// Tells how far a rebuild is.
+    pub(crate) fn tell(&self, phase: OpenPhase, done: u64, total: u64) {
+        if let Some(progress) = &self.progress {
+            progress(OpenProgress { phase, done, total });
+        }
+    }
 }
 
 impl fmt::Debug for StoreOptions {

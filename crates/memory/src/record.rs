@@ -326,6 +326,18 @@ fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Unreadable> {
     Ok(Edge { from, to, kind: link_kind_of(code)? })
 }
 
+/// The text in a record's payload, if it has one.
+pub(crate) fn text_of(
+    kind: u8,
+    version: u8,
+    payload: &[u8],
+) -> Result<Option<BodyText>, Unreadable> {
+    Ok(match Record::decode(kind, version, payload)? {
+        Record::Add { body, .. } | Record::Update { body, .. } => body.into_owned().text,
+        _ => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

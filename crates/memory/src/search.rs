@@ -5,39 +5,60 @@ mod beside;
 mod candidates;
 mod finish;
 
+use std::sync::Arc;
+
 use waypost_ranking::{
     Bm25, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, asks_for_time,
 };
 
-pub(crate) use self::answers::Answers;
-use self::answers::Question;
+use self::answers::{Answers, Question};
 use self::beside::{Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links};
 use self::candidates::{Scoring, Wishes};
 use self::finish::{Ranked, finish};
 use crate::check;
-use crate::commit::memory;
+use crate::index::Index;
+use crate::index::embed::Embedding;
+use crate::index::view::{Condition, View};
 use crate::limits::SEARCH_LIMIT_MAX;
-use crate::store::Store;
-use crate::view::{Condition, View};
+use crate::records::{Records, memory};
 use crate::{Error, Hit, Result, SearchMode, SearchOptions, SearchParams, SearchResult};
 
-impl Store {
-    /// Finds memories by words and by meaning, best first, ties by id.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if the query or an option is outside its limits; [`Error::NoModel`] if
-    /// the mode is [`SearchMode::Semantic`] and there is no model.
-    pub fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
+/// Finds memories in the index, and reads them from the records.
+#[derive(Debug)]
+pub(crate) struct Searcher {
+    records: Arc<Records>,
+    index: Arc<Index>,
+    embedding: Arc<Embedding>,
+    params: SearchParams,
+    answers: Answers,
+}
+
+impl Searcher {
+    pub(crate) fn new(
+        records: Arc<Records>,
+        index: Arc<Index>,
+        embedding: Arc<Embedding>,
+        params: SearchParams,
+    ) -> Self {
+        Self { records, index, embedding, params, answers: Answers::default() }
+    }
+
+    /// Lets go of all texts of remembered answers.
+    pub(crate) fn forget(&self) {
+        self.answers.forget();
+    }
+
+    pub(crate) fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
         check::query(query)?;
         check_options(options)?;
         let (mode, embedded) = self.embed_for(query, options.mode)?;
         let model = embedded.as_ref().map(|(hash, _)| *hash);
         let question = Question { query, options, model };
-        if let Some(known) = self.answers.find(question, self.view.changes()) {
+        if let Some(known) = self.answers.find(question, self.index.view.changes()) {
             return Ok(known);
         }
-        let view = self.view.read();
-        let changes = self.view.changes();
+        let view = self.index.view.read();
+        let changes = self.index.view.changes();
         let embedded = embedded.filter(|(hash, _)| view.model == Some(*hash));
         let (mode, vector) = match &embedded {
             Some((_, vector)) => (mode, Some(vector.as_slice())),
@@ -49,8 +70,8 @@ impl Store {
         let mut hits = Vec::with_capacity(found.len());
         for ranked in found {
             // One that was deleted meanwhile is no hit.
-            let Some(head) = self.live_head(ranked.id)? else { continue };
-            let Some(body) = self.body(ranked.id, head.version)? else { continue };
+            let Some(head) = self.records.live_head(ranked.id)? else { continue };
+            let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
             let mut memory = memory(ranked.id, head.version, head.updated_at, body);
             memory.embedded = ranked.embedded;
             memory.superseded_by = ranked.superseded_by;
@@ -72,12 +93,11 @@ impl Store {
         &self,
         query: &str,
         mode: SearchMode,
-    ) -> Result<(SearchMode, Option<([u8; 16], std::sync::Arc<Vec<f32>>)>)> {
+    ) -> Result<(SearchMode, Option<([u8; 16], Arc<Vec<f32>>)>)> {
         if mode == SearchMode::Lexical {
             return Ok((mode, None));
         }
-        let model = self.model.read().clone();
-        let Some(model) = model else {
+        let Some(model) = self.embedding.model() else {
             return match mode {
                 SearchMode::Semantic => Err(Error::NoModel),
                 _ => Ok((SearchMode::Lexical, None)),
@@ -98,7 +118,7 @@ impl Store {
         mode: SearchMode,
         options: &SearchOptions,
     ) -> Vec<Ranked> {
-        let params = &self.options.search;
+        let params = &self.params;
         let scope = Scope {
             spaces: view
                 .spaces
@@ -142,7 +162,7 @@ impl Store {
         let count = params.candidates.max(options.limit);
         let bm25 = Bm25 { k1: params.bm25_k1 as f32, b: params.bm25_b as f32 };
 
-        let terms = self.analyzer.query(query);
+        let terms = self.index.analyzer.query(query);
         let first = TextSearch::new(&text_parts, &terms, bm25);
         let feedback = Feedback {
             documents: params.feedback_documents,

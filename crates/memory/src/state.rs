@@ -4,15 +4,20 @@
 //! `waypost-derived` checks every value by itself; a value that is stale it cannot see. For that
 //! every space has a digest over its memories, which opening compares.
 
+pub(crate) mod cells;
+pub(crate) mod found;
+pub(crate) mod keys;
+pub(crate) mod txn;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use parking_lot::RwLock;
 use waypost_derived::{Options, Tree, Unusable, Write};
 
-use crate::cells::{BLOCKS, Cells, Found, Heads};
 use crate::codec::Malformed;
-use crate::keys::{self, Head};
+use crate::state::cells::{BLOCKS, Cells, Found, Heads};
+use crate::state::keys::Head;
 use crate::{Error, MemoryId, Result, StoreOptions};
 
 /// The version of the state's values.
@@ -71,6 +76,18 @@ impl State {
             heads.into_iter().try_for_each(|(id, head)| each(id, head))?;
         }
         Ok(())
+    }
+
+    /// The ids of all present memories, in order.
+    pub(crate) fn live_ids(&self) -> Result<Vec<MemoryId>> {
+        let mut ids = Vec::new();
+        self.heads(&mut |id, head| {
+            if head.deleted_at.is_none() {
+                ids.push(id);
+            }
+            Ok(())
+        })?;
+        Ok(ids)
     }
 
     /// Some heads from the id `from` on, and from where to go on.

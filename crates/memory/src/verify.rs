@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use crate::import::{check_header, read_line};
+use crate::store::import::{check_header, read_line};
 use crate::wire::Line;
 use crate::{Error, Result};
 

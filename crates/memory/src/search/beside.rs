@@ -6,7 +6,7 @@ use std::ops::Bound;
 use waypost_ranking::Slot;
 
 use super::candidates::{Candidate, Candidates, Scored, Scoring};
-use crate::view::{Condition, Space, View};
+use crate::index::view::{Condition, Space, View};
 use crate::{LinkKind, MemoryId, SearchParams};
 
 /// A memory keeps this share of its score for each step that newer ones are ahead of it.

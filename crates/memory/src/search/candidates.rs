@@ -2,7 +2,7 @@
 
 use waypost_ranking::{Cues, Hit, Range, Slot, TextSearch, VectorSearch, substance};
 
-use crate::view::{Space, View};
+use crate::index::view::{Space, View};
 use crate::{MemoryId, SearchParams};
 
 /// What is known of a memory that may become a hit.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use waypost_ranking::{Hit, TextSearch};
 
 use super::candidates::{Candidate, Candidates, Scoring};
-use crate::view::View;
+use crate::index::view::View;
 use crate::{HitExplanation, Link, LinkKind, MemoryId, SearchOptions, Signal};
 
 /// An explanation shows so many links at most.

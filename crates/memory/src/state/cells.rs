@@ -13,7 +13,7 @@ use waypost_derived::Write;
 
 use crate::MemoryId;
 use crate::codec::{Malformed, Reader, Writer};
-use crate::keys::{self, Head};
+use crate::state::keys::{self, Head};
 
 /// The prefix of packed rows in sled; the number of the block follows.
 pub(crate) const BLOCKS: &[u8] = b"b";

@@ -1,10 +1,11 @@
 //! Adding memories: alone, many at once, and without waiting.
 
 use crate::check;
-use crate::commit::{Command, Outcome};
-use crate::queue::lost;
+use crate::index::Index;
 use crate::record::Body;
 use crate::store::Store;
+use crate::writer::command::{Command, Outcome};
+use crate::writer::queue::lost;
 use crate::{Added, Draft, Error, Result, Timestamp};
 
 /// Drafts that were checked and analysed; see [`Store::make_ready`].
@@ -36,7 +37,7 @@ impl Store {
         for body in checked {
             match body {
                 Ok((body, note)) => {
-                    let document = Box::new(self.document(&body));
+                    let document = Box::new(self.index.document(&body));
                     commands.push(Command::Add { body, document, at: now, note });
                     refused.push(None);
                 }
@@ -49,8 +50,8 @@ impl Store {
     /// The rest of [`Store::add_batch`].
     pub fn add_ready(&self, ready: Ready) -> Vec<Result<Added>> {
         let Ready { commands, refused } = ready;
-        let mut outcomes = self.submit(commands).into_iter();
-        let mut added = || self.added(outcomes.next().unwrap_or_else(|| Err(lost())));
+        let mut outcomes = self.writer.submit(commands).into_iter();
+        let mut added = || added(&self.index, outcomes.next().unwrap_or_else(|| Err(lost())));
         refused.into_iter().map(|it| it.map_or_else(&mut added, Err)).collect()
     }
 
@@ -65,20 +66,21 @@ impl Store {
     ) {
         match check_noted(draft, now) {
             Ok((body, note)) => {
-                let document = Box::new(self.document(&body));
+                let document = Box::new(self.index.document(&body));
                 let command = Command::Add { body, document, at: now, note };
-                self.queue(command, Box::new(|store, outcome| then(store.added(outcome))));
+                let then = Box::new(|index: &Index, outcome| then(added(index, outcome)));
+                self.writer.queue(command, then);
             }
             Err(error) => then(Err(error)),
         }
     }
+}
 
-    fn added(&self, outcome: Result<Outcome>) -> Result<Added> {
-        match outcome? {
-            Outcome::Added(memory) => Ok(Added::New(memory)),
-            Outcome::Existing(memory) => Ok(Added::Existing(self.complete(memory))),
-            _ => Err(lost()),
-        }
+fn added(index: &Index, outcome: Result<Outcome>) -> Result<Added> {
+    match outcome? {
+        Outcome::Added(memory) => Ok(Added::New(memory)),
+        Outcome::Existing(memory) => Ok(Added::Existing(index.complete(memory))),
+        _ => Err(lost()),
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::codec::Reader;
 use crate::limits::LINKS_RETURNED_MAX;
 use crate::record::Edge;
-use crate::{Link, LinkKind, MemoryId, Timestamp};
+use crate::state::{State, damaged, keys};
+use crate::{Link, LinkKind, MemoryId, Result, Timestamp};
 
 /// The links, found from both of their ends.
 #[derive(Debug, Default)]
@@ -14,6 +16,17 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// All links of the state.
+    pub(crate) fn load(state: &State) -> Result<Self> {
+        let mut graph = Self::default();
+        state.scan(keys::LINKS, &mut |key, value| {
+            let edge = keys::edge_of(key).map_err(damaged)?;
+            graph.insert(edge, Reader::new(value).time().map_err(damaged)?);
+            Ok(())
+        })?;
+        Ok(graph)
+    }
+
     pub(crate) fn insert(&mut self, edge: Edge, at: Timestamp) {
         self.outgoing.insert((edge.from, edge.kind, edge.to), at);
         self.incoming.insert((edge.to, edge.kind, edge.from));

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use waypost_ranking::{Cues, Document, Slot, Slots, TextIndex, VectorIndex};
 
-use crate::graph::Graph;
-use crate::pending::Pending;
+use crate::index::graph::Graph;
+use crate::index::pending::Pending;
 use crate::record::Body;
 use crate::{Filter, MemoryId, Timestamp};
 

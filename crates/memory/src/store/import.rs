@@ -6,23 +6,22 @@
 //! new id and its links follow. A link connects only memories of the same import: an id of the file
 //! never stands for a memory that happens to have that id in the store.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Read};
 use std::sync::mpsc;
 
-use waypost_ranking::Document;
-
 use crate::check;
-use crate::commit::{Batch, Command, Outcome};
+use crate::index::Index;
 use crate::limits::IMPORT_LINE_BYTES_MAX;
-use crate::queue::lost;
-use crate::record::{Body, BodyText, Edge, Record};
+use crate::record::{Body, BodyText, Edge};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
+use crate::writer::Writer;
+use crate::writer::command::{Command, Outcome};
+use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
+use crate::writer::queue::lost;
 use crate::{
-    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportIds, ImportOptions, ImportProblem, Imported,
-    LinkKind, MappedId, MemoryId, Result, Timestamp,
+    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, LinkKind, MemoryId,
+    Result, Timestamp,
 };
 
 /// A batch is written when it has so many lines …
@@ -32,280 +31,10 @@ const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// After so many problems an import stops: it is not the file that was meant.
 const PROBLEMS_MAX: usize = 1_000;
 
-/// What belongs together: a memory with its history, or a link.
-#[derive(Debug)]
-pub(crate) enum ImportUnit {
-    Memory {
-        id: MemoryId,
-        versions: Vec<ImportVersion>,
-        deletion: Option<(u64, Timestamp)>,
-        /// The last version's, made ahead.
-        document: Option<Box<Document>>,
-    },
-    Link {
-        line: u64,
-        edge: Edge,
-        at: Timestamp,
-    },
-}
-
-/// One version of a memory that comes in.
-#[derive(Debug)]
-pub(crate) struct ImportVersion {
-    line: u64,
-    version: u32,
-    valid_from: Timestamp,
-    body: Body,
-}
-
-/// Which memory of the store each memory of the file is, for one import.
-#[derive(Debug, Default)]
-pub(crate) struct FileIds {
-    policy: ImportIds,
-    /// By the id in the file; only what was taken, or was there already.
-    here: HashMap<MemoryId, MemoryId>,
-    /// What the file's memories are here, so that no two of them become one.
-    used: HashSet<MemoryId>,
-}
-
-impl FileIds {
-    fn note(&mut self, file: MemoryId, here: MemoryId) {
-        self.here.insert(file, here);
-        self.used.insert(here);
-    }
-}
-
-/// What became of a batch.
-#[derive(Debug, Default)]
-pub(crate) struct ImportDone {
-    ids: FileIds,
-    memories: u64,
-    links: u64,
-    existing: u64,
-    mapped: Vec<MappedId>,
-    problems: Vec<ImportProblem>,
-}
-
-/// What a line led to.
-enum Took {
-    New(MemoryId),
-    Existing(MemoryId),
-    /// A deletion of which there is nothing to keep.
-    Nothing,
-}
-
-/// How a memory of the file relates to what the store has under an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    /// Nothing ever had the id.
-    Free,
-    /// The store has the beginning of the same memory, up to this version.
-    Continues(u32),
-    /// The store has all of it.
-    Same,
-    /// The id belongs to another memory, or to another history of it.
-    Other,
-}
-
-/// A memory of the file.
-struct FileMemory<'a> {
-    id: MemoryId,
-    versions: &'a [ImportVersion],
-    deletion: Option<(u64, Timestamp)>,
-}
-
-impl FileMemory<'_> {
-    fn line(&self) -> u64 {
-        self.versions.first().map(|it| it.line).or(self.deletion.map(|it| it.0)).unwrap_or(0)
-    }
-
-    fn deleted_at(&self) -> Option<Timestamp> {
-        self.deletion.map(|it| it.1)
-    }
-}
-
-/// Decides about a batch on top of what is there.
-pub(crate) fn decide(
-    units: Vec<ImportUnit>,
-    ids: FileIds,
-    batch: &mut Batch<'_>,
-) -> Result<ImportDone> {
-    let mut done = ImportDone { ids, ..ImportDone::default() };
-    for unit in units {
-        match unit {
-            ImportUnit::Memory { id, versions, deletion, document } => {
-                let memory = FileMemory { id, versions: &versions, deletion };
-                match import_memory(&memory, &mut done, batch)? {
-                    Ok(Took::New(here)) => {
-                        done.memories += 1;
-                        batch.has_document(here, document.map(|it| *it));
-                    }
-                    Ok(Took::Existing(_) | Took::Nothing) => done.existing += 1,
-                    Err(problem) => done.problems.push(problem),
-                }
-            }
-            ImportUnit::Link { line, edge, at } => {
-                match import_link(line, edge, at, &done.ids, batch)? {
-                    Ok(true) => done.links += 1,
-                    Ok(false) => done.existing += 1,
-                    Err(problem) => done.problems.push(problem),
-                }
-            }
-        }
-    }
-    Ok(done)
-}
-
-fn import_memory(
-    memory: &FileMemory<'_>,
-    done: &mut ImportDone,
-    batch: &mut Batch<'_>,
-) -> Result<std::result::Result<Took, ImportProblem>> {
-    let taken = place(memory, &done.ids, batch)?;
-    let took = match taken {
-        Ok((here, Fit::Same)) => Took::Existing(here),
-        Ok((_, Fit::Other)) => Took::Nothing,
-        Ok((here, fit)) => {
-            if memory.deletion.is_none()
-                && memory.versions.last().is_some_and(|it| it.body.text.is_none())
-            {
-                let message = "the newest version is purged, but the memory is not deleted";
-                return Ok(Err(ImportProblem::new(memory.line(), message)));
-            }
-            let newest = if let Fit::Continues(newest) = fit { newest } else { 0 };
-            push_memory(memory, here, newest, batch)?;
-            Took::New(here)
-        }
-        Err(problem) => return Ok(Err(problem)),
-    };
-    if let Took::New(here) | Took::Existing(here) = took {
-        done.ids.note(memory.id, here);
-        if here != memory.id {
-            done.mapped.push(MappedId { from: memory.id, to: here });
-        }
-    }
-    Ok(Ok(took))
-}
-
-/// Under which id the memory is, or is to be, in the store. [`Fit::Other`] says that there is
-/// nothing to keep of it.
-fn place(
-    memory: &FileMemory<'_>,
-    ids: &FileIds,
-    batch: &mut Batch<'_>,
-) -> Result<std::result::Result<(MemoryId, Fit), ImportProblem>> {
-    let known = ids.here.get(&memory.id).copied();
-    let here = known.unwrap_or(memory.id);
-    // What another memory of the file has become is not this one.
-    let fit = if known.is_none() && ids.used.contains(&here) {
-        Fit::Other
-    } else {
-        fit(memory, here, batch)?
-    };
-    if fit != Fit::Other {
-        return Ok(Ok((here, fit)));
-    }
-    if ids.policy == ImportIds::Keep || known.is_some() {
-        return Ok(Err(ImportProblem::taken(memory.line(), here)));
-    }
-    let Some(last) = memory.versions.last() else { return Ok(Ok((here, Fit::Other))) };
-    // An earlier import may have mapped it already.
-    for copy in batch.txn.duplicates(&last.body)? {
-        if !ids.used.contains(&copy) && self::fit(memory, copy, batch)? == Fit::Same {
-            return Ok(Ok((copy, Fit::Same)));
-        }
-    }
-    let fresh = MemoryId::new(batch.txn.next_id()?)
-        .ok_or_else(|| Error::Unavailable("no ids left below 2^53".into()))?;
-    Ok(Ok((fresh, Fit::Free)))
-}
-
-fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit> {
-    let Some(head) = batch.txn.head(here)? else { return Ok(Fit::Free) };
-    // What both have must be the same.
-    for it in memory.versions.iter().filter(|it| it.version <= head.version) {
-        let there = batch.txn.version(here, it.version)?.map(|it| it.valid_from);
-        let body = batch.body(here, it.version)?;
-        let is_same = body.is_some_and(|body| is_same_version(&body, &it.body));
-        if !is_same || there != Some(it.valid_from) {
-            return Ok(Fit::Other);
-        }
-    }
-    let newest = memory.versions.last().map_or(0, |it| it.version);
-    Ok(match (head.deleted_at, memory.deleted_at()) {
-        // Only the same moment of the deletion tells that it is the same memory.
-        (Some(here), Some(there)) if here == there => Fit::Same,
-        (Some(_), Some(_)) => Fit::Other,
-        (Some(_), None) if newest <= head.version => Fit::Same,
-        (Some(_), None) => Fit::Other,
-        (None, Some(_)) if newest >= head.version => Fit::Continues(head.version),
-        (None, Some(_)) => Fit::Other,
-        // The store may have changed it since the export: there is nothing to add.
-        (None, None) if newest <= head.version => Fit::Same,
-        (None, None) => Fit::Continues(head.version),
-    })
-}
-
-/// Adds the versions above `newest`, and the deletion.
-fn push_memory(
-    memory: &FileMemory<'_>,
-    here: MemoryId,
-    newest: u32,
-    batch: &mut Batch<'_>,
-) -> Result<()> {
-    for it in memory.versions.iter().filter(|it| it.version > newest) {
-        let (id, at, body) = (here, it.valid_from, Cow::Borrowed(&it.body));
-        let record = if it.version == 1 {
-            Record::Add { id, at, body }
-        } else {
-            Record::Update { id, version: it.version, at, body }
-        };
-        batch.push(&record)?;
-    }
-    match memory.deleted_at() {
-        // One without versions keeps the id from being given out again.
-        Some(at) => batch.push(&Record::Delete { id: here, at }),
-        None => Ok(()),
-    }
-}
-
-/// Whether two bodies are of one version; a compaction may have taken the text of either.
-fn is_same_version(a: &Body, b: &Body) -> bool {
-    (&a.space, a.created_at) == (&b.space, b.created_at)
-        && (a.text == b.text || a.text.is_none() || b.text.is_none())
-}
-
-fn import_link(
-    line: u64,
-    edge: Edge,
-    at: Timestamp,
-    ids: &FileIds,
-    batch: &mut Batch<'_>,
-) -> Result<std::result::Result<bool, ImportProblem>> {
-    let mut ends = [edge.from, edge.to];
-    for end in &mut ends {
-        let Some(here) = ids.here.get(end).copied() else {
-            let message = format!("memory {end} of the link was rejected in this import");
-            return Ok(Err(ImportProblem::new(line, message)));
-        };
-        if batch.txn.live_head(here)?.is_none() {
-            let message = format!("memory {end} of the link is deleted");
-            return Ok(Err(ImportProblem::new(line, message)));
-        }
-        *end = here;
-    }
-    let [from, to] = ends;
-    let edge = Edge { from, to, ..edge };
-    if batch.txn.link(edge)?.is_some() {
-        return Ok(Ok(false));
-    }
-    batch.push(&Record::Link { edge, at })?;
-    Ok(Ok(true))
-}
-
 /// Reads lines and groups them.
 struct Importer<'a> {
-    store: &'a Store,
+    writer: &'a Writer,
+    index: &'a Index,
     now: Timestamp,
     units: Vec<ImportUnit>,
     lines: usize,
@@ -341,13 +70,14 @@ impl Store {
         queued: &dyn Fn(),
     ) -> Result<Imported> {
         let mut importer = Importer {
-            store: self,
+            writer: &self.writer,
+            index: &self.index,
             now,
             units: Vec::new(),
             lines: 0,
             bytes: 0,
             imported: Imported::default(),
-            ids: FileIds { policy: options.ids, ..FileIds::default() },
+            ids: FileIds::new(options.ids),
             queued,
             writing: None,
         };
@@ -557,15 +287,15 @@ impl Importer<'_> {
         for unit in &mut units {
             if let ImportUnit::Memory { versions, deletion: None, document, .. } = unit {
                 let last = versions.last().filter(|it| it.body.text.is_some());
-                *document = last.map(|it| Box::new(self.store.document(&it.body)));
+                *document = last.map(|it| Box::new(self.index.document(&it.body)));
             }
         }
         self.end_batch()?;
         let (answer, writing) = mpsc::channel();
         // Nobody listens any more only if this thread is gone.
-        let then = Box::new(move |_: &Store, outcome| drop(answer.send(outcome)));
+        let then = Box::new(move |_: &Index, outcome| drop(answer.send(outcome)));
         let ids = std::mem::take(&mut self.ids);
-        self.store.queue(Command::Import { units, ids }, then);
+        self.writer.queue(Command::Import { units, ids }, then);
         self.writing = Some(writing);
         (self.queued)();
         Ok(())

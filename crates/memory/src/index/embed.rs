@@ -1,16 +1,18 @@
 //! Vectors: taking a model into use, embedding what waits, embedding queries.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use crate::index::vectors::{StoredVector, VectorLog, model_hash};
+use crate::index::view::View;
+use crate::index::{Index, own_title};
 use crate::limits::DIMENSIONS_MAX;
+use crate::log_error::vectors_error;
 use crate::record::Body;
-use crate::store::{Store, own_title};
-use crate::vectors::{StoredVector, model_hash, vectors_error};
-use crate::view::View;
+use crate::records::Records;
 use crate::{EmbedProgress, Embedder, Error, MemoryId, Result};
 
 /// So many vectors of queries are remembered.
@@ -37,6 +39,17 @@ pub(crate) struct Model {
     pub(crate) hash: [u8; 16],
     /// Vectors of the last queries, the latest last.
     queries: Mutex<VecDeque<(String, Arc<Vec<f32>>)>>,
+}
+
+/// The model in use and the vectors that it made.
+#[derive(Debug)]
+pub(crate) struct Embedding {
+    records: Arc<Records>,
+    index: Arc<Index>,
+    pub(crate) vectors: VectorLog,
+    model: RwLock<Option<Arc<Model>>>,
+    /// Memories that are being embedded. Held while vectors are moved between models or indexes.
+    in_flight: Mutex<BTreeSet<MemoryId>>,
 }
 
 /// A text that waits for its vector.
@@ -97,32 +110,36 @@ impl Model {
     }
 }
 
-impl Store {
+impl Embedding {
+    pub(crate) fn new(records: Arc<Records>, index: Arc<Index>, vectors: VectorLog) -> Self {
+        Self { records, index, vectors, model: RwLock::new(None), in_flight: Mutex::default() }
+    }
+
+    /// The model in use.
+    pub(crate) fn model(&self) -> Option<Arc<Model>> {
+        self.model.read().clone()
+    }
+
+    /// While this is held, no vector is made and no model changes.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeSet<MemoryId>> {
+        self.in_flight.lock()
+    }
+
     /// Takes a model into use, or goes without. Vectors that are stored and were made by this very
     /// model are taken in at once; those of another stay on disk and are not searched.
-    pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
+    pub(crate) fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         let model = embedder.map(Model::new).transpose()?.map(Arc::new);
-        let mut in_flight = self.embedding.lock();
+        let mut in_flight = self.in_flight.lock();
         in_flight.clear();
         {
             let mut present = self.model.write();
-            self.view.write().reset_vectors(model.as_ref().map(|it| it.vectors()));
+            self.index.view.write().reset_vectors(model.as_ref().map(|it| it.vectors()));
             present.clone_from(&model);
         }
         if let Some(model) = model {
-            self.install_stored(&model, &mut |install| install(&mut self.view.write()));
+            self.install_stored(&model, &mut |install| install(&mut self.index.view.write()));
         }
         Ok(())
-    }
-
-    /// The vector of a query, made by the model in use and remembered for a while; nothing without
-    /// a model.
-    ///
-    /// # Errors
-    /// [`Error::Embedding`] if the model gives it none.
-    pub fn embed_query(&self, query: &str) -> Result<Option<Arc<Vec<f32>>>> {
-        let model = self.model.read().clone();
-        model.map(|it| it.embed_query(query)).transpose()
     }
 
     /// Takes the stored vectors of a model into a view.
@@ -139,15 +156,25 @@ impl Store {
         }
     }
 
+    /// Ends the building of the index: takes in the vectors of what came after the model.
+    pub(crate) fn complete_index(&self) {
+        let in_flight = self.in_flight.lock();
+        if let Some(present) = self.model() {
+            self.install_stored(&present, &mut |install| install(&mut self.index.view.write()));
+        }
+        self.index.backlog.complete();
+        drop(in_flight);
+    }
+
     /// Embeds up to `limit` memories that lack a vector of the present model, those that changed last
     /// first. A text that the model refuses does not stop the others. Does nothing without a model.
-    pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
-        let Some(model) = self.model.read().clone() else {
+    pub(crate) fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
+        let Some(model) = self.model() else {
             return Ok(self.embed_progress(EmbedProgress::default()));
         };
         let waiting = self.take_waiting(limit)?;
         let made = embed_waiting(&model, &waiting);
-        let mut in_flight = self.embedding.lock();
+        let mut in_flight = self.in_flight.lock();
         for it in &waiting {
             in_flight.remove(&it.id);
         }
@@ -160,10 +187,10 @@ impl Store {
         let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
         if let Err(error) = self.vectors.append(&vectors) {
             // They serve until the next start, and are made again then.
-            progress.last_error = Some(vectors_error(&error, &self.dir).to_string());
+            progress.last_error = Some(vectors_error(&error, &self.records.dir).to_string());
         }
-        self.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
-        let mut view = self.view.write();
+        self.index.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
+        let mut view = self.index.view.write();
         for it in &vectors {
             match view.install(it.id, it.text_hash, &it.vector) {
                 Ok(true) => progress.embedded += 1,
@@ -180,29 +207,29 @@ impl Store {
             progress.failed += 1;
         }
         drop(view);
-        self.changes.since_snapshot.fetch_add(progress.embedded, Ordering::Relaxed);
+        self.index.changes.since_snapshot.fetch_add(progress.embedded, Ordering::Relaxed);
         Ok(self.embed_progress(progress))
     }
 
     fn embed_progress(&self, progress: EmbedProgress) -> EmbedProgress {
-        EmbedProgress { pending: self.view.read().pending.len() as u64, ..progress }
+        EmbedProgress { pending: self.index.view.read().pending.len() as u64, ..progress }
     }
 
     /// Picks memories to embed that no other thread has picked, and reads their texts.
     fn take_waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
-        let mut in_flight = self.embedding.lock();
-        if self.lacking.lock().is_some() {
+        let mut in_flight = self.in_flight.lock();
+        if !self.index.backlog.is_complete() {
             // Stored vectors are taken in when the index is complete; what lacks one shows then.
             return Ok(Vec::new());
         }
         let ids: Vec<MemoryId> = {
-            let view = self.view.read();
+            let view = self.index.view.read();
             view.pending.iter().filter(|it| !in_flight.contains(it)).take(limit).collect()
         };
         let mut waiting = Vec::with_capacity(ids.len());
         for id in ids {
-            let Some(head) = self.live_head(id)? else { continue };
-            let Some(body) = self.body(id, head.version)? else { continue };
+            let Some(head) = self.records.live_head(id)? else { continue };
+            let Some(body) = self.records.body(id, head.version)? else { continue };
             let Some(text) = text_to_embed(&body) else { continue };
             waiting.push(Waiting { id, text_hash: head.text_hash, text });
         }

@@ -14,7 +14,7 @@ use waypost_derived::files::{sync_dir, write_synced};
 use waypost_ranking::{Cues, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::view::{Fact, View};
+use crate::index::view::{Fact, View};
 use crate::{Error, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";

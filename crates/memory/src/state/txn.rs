@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 use waypost_derived::Write;
 
 use crate::codec::{Reader, Writer};
-use crate::keys::{self, Head, StoredVersion};
 use crate::record::{Body, BodyText, Edge, Record, link_kind_code};
+use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{MemoryId, Result, Timestamp};
 

@@ -3,8 +3,8 @@
 use waypost_log::Snapshot;
 
 use crate::Result;
+use crate::log_error::{log_error, vectors_error};
 use crate::store::Store;
-use crate::vectors::{log_error, vectors_error};
 
 impl Store {
     /// The store's files as of now, by their paths in the data folder: the log with every change
@@ -15,8 +15,12 @@ impl Store {
     /// [`Error::Damaged`](crate::Error::Damaged) if the log is damaged: a copy would be damaged, too.
     pub fn snapshot(&self) -> Result<Snapshot> {
         // A vector of a memory that the log does not have does no harm, but need not be there.
-        let vectors = self.vectors.snapshot().map_err(|it| vectors_error(&it, &self.dir))?;
-        let log = self.log.snapshot().map_err(|it| log_error(&it, &self.dir))?;
+        let vectors = self
+            .embedding
+            .vectors
+            .snapshot()
+            .map_err(|it| vectors_error(&it, &self.records.dir))?;
+        let log = self.records.log.snapshot().map_err(|it| log_error(&it, &self.records.dir))?;
         Ok(log.under("memory/log").and(vectors.under("memory/vectors")))
     }
 }

@@ -16,13 +16,11 @@ use parking_lot::Mutex;
 use waypost_log::Keep;
 
 use crate::codec::Reader;
-use crate::commit::{Command, Outcome};
-use crate::keys;
+use crate::log_error::log_error;
 use crate::record::{BodyText, NOTICE_KIND, Record};
-use crate::state::{State, damaged};
-use crate::store::Store;
-use crate::vectors::log_error;
-use crate::{Error, MemoryId, Result};
+use crate::records::Records;
+use crate::state::{State, damaged, keys};
+use crate::{MemoryId, Result};
 
 /// How far is written down after so many records, told or not: opening reads the rest.
 const UNSAVED_RECORDS_MAX: u64 = 50_000;
@@ -107,6 +105,36 @@ impl Saved {
 }
 
 impl Outbox {
+    /// Reads the notes that wait, when the store is opened.
+    pub(crate) fn load(records: &Records) -> Result<Self> {
+        let saved = Saved::read(&records.state)?;
+        let mut notices = VecDeque::new();
+        let mut entries = records.log.entries_after(saved.through);
+        while let Some(entry) = entries.next_ref() {
+            let entry = entry.map_err(|it| log_error(&it, &records.dir))?;
+            if entry.kind != NOTICE_KIND {
+                continue;
+            }
+            let Ok(Record::Notice { id, note }) =
+                Record::decode(entry.kind, entry.version, entry.payload)
+            else {
+                continue;
+            };
+            let added = match id {
+                None => None,
+                // Of a memory that a salvaged log lost there is nothing to tell.
+                Some(id) => match records.body(id, 1)? {
+                    Some(body) => Some(Summary::new(id, &body.space, body.text.as_ref())),
+                    None => continue,
+                },
+            };
+            notices.push_back(Notice { sequence: entry.sequence, note, added });
+        }
+        drop(entries);
+        let waiting = Mutex::new(Waiting { notices, told: saved.through, saved });
+        Ok(Self { waiting, listener: OnceLock::new() })
+    }
+
     pub(crate) fn saved(&self) -> Saved {
         self.waiting.lock().saved
     }
@@ -121,17 +149,15 @@ impl Outbox {
             listener();
         }
     }
-}
 
-impl Store {
     /// The oldest notes that have not been told, at most `limit`, in order.
-    pub fn notices(&self, limit: usize) -> Vec<Notice> {
-        self.outbox.waiting.lock().notices.iter().take(limit).cloned().collect()
+    pub(crate) fn notices(&self, limit: usize) -> Vec<Notice> {
+        self.waiting.lock().notices.iter().take(limit).cloned().collect()
     }
 
     /// Takes back that notes up to this sequence wait: they have been told.
-    pub fn told(&self, through: u64) {
-        let mut waiting = self.outbox.waiting.lock();
+    pub(crate) fn told(&self, through: u64) {
+        let mut waiting = self.waiting.lock();
         waiting.told = waiting.told.max(through);
         while waiting.notices.front().is_some_and(|it| it.sequence <= through) {
             waiting.notices.pop_front();
@@ -140,64 +166,24 @@ impl Store {
 
     /// Has `listener` called whenever there are new notes. It is called by the thread that writes,
     /// and must be quick. Only the first listener counts.
-    pub fn when_noted(&self, listener: Box<dyn Fn() + Send + Sync>) {
+    pub(crate) fn when_noted(&self, listener: Box<dyn Fn() + Send + Sync>) {
         // A second one is a mistake that changes nothing.
-        drop(self.outbox.listener.set(listener));
+        drop(self.listener.set(listener));
     }
 
-    /// Reads the notes that wait, when the store is opened.
-    pub(crate) fn load_notices(&self) -> Result<()> {
-        let saved = Saved::read(&self.state)?;
-        let mut notices = VecDeque::new();
-        let mut entries = self.log.entries_after(saved.through);
-        while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
-            if entry.kind != NOTICE_KIND {
-                continue;
-            }
-            let Ok(Record::Notice { id, note }) =
-                Record::decode(entry.kind, entry.version, entry.payload)
-            else {
-                continue;
-            };
-            let added = match id {
-                None => None,
-                // Of a memory that a salvaged log lost there is nothing to tell.
-                Some(id) => match self.body(id, 1)? {
-                    Some(body) => Some(Summary::new(id, &body.space, body.text.as_ref())),
-                    None => continue,
-                },
-            };
-            notices.push_back(Notice { sequence: entry.sequence, note, added });
-        }
-        drop(entries);
-        *self.outbox.waiting.lock() = Waiting { notices, told: saved.through, saved };
-        Ok(())
-    }
-
-    /// Writes down how far was told, if that has moved. Returns whether it has.
-    pub(crate) fn save_told(&self) -> Result<bool> {
-        let (through, saved) = {
-            // Held, so that no change is on disk whose note does not wait yet.
-            let _no_writer = self.writer.lock();
-            let last = self.log.last_sequence();
-            let waiting = self.outbox.waiting.lock();
-            // Nothing waits: what is behind the last note has none.
-            let is_behind = last.saturating_sub(waiting.saved.through) > UNSAVED_RECORDS_MAX;
-            let all = waiting.notices.is_empty() && is_behind;
-            (if all { last } else { waiting.told }, waiting.saved)
-        };
-        if through <= saved.through {
-            return Ok(false);
-        }
-        match self.submit_one(Command::Told { through })? {
-            Outcome::Told => Ok(true),
-            _ => Err(Error::Unavailable("failed to record published notices".to_owned())),
-        }
+    /// How far was told, if the log does not say it yet. `last` is the log's last record, and no
+    /// change may be on disk whose note does not wait yet.
+    pub(crate) fn unsaved(&self, last: u64) -> Option<u64> {
+        let waiting = self.waiting.lock();
+        // Nothing waits: what is behind the last note has none.
+        let is_behind = last.saturating_sub(waiting.saved.through) > UNSAVED_RECORDS_MAX;
+        let all = waiting.notices.is_empty() && is_behind;
+        let through = if all { last } else { waiting.told };
+        (through > waiting.saved.through).then_some(through)
     }
 
     /// Takes in that the log says how far was told.
     pub(crate) fn note_saved(&self, through: u64, record: u64) {
-        self.outbox.waiting.lock().saved = Saved { through, record };
+        self.waiting.lock().saved = Saved { through, record };
     }
 }

@@ -8,16 +8,16 @@ use waypost_derived::files::{dir_bytes, remove_dir};
 use waypost_log::Keep;
 
 use crate::codec::Writer;
-use crate::commit::{Command, Outcome, WriterState};
-use crate::keys;
-use crate::open::{Folders, applied};
-use crate::outbox::Saved;
+use crate::index::snapshot;
+use crate::index::vectors::stored_bytes;
+use crate::index::view::View;
+use crate::log_error::{log_error, vectors_error};
 use crate::record::{Body, Record};
-use crate::snapshot;
+use crate::state::keys;
+use crate::state::txn::Touched;
 use crate::store::Store;
-use crate::txn::Touched;
-use crate::vectors::{log_error, stored_bytes, vectors_error};
-use crate::view::View;
+use crate::writer::command::{Command, Outcome};
+use crate::writer::outbox::Saved;
 use crate::{
     Compacted, Compaction, Error, Maintained, MemoryId, Reindex, ReindexPhase, ReindexProgress,
     Reindexed, Result, Timestamp,
@@ -49,7 +49,7 @@ struct Running<'a>(&'a Store);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        *self.0.changed_in_reindex.lock() = None;
+        *self.0.index.changed_in_reindex.lock() = None;
         self.0.reindexing.store(false, Ordering::Release);
     }
 }
@@ -70,30 +70,30 @@ impl Store {
             return Err(Error::Busy);
         }
         let running = Running(self);
-        if self.lacking.lock().is_some() {
+        if !self.index.backlog.is_complete() {
             return Err(Error::Busy);
         }
-        *self.changed_in_reindex.lock() = Some(Touched::default());
+        *self.index.changed_in_reindex.lock() = Some(Touched::default());
         let mut fresh = View::new(None);
-        let ids: Vec<MemoryId> = self.view.read().ids_after(None).collect();
+        let ids: Vec<MemoryId> = self.index.view.read().ids_after(None).collect();
         let total = ids.len() as u64;
         for (done, id) in ids.into_iter().enumerate() {
             if done % REINDEX_REPORTS == 0 {
                 let (phase, done) = (ReindexPhase::Indexing, done as u64);
                 progress(ReindexProgress { phase, done, total });
             }
-            fresh.refresh(id, self.prepare(id, None)?);
+            fresh.refresh(id, self.index.prepare(id, None)?);
         }
         progress(ReindexProgress { phase: ReindexPhase::Indexing, done: total, total });
         let indexed = self.swap_in(fresh)?;
         let mut at = Writer::new();
         at.time(now);
         let writer = self.writer.lock();
-        self.state.write(&[(keys::LAST_REINDEX.to_vec(), Some(at.into_bytes()))])?;
+        self.records.state.write(&[(keys::LAST_REINDEX.to_vec(), Some(at.into_bytes()))])?;
         drop(writer);
         drop(running);
         let mut done = Reindexed { indexed, ..Reindexed::default() };
-        if reindex.backfill && self.model.read().is_some() {
+        if reindex.backfill && self.embedding.model().is_some() {
             self.backfill(&mut done, progress)?;
         }
         done.skipped = indexed.saturating_sub(done.embedded + done.failed);
@@ -104,17 +104,17 @@ impl Store {
     fn swap_in(&self, mut fresh: View) -> Result<u64> {
         // No vector is made between reading the stored ones and the swap.
         let in_flight = self.embedding.lock();
-        let present = self.model.read().clone();
+        let present = self.embedding.model();
         fresh.reset_vectors(present.as_ref().map(|it| it.vectors()));
         if let Some(present) = &present {
-            self.install_stored(present, &mut |install| install(&mut fresh));
+            self.embedding.install_stored(present, &mut |install| install(&mut fresh));
         }
         let writer = self.writer.lock();
-        let changed = self.changed_in_reindex.lock().take().unwrap_or_default();
+        let changed = self.index.changed_in_reindex.lock().take().unwrap_or_default();
         for id in changed.memories {
-            fresh.refresh(id, self.prepare(id, None)?);
+            fresh.refresh(id, self.index.prepare(id, None)?);
         }
-        let mut view = self.view.write();
+        let mut view = self.index.view.write();
         std::mem::swap(&mut fresh.graph, &mut view.graph);
         let indexed = fresh.len();
         *view = fresh;
@@ -129,8 +129,8 @@ impl Store {
         done: &mut Reindexed,
         progress: &mut dyn FnMut(ReindexProgress),
     ) -> Result<()> {
-        self.view.write().retry_refused();
-        let total = self.view.read().pending.len() as u64;
+        self.index.view.write().retry_refused();
+        let total = self.index.view.read().pending.len() as u64;
         let phase = ReindexPhase::Embedding;
         loop {
             progress(ReindexProgress {
@@ -138,7 +138,7 @@ impl Store {
                 done: (done.embedded + done.failed).min(total),
                 total,
             });
-            let step = self.embed_pending(BACKFILL_AT_ONCE)?;
+            let step = self.embedding.embed_pending(BACKFILL_AT_ONCE)?;
             done.embedded += step.embedded;
             done.failed += step.failed;
             if step.embedded + step.failed + step.skipped == 0 {
@@ -151,34 +151,35 @@ impl Store {
     /// enough has changed, drops vectors that fit nothing any more, writes down how far notes have
     /// been [told](Store::told). Call it now and then.
     pub fn maintain(&self) -> Result<Maintained> {
-        let told = self.save_told();
+        let told = self.writer.save_told();
         let done = self.keep_up_derived()?;
         Ok(Maintained { told: told?, ..done })
     }
 
     fn keep_up_derived(&self) -> Result<Maintained> {
         let mut done = Maintained::default();
-        if self.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
-            self.vectors.sync().map_err(|it| vectors_error(&it, &self.dir))?;
+        if self.index.changes.vectors_since_sync.swap(0, Ordering::Relaxed) > 0 {
+            self.embedding.vectors.sync().map_err(|it| vectors_error(&it, &self.records.dir))?;
             done.synced = true;
         }
-        if self.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
-            self.state.sync()?;
+        if self.index.changes.since_sync.swap(0, Ordering::Relaxed) > 0 {
+            self.records.state.sync()?;
             done.synced = true;
         }
-        self.keep_up_text();
-        if self.lacking.lock().is_some() {
+        self.index.keep_up_text();
+        if !self.index.backlog.is_complete() {
             return Ok(done);
         }
-        let enough = SNAPSHOT_CHANGES_MIN.max(self.view.read().len() / 10);
+        let enough = SNAPSHOT_CHANGES_MIN.max(self.index.view.read().len() / 10);
         // Or as soon as it is quiet: what the snapshot lacks is analysed again after a crash.
-        let changes = self.changes.since_snapshot.load(Ordering::Relaxed);
-        let is_quiet = self.changes.at_upkeep.swap(changes, Ordering::Relaxed) == changes;
+        let changes = self.index.changes.since_snapshot.load(Ordering::Relaxed);
+        let is_quiet = self.index.changes.at_upkeep.swap(changes, Ordering::Relaxed) == changes;
         if changes >= enough || (is_quiet && changes >= SNAPSHOT_CHANGES_MIN) {
             self.write_snapshot()?;
             done.snapshot = true;
         }
-        let is_wanted = |it: u64| self.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * it);
+        let is_wanted =
+            |it: u64| self.embedding.vectors.bytes() > VECTORS_COMPACT_BYTES_MIN.max(2 * it);
         if self.vector_bytes_wanted().is_some_and(is_wanted) {
             self.compact_vectors()?;
             done.vectors_compacted = true;
@@ -186,40 +187,23 @@ impl Store {
         Ok(done)
     }
 
-    /// Seals and merges the text indexes' parts, unless another thread does; the work is done
-    /// without a lock on the index.
-    pub(crate) fn keep_up_text(&self) {
-        let Some(_upkeep) = self.text_upkeep.try_lock() else { return };
-        let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
-        for name in names {
-            // Searches find the same before and after it.
-            let view = || self.view.write_uncounted();
-            let plan = view().spaces.get_mut(&name).and_then(|it| it.text.plan());
-            let Some(plan) = plan else { continue };
-            let merged = plan.run();
-            if let Some(space) = view().spaces.get_mut(&name) {
-                space.text.install(merged);
-            }
-        }
-    }
-
     fn write_snapshot(&self) -> Result<()> {
-        let dir = Folders::new(&self.data).index;
-        if self.lacking.lock().is_some() {
+        let dir = &self.folders.index;
+        if !self.index.backlog.is_complete() {
             // One from before would have texts that must go.
-            return snapshot::remove(&dir);
+            return snapshot::remove(dir);
         }
         // The writer's lock keeps the log's position and the view together.
         let bytes = {
             let writer = self.writer.lock();
-            self.changes.since_snapshot.store(0, Ordering::Relaxed);
-            let position = self.log.last_sequence();
-            let view = self.view.read();
+            self.index.changes.since_snapshot.store(0, Ordering::Relaxed);
+            let position = self.records.log.last_sequence();
+            let view = self.index.view.read();
             drop(writer);
             snapshot::encode(&view, position)
         };
         self.options.changing();
-        snapshot::write(&dir, &bytes)?;
+        snapshot::write(dir, &bytes)?;
         self.options.changing();
         Ok(())
     }
@@ -227,14 +211,14 @@ impl Store {
     /// Bytes on disk that the present vectors take; `None` without a model, which alone tells how
     /// long they are.
     fn vector_bytes_wanted(&self) -> Option<u64> {
-        let dimensions = self.model.read().as_ref()?.embedder.model.dimensions;
-        Some(self.view.read().len() * stored_bytes(dimensions))
+        let dimensions = self.embedding.model()?.embedder.model.dimensions;
+        Some(self.index.view.read().len() * stored_bytes(dimensions))
     }
 
     fn compact_vectors(&self) -> Result<()> {
-        let model = self.model.read().as_ref().map(|it| it.hash);
+        let model = self.embedding.model().map(|it| it.hash);
         let mut fits: BTreeMap<MemoryId, u64> = BTreeMap::new();
-        self.state.heads(&mut |id, head| {
+        self.records.state.heads(&mut |id, head| {
             if head.deleted_at.is_none() {
                 fits.insert(id, head.text_hash);
             }
@@ -242,12 +226,13 @@ impl Store {
         })?;
         // A memory that came meanwhile keeps its vector.
         let last_id = fits.last_key_value().map_or(0, |(id, _)| id.get());
-        self.vectors
+        self.embedding
+            .vectors
             .compact(&|it| {
                 let is_fit = fits.get(&it.id) == Some(&it.text_hash);
                 (is_fit || it.id.get() > last_id) && model.is_none_or(|model| model == it.model)
             })
-            .map_err(|it| vectors_error(&it, &self.dir))
+            .map_err(|it| vectors_error(&it, &self.records.dir))
     }
 
     /// Rewrites the log without what it need not keep.
@@ -259,27 +244,27 @@ impl Store {
         let dropped = self.drop_texts(what)?;
         let purged_versions = dropped.versions;
         let mut writer = self.writer.lock();
-        self.bring_to_disk(&mut writer)?;
-        let told = self.outbox.saved();
+        self.writer.bring_to_disk(&mut writer)?;
+        let told = self.writer.outbox.saved();
         let mut failed = None;
-        let compacted = self.log.compact(&mut |entry| {
+        let compacted = self.records.log.compact(&mut |entry| {
             self.keep(entry, &dropped, told).unwrap_or_else(|error| {
                 failed.get_or_insert(error);
                 Keep::Yes
             })
         });
-        let compacted = compacted.map_err(|it| log_error(&it, &self.dir))?;
-        if dir_bytes(&Folders::new(&self.data).state) > self.options.state_rewrite_bytes_min {
-            self.state.rewrite()?;
+        let compacted = compacted.map_err(|it| log_error(&it, &self.records.dir))?;
+        if dir_bytes(&self.folders.state) > self.options.state_rewrite_bytes_min {
+            self.records.state.rewrite()?;
         }
         drop(writer);
-        if purged_versions > 0 || self.model.read().is_some() {
+        if purged_versions > 0 || self.embedding.model().is_some() {
             self.compact_vectors()?;
         }
         if purged_versions > 0 {
-            self.answers.forget();
+            self.searcher.forget();
             self.write_snapshot()?;
-            remove_dir(&Folders::new(&self.data).state_aside())?;
+            remove_dir(&self.folders.state_aside())?;
         }
         match failed {
             Some(error) => Err(error),
@@ -291,32 +276,11 @@ impl Store {
         }
     }
 
-    /// Syncs the state with all that the log has. Whoever removes records from the log because of
-    /// what the state says does this first, and holds the writer's lock from then on: a state that
-    /// is older, as a crash may leave it, would not hear of them any more.
-    fn bring_to_disk(&self, writer: &mut WriterState) -> Result<()> {
-        if writer.fault.is_some() || writer.writing_after.is_some() || self.state.is_broken() {
-            self.recover(writer);
-        }
-        if let Some(fault) = &writer.fault {
-            return Err(Error::Unavailable(fault.clone()));
-        }
-        if writer.writing_after.is_some() {
-            return Err(Error::Full("too little free space to update the state".to_owned()));
-        }
-        self.state.sync()?;
-        let (applied, last) = (applied(&self.state)?, self.log.last_sequence());
-        if applied == last {
-            return Ok(());
-        }
-        Err(Error::Unavailable(format!("the state has record {applied}, and the log {last}")))
-    }
-
     /// Records which texts go.
     fn drop_texts(&self, what: Compaction) -> Result<Dropped> {
         let (mut purged, mut below) = (Vec::new(), Vec::new());
         let mut dropped = Dropped::default();
-        self.state.heads(&mut |id, head| {
+        self.records.state.heads(&mut |id, head| {
             let is_there = head.deleted_at.is_none();
             let first_kept = match (is_there, what.versions) {
                 (true, Some(kept)) => (head.version + 1).saturating_sub(kept.get()),
@@ -329,7 +293,7 @@ impl Store {
                 return Ok(());
             }
             let before = dropped.versions;
-            for (number, stored) in self.stored_versions(id)? {
+            for (number, stored) in self.records.stored_versions(id)? {
                 if stored.sequence.is_none() || number < first_kept {
                     dropped.versions += u64::from(stored.sequence.is_some());
                     dropped.texts.insert((id, number));
@@ -346,7 +310,7 @@ impl Store {
         let forgets =
             below.chunks(DROPPED_AT_ONCE).map(|it| Command::Forget { below: it.to_vec() });
         for command in purges.chain(forgets) {
-            match self.submit_one(command)? {
+            match self.writer.submit_one(command)? {
                 Outcome::Purged => {}
                 _ => return Err(Error::Unavailable("the purge was lost".to_owned())),
             }
@@ -374,7 +338,7 @@ impl Store {
                 })
             }
             Record::Link { edge, .. } | Record::Unlink { edge, .. } => {
-                let is_there = self.state.get(&keys::link(edge))?.is_some();
+                let is_there = self.records.state.get(&keys::link(edge))?.is_some();
                 Ok(if is_there { Keep::Yes } else { Keep::No })
             }
             Record::Delete { .. }
@@ -395,15 +359,17 @@ impl Store {
             return Ok(());
         }
         // What cannot be written down is told again, and recognised.
-        drop(self.save_told());
-        let is_whole = self.lacking.lock().is_none();
-        let snapshot = if is_whole && self.changes.since_snapshot.load(Ordering::Relaxed) > 0 {
+        drop(self.writer.save_told());
+        let is_whole = self.index.backlog.is_complete();
+        let snapshot = if is_whole && self.index.changes.since_snapshot.load(Ordering::Relaxed) > 0
+        {
             self.write_snapshot()
         } else {
             Ok(())
         };
-        let vectors = self.vectors.sync().map_err(|it| vectors_error(&it, &self.dir));
-        let state = self.state.close();
+        let vectors =
+            self.embedding.vectors.sync().map_err(|it| vectors_error(&it, &self.records.dir));
+        let state = self.records.state.close();
         snapshot.and(vectors).and(state)
     }
 }

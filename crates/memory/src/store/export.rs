@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::codec::Reader;
-use crate::keys::{self, Head, StoredVersion};
 use crate::state::damaged;
+use crate::state::keys::{self, Head, StoredVersion};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_out};
 use crate::{Error, Exported, MemoryId, Result};
@@ -35,11 +35,11 @@ impl Store {
         let mut out = Summing { out, sum: 0 };
         out.line(&Header { format: FORMAT.to_owned(), version: VERSION })?;
         let mut exported = Exported::default();
-        self.state.heads(&mut |id, head| {
+        self.records.state.heads(&mut |id, head| {
             exported.memories += 1;
             self.export_memory(id, &head, &mut out)
         })?;
-        self.state.scan(keys::LINKS, &mut |key, value| {
+        self.records.state.scan(keys::LINKS, &mut |key, value| {
             let edge = keys::edge_of(key).map_err(damaged)?;
             let created_at = Reader::new(value).time().map_err(damaged)?;
             exported.links += 1;
@@ -58,7 +58,7 @@ impl Store {
     }
 
     fn export_memory(&self, id: MemoryId, head: &Head, out: &mut Summing<'_>) -> Result<()> {
-        for (version, stored) in self.stored_versions(id)? {
+        for (version, stored) in self.records.stored_versions(id)? {
             out.line(&Line::Memory(self.memory_line(id, version, stored)?))?;
         }
         match head.deleted_at {
@@ -69,7 +69,7 @@ impl Store {
 
     fn memory_line(&self, id: MemoryId, version: u32, stored: StoredVersion) -> Result<MemoryLine> {
         let valid_from = stored.valid_from;
-        let body = self.whole_body(stored)?;
+        let body = self.records.whole_body(stored)?;
         let mut line = MemoryLine {
             id: id.get(),
             version,

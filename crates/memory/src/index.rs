@@ -1,0 +1,182 @@
+//! What is derived from the records and held in memory: the index of texts and the links. It is
+//! brought up to date after every write, or built beside the searches.
+
+pub(crate) mod backlog;
+pub(crate) mod changes;
+pub(crate) mod embed;
+pub(crate) mod graph;
+mod load;
+pub(crate) mod pending;
+pub(crate) mod snapshot;
+pub(crate) mod vectors;
+pub(crate) mod view;
+pub(crate) mod watched;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use waypost_derived::Unusable;
+use waypost_ranking::{Analyzer, Document};
+
+use self::backlog::Backlog;
+use self::changes::Changes;
+use self::graph::Graph;
+use self::snapshot::Snapshot;
+use self::view::{Prepared, View};
+use self::watched::Watched;
+use crate::record::Body;
+use crate::records::Records;
+use crate::state::txn::Touched;
+use crate::{IndexProgress, Memory, MemoryId, OpenReport, Result};
+
+/// The index of the present memories.
+#[derive(Debug)]
+pub(crate) struct Index {
+    records: Arc<Records>,
+    pub(crate) view: Watched<View>,
+    pub(crate) analyzer: Analyzer,
+    pub(crate) backlog: Backlog,
+    pub(crate) changes: Changes,
+    /// Held by whoever seals and merges parts of the index.
+    text_upkeep: Mutex<()>,
+    /// What changed since a reindex began.
+    pub(crate) changed_in_reindex: Mutex<Option<Touched>>,
+}
+
+impl Index {
+    /// The index as far as a snapshot has it. What it lacks is for [`Self::build`].
+    pub(crate) fn load(
+        records: Arc<Records>,
+        snapshot: std::result::Result<Option<Snapshot>, Unusable>,
+        report: &mut OpenReport,
+    ) -> Result<Self> {
+        let changes = Changes::default();
+        let (mut view, lacking) = load::load(&records, snapshot, &changes, report)?;
+        view.graph = Graph::load(&records.state)?;
+        report.memories = view.len() + lacking.len() as u64;
+        Ok(Self {
+            records,
+            view: Watched::new(view),
+            analyzer: Analyzer::english(),
+            backlog: Backlog::new(lacking),
+            changes,
+            text_upkeep: Mutex::default(),
+            changed_in_reindex: Mutex::new(None),
+        })
+    }
+
+    /// Brings a bounded piece of what the index lacks into it; `None` when there is no more to do.
+    /// How far the index is then, and whether nothing more is lacking.
+    pub(crate) fn build(&self) -> Result<Option<(IndexProgress, bool)>> {
+        let Some(taken) = self.backlog.take() else { return Ok(None) };
+        self.bring_in(&taken.ids)?;
+        Ok(taken.end())
+    }
+
+    fn bring_in(&self, ids: &[MemoryId]) -> Result<()> {
+        let mut prepared: Vec<(MemoryId, Prepared)> = Vec::with_capacity(ids.len());
+        for id in ids {
+            prepared.extend(self.prepare(*id, None)?.map(|it| (*id, it)));
+        }
+        let mut view = self.view.write();
+        for (id, prepared) in prepared {
+            // Who changed or deleted it meanwhile brings the change in, and waits for the lock.
+            let head = self.records.live_head(id)?;
+            if head.is_some_and(|it| it.version == prepared.version) {
+                view.refresh(id, Some(prepared));
+            }
+        }
+        self.changes.since_snapshot.fetch_add(ids.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Brings the index up to date with what a commit touched.
+    pub(crate) fn publish(
+        &self,
+        touched: &Touched,
+        bodies: &BTreeMap<MemoryId, Body>,
+        mut documents: BTreeMap<MemoryId, Document>,
+    ) {
+        let prepared: Vec<(MemoryId, Option<Prepared>)> = touched
+            .memories
+            .iter()
+            .map(|id| {
+                let known = bodies.get(id).map(|it| (it, documents.remove(id)));
+                (*id, self.prepare(*id, known).ok().flatten())
+            })
+            .collect();
+        let count = (touched.memories.len() + touched.links.len()) as u64;
+        if let Some(changed) = self.changed_in_reindex.lock().as_mut() {
+            changed.memories.extend(touched.memories.iter());
+            changed.links.extend(touched.links.iter());
+        }
+        let mut view = self.view.write();
+        for (id, prepared) in prepared {
+            view.refresh(id, prepared);
+        }
+        for (edge, at) in &touched.links {
+            match at {
+                Some(at) => view.graph.insert(*edge, *at),
+                None => view.graph.remove(*edge),
+            }
+        }
+        drop(view);
+        self.changes.note(count);
+    }
+
+    /// Adds what only the index knows.
+    pub(crate) fn complete(&self, mut memory: Memory) -> Memory {
+        let view = self.view.read();
+        memory.embedded =
+            view.fact(memory.id).is_some_and(|it| it.embedded && it.version == memory.version);
+        memory.superseded_by = view.graph.superseded_by(memory.id);
+        memory
+    }
+
+    /// What the index needs of a memory as it is now; `None` if it is gone. What is known of it
+    /// already is its body, and perhaps its document.
+    pub(crate) fn prepare(
+        &self,
+        id: MemoryId,
+        known: Option<(&Body, Option<Document>)>,
+    ) -> Result<Option<Prepared>> {
+        let Some(head) = self.records.live_head(id)? else { return Ok(None) };
+        if let Some((body, document)) = known {
+            let document = document.unwrap_or_else(|| self.document(body));
+            return Ok(Prepared::new(body, head.version, head.text_hash, document));
+        }
+        let Some(body) = self.records.body(id, head.version)? else { return Ok(None) };
+        let document = self.document(&body);
+        Ok(Prepared::new(&body, head.version, head.text_hash, document))
+    }
+
+    pub(crate) fn document(&self, body: &Body) -> Document {
+        let text = body.text.as_ref().map(|it| (own_title(&it.title, &it.content), &*it.content));
+        let (title, content) = text.unwrap_or_default();
+        self.analyzer.document(title, content)
+    }
+
+    /// Seals and merges the text indexes' parts, unless another thread does; the work is done
+    /// without a lock on the index.
+    pub(crate) fn keep_up_text(&self) {
+        let Some(_upkeep) = self.text_upkeep.try_lock() else { return };
+        let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
+        for name in names {
+            // Searches find the same before and after it.
+            let view = || self.view.write_uncounted();
+            let plan = view().spaces.get_mut(&name).and_then(|it| it.text.plan());
+            let Some(plan) = plan else { continue };
+            let merged = plan.run();
+            if let Some(space) = view().spaces.get_mut(&name) {
+                space.text.install(merged);
+            }
+        }
+    }
+}
+
+/// The title, unless it is the content's beginning: that must not count twice.
+pub(crate) fn own_title<'a>(title: &'a str, content: &str) -> &'a str {
+    if content.trim_start().starts_with(title) { "" } else { title }
+}

@@ -1,0 +1,20 @@
+//! How much changed since something derived was last written.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How much changed since something derived was last written.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) since_snapshot: AtomicU64,
+    /// `since_snapshot` at the last upkeep.
+    pub(crate) at_upkeep: AtomicU64,
+    pub(crate) since_sync: AtomicU64,
+    pub(crate) vectors_since_sync: AtomicU64,
+}
+
+impl Changes {
+    pub(crate) fn note(&self, count: u64) {
+        self.since_snapshot.fetch_add(count, Ordering::Relaxed);
+        self.since_sync.fetch_add(count, Ordering::Relaxed);
+    }
+}

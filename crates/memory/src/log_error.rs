@@ -1,0 +1,59 @@
+//! The store's errors for those of its logs.
+
+use std::path::Path;
+
+use waypost_log::Damage;
+
+use crate::Error;
+use crate::record::RECORD_VERSION;
+
+/// Names of the store's logs, as they are below the data folder.
+pub(crate) const LOG: &str = "memory/log";
+pub(crate) const VECTORS: &str = "memory/vectors";
+
+/// The store's error for that of the log of vectors.
+pub(crate) fn vectors_error(error: &waypost_log::Error, dir: &Path) -> Error {
+    match error {
+        waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
+            "the vectors are damaged: {}; the next start removes them, and they are made again",
+            describe_all(VECTORS, damage)
+        )),
+        error => log_error(error, dir),
+    }
+}
+
+/// The first few of a list of damages, in one line.
+fn describe_all(folder: &str, damage: &[Damage]) -> String {
+    const SHOWN: usize = 4;
+    let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(folder)).collect();
+    let more = damage.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    shown.join("; ") + &more
+}
+
+/// The store's error for a log's.
+pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
+    match error {
+        waypost_log::Error::Full => Error::Full("no space for the log; nothing was written".into()),
+        waypost_log::Error::Poisoned => Error::Unavailable(error.to_string()),
+        waypost_log::Error::Damaged(damage) => {
+            Error::Damaged(format!("the log is damaged: {}", describe_all(LOG, damage)))
+        }
+        waypost_log::Error::ReadOnly { path, source }
+        | waypost_log::Error::Io { path, source, .. } => {
+            Error::io(path, std::io::Error::new(source.kind(), source.to_string()))
+        }
+        waypost_log::Error::TooLarge { .. } => Error::invalid("content", error.to_string()),
+        waypost_log::Error::Newer { segment, version, supported } => {
+            Error::Newer { found: format!("{segment} with version {version}"), known: *supported }
+        }
+        waypost_log::Error::NewerRecord { sequence, kind, version } => Error::Newer {
+            found: format!("record {sequence} of the log (kind {kind}, version {version})"),
+            known: u32::from(RECORD_VERSION),
+        },
+        waypost_log::Error::Locked { path, pid } => {
+            Error::Locked { path: path.clone(), pid: pid.clone() }
+        }
+        _ => Error::io(dir, std::io::Error::other(error.to_string())),
+    }
+}

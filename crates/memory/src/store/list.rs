@@ -1,0 +1,120 @@
+//! Listing memories, and the versions of one.
+
+use crate::index::view::Condition;
+use crate::limits::LIST_LIMIT_MAX;
+use crate::record::Body;
+use crate::records::memory;
+use crate::state::keys::StoredVersion;
+use crate::store::Store;
+use crate::{Error, Filter, Memory, MemoryId, Result, Version};
+
+impl Store {
+    /// Memories in order of their ids, from the first after `after`.
+    pub fn list(
+        &self,
+        filter: &Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        if !(1..=LIST_LIMIT_MAX).contains(&limit) {
+            let reason = format!("is {limit}; expected 1 to {LIST_LIMIT_MAX}");
+            return Err(Error::invalid("limit", reason));
+        }
+        if !self.index.backlog.is_complete() {
+            return self.list_by_state(filter, after, limit);
+        }
+        let ids: Vec<MemoryId> = {
+            let view = self.index.view.read();
+            let condition = Condition::new(filter, &view.names);
+            let meets = |id: &MemoryId| {
+                view.place(*id).is_some_and(|(name, space, slot)| {
+                    filter.space.as_deref().is_none_or(|it| it == name)
+                        && space.fact(slot).is_some_and(|it| condition.holds(it))
+                })
+            };
+            view.ids_after(after).filter(meets).take(limit).collect()
+        };
+        let mut memories = Vec::with_capacity(ids.len());
+        for id in ids {
+            match self.get(id) {
+                Ok(memory) => memories.push(memory),
+                Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(memories)
+    }
+
+    /// The first memories after `after` that meet a filter, by the state: the index lacks some.
+    fn list_by_state(
+        &self,
+        filter: &Filter,
+        after: Option<MemoryId>,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let mut found = Vec::new();
+        let mut next = after.map_or(1, |it| it.get() + 1);
+        while found.len() < limit {
+            let Some((after, heads)) = self.records.state.heads_from(next)? else { break };
+            for (id, head) in heads {
+                if found.len() == limit || head.deleted_at.is_some() {
+                    continue;
+                }
+                let body = self.records.body(id, head.version)?;
+                if let Some(body) = body.filter(|it| meets(filter, it)) {
+                    let memory = memory(id, head.version, head.updated_at, body);
+                    found.push(self.index.complete(memory));
+                }
+            }
+            next = after;
+        }
+        Ok(found)
+    }
+
+    /// All versions of a memory, oldest first, also of a deleted one: the last version of a
+    /// deleted memory ends with its deletion.
+    pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
+        let head = self.records.head(id)?.ok_or(Error::NotFound(id))?;
+        let mut versions: Vec<Version> = Vec::new();
+        for (number, stored) in self.records.stored_versions(id)? {
+            if let Some(last) = versions.last_mut() {
+                last.valid_until = Some(stored.valid_from);
+            }
+            versions.push(self.version(number, stored)?);
+        }
+        if let Some(last) = versions.last_mut() {
+            last.valid_until = head.deleted_at;
+        }
+        Ok(versions)
+    }
+
+    fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
+        let valid_from = stored.valid_from;
+        let body = self.records.whole_body(stored)?;
+        let is_purged = body.text.is_none();
+        let then = memory(MemoryId::FIRST, version, valid_from, body);
+        Ok(Version {
+            version,
+            title: then.title,
+            content: (!is_purged).then_some(then.content),
+            kind: then.kind,
+            tags: then.tags,
+            metadata: then.metadata,
+            space: then.space,
+            session: then.session,
+            created_at: then.created_at,
+            valid_from,
+            valid_until: None,
+        })
+    }
+}
+
+fn meets(filter: &Filter, body: &Body) -> bool {
+    let Some(text) = &body.text else { return false };
+    (filter.kinds.is_empty() || filter.kinds.contains(&text.kind))
+        && filter.tags.iter().all(|it| text.tags.contains(it))
+        && filter.space.as_ref().is_none_or(|it| *it == body.space)
+        && filter.session.as_ref().is_none_or(|it| text.session.as_ref() == Some(it))
+        && filter.since.is_none_or(|it| body.created_at >= it)
+        && filter.until.is_none_or(|it| body.created_at < it)
+}

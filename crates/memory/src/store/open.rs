@@ -1,0 +1,174 @@
+//! Opening: the log first, then everything that is derived from it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use waypost_derived::Unusable;
+use waypost_derived::files::sync_dir;
+use waypost_log::{FolderLock, Log, Options};
+
+use crate::index::Index;
+use crate::index::embed::Embedding;
+use crate::index::snapshot::Snapshot;
+use crate::index::vectors::VectorLog;
+use crate::layout::{Folders, check_format};
+use crate::log_error::log_error;
+use crate::record::{RECORD_VERSION, Record};
+use crate::records::{Records, log_options};
+use crate::search::Searcher;
+use crate::state::State;
+use crate::state::found::{FoundState, replay};
+use crate::state::txn::Txn;
+use crate::store::Store;
+use crate::writer::Writer;
+use crate::writer::outbox::Outbox;
+use crate::{Error, IndexProgress, OpenPhase, OpenReport, Result, StoreOptions};
+
+/// An index that lacks no more memories than these is completed at once, whatever was asked for.
+const INDEXED_AT_OPENING: u64 = 2_048;
+
+impl Store {
+    /// Opens the store in the data folder `dir`, making it if it is not there.
+    ///
+    /// What is derived is brought up to the log, or built anew if it is damaged or missing.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
+    /// [`Error::Damaged`] if the log itself is damaged: [`repair`](crate::repair) salvages it.
+    pub fn open(dir: &Path, mut options: StoreOptions) -> Result<(Self, OpenReport)> {
+        let folders = Folders::new(dir);
+        for folder in [&folders.data, &folders.memory, &folders.index] {
+            fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
+        }
+        let lock = FolderLock::take(dir).map_err(|it| log_error(&it, dir))?;
+        check_format(dir)?;
+        options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
+        let mut report = OpenReport::default();
+        // Three long readings of unlike files: the log and then the state here, the snapshot of
+        // the index beside both, the vectors beside the state.
+        let (log, state, snapshot, vectors) = thread::scope(|scope| {
+            let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
+            let found = FoundState::in_folder(&folders, &options)?;
+            let log_options = Options {
+                segment_bytes: options.log_segment_bytes,
+                free_bytes_min: options.free_bytes_min,
+                on_change: options.on_change,
+                ..log_options(found.applied().max(options.reached.sequence))
+            };
+            let (log, recovery) = match Log::open(&folders.log, &log_options) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    found.give_up();
+                    return Err(match log_error(&error, &folders.log) {
+                        Error::Damaged(why) => Error::Damaged(format!("memory/log: {why}")),
+                        error => error,
+                    });
+                }
+            };
+            report.log_truncated_bytes = recovery.truncated_bytes;
+            report.is_truncation_unsure = recovery.is_unsure;
+            let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, &options));
+            let state = found.bring_up(&folders, &log, &options, &mut report)?;
+            keep_ids(&state, &log, &options)?;
+            let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
+            let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
+            compare_snapshot(&snapshot, &log)?;
+            Ok::<_, Error>((log, state, snapshot, vectors))
+        })?;
+        let (vectors, discarded) = vectors;
+        report.vectors_discarded = discarded;
+        let options = Arc::new(options);
+        let records = Arc::new(Records { dir: folders.memory.clone(), log, state });
+        let loaded = Outbox::load(&records).and_then(|outbox| {
+            Ok((outbox, Index::load(Arc::clone(&records), snapshot, &mut report)?))
+        });
+        let (outbox, index) = match loaded {
+            Ok((outbox, index)) => (outbox, Arc::new(index)),
+            Err(error) => {
+                // What cannot be synced here is in the log.
+                drop(records.state.close());
+                return Err(error);
+            }
+        };
+        let embedding = Arc::new(Embedding::new(Arc::clone(&records), Arc::clone(&index), vectors));
+        let store = Self {
+            writer: Writer::new(
+                Arc::clone(&records),
+                Arc::clone(&index),
+                outbox,
+                folders.clone(),
+                Arc::clone(&options),
+            ),
+            searcher: Searcher::new(
+                Arc::clone(&records),
+                Arc::clone(&index),
+                Arc::clone(&embedding),
+                options.search,
+            ),
+            folders,
+            options,
+            records,
+            index,
+            embedding,
+            reindexing: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            _lock: lock,
+        };
+        let lacking = store.index_progress().map_or(0, |it| it.total);
+        if lacking <= INDEXED_AT_OPENING || !store.options.index_later {
+            while let Some(IndexProgress { done, total }) = store.build_index()? {
+                store.options.tell(OpenPhase::Index, done, total);
+            }
+        }
+        sync_dir(&store.folders.memory)?;
+        sync_dir(&store.folders.data)?;
+        Ok((store, report))
+    }
+}
+
+fn panicked(what: &str) -> Error {
+    Error::Unavailable(format!("the thread that read the {what} panicked"))
+}
+
+/// How much must stay free: as asked, but on a small disk no more than an eighth of it.
+fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
+    rustix::fs::statvfs(dir)
+        .map_or(asked, |it| asked.min(it.f_blocks.saturating_mul(it.f_frsize) / 8))
+}
+
+/// A snapshot that has more than the log: the log was damaged, and what noted how far it had
+/// reached, too.
+fn compare_snapshot(
+    snapshot: &std::result::Result<Option<Snapshot>, Unusable>,
+    log: &Log,
+) -> Result<()> {
+    let last = log.last_sequence();
+    match snapshot {
+        Ok(Some(it)) if it.position > last => Err(Error::Damaged(format!(
+            "the log is damaged: it ends at record {last}, and the index has record {}",
+            it.position
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Gives out no id again that is known to have been given out: a repair that was killed has made the
+/// log whole, and did not come to saying so.
+fn keep_ids(state: &State, log: &Log, options: &StoreOptions) -> Result<()> {
+    let below = options.reached.id.saturating_add(1);
+    if Txn::new(state).next_id()? >= below {
+        return Ok(());
+    }
+    let taken = Record::Taken { below };
+    let payload = taken.encode();
+    log.append(waypost_log::Record {
+        kind: taken.kind(),
+        version: RECORD_VERSION,
+        payload: &payload,
+    })
+    .map_err(|it| log_error(&it, Path::new("log")))?;
+    replay(state, log, options).map(|_| ())
+}

@@ -1,0 +1,85 @@
+//! Statistics of the store.
+
+use std::collections::BTreeMap;
+
+use waypost_derived::files::dir_bytes;
+
+use crate::codec::Reader;
+use crate::state::{damaged, keys};
+use crate::store::Store;
+use crate::{Result, Status};
+
+impl Store {
+    /// Health and statistics of the whole store.
+    pub fn status(&self) -> Result<Status> {
+        self.count(None, true)
+    }
+
+    /// The same without [`Status::storage_bytes`], which takes a walk over folders.
+    pub fn counts(&self) -> Result<Status> {
+        self.count(None, false)
+    }
+
+    /// Health and statistics as a reader of one space may know them: memories, links and the index
+    /// are that space's alone; `storage_bytes` and `last_reindex_at` are the whole store's.
+    pub fn status_in(&self, space: &str) -> Result<Status> {
+        self.count(Some(space), true)
+    }
+
+    /// The same without [`Status::storage_bytes`].
+    pub fn counts_in(&self, space: &str) -> Result<Status> {
+        self.count(Some(space), false)
+    }
+
+    fn count(&self, only: Option<&str>, measures: bool) -> Result<Status> {
+        let last_reindex_at = match self.records.state.get(keys::LAST_REINDEX)? {
+            Some(bytes) => Some(Reader::new(&bytes).time().map_err(damaged)?),
+            None => None,
+        };
+        let model = self.embedding.model().map(|it| it.embedder.model.clone());
+        let is_whole = self.index.backlog.is_complete();
+        let lacking =
+            if is_whole { None } else { Some(self.records.state.live_ids()?.len() as u64) };
+        let view = self.index.view.read();
+        let mut status = Status {
+            links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
+            storage_bytes: if measures { dir_bytes(&self.folders.memory) } else { 0 },
+            last_reindex_at,
+            write_fault: self.writer.fault(),
+            ..Status::default()
+        };
+        let mut kinds: BTreeMap<u32, u64> = BTreeMap::new();
+        let spaces = view.spaces.iter().filter(|(name, space)| {
+            !space.slots.is_empty() && only.is_none_or(|it| it == name.as_str())
+        });
+        for (name, space) in spaces {
+            status.memories += space.slots.len() as u64;
+            status.by_space.insert(name.clone(), space.slots.len() as u64);
+            for (kind, count) in &space.kinds {
+                *kinds.entry(*kind).or_insert(0) += count;
+            }
+            status.embedded += space.embedded;
+            let stats = space.text.stats();
+            status.index.terms += stats.terms;
+            status.index.bytes += stats.bytes;
+            status.index.bytes += space.vectors.as_ref().map_or(0, |it| it.bytes());
+        }
+        let named =
+            kinds.into_iter().map(|(kind, count)| (view.names.name(kind).to_owned(), count));
+        status.by_kind = named.collect();
+        status.index.documents = status.memories;
+        if only.is_none() {
+            status.memories = lacking.unwrap_or(status.memories).max(status.memories);
+            status.index.lacking = status.memories - status.index.documents;
+        }
+        status.pending_embeddings = match only {
+            None => view.pending.len() as u64,
+            Some(_) => view.pending.iter().filter(|id| view.is_in(*id, only)).count() as u64,
+        };
+        if model.is_none() {
+            status.embedded = 0;
+        }
+        status.model = model;
+        Ok(status)
+    }
+}

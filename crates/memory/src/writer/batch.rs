@@ -1,0 +1,99 @@
+//! A batch: the records of some commands, and the state as they leave it.
+
+use std::collections::BTreeMap;
+
+use waypost_ranking::Document;
+
+use crate::record::{Body, RECORD_VERSION, Record, text_of};
+use crate::records::Records;
+use crate::state::txn::{Txn, apply};
+use crate::writer::outbox::{Notice, Summary};
+use crate::{MemoryId, Result};
+
+/// The changes of one batch while they are decided.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    base: &'a Records,
+    pub(crate) txn: Txn<'a>,
+    /// The records so far: kind and payload.
+    pub(super) records: Vec<(u8, Vec<u8>)>,
+    pub(super) first_sequence: u64,
+    pub(super) bytes: usize,
+    /// The bodies that were written, so that the index need not read them back.
+    pub(super) bodies: BTreeMap<MemoryId, Body>,
+    /// What of them was analysed already.
+    pub(super) documents: BTreeMap<MemoryId, Document>,
+    /// Its notes, for whoever tells of them.
+    pub(super) notices: Vec<Notice>,
+    /// How far was told and the record that says so, if one does.
+    pub(super) told: Option<(u64, u64)>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(base: &'a Records) -> Self {
+        Self {
+            base,
+            txn: Txn::new(&base.state),
+            records: Vec::new(),
+            first_sequence: base.log.last_sequence() + 1,
+            bytes: 0,
+            bodies: BTreeMap::new(),
+            documents: BTreeMap::new(),
+            notices: Vec::new(),
+            told: None,
+        }
+    }
+}
+
+impl Batch<'_> {
+    /// Makes a record a part of the batch.
+    pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<()> {
+        let sequence = self.first_sequence + self.records.len() as u64;
+        let payload = record.encode();
+        apply(record, sequence, &mut self.txn)?;
+        self.bytes += payload.len();
+        self.records.push((record.kind(), payload));
+        match record {
+            Record::Add { id, body, .. } | Record::Update { id, body, .. } => {
+                self.bodies.insert(*id, body.clone().into_owned());
+                self.documents.remove(id);
+            }
+            Record::Delete { id, .. } => {
+                self.bodies.remove(id);
+            }
+            Record::Link { .. }
+            | Record::Unlink { .. }
+            | Record::Purge { .. }
+            | Record::Forget { .. }
+            | Record::Taken { .. } => {}
+            Record::Notice { id, note } => {
+                let body = id.and_then(|id| Some((id, self.bodies.get(&id)?)));
+                let added = body.map(|(id, it)| Summary::new(id, &it.space, it.text.as_ref()));
+                self.notices.push(Notice { sequence, note: note.clone(), added });
+            }
+            Record::Told { through } => self.told = Some((*through, sequence)),
+        }
+        Ok(())
+    }
+
+    /// What of a memory was analysed already, if this batch has its newest version.
+    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Document>) {
+        if let Some(document) = document.filter(|_| self.bodies.contains_key(&id)) {
+            self.documents.insert(id, document);
+        }
+    }
+
+    /// A version of a memory with its content, wherever that is.
+    pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
+        let Some(stored) = self.txn.version(id, version)? else { return Ok(None) };
+        let Some(sequence) = stored.sequence else { return Ok(Some(stored.into_body(None))) };
+        match sequence.checked_sub(self.first_sequence) {
+            Some(idx) => {
+                let (kind, payload) = &self.records[idx as usize];
+                let text = text_of(*kind, RECORD_VERSION, payload).map_err(|it| it.of(sequence))?;
+                Ok(Some(stored.into_body(text)))
+            }
+            None => self.base.whole_body(stored).map(Some),
+        }
+    }
+}

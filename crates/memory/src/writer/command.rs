@@ -1,0 +1,69 @@
+//! Commands to the writer, and what becomes of them.
+
+use waypost_ranking::Document;
+
+use crate::record::{Body, Edge};
+use crate::writer::import::{FileIds, ImportDone, ImportUnit};
+use crate::{Memory, MemoryId, Patch, Timestamp};
+
+/// A wish to change the state.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// The document is made by the thread that asks, so that many threads analyse at once.
+    Add {
+        body: Body,
+        document: Box<Document>,
+        at: Timestamp,
+        note: Option<Vec<u8>>,
+    },
+    Update {
+        id: MemoryId,
+        patch: Patch,
+        at: Timestamp,
+    },
+    Delete {
+        id: MemoryId,
+        at: Timestamp,
+    },
+    Link {
+        edge: Edge,
+        at: Timestamp,
+        note: Option<Vec<u8>>,
+    },
+    Unlink {
+        edge: Edge,
+        at: Timestamp,
+    },
+    Import {
+        units: Vec<ImportUnit>,
+        ids: FileIds,
+    },
+    Purge {
+        ids: Vec<MemoryId>,
+    },
+    Forget {
+        below: Vec<(MemoryId, u32)>,
+    },
+    /// Notices up to this sequence have been told.
+    Told {
+        through: u64,
+    },
+}
+
+/// What became of a [`Command`].
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Added(Memory),
+    Existing(Memory),
+    Updated(Memory),
+    Deleted,
+    Linked {
+        is_new: bool,
+        at: Timestamp,
+    },
+    Unlinked(bool),
+    Imported(ImportDone),
+    /// Also for what was forgotten.
+    Purged,
+    Told,
+}

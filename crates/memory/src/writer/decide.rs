@@ -1,0 +1,108 @@
+//! Deciding: what a command becomes, on top of the commands before it.
+
+use std::borrow::Cow;
+
+use waypost_ranking::Document;
+
+use crate::check;
+use crate::record::{Body, Record};
+use crate::records::memory;
+use crate::writer::batch::Batch;
+use crate::writer::command::{Command, Outcome};
+use crate::writer::import;
+use crate::{Error, MemoryId, Patch, Result, Timestamp};
+
+impl Batch<'_> {
+    pub(super) fn decide(&mut self, command: Command) -> Result<Outcome> {
+        match command {
+            Command::Add { body, document, at, note } => self.add(body, *document, at, note),
+            Command::Update { id, patch, at } => self.update(id, &patch, at),
+            Command::Delete { id, at } => {
+                self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                self.push(&Record::Delete { id, at })?;
+                Ok(Outcome::Deleted)
+            }
+            Command::Link { edge, at, note } => {
+                for id in [edge.from, edge.to] {
+                    self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                }
+                if edge.from == edge.to {
+                    return Err(Error::invalid("to", "is the same memory as `from`"));
+                }
+                if let Some(at) = self.txn.link(edge)? {
+                    return Ok(Outcome::Linked { is_new: false, at });
+                }
+                self.push(&Record::Link { edge, at })?;
+                self.note(None, note)?;
+                Ok(Outcome::Linked { is_new: true, at })
+            }
+            Command::Unlink { edge, at } => {
+                for id in [edge.from, edge.to] {
+                    self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+                }
+                if self.txn.link(edge)?.is_none() {
+                    return Ok(Outcome::Unlinked(false));
+                }
+                self.push(&Record::Unlink { edge, at })?;
+                Ok(Outcome::Unlinked(true))
+            }
+            Command::Import { units, ids } => {
+                import::decide(units, ids, self).map(Outcome::Imported)
+            }
+            Command::Purge { ids } => {
+                self.push(&Record::Purge { ids })?;
+                Ok(Outcome::Purged)
+            }
+            Command::Forget { below } => {
+                self.push(&Record::Forget { below })?;
+                Ok(Outcome::Purged)
+            }
+            Command::Told { through } => {
+                self.push(&Record::Told { through })?;
+                Ok(Outcome::Told)
+            }
+        }
+    }
+
+    fn note(&mut self, id: Option<MemoryId>, note: Option<Vec<u8>>) -> Result<()> {
+        note.map_or(Ok(()), |note| self.push(&Record::Notice { id, note }))
+    }
+
+    fn add(
+        &mut self,
+        body: Body,
+        document: Document,
+        at: Timestamp,
+        note: Option<Vec<u8>>,
+    ) -> Result<Outcome> {
+        if let Some(id) = self.txn.duplicate(&body)? {
+            let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+            let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
+            return Ok(Outcome::Existing(memory(id, head.version, head.updated_at, body)));
+        }
+        let number = self.txn.next_id()?;
+        let id = MemoryId::new(number)
+            .ok_or_else(|| Error::Unavailable("no ids left below 2^53".into()))?;
+        self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
+        self.note(Some(id), note)?;
+        self.documents.insert(id, document);
+        Ok(Outcome::Added(memory(id, 1, at, body)))
+    }
+
+    fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {
+        let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
+        if let Some(expected) = patch.if_version.filter(|it| *it != head.version) {
+            return Err(Error::Conflict { expected, found: head.version });
+        }
+        let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
+        let before = body.text.as_ref().ok_or(Error::NotFound(id))?;
+        let after = check::patched(before, patch)?;
+        if after == *before {
+            return Ok(Outcome::Updated(memory(id, head.version, head.updated_at, body)));
+        }
+        let version = head.version + 1;
+        let body = Body { text: Some(after), ..body };
+        self.push(&Record::Update { id, version, at, body: Cow::Borrowed(&body) })?;
+        Ok(Outcome::Updated(memory(id, version, at, body)))
+    }
+}
