@@ -17,7 +17,7 @@ const FILES_MAX: usize = 4;
 
 /// Packages with a larger cycle, and its number of files. A number may only fall: when a cycle
 /// shrinks, lower or remove its entry.
-const KNOWN: &[(&str, usize)] = &[("crates/memory", 9)];
+const KNOWN: &[(&str, usize)] = &[];
 
 /// The path of a module in its crate; the root's is empty.
 type Module<'a> = Vec<&'a str>;
