@@ -2,10 +2,12 @@
 
 pub(crate) mod add;
 mod backup;
+mod compact;
 mod export;
 pub(crate) mod import;
 mod list;
 mod open;
+mod reindex;
 mod status;
 mod upkeep;
 
