@@ -57,4 +57,4 @@ kills rounds="50":
 
 # The randomised tests in their long form: histories with crashes, flipped bytes, random commands, kills. Takes hours.
 long histories="20000" flips="2000" cases="20000" kills="1000":
-    WAYPOST_TEST_HISTORIES={{histories}} WAYPOST_TEST_FLIPS={{flips}} WAYPOST_TEST_CASES={{cases}} WAYPOST_TEST_KILLS={{kills}} cargo test --release --locked --workspace --lib --tests
+    WAYPOST_TEST_HISTORIES={{histories}} WAYPOST_TEST_FLIPS={{flips}} WAYPOST_TEST_CASES={{cases}} WAYPOST_TEST_KILLS={{kills}} WAYPOST_TEST_MIXED_KILLS={{kills}} WAYPOST_TEST_OUTBOX_ROUNDS={{kills}} cargo test --release --locked --workspace --lib --tests

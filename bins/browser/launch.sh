@@ -12,6 +12,6 @@ if [ -x "$here/browser" ] && [ ! -d "$here/browser" ]; then
     exec "$here/browser" "$@"
 fi
 root=$(cd "$here/../.." && pwd)
-"$root/scripts/prepare"
+"$root/scripts/prepare" browser
 cargo build --release --locked --manifest-path "$root/Cargo.toml" --bin browser
 exec "${CARGO_TARGET_DIR:-$root/target}/release/browser" "$@"
