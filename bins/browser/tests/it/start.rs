@@ -11,7 +11,7 @@ fn a_wrong_start_says_what_would_be_right() {
     for (arguments, code, said) in [
         (&["https://a.example"][..], 1, "--headless"),
         (&[], 2, "<URL>"),
-        (&["https://a.example", "--headless", "--listen", "0.0.0.0:4748"], 1, "for a token"),
+        (&["https://a.example", "--headless", "--listen", "0.0.0.0:4748"], 1, "requires no token"),
         (&["https://a.example", "--headless", "--listen", "[::]:4748"], 1, "ctl mesh pair"),
         (&["https://a.example", "--headless", "--listen", "here"], 1, "--listen"),
         (

@@ -180,8 +180,8 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
     let at = whole.windows(13).position(|it| it == b"door code was").expect("it is there");
     changed[at] ^= 1;
     check(&changed, "memory/log/");
-    check(&whole[..whole.len() / 2], "cut off");
-    check(&whole[..whole.len() - 2], "cut off");
+    check(&whole[..whole.len() / 2], "truncated");
+    check(&whole[..whole.len() - 2], "truncated");
     let text = String::from_utf8_lossy(&whole[..200]).into_owned();
     let first = text.lines().next().expect("a line");
     let newer = first.replace("\"version\":1", "\"version\":9") + "\n";

@@ -396,8 +396,8 @@ fn a_repair_says_what_was_lost_and_only_that() {
     };
     let parts = [
         ("store", "memory/log", "no record lost"),
-        ("events", "events/log", "no event is lost"),
-        ("flows", "flows/log", "no record is lost"),
+        ("events", "events/log", "no event lost"),
+        ("flows", "flows/log", "no record lost"),
     ];
     for (part, log, nothing) in parts {
         let segment = |folder: &Path| data_of(folder).join(log).join(format!("{:020}.log", 1));

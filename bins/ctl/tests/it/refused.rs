@@ -100,7 +100,7 @@ fn nothing_of_a_damaged_export_is_imported() {
         let refused = two.ctl(&["import", "export.ndjson"]);
         assert_eq!(refused.code, 1, "{why}: {refused:?}");
         assert!(refused.err.contains(why), "{why}: {}", refused.err);
-        assert!(refused.err.contains("nothing of export.ndjson was imported"), "{}", refused.err);
+        assert!(refused.err.contains("nothing was imported from export.ndjson"), "{}", refused.err);
         assert_eq!(two.ctl(&["--json", "list"]).json().as_array().map(Vec::len), Some(0), "{why}");
     }
     // From a pipe it is taken as it comes.
