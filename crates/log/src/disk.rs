@@ -211,7 +211,7 @@ impl Window {
             let want = len.max((self.step as u64).min(end - offset));
             self.bytes.resize(want as usize, 0);
             self.start = offset;
-            if let Err(error) = file.read_exact_at(&mut self.bytes, offset) {
+            if let Err(error) = fill_at(file, &mut self.bytes, offset) {
                 self.bytes.clear();
                 return Err(error);
             }
@@ -225,6 +225,24 @@ impl Window {
         let at = offset.checked_sub(self.start).map_or(usize::MAX, |it| it as usize);
         at.checked_add(len).and_then(|end| self.bytes.get(at..end)).unwrap_or_default()
     }
+}
+
+/// Reads all bytes from `offset` on. Behind the end of the file there are zeros: a file that was cut
+/// off while it was open has no records there.
+fn fill_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => {
+                bytes[filled..].fill(0);
+                return Ok(());
+            }
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 impl DiskFile {

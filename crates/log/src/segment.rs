@@ -132,6 +132,13 @@ impl Segment {
         Error::Damaged(if around.is_empty() { known } else { around })
     }
 
+    /// Where records go on behind known damage at `offset` that does not concern `sequence`.
+    fn behind_damage(&self, offset: u64, sequence: u64) -> Option<u64> {
+        let known = self.damage.lock();
+        let around = known.iter().find(|it| it.covers(offset) && it.to < sequence)?;
+        Some(around.offset + around.len_bytes)
+    }
+
     /// Remembers damage, and makes an error of it.
     fn met(&self, found: Vec<Damage>) -> Error {
         let mut known = self.damage.lock();
@@ -207,6 +214,19 @@ impl Cursor {
 
     /// Goes to the first record from here on that is not below `sequence`, and checks it.
     pub(crate) fn find(&mut self, sequence: u64) -> Result<Option<Head>> {
+        let from = self.offset;
+        let found = self.skip_to(sequence, false)?;
+        let at = self.offset - found.as_ref().map_or(0, Head::frame_len);
+        // A damaged length may have led past the record.
+        if at > from && found.as_ref().is_none_or(|it| it.sequence != sequence) {
+            self.offset = from;
+            return self.skip_to(sequence, true);
+        }
+        Ok(found)
+    }
+
+    /// Does so, and checks the records on the way as well if `checks_all`.
+    fn skip_to(&mut self, sequence: u64, checks_all: bool) -> Result<Option<Head>> {
         loop {
             if self.offset >= self.end {
                 let view = self.segment.view.read();
@@ -216,24 +236,32 @@ impl Cursor {
                     return Ok(None);
                 }
             }
-            let head = self.bytes(FRAME_BYTES)?;
-            let Some(head) = head.and_then(Head::parse) else {
-                return Err(self.segment.damaged(self.offset, sequence));
+            let head = self.bytes(FRAME_BYTES)?.and_then(Head::parse);
+            let is_wanted = head.as_ref().is_none_or(|it| it.sequence >= sequence);
+            let checked = match head {
+                Some(head) if is_wanted || checks_all => self.genuine(head)?,
+                head => head,
             };
-            if head.sequence >= sequence {
-                let (place, offset) = (self.segment.place, self.offset);
-                let genuine = self.bytes(head.frame_len())?.is_some_and(|frame| {
-                    matches!(head.frame, FrameKind::Record { .. })
-                        && Head::is_genuine(frame, place, offset)
-                });
-                if !genuine {
-                    return Err(self.segment.damaged(self.offset, sequence));
-                }
-                self.offset += head.frame_len();
+            let Some(head) = checked else {
+                let error = self.segment.damaged(self.offset, sequence);
+                let behind = self.segment.behind_damage(self.offset, sequence);
+                self.offset = behind.ok_or(error)?;
+                continue;
+            };
+            self.offset += head.frame_len();
+            if is_wanted {
                 return Ok(Some(head));
             }
-            self.offset += head.frame_len();
         }
+    }
+
+    /// The head, if its record is the one that was written here.
+    fn genuine(&mut self, head: Head) -> Result<Option<Head>> {
+        let (place, offset) = (self.segment.place, self.offset);
+        let is_genuine = self.bytes(head.frame_len())?.is_some_and(|frame| {
+            matches!(head.frame, FrameKind::Record { .. }) && Head::is_genuine(frame, place, offset)
+        });
+        Ok(is_genuine.then_some(head))
     }
 
     /// The record that [`Self::find`] has just found.

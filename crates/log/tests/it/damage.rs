@@ -500,6 +500,50 @@ fn a_read_names_the_record_that_is_damaged_and_the_log_remembers_it() {
     assert_eq!(again, met);
 }
 
+/// A log of 20 records, the only segment's file, and the offset behind the payload of record 6.
+fn twenty() -> (tempfile::TempDir, Log, PathBuf, usize) {
+    let dir = crate::folder();
+    let (log, _) = Log::open(dir.path(), &Options::default()).expect("it opens");
+    for number in 1..=20 {
+        log.append(record(format!("record {number:02}").as_bytes())).expect("room");
+    }
+    let segment = files(dir.path()).into_iter().next().expect("a segment");
+    let bytes = std::fs::read(&segment).expect("readable");
+    let at = |text: &[u8]| place_of(&bytes, text).expect("there");
+    let frame = at(b"record 06") + b"record 06".len();
+    (dir, log, segment, frame)
+}
+
+#[test]
+fn a_read_finds_records_behind_one_whose_head_is_damaged() {
+    // From the end of the record before to the end of its own payload.
+    for byte in 0..20 {
+        let (_dir, log, segment, frame) = twenty();
+        flip(&segment, frame + byte, 3);
+        for number in 1..=20_u64 {
+            match log.read(number) {
+                Ok(entry) => {
+                    let payload = entry.map(|it| it.payload).unwrap_or_default();
+                    assert_eq!(payload, format!("record {number:02}").as_bytes(), "byte {byte}");
+                }
+                Err(error) => assert!(number == 7 || number == 6, "byte {byte}: {number}: {error}"),
+            }
+        }
+        assert!(log.damage().len() <= 1, "byte {byte}: {:?}", log.damage());
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_off_while_it_is_open_is_damaged() {
+    let (_dir, log, segment, frame) = twenty();
+    let file = std::fs::OpenOptions::new().write(true).open(segment).expect("a file");
+    file.set_len(frame as u64).expect("it can be cut");
+    assert_eq!(log.read(3).expect("readable").expect("there").payload, b"record 03");
+    let Err(Error::Damaged(met)) = log.read(12) else { unreachable!("the record is gone") };
+    assert!(met.iter().any(|it| it.from <= 12 && it.to >= 12), "{met:?}");
+    assert_eq!(log.damage(), met);
+}
+
 fn place_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|it| it == needle)
 }
