@@ -321,7 +321,7 @@ fn nothing_outside_the_project_is_read() {
 fn what_is_wrong_is_named_with_what_would_be_right() {
     let service = Service::start_in(project(), |_| {});
     let wrong = [
-        (json!({"query": "x".repeat(8193)}), "/query", "at most 8192"),
+        (json!({"query": "x".repeat(8193)}), "/query", "the limit is 8192"),
         (json!({"query": 7}), "/query", "a string"),
         (json!({"maxItems": 0}), "/maxItems", "between 1 and 200"),
         (json!({"maxItems": 201}), "/maxItems", "between 1 and 200"),

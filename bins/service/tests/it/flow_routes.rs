@@ -83,7 +83,7 @@ fn an_event_without_the_declared_values_starts_nothing_and_why_says_so() {
     let why = service.get(&format!("/api/flows/why?event={wrong}")).json();
     assert_eq!((&why[0]["wants"], &why[0]["run"]), (&json!(false), &Value::Null));
     let stopped = why[0]["stopped"].as_str().expect("a reason");
-    assert!(stopped.contains("does not have the declared types: data.n is"), "{stopped}");
+    assert!(stopped.contains("does not match the declared types: data.n is"), "{stopped}");
     let why = service.get(&format!("/api/flows/why?event={right}")).json();
     assert_eq!(why[0]["run"]["state"], "succeeded");
     let tested = json!({"type": "a:b", "data": {"n": 1, "state": "other"}});

@@ -102,7 +102,7 @@ fn what_is_not_http_is_a_problem_like_all_others() {
     let mut both = String::new();
     std::io::Read::read_to_string(&mut stream, &mut both).expect("two answers");
     assert!(both.starts_with("HTTP/1.1 200 OK\r\n"), "{both}");
-    let second = both.rsplit_once("HTTP/1.1 ").expect("a second answer").1;
+    let second = both.split_once("}HTTP/1.1 ").expect("a second answer").1;
     assert!(second.starts_with("400 ") && second.contains("application/problem+json"), "{both}");
 }
 

@@ -105,7 +105,7 @@ fn a_socket_that_a_kill_left_is_replaced_and_nothing_else_is() {
     let log = Program::try_start(&mut command(folder.path()), |_| folder.path().to_owned())
         .err()
         .expect("it does not start");
-    assert!(log.contains("service.sock is in the place of a socket"), "{log}");
+    assert!(log.contains("service.sock is not a socket"), "{log}");
     assert_eq!(fs::read_to_string(socket(folder.path())).expect("it is left"), "mine");
 }
 
@@ -159,7 +159,7 @@ fn a_default_port_gives_way_and_an_asked_one_does_not() {
     let mut options = Options::for_project(folder.path()).expect("a project");
     options.listen = address;
     let error = format!("{:#}", start(&options).expect_err("the port is taken"));
-    assert!(error.contains(&format!("cannot listen on {address}")), "{error}");
+    assert!(error.contains(&format!("failed to listen on {address}")), "{error}");
     assert!(!socket(folder.path()).exists() && !data(folder.path()).join("service.json").exists());
 }
 

@@ -190,7 +190,7 @@ fn the_log_has_a_line_a_request_and_no_contents_queries_or_tokens() {
     let lines: Vec<serde_json::Value> =
         log.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
     let requests: Vec<_> =
-        lines.iter().filter(|it| it["fields"]["message"] == "answered").collect();
+        lines.iter().filter(|it| it["fields"]["message"] == "responded").collect();
     assert_eq!(requests.len(), 5);
     assert_eq!(requests[0]["fields"]["route"], "/api/memory/add");
     assert_eq!(requests[0]["fields"]["status"], 201);
@@ -230,7 +230,7 @@ fn the_log_names_tokens_by_their_ids_and_requests_need_no_library_s_lines() {
     assert!((1..=3).contains(&rejected.len()), "{} lines for 20 requests", rejected.len());
     assert_eq!(rejected[0]["fields"]["reason"], "revoked");
     assert_eq!(rejected[0]["fields"]["id"], id);
-    assert_eq!(with("answered").len(), 22);
+    assert_eq!(with("responded").len(), 22);
     let debug = lines.iter().filter(|it| it["level"] == "DEBUG");
     assert!(debug.clone().all(|it| it["target"] == "waypost::request"), "{log}");
 }
@@ -271,7 +271,7 @@ fn what_a_killed_service_was_beginning_may_hold_its_locks_for_a_moment() {
         for line in BufReader::new(child.stderr.take().expect("it is piped")).lines() {
             let line = line.expect("its log is text");
             log.push_str(&line);
-            if line.contains("waiting for what a killed service was beginning") {
+            if line.contains("waiting for a killed service") {
                 held = None;
             }
             if line.contains("listening on") {

@@ -45,9 +45,13 @@ impl Store {
         if !self.index.backlog.is_complete() {
             return Err(Error::Busy);
         }
-        *self.index.changed_in_reindex.lock() = Some(Touched::default());
         let mut fresh = View::new(None);
-        let ids: Vec<MemoryId> = self.index.view.read().ids_after(None).collect();
+        let ids: Vec<MemoryId> = {
+            // Each change is in the view before the ids are read, or is noted as a change.
+            let _no_writer = self.writer.lock();
+            *self.index.changed_in_reindex.lock() = Some(Touched::default());
+            self.index.view.read().ids_after(None).collect()
+        };
         let total = ids.len() as u64;
         for (done, id) in ids.into_iter().enumerate() {
             if done % REINDEX_REPORTS == 0 {

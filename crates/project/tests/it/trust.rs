@@ -71,7 +71,7 @@ fn a_project_file_decides_nothing_that_matters_by_itself() {
         assert_eq!((found.line, found.key, found.value.as_str()), (line, key, value), "{config}");
         let said = pending.to_string();
         assert!(said.contains(&format!("line {line}: {key}: ")), "{said}");
-        assert!(said.contains("waits for approval"), "{said}");
+        assert!(said.contains("pending approval"), "{said}");
         assert!(said.contains("home/.config/waypost"), "{said}");
         case.allow(config);
         let settings = case.resolve().unwrap();
