@@ -296,12 +296,12 @@ impl<R: BufRead> Reader<R> {
         let not_written = |source| Error::Write { what: file.file.clone(), source };
         let mut out = open(&file.file, file.bytes).map_err(not_written)?;
         let digest = self.content(&file, &mut out)?;
-        let line = self.raw_line()?;
+        let line = self.whole_line(&file)?;
         if line != b"\n" {
             return Err(damaged(&file.file, "has a wrong length"));
         }
         self.all.update(&line);
-        let line = self.raw_line()?;
+        let line = self.whole_line(&file)?;
         let told: Option<DigestLine> = serde_json::from_slice(&line).ok();
         if told.is_none_or(|it| it.sha256 != digest) {
             return Err(damaged(&file.file, "has a wrong SHA-256"));
@@ -353,6 +353,13 @@ impl<R: BufRead> Reader<R> {
             return Err(damaged("its end", "is followed by more data"));
         }
         Ok(Summary { files, bytes: self.bytes, sha256 })
+    }
+
+    /// A line behind the content of a file, with its end.
+    fn whole_line(&mut self, file: &FileLine) -> Result<Vec<u8>, Error> {
+        let line = self.raw_line()?;
+        let is_cut = line.last() != Some(&b'\n') && (line.len() as u64) < LINE_BYTES_MAX;
+        if is_cut { Err(damaged(&file.file, "is truncated")) } else { Ok(line) }
     }
 
     fn raw_line(&mut self) -> Result<Vec<u8>, Error> {

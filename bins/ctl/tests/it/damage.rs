@@ -444,7 +444,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
     fs::write(&segment, bytes).expect("a segment");
     fs::remove_dir_all(data_of(&folder.0).join("memory/state")).expect("a state");
     let said = told(&folder.0, "store");
-    assert!(said.iter().any(|it| it.0.contains("not known which memories")), "{said:?}");
+    assert!(said.iter().any(|it| it.0.contains("unknown which memories")), "{said:?}");
 }
 
 fn differs(before: &Contents, after: &Contents) -> String {

@@ -325,7 +325,7 @@ fn what_is_wrong_is_named_with_what_would_be_right() {
         (json!({"query": 7}), "/query", "a string"),
         (json!({"maxItems": 0}), "/maxItems", "between 1 and 200"),
         (json!({"maxItems": 201}), "/maxItems", "between 1 and 200"),
-        (json!({"maxItems": "30"}), "/maxItems", "a whole number"),
+        (json!({"maxItems": "30"}), "/maxItems", "whole number"),
         (json!({"maxTokens": 0}), "/maxTokens", "between 1 and"),
         (json!({"taskType": "cod"}), "/taskType", "did you mean `code`"),
         (json!({"taskType": "cooking"}), "/taskType", "`strategy`"),
