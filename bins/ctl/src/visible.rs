@@ -1,6 +1,9 @@
 //! Stored text on a terminal: what would command the terminal is shown instead of obeyed.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// What becomes of line breaks and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +62,45 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text with every character as an escape that may be invisible, those included that belong to scripts and emoji:
-/// for texts that are looked at before they act.
-pub(crate) fn exact(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_joiner) {
-        return Cow::Borrowed(text);
+/// One line of bytes, for what is looked at before it acts: what is not a visible character or a blank within the line
+/// is an escape, bytes that are not UTF-8 included.
+pub(crate) fn exact(line: &[u8]) -> String {
+    let inner = line.trim_ascii_end().len();
+    let mut shown = String::with_capacity(line.len() + 16);
+    let mut at = 0;
+    for chunk in line.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\0' => shown.push_str("\\x00"),
+                '\r' | '\n' | '\t' => shown.extend(c.escape_default()),
+                ' ' if at >= inner => shown.push_str("\\x20"),
+                c if is_unseen(c) => shown.extend(c.escape_unicode()),
+                c => shown.push(c),
+            }
+            at += c.len_utf8();
+        }
+        for byte in chunk.invalid() {
+            shown.extend(["\\x".to_owned(), format!("{byte:02x}")]);
+        }
+        at += chunk.invalid().len();
     }
-    let escaped = |c: char| if is_joiner(c) { c.escape_unicode().to_string() } else { c.into() };
-    Cow::Owned(text.chars().map(escaped).collect())
+    shown
 }
 
-/// Invisible characters that change how their neighbours look.
-fn is_joiner(c: char) -> bool {
-    matches!(c,
-        '\u{200c}' | '\u{200d}' // joiners, of emoji and of several scripts
-        | '\u{180b}'..='\u{180d}' | '\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}') // variants
+/// Whether a character has no look of its own. Only the blank of ASCII is a blank.
+fn is_unseen(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    UNSEEN.is_match(c.encode_utf8(&mut [0; 4]))
 }
+
+/// Controls, formats, unassigned and private characters; separators; what is drawn as nothing by default. Then those that
+/// are blank although their categories are of letters, marks and symbols: of Braille, of music, of hieroglyphs, of Khitan.
+static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
+    let class = r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\x{2800}\x{1d159}\x{13430}-\x{1345f}\x{16fe4}]";
+    Regex::new(class).expect("the class is valid")
+});
 
 fn is_dangerous(c: char) -> bool {
     c.is_control()

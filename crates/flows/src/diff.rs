@@ -1,25 +1,27 @@
-//! Differences between two texts, line by line.
+//! Differences between two contents, line by line.
 
-/// A line in the comparison of two texts.
+/// A line in the comparison of two contents, with the `\n` that ends it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLine<'a> {
     /// In both.
-    Same(&'a str),
+    Same(&'a [u8]),
     /// Only in the first one.
-    Removed(&'a str),
+    Removed(&'a [u8]),
     /// Only in the second one.
-    Added(&'a str),
+    Added(&'a [u8]),
 }
 
 /// The most comparisons of lines: beyond it, everything between the common beginning and the common
 /// end counts as changed.
 const CELLS_MAX: usize = 4 << 20;
 
-/// All lines of both texts, in order: those only in the first, those only in the second, and those
+/// All lines of both contents, in order: those only in the first, those only in the second, and those
 /// in both. The longest common subsequence stays (Wagner and Fischer, "The String-to-String
-/// Correction Problem", 1974). Lines are unchanged, control characters included.
-pub fn diff<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+/// Correction Problem", 1974). Every byte of both is in a line, `\r` and the final `\n` included, so
+/// that contents which differ have lines which differ.
+pub fn diff<'a>(before: &'a [u8], after: &'a [u8]) -> Vec<DiffLine<'a>> {
+    let lines = |it: &'a [u8]| it.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>();
+    let (old, new) = (lines(before), lines(after));
     let head = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);
     let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
@@ -34,7 +36,7 @@ pub fn diff<'a>(before: &'a str, after: &'a str) -> Vec<DiffLine<'a>> {
 }
 
 /// The lines between the common beginning and the common end.
-fn changed<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<DiffLine<'a>>) {
+fn changed<'a>(old: &[&'a [u8]], new: &[&'a [u8]], lines: &mut Vec<DiffLine<'a>>) {
     let width = new.len() + 1;
     let cells = (old.len() + 1).saturating_mul(width);
     // How many lines the remainders from here on have in common.
@@ -77,12 +79,13 @@ mod tests {
     use super::*;
 
     fn shown(before: &str, after: &str) -> String {
-        let lines = diff(before, after).into_iter().map(|it| match it {
-            DiffLine::Same(text) => format!(" {text}"),
-            DiffLine::Removed(text) => format!("-{text}"),
-            DiffLine::Added(text) => format!("+{text}"),
+        let line = |sign: char, it: &[u8]| format!("{sign}{}", it.escape_ascii());
+        let lines = diff(before.as_bytes(), after.as_bytes()).into_iter().map(|it| match it {
+            DiffLine::Same(text) => line(' ', text),
+            DiffLine::Removed(text) => line('-', text),
+            DiffLine::Added(text) => line('+', text),
         });
-        lines.collect::<Vec<_>>().join("\n")
+        lines.collect::<Vec<_>>().join("|")
     }
 
     #[test]
@@ -91,32 +94,36 @@ mod tests {
             ("", "", ""),
             ("", "a", "+a"),
             ("a", "", "-a"),
-            ("a\nb\nc", "a\nc", " a\n-b\n c"),
-            ("a\nb\nc", "a\nx\nc", " a\n-b\n+x\n c"),
-            ("a\nb\nc\nd", "b\nx\nd\ne", "-a\n b\n-c\n+x\n d\n+e"),
-            ("a\na", "a\na\na", " a\n a\n+a"),
+            ("a\nb\nc", "a\nc", r" a\n|-b\n| c"),
+            ("a\nb\nc", "a\nx\nc", r" a\n|-b\n|+x\n| c"),
+            ("a\nb\nc\nd", "b\nx\nd\ne", r"-a\n| b\n|-c\n|-d|+x\n|+d\n|+e"),
+            ("a\na\n", "a\na\na\n", r" a\n| a\n|+a\n"),
+            // A difference at a line's end is one.
+            ("a \\\nb\n", "a \\\r\nb\n", r"-a \\\n|+a \\\r\n| b\n"),
+            ("a\n", "a", r"-a\n|+a"),
+            ("a\rb\n", "a\nb\n", r"-a\rb\n|+a\n|+b\n"),
         ] {
             assert_eq!(shown(before, after), wanted, "{before:?} {after:?}");
         }
         let (long, other) = ("x\n".repeat(5000), "y\n".repeat(5000));
-        let lines = diff(&long, &other);
-        assert_eq!((lines.len(), lines[0]), (10_000, DiffLine::Removed("x")));
+        let lines = diff(long.as_bytes(), other.as_bytes());
+        assert_eq!((lines.len(), lines[0]), (10_000, DiffLine::Removed(b"x\n")));
     }
 
     proptest! {
         #[test]
-        fn both_texts_are_in_it(before in "[ab\n]{0,40}", after in "[ab\n]{0,40}") {
-            let lines = diff(&before, &after);
-            let side = |is_old: bool| -> Vec<&str> {
+        fn every_byte_of_both_is_in_it(before in "[ab\r\n]{0,40}", after in "[ab\r\n]{0,40}") {
+            let lines = diff(before.as_bytes(), after.as_bytes());
+            let side = |is_old: bool| -> Vec<u8> {
                 let lines = lines.iter().filter_map(|it| match it {
                     DiffLine::Same(text) => Some(*text),
                     DiffLine::Removed(text) => is_old.then_some(*text),
                     DiffLine::Added(text) => (!is_old).then_some(*text),
                 });
-                lines.collect()
+                lines.flatten().copied().collect()
             };
-            prop_assert_eq!(side(true), before.lines().collect::<Vec<_>>());
-            prop_assert_eq!(side(false), after.lines().collect::<Vec<_>>());
+            prop_assert_eq!(side(true), before.as_bytes());
+            prop_assert_eq!(side(false), after.as_bytes());
         }
     }
 }

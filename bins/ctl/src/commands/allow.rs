@@ -1,6 +1,7 @@
 //! `allow`: which of the project's files may act. It works on the files themselves, and needs no service.
 
 use std::io::{self, BufRead, IsTerminal};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,8 +18,9 @@ use crate::visible::exact;
 
 /// Lines around a change that are shown.
 const AROUND: usize = 3;
-/// Longer texts are named by their hashes only.
+/// Longer contents are not shown, and approved by their hashes only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
+pub(super) const READ_FIRST: &str = "read the file, then use --sha256 with the hash of each file";
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// A file that can be approved, as it was read.
@@ -29,6 +31,18 @@ struct Part {
     sha256: String,
     /// A description.
     what: String,
+}
+
+impl Part {
+    /// The file's name, to be shown.
+    fn name(&self) -> String {
+        exact(self.file.as_bytes())
+    }
+
+    /// Whether all of the content is shown before it is approved.
+    fn is_shown(&self) -> bool {
+        self.content.len() <= SHOWN_BYTES_MAX
+    }
 }
 
 impl From<Approvable> for Part {
@@ -73,7 +87,7 @@ fn allow(
 ) -> Result<()> {
     let found = selected(program, &args.files)?;
     for (file, problem) in &found.problems {
-        output.warn(&format!("cannot approve {file}: {problem}"));
+        output.warn(&format!("cannot approve {}: {problem}", exact(file.as_bytes())));
     }
     let mut pending = Vec::new();
     for part in found.parts {
@@ -106,12 +120,13 @@ fn allow(
         }
     }
     output.flush()?;
+    refuse_unseen(&pending, args)?;
     confirm(&pending, &everything(program).parts, args, output)?;
     // What is recorded is what was shown; a file that is another by now is looked at again.
     for part in &pending {
         let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
         if now.is_none_or(|it| it.sha256 != part.sha256) {
-            let why = format!("{} changed after it was shown; nothing was approved", part.file);
+            let why = format!("{} changed after it was shown; nothing was approved", part.name());
             return Err(Failure::new(why).with_hint("run `ctl allow` again"));
         }
     }
@@ -123,7 +138,7 @@ fn allow(
         return Ok(());
     }
     for part in &pending {
-        output.line(&format!("approved {}", part.file))?;
+        output.line(&format!("approved {}", part.name()))?;
     }
     Ok(())
 }
@@ -192,7 +207,7 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
         let is_there = found.parts.iter().any(|it| it.file == *name)
             || found.problems.iter().any(|(file, _)| file == name);
         if !is_there {
-            return Err(Failure::not_found(format!("{name} does not need approval"))
+            return Err(Failure::not_found(format!("{} does not need approval", exact(name.as_bytes())))
                 .with_hint("only .waypost/config.yaml, the flow files in .waypost/flows, and files of the project that a flow names as its program need approval"));
         }
     }
@@ -216,25 +231,29 @@ fn name_of(program: &Program, file: &Path) -> Result<String> {
         let path = folder.join(it.file_name()?);
         Some(path.strip_prefix(project.root()).ok()?.to_str()?.to_owned())
     });
-    named.ok_or_else(|| Failure::not_found(format!("no file {} in the project", file.display())))
+    named.ok_or_else(|| Failure::not_found(format!("no file {} in the project", shown_path(file))))
+}
+
+fn shown_path(path: &Path) -> String {
+    exact(path.as_os_str().as_bytes())
 }
 
 fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()> {
     let state = if before.is_some() { "changed" } else { "new" };
     let about = format!("  {state} {}, SHA-256 {}", part.what, part.sha256);
-    output.styled(&[(Look::Name, &part.file), (Look::Dim, &about)])?;
-    let text = std::str::from_utf8(&part.content)
-        .ok()
-        .filter(|it| it.len() <= SHOWN_BYTES_MAX && !it.contains('\0'));
-    let Some(text) = text else {
-        let size = format!("  not text, or too long to show: {} bytes", part.content.len());
+    output.styled(&[(Look::Name, &part.name()), (Look::Dim, &exact(about.as_bytes()))])?;
+    if !part.is_shown() {
+        let size = format!("  too long to show: {} bytes", part.content.len());
         output.styled(&[(Look::Warn, &size)])?;
         return Ok(());
-    };
-    let before = before.and_then(|it| std::str::from_utf8(it).ok());
-    show_difference(&diff(before.unwrap_or_default(), text), output)?;
-    for line in receivers(&part.file, text) {
-        output.styled(&[(Look::Warn, "  event data reaches "), (Look::Plain, &line)])?;
+    }
+    show_difference(&diff(before.unwrap_or_default(), &part.content), output)?;
+    let text = String::from_utf8_lossy(&part.content);
+    for line in receivers(&part.file, &text) {
+        output.styled(&[
+            (Look::Warn, "  event data reaches "),
+            (Look::Plain, &exact(line.as_bytes())),
+        ])?;
     }
     Ok(())
 }
@@ -261,19 +280,18 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
             continue;
         }
         if last_shown.is_some_and(|it: usize| it + 1 < idx) {
-            output.styled(&[(Look::Dim, "  …")])?;
+            output.styled(&[(Look::Dim, "…")])?;
         }
         last_shown = Some(idx);
-        match line {
-            DiffLine::Same(text) => {
-                output.styled(&[(Look::Plain, "  "), (Look::Plain, &exact(text))])?;
-            }
-            DiffLine::Removed(text) => {
-                output.styled(&[(Look::Bad, "- "), (Look::Bad, &exact(text))])?;
-            }
-            DiffLine::Added(text) => {
-                output.styled(&[(Look::Name, "+ "), (Look::Name, &exact(text))])?;
-            }
+        let (look, sign, text) = match line {
+            DiffLine::Same(text) => (Look::Plain, "  ", *text),
+            DiffLine::Removed(text) => (Look::Bad, "- ", *text),
+            DiffLine::Added(text) => (Look::Name, "+ ", *text),
+        };
+        let ended = text.strip_suffix(b"\n");
+        output.styled(&[(look, sign), (look, &exact(ended.unwrap_or(text)))])?;
+        if ended.is_none() {
+            output.styled(&[(Look::Dim, "\\ no newline at the end")])?;
         }
     }
     if last_shown.is_none() {
@@ -282,13 +300,26 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
     Ok(())
 }
 
+/// Refuses a file that was not shown in full, unless its hash was given.
+fn refuse_unseen(pending: &[Part], args: &AllowArgs) -> Result<()> {
+    let unseen = pending.iter().find(|it| !it.is_shown());
+    match unseen.filter(|_| args.sha256.is_empty()) {
+        None => Ok(()),
+        Some(part) => {
+            Err(Failure::new(format!("{} is too long to show; nothing was approved", part.name()))
+                .with_hint(READ_FIRST))
+        }
+    }
+}
+
 fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Output) -> Result<()> {
     if !args.sha256.is_empty() {
         for part in pending {
             if !args.sha256.iter().any(|it| it.eq_ignore_ascii_case(&part.sha256)) {
                 return Err(Failure::new(format!(
                     "{} has the SHA-256 {}, which was not among those given; nothing was approved",
-                    part.file, part.sha256
+                    part.name(),
+                    part.sha256
                 )));
             }
         }
@@ -385,7 +416,7 @@ fn list(program: &Program, approvals: &Approvals, output: &mut Output) -> Result
             let state = state(&it.file, &it.sha256);
             let look = if state == "current" { Look::Good } else { Look::Dim };
             vec![
-                (Look::Name, it.file.clone()),
+                (Look::Name, exact(it.file.as_bytes())),
                 (look, state.to_owned()),
                 (Look::Dim, it.sha256.clone()),
             ]
@@ -414,7 +445,7 @@ fn revoke(
             }
         }
         revoked.push(done.ok_or_else(|| {
-            Failure::not_found(format!("{} is not approved", file.display()))
+            Failure::not_found(format!("{} is not approved", shown_path(file)))
                 .with_hint("`ctl allow --list` shows approved files")
         })?);
     }
@@ -423,7 +454,7 @@ fn revoke(
         return Ok(());
     }
     for file in revoked {
-        output.line(&format!("revoked {file}"))?;
+        output.line(&format!("revoked {}", exact(file.as_bytes())))?;
     }
     Ok(())
 }

@@ -17,6 +17,7 @@ use crate::cli::DoctorArgs;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::visible::exact;
 
 /// Free bytes below which `doctor` warns: room for hours of writing, and for a compaction of a usual store.
 const FREE_BYTES_LOW: u64 = 512 << 20;
@@ -140,6 +141,7 @@ fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     match super::allow::pending_flows(program) {
         Ok(files) if files.is_empty() => {}
         Ok(files) => {
+            let files: Vec<_> = files.iter().map(|it| exact(it.as_bytes())).collect();
             let detail = format!("flows do not run: {} is pending approval", files.join(", "));
             findings.push(Finding::warning(PART, detail, "`ctl allow`"));
         }

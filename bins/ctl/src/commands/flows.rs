@@ -17,6 +17,7 @@ use crate::cli::{AllowArgs, FlowsAllowArgs, FlowsCommand, FlowsReplayArgs, Flows
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::visible::exact;
 
 pub(super) fn run(program: &Program, command: FlowsCommand, output: &mut Output) -> Result<()> {
     match command {
@@ -273,12 +274,15 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
     let client = program.client()?;
     let texts = client.flow_file(&args.file)?;
     if !output.is_json() {
-        allow::show_difference(&diff(&texts.in_force, &texts.found), output)?;
+        allow::show_difference(&diff(texts.in_force.as_bytes(), texts.found.as_bytes()), output)?;
         for program in &texts.programs {
             let about = format!("  program, SHA-256 {}", program.hash);
-            output.styled(&[(Look::Name, &program.file), (Look::Dim, &about)])?;
+            output.styled(&[(Look::Name, &exact(program.file.as_bytes())), (Look::Dim, &about)])?;
             match &program.found {
-                Some(found) => allow::show_difference(&diff(&program.approved, found), output)?,
+                Some(found) => allow::show_difference(
+                    &diff(program.approved.as_bytes(), found.as_bytes()),
+                    output,
+                )?,
                 None => output.styled(&[(Look::Warn, "  not text, or too long to show")])?,
             }
         }
@@ -297,6 +301,9 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
         }
         let known = std::iter::once(&texts.hash).chain(programs.values());
         allow::refuse_unknown(&args.sha256, known.map(String::as_str))?;
+    } else if let Some(unseen) = texts.programs.iter().find(|it| it.found.is_none()) {
+        let why = format!("{} was not shown; nothing was approved", exact(unseen.file.as_bytes()));
+        return Err(Failure::new(why).with_hint(allow::READ_FIRST));
     } else if !args.yes
         && !allow::is_wanted(&format!("approve {} as shown? [y/N]", args.file), output)?
     {

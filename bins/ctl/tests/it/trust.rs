@@ -354,16 +354,74 @@ fn a_hash_that_was_looked_at_approves_that_content_alone() {
 #[test]
 fn what_a_reader_would_not_see_is_shown() {
     let clone = Clone::new();
-    let hidden = [
-        "\u{ad}", "\u{34f}", "\u{200b}", "\u{200d}", "\u{202e}", "\u{2066}", "\u{fe0f}", "\u{3164}",
-    ];
-    clone.write("tools/build.sh", &format!("echo a{}b\n", hidden.concat()));
+    let hidden = "\u{85}\u{a0}\u{ad}\u{34f}\u{115f}\u{1160}\u{2000}\u{200a}\u{200b}\u{200d}\u{202e}\u{2066}\u{2800}\u{3000}\u{3164}\u{e000}\u{fe0f}\u{ffa0}\u{fff0}\u{fff8}\u{13430}\u{13441}\u{1345f}\u{16fe4}\u{1bca0}\u{1bca3}\u{1d159}\u{1d173}\u{1d17a}\u{e0000}\u{e0100}\u{e0fff}\u{10fffd}\u{378}";
+    let seen = "größe 漢字 👍🏽 нет هذا";
+    clone.write("tools/build.sh", &format!("echo a{hidden}b {seen}\n"));
     let shown = clone.ctl(&["allow", "builds.yaml"]).out;
-    for c in hidden {
+    for c in hidden.chars() {
         assert!(!shown.contains(c), "{c:?}: {shown}");
         let escape = c.escape_unicode().to_string();
         assert!(shown.contains(&escape), "{escape}: {shown}");
     }
+    assert!(shown.contains(seen), "{shown}");
+}
+
+#[test]
+fn every_difference_at_the_end_of_a_line_is_shown() {
+    let clone = Clone::new();
+    let start = "echo a \\\n  b\n";
+    for (changed, shown) in [
+        // The shell continues a line after a backslash before `\n` alone.
+        ("echo a \\\r\n  b\n", "- echo a \\\n+ echo a \\\\r\n    b\n"),
+        ("echo a \\ \n  b\n", "- echo a \\\n+ echo a \\\\x20\n    b\n"),
+        ("echo a \\\n  b", "  echo a \\\n-   b\n+   b\n\\ no newline at the end\n"),
+        ("echo a \\\n\tb\n", "  echo a \\\n-   b\n+ \\tb\n"),
+    ] {
+        clone.write("tools/build.sh", start);
+        clone.ctl(&["allow", "--yes"]).done();
+        clone.write("tools/build.sh", changed);
+        let asked = clone.ctl(&["allow"]);
+        assert!(asked.out.contains(shown), "{changed:?}: {asked:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_shown_and_what_is_not_shown_is_not_approved() {
+    let clone = Clone::new();
+    let script = clone.path("tools/build.sh");
+    fs::write(&script, b"echo \xff evil\0\xc3\n").expect("a file");
+    let asked = clone.ctl(&["allow", "builds.yaml"]);
+    assert!(asked.out.contains("+ echo \\xff evil\\x00\\xc3\n"), "{asked:?}");
+
+    fs::write(&script, format!("#{}\n", " ".repeat(1 << 20))).expect("a file");
+    for arguments in [&["allow", "--yes"][..], &["--json", "allow", "--yes"]] {
+        let refused = clone.ctl(arguments);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        assert!(refused.err.contains("build.sh is too long to show"), "{refused:?}");
+        assert!(refused.err.contains("--sha256"), "{refused:?}");
+    }
+    assert_eq!(clone.ctl(&["--json", "allow", "--list"]).json(), serde_json::json!([]));
+    let told = clone.ctl(&["allow"]).out;
+    let hashes: Vec<&str> =
+        told.split("SHA-256 ").skip(1).filter_map(|it| it.split_whitespace().next()).collect();
+    let given = hashes.iter().flat_map(|it| ["--sha256", it]);
+    let arguments: Vec<&str> = std::iter::once("allow").chain(given).collect();
+    assert!(clone.ctl(&arguments).done().contains("approved tools/build.sh\n"));
+}
+
+#[test]
+fn names_of_files_are_shown_in_full() {
+    let clone = Clone::new();
+    clone.write(".waypost/flows/a\n\u{200d}\u{3164}b.yaml", OTHER_FLOWS);
+    let asked = clone.ctl(&["allow"]);
+    let allowed = clone.ctl(&["allow", "--yes"]);
+    let listed = clone.ctl(&["allow", "--list"]);
+    for told in [&asked, &allowed, &listed] {
+        assert!(told.out.contains("flows/a\\n\\u{200d}\\u{3164}b.yaml"), "{told:?}");
+        assert!(!told.out.contains(['\u{200d}', '\u{3164}']), "{told:?}");
+    }
+    let missing = clone.ctl(&["allow", "no\n\u{200d}.yaml"]);
+    assert!(missing.err.contains("no file no\\n\\u{200d}.yaml"), "{missing:?}");
 }
 
 #[test]
@@ -406,7 +464,7 @@ fn what_is_shown_commands_no_terminal() {
     clone.write("tools/build.sh", "# \u{1b}[2Kx\r\u{202e}gnihton\ntrue\n");
     let shown = clone.ctl(&["--color", "never", "allow", "builds.yaml"]);
     assert!(!shown.out.contains(['\u{1b}', '\r', '\u{202e}']), "{shown:?}");
-    assert!(shown.out.contains("\\u{1b}[2Kx\\u{d}\\u{202e}gnihton"), "{shown:?}");
+    assert!(shown.out.contains("\\u{1b}[2Kx\\r\\u{202e}gnihton"), "{shown:?}");
 }
 
 fn git(folder: &Path, arguments: &[&str]) {
