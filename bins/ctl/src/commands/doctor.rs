@@ -5,6 +5,8 @@ mod stores;
 use std::path::Path;
 
 use indicatif::HumanBytes;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use serde::Serialize;
 use waypost_api::StatusKind;
 use waypost_api::client::Error;
@@ -60,6 +62,8 @@ impl Finding {
 }
 
 pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) -> Result<()> {
+    // What a check or a repair of the stores creates is for this user alone, as what the service creates.
+    umask(Mode::from_raw_mode(0o077));
     let mut findings = Vec::new();
     findings.push(Finding::ok("project", program.project().root().display().to_string()));
     match program.preview() {

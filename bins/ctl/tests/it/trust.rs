@@ -614,6 +614,37 @@ fn a_store_that_is_not_registered_is_neither_checked_nor_repaired() {
 }
 
 #[test]
+fn what_the_doctor_creates_is_for_its_user_alone_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn open_to_others(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a file").path();
+            let metadata = fs::symlink_metadata(&path).expect("it is there");
+            if metadata.permissions().mode() & 0o077 != 0 {
+                found.push(path.clone());
+            }
+            if metadata.is_dir() {
+                open_to_others(&path, found);
+            }
+        }
+    }
+    let clone = Clone::new();
+    clone.ctl(&["allow", "--yes"]).done();
+    drop(clone.start(&[]));
+    for (removed, arguments) in [("memory/state", "doctor"), ("events/state", "doctor --repair")] {
+        fs::remove_dir_all(clone.path(&format!(".waypost/data/{removed}"))).expect("a folder");
+        let mut command = clone.command(Path::new("/bin/sh"));
+        let script = format!("umask 000; exec \"$0\" {arguments}");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_ctl")]);
+        ran(command.output().expect("it starts"));
+        let mut found = Vec::new();
+        open_to_others(&clone.path(".waypost/data"), &mut found);
+        assert_eq!(found, Vec::<PathBuf>::new(), "{arguments}");
+    }
+}
+
+#[test]
 fn the_gitignore_is_for_its_owner_to_write_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt as _;
 
