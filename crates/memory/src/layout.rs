@@ -55,8 +55,11 @@ pub(crate) fn mend_format(data: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Checks the layout's version; a new folder gets the present one.
-pub(crate) fn check_format(data: &Path) -> Result<()> {
+/// Checks the version of a data folder's layout; a new folder gets the present one.
+///
+/// # Errors
+/// [`Error::Newer`] for a layout of a later release, [`Error::Damaged`] for a file that names none, [`Error::Io`].
+pub fn check_format(data: &Path) -> Result<()> {
     let path = data.join("format");
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

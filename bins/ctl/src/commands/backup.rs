@@ -11,6 +11,7 @@ use indicatif::{HumanBytes, ProgressBar};
 use serde_json::json;
 use waypost_api::backup::{self, FILES, FOLDERS, Next, Reader, Summary, is_part};
 use waypost_api::client;
+use waypost_auth::TokenStore;
 use waypost_log::{FolderLock, Log, Options, Snapshot, Witness};
 
 use self::draft::Draft;
@@ -226,13 +227,42 @@ impl Drop for Part {
     }
 }
 
+/// What a restore creates around the data folder, and removes when nothing is restored.
+struct Surroundings<'a> {
+    data: &'a Path,
+    created: Vec<PathBuf>,
+}
+
+impl<'a> Surroundings<'a> {
+    fn create(program: &Program, data: &'a Path) -> Result<Self> {
+        let dir = program.project().dir();
+        let mut created = vec![dir.join(".gitignore"), dir, parent(data).to_path_buf()];
+        created.retain(|it| fs::symlink_metadata(it).is_err());
+        let it = Self { data, created };
+        program.project().prepare()?;
+        fs::create_dir_all(parent(data)).map_err(|error| cannot("create", parent(data), &error))?;
+        Ok(it)
+    }
+}
+
+impl Drop for Surroundings<'_> {
+    fn drop(&mut self) {
+        if self.data.exists() {
+            return;
+        }
+        for path in &self.created {
+            // A folder that something else is in by now stays.
+            drop(fs::remove_file(path).or_else(|_| fs::remove_dir(path)));
+        }
+    }
+}
+
 pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
     program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
     refuse_what_is_there(&data)?;
     let (input, length) = source(&args.file)?;
-    program.project().prepare()?;
-    fs::create_dir_all(parent(&data)).map_err(|error| cannot("create", parent(&data), &error))?;
+    let _surroundings = Surroundings::create(program, &data)?;
     draft::remove_leftovers(&data, "restoring");
     let part = Part(draft::name_beside(&data, "restoring")?);
     let bar = output.progress(Unit::Bytes);
@@ -240,12 +270,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     bar.set_length(length);
     let summary = unpack(BufReader::with_capacity(1 << 20, bar.wrap_read(input)), &part.0)?;
     bar.set_message("verifying");
-    for (folder, _) in LOGS {
-        check_log(&part.0.join(folder), 0).map_err(|it| {
-            it.while_doing("the backup contains a damaged log")
-                .with_hint("use another backup; nothing was restored from this one")
-        })?;
-    }
+    check_unpacked(&part.0)?;
     bar.finish_and_clear();
     if data.join(PROJECT_ID).exists() {
         let id = part.0.join(PROJECT_ID);
@@ -268,6 +293,32 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
             data.display()
         ))?;
         output.note("start the service; it rebuilds the index");
+    }
+    Ok(())
+}
+
+/// Refuses what the service could not open.
+fn check_unpacked(part: &Path) -> Result<()> {
+    const OTHER: &str = "use another backup; nothing was restored from this one";
+    waypost_memory::check_format(part).map_err(|error| {
+        let hint = match &error {
+            waypost_memory::Error::Newer { .. } => {
+                "restore it with the release that wrote it, or a newer one"
+            }
+            _ => OTHER,
+        };
+        Failure::from(error)
+            .while_doing("the backup contains data that cannot be opened")
+            .with_hint(hint)
+    })?;
+    TokenStore::open(&part.join("tokens.json")).map_err(|error| {
+        Failure::from(error)
+            .while_doing("the backup contains tokens that cannot be read")
+            .with_hint(OTHER)
+    })?;
+    for (folder, _) in LOGS {
+        check_log(&part.join(folder), 0)
+            .map_err(|it| it.while_doing("the backup contains a damaged log").with_hint(OTHER))?;
     }
     Ok(())
 }

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use waypost_api::Time;
+use waypost_api::backup::Writer;
 
 use crate::ctl::{Ran, command, run, run_with_input};
 use crate::service::Service;
@@ -169,11 +171,7 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
         let refused = restore(place.path(), &bad);
         assert_eq!(refused.code, 1, "{what}: {refused:?}");
         assert!(refused.err.contains(what), "{what}: {}", refused.err);
-        let left: Vec<_> = fs::read_dir(place.path().join(".waypost"))
-            .expect("a folder")
-            .map(|it| it.expect("a file").file_name().into_string().expect("a name"))
-            .filter(|it| it.starts_with("data"))
-            .collect();
+        let left = names(&place.path().join(".waypost"));
         assert!(left.is_empty(), "{what}: {left:?}");
     };
     let mut changed = whole.clone();
@@ -190,6 +188,37 @@ fn a_damaged_a_newer_and_a_foreign_backup_leave_nothing_behind() {
     let export = service.ctl(&["export"]).done();
     check(export.as_bytes(), "ctl import");
     assert_eq!(run(place.path(), &["restore", "missing"]).code, 3);
+}
+
+#[test]
+fn a_backup_that_the_service_could_not_open_is_refused() {
+    let place = folder();
+    let file = place.path().join("made");
+    let to = place.path().join("to");
+    fs::create_dir(&to).expect("a folder");
+    let restored = |format: &[u8], tokens: Option<&[u8]>| {
+        let out = fs::File::create(&file).expect("a file");
+        let mut writer = Writer::new(out, Time(0), "test").expect("it is written");
+        let parts = [("format", Some(format)), ("tokens.json", tokens)];
+        for (name, mut content) in parts.into_iter().filter_map(|(name, it)| Some((name, it?))) {
+            let length = content.len() as u64;
+            writer.file(name, length, &mut content).expect("it is written");
+        }
+        writer.finish().expect("it is written");
+        run(&to, &["--project", &to.to_string_lossy(), "restore", &file.to_string_lossy()])
+    };
+    let good = b"waypost-data 1\n";
+    for (format, tokens, wanted) in [
+        (&b"\x00garbage"[..], None, "cannot be opened"),
+        (b"waypost-data 2\n", None, "newer"),
+        (good, Some(&b"{ no tokens"[..]), "tokens that cannot be read"),
+    ] {
+        let refused = restored(format, tokens);
+        assert_eq!(refused.code, 1, "{wanted}: {refused:?}");
+        assert!(refused.err.contains(wanted), "{wanted}: {}", refused.err);
+        assert_eq!(names(&to), Vec::<String>::new(), "{wanted}");
+    }
+    restored(good, None).done();
 }
 
 #[test]
