@@ -5,6 +5,7 @@
 //! is decided on the command's syntax tree, by the type that the flow declares for the value
 //! ([`DataTypes`]). The check rejects what it does not recognise.
 
+pub(crate) mod literals;
 pub(crate) mod programs;
 mod quotes;
 pub(crate) mod rules;

@@ -1,6 +1,7 @@
 //! The folder of flow files: its contents, what is in force, and why these may differ.
 
 mod programs;
+mod split;
 mod trust;
 mod watch;
 

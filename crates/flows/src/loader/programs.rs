@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rustix::fs::OFlags;
 
 use super::Problem;
+use super::split::Split;
 use super::trust::{self, Distrust};
 use crate::command::programs::runs_files;
 use crate::template::placeholders;
@@ -17,8 +18,6 @@ use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
 
 /// The most bytes of a program that are read.
 const BYTES_MAX: u64 = 64 << 20;
-/// How many levels of nested texts in words are split, as in `sh -c "sh -c '…'"`.
-const DEPTH_MAX: u32 = 4;
 /// The most pairs of a folder and a word that are checked.
 const PAIRS_MAX: usize = 20_000;
 /// The most words that a word with values of `one of` can stand for.
@@ -287,11 +286,18 @@ fn is_program(path: &Path) -> bool {
 /// Every word of an action that may name a file, with each value of `one of` substituted.
 fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
     let mut words = BTreeSet::new();
-    let mut add = |text: &str, is_shell: bool| {
+    let mut add = |text: &str, is_shell: bool, sets: bool| {
         let (marked, choices) = marked(text, types);
         let mut found = vec![marked.clone()];
         if is_shell {
-            split(&marked, DEPTH_MAX, &mut found);
+            let split = Split::of(&marked);
+            if let Some(name) = split.resolving.filter(|_| sets) {
+                let why = format!(
+                    "a command sets {name}, which changes the programs that it runs; do not set it, and name each program by its path"
+                );
+                return Err(Problem::Untrusted(why));
+            }
+            found.extend(split.words);
         }
         let found: BTreeSet<String> = found.iter().flat_map(|it| parts(it)).collect();
         for word in found {
@@ -300,10 +306,10 @@ fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
         Ok(())
     };
     match &action.kind {
-        Kind::Command(command) => add(command.as_str(), true)?,
+        Kind::Command(command) => add(command.as_str(), true, true)?,
         Kind::Exec { program, arguments, .. } => {
-            add(program, false)?;
-            arguments.iter().try_for_each(|it| add(it.as_str(), true))?;
+            add(program, false, false)?;
+            arguments.iter().try_for_each(|it| add(it.as_str(), true, runs_files(program)))?;
         }
         _ => {}
     }
@@ -349,7 +355,7 @@ fn chosen(word: String, choices: &[&[String]]) -> Result<Vec<String>, Problem> {
 
 /// The word, and the parts of it that may be separate paths: after `=`, after a short option's
 /// letter, and after the shell's name for the current folder.
-fn parts(word: &str) -> Vec<String> {
+pub(super) fn parts(word: &str) -> Vec<String> {
     let mut parts = vec![word];
     parts.extend(word.match_indices('=').map(|(at, _)| &word[at + 1..]));
     let short = word.strip_prefix('-').filter(|it| !it.starts_with('-'));
@@ -359,55 +365,6 @@ fn parts(word: &str) -> Vec<String> {
     all.extend(parts.iter().filter_map(|it| it.strip_prefix("$PWD")).map(|it| format!(".{it}")));
     all.retain(|it| !it.is_empty());
     all
-}
-
-/// Splits a text as a shell would, quotes removed, including texts in its words. It finds more
-/// words than a shell would, never fewer literal ones, except for files that are only written.
-fn split(text: &str, depth: u32, words: &mut Vec<String>) {
-    let text = text.replace("$(pwd)", "$PWD").replace("`pwd`", "$PWD").replace("${PWD}", "$PWD");
-    let mut word = String::new();
-    let mut quote = None;
-    let mut is_target = false;
-    let mut last = ' ';
-    let mut chars = text.chars().peekable();
-    let begun = words.len();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (Some(it), c) if c == it => quote = None,
-            (None, '\'' | '"') => {
-                if last == '$' {
-                    // $'…' and $"…".
-                    word.pop();
-                }
-                quote = Some(c);
-            }
-            (Some('"') | None, '\\') => match chars.next() {
-                Some('\n') | None => {}
-                Some(next) => word.push(next),
-            },
-            (None, c) if c.is_whitespace() || ";|&()<>`".contains(c) => {
-                if !word.is_empty() {
-                    let found = std::mem::take(&mut word);
-                    words.extend((!std::mem::take(&mut is_target)).then_some(found));
-                }
-                match c {
-                    '>' => is_target = last != '<',
-                    '|' | '&' if last == '>' => {}
-                    ' ' | '\t' => {}
-                    _ => is_target = false,
-                }
-            }
-            (_, c) => word.push(c),
-        }
-        last = c;
-    }
-    words.extend((!word.is_empty() && !is_target).then_some(word));
-    let found: Vec<String> = words[begun..].to_vec();
-    for word in found {
-        if depth > 0 && word.contains(|it: char| it.is_whitespace() || ";|&()<>`'\"".contains(it)) {
-            split(&word, depth - 1, words);
-        }
-    }
 }
 
 /// Reads a program. It and the folders above it must belong to this user or to root, and nobody
@@ -456,37 +413,7 @@ fn unreadable(file: &str, error: &std::io::Error) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::{parts, runs_files, split};
-
-    #[test]
-    fn words_are_found_as_a_shell_finds_them() {
-        let words = |text: &str| {
-            let mut words = Vec::new();
-            split(text, 4, &mut words);
-            words.iter().flat_map(|it| parts(it)).collect::<Vec<_>>()
-        };
-        for text in [
-            "sh tools/a.sh",
-            "cd x && ./y; sh 'tools'/a.sh",
-            "sh -c \"sh tools/a.sh x\"",
-            "sh -c \"sh -c 'tools/a.sh'\"",
-            "sh too\\ls/a.sh",
-            "echo $(tools/a.sh)",
-            "echo `tools/a.sh`",
-            "sh<tools/a.sh",
-            "A=tools/a.sh sh -c '$A'",
-            "x --run=tools/a.sh",
-            "x -ftools/a.sh",
-            "x $'tools/a.sh'",
-            "sh <> tools/a.sh",
-            "tee >(tools/a.sh)",
-            "echo > b tools/a.sh",
-        ] {
-            assert!(words(text).iter().any(|it| it == "tools/a.sh"), "{text}: {:?}", words(text));
-        }
-        assert_eq!(words("a 'b c'"), ["a", "b c", "b", "c"]);
-        assert_eq!(words("a >> b 2>c >| d >&2; e"), ["a", "2", "e"]);
-    }
+    use super::runs_files;
 
     #[test]
     fn interpreters_are_known_by_their_names() {

@@ -225,6 +225,45 @@ fn programs_are_found_however_a_flow_names_them() {
     assert_eq!(needs("/bin/true && gh pr list"), Vec::<String>::new());
 }
 
+#[test]
+fn a_quote_in_a_comment_hides_no_program() {
+    let project = Project::new();
+    fs::create_dir_all(project.folder().join("tools")).unwrap();
+    for name in ["x", "my x"] {
+        fs::write(project.folder().join("tools").join(name), "#!/bin/sh\n").unwrap();
+    }
+    for (command, wanted) in [
+        ("# only if score >'0.5`\n./tools/x\n# and never twice, we don't want that", "tools/x"),
+        ("# only if score >'0.5'\n./tools/x\n# and never twice, we don't want that", "tools/x"),
+        ("# the 3\" rule\n\"./tools/my x\"", "tools/my x"),
+        ("cat <<END\nit's\nEND\n'./tools/my x' # it's", "tools/my x"),
+    ] {
+        let action = serde_json::json!({ "type": "command", "command": command });
+        assert_eq!(programs_of(&project, &action, "{}"), [wanted], "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_changes_where_programs_are_found_is_refused() {
+    let project = Project::new();
+    for (command, name) in [
+        ("PATH=bin:$PATH greet", "PATH"),
+        ("export PATH=bin:$PATH; greet", "PATH"),
+        ("sh -c 'BASH_ENV=x bash y'", "BASH_ENV"),
+    ] {
+        project.write("a.yaml", &runs(command));
+        for mut loader in [project.loader(), project.trusting()] {
+            loader.load();
+            let status = &loader.status()[0];
+            assert_eq!(status.in_force, None, "{command}");
+            let problem = status.problem.as_ref().unwrap().to_string();
+            let wanted = format!("sets {name}, which changes the programs that it runs");
+            assert!(problem.contains(&wanted), "{problem}");
+            assert!(problem.contains("name each program by its path"), "{problem}");
+        }
+    }
+}
+
 /// The programs of a flow with one action, given as JSON, and the types of its values.
 fn programs_of(project: &Project, action: &serde_json::Value, types: &str) -> Vec<String> {
     let text = format!(

@@ -1,0 +1,115 @@
+//! The words of a command that may name files, from its syntax tree.
+
+use tree_sitter::{Node, Parser};
+
+use super::programs::runs_files;
+use super::tree::children;
+
+/// Variables that change which program or script a name stands for.
+const RESOLVING: &[&str] =
+    &["PATH", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "IFS", "CDPATH"];
+
+/// What a command contains.
+#[derive(Debug, Default)]
+pub(crate) struct Literals {
+    /// Every word without its quotes, and every text of a here-document; without the files that are
+    /// only written.
+    pub(crate) words: Vec<String>,
+    /// A variable that it sets and that changes which program a name stands for.
+    pub(crate) resolving: Option<&'static str>,
+    /// Whether all of it was understood. If not, words may be missing.
+    pub(crate) is_whole: bool,
+}
+
+impl Literals {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut parser = Parser::new();
+        let tree = parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok();
+        let Some(tree) = tree.and_then(|()| parser.parse(text, None)) else {
+            return Self::default();
+        };
+        let is_whole = !tree.root_node().has_error();
+        let mut found = Self { is_whole, ..Self::default() };
+        let mut waiting = vec![(tree.root_node(), false)];
+        while let Some((node, is_target)) = waiting.pop() {
+            found.add(node, is_target, text);
+            let mut is_first = true;
+            for child in children(node) {
+                let is_word_of_target = match node.kind() {
+                    "file_redirect" => {
+                        let is_written = child.is_named() && child.kind() != "file_descriptor";
+                        writes(node) && is_written && std::mem::take(&mut is_first)
+                    }
+                    "concatenation" | "string" => is_target,
+                    _ => false,
+                };
+                waiting.push((child, is_word_of_target));
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, node: Node<'_>, is_target: bool, text: &str) {
+        let of = |node: Node<'_>| text.get(node.byte_range()).unwrap_or_default();
+        match node.kind() {
+            "command_name" | "concatenation" | "word" | "string" | "raw_string"
+            | "ansi_c_string" | "translated_string" | "extglob_pattern"
+                if !is_target =>
+            {
+                let mut word = String::new();
+                literal(node, text, &mut word);
+                self.words.push(word);
+            }
+            "heredoc_body" => self.words.push(of(node).to_owned()),
+            "variable_assignment" => {
+                let name = node.child_by_field_name("name").map_or("", of);
+                // `IFS= read` concerns only what is read.
+                let is_read = name == "IFS"
+                    && node.parent().and_then(|it| it.child_by_field_name("name")).map(of)
+                        == Some("read");
+                self.resolve(name, !is_read);
+            }
+            // `env PATH=… program`, `sh -c 'PATH=…; program'`.
+            "command" => {
+                let program = node.child_by_field_name("name").map_or("", of);
+                for word in children(node).skip(1).filter(|_| runs_files(program)) {
+                    let mut argument = String::new();
+                    literal(word, text, &mut argument);
+                    self.resolving = self.resolving.or(Self::of(&argument).resolving);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn resolve(&mut self, name: &str, is_set: bool) {
+        let found = RESOLVING.iter().find(|it| is_set && **it == name);
+        self.resolving = self.resolving.or(found.copied());
+    }
+}
+
+/// Whether a redirection only writes its file.
+fn writes(redirect: Node<'_>) -> bool {
+    let operators = [">", ">>", ">|", ">&", "&>", "&>>"];
+    children(redirect).any(|it| operators.contains(&it.kind()))
+}
+
+/// A word without its quotes; expansions stay as written.
+fn literal(node: Node<'_>, text: &str, word: &mut String) {
+    let range = node.byte_range();
+    let inside = |before: usize| text.get(range.start + before..range.end.saturating_sub(1));
+    match node.kind() {
+        "command_name" | "concatenation" => {
+            children(node).for_each(|it| literal(it, text, word));
+        }
+        "raw_string" => word.push_str(inside(1).unwrap_or_default()),
+        "ansi_c_string" => word.push_str(inside(2).unwrap_or_default()),
+        "translated_string" => word.push_str(&unescaped(inside(2).unwrap_or_default())),
+        "string" => word.push_str(&unescaped(inside(1).unwrap_or_default())),
+        _ => word.push_str(&unescaped(text.get(range).unwrap_or_default())),
+    }
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("\\\n", "").replace('\\', "")
+}
