@@ -409,6 +409,9 @@ impl Loader {
             let problem = format!("{name} is not a flow file; its name must end in .yaml");
             return Found::Problem(Problem::Unreadable(problem), None);
         }
+        if let Some(why) = self.leads_out() {
+            return Found::Problem(Problem::Untrusted(why), None);
+        }
         let text = match read_trusted(&self.folder, name, FILE_BYTES_MAX) {
             Ok(text) => text,
             Err(Distrust::Untrusted(why)) => return Found::Problem(Problem::Untrusted(why), None),
@@ -420,6 +423,19 @@ impl Loader {
             Ok(file) => Found::File(file),
             Err(error) => Found::Problem(Problem::Invalid(error), Some(ContentHash::of(&text))),
         }
+    }
+
+    /// Why the folder is not the project's own: a link in its path leads out of the project.
+    fn leads_out(&self) -> Option<String> {
+        let folder = self.folder.strip_prefix(&self.project).ok()?;
+        let project = self.project.canonicalize().ok()?;
+        let is_within = self.folder.canonicalize().is_ok_and(|it| it.starts_with(&project));
+        (!is_within).then(|| {
+            let folder = folder.display();
+            format!(
+                "{folder} is a symbolic link that leads out of the project; replace it with a folder"
+            )
+        })
     }
 
     /// Notices about the files that were not given yet.

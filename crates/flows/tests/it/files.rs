@@ -226,6 +226,36 @@ fn programs_are_found_however_a_flow_names_them() {
 }
 
 #[test]
+fn a_folder_of_flows_that_is_elsewhere_is_not_read() {
+    let project = Project::new();
+    project.write("a.yaml", &one("one"));
+    project.allow_all();
+    assert_eq!(names(&project.loader().load()).unwrap(), ["one"]);
+    let moved = |to: &str| {
+        let to = project.root.path().join(to);
+        let at = fs::canonicalize(project.flows()).unwrap();
+        fs::rename(at, &to).unwrap();
+        fs::remove_file(project.flows()).ok();
+        symlink(&to, project.flows()).unwrap();
+    };
+    // Within the project it is what a checkout shows.
+    moved("project/flows");
+    assert_eq!(names(&project.loader().load()).unwrap(), ["one"]);
+    moved("elsewhere");
+    for mut loader in [project.loader(), project.trusting()] {
+        assert_eq!(names(&loader.load()).unwrap(), Vec::<String>::new());
+        let status = &loader.status()[0];
+        assert!(matches!(status.problem, Some(Problem::Untrusted(_))), "{status:?}");
+        let problem = status.problem.as_ref().unwrap().to_string();
+        assert!(
+            problem.starts_with(".waypost/flows is a symbolic link that leads out"),
+            "{problem}"
+        );
+        assert!(loader.compare("a.yaml").is_err());
+    }
+}
+
+#[test]
 fn a_quote_in_a_comment_hides_no_program() {
     let project = Project::new();
     fs::create_dir_all(project.folder().join("tools")).unwrap();
