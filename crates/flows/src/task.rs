@@ -1,6 +1,7 @@
 //! From an action and an event to a task, with every value in its place.
 
 mod folder;
+mod ready;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use waypost_events::{Data, Event, EventType, InvalidData, Value};
 
 use self::folder::{executable, folder_within};
+pub(crate) use self::ready::unready;
 use crate::command::{VALUE_PREFIX, rules};
 use crate::definition::words_of;
 use crate::encode::{UPPER, event_json, object_json, percent_encoded};
@@ -200,11 +202,7 @@ impl Call<'_> {
                 self.program(around, Path::new(program), arguments, Vec::new())
             }
             Kind::Emit { event, data: values } => {
-                let mut data = Data::default();
-                for (name, value) in &values.0 {
-                    data.insert(name, self.value(value)?)?;
-                }
-                Ok(Task::Publish { kind: event.clone(), data })
+                Ok(Task::Publish { kind: event.clone(), data: self.emitted(values)? })
             }
             Kind::Http { url, body, sign } => self.post(around, url, body.as_ref(), sign.as_ref()),
             Kind::MemoryAdd { content, title, kind, tags, space } => {
@@ -224,6 +222,14 @@ impl Call<'_> {
             EmitValue::Text(text) => text.render(&self.event.data)?.into(),
             EmitValue::Number(number) => Value::Number(*number),
         })
+    }
+
+    fn emitted(&self, values: &Values) -> Result<Data, Unready> {
+        let mut data = Data::default();
+        for (name, value) in &values.0 {
+            data.insert(name, self.value(value)?)?;
+        }
+        Ok(data)
     }
 
     fn arguments(
@@ -249,17 +255,17 @@ impl Call<'_> {
         body: Option<&Values>,
         sign: Option<&String>,
     ) -> Result<Task, Unready> {
-        let body = match body {
-            None => event_json(self.event),
-            Some(values) => {
-                let values = values.0.iter().map(|(name, it)| Ok((name.as_str(), self.value(it)?)));
-                object_json(&values.collect::<Result<Vec<_>, MissingKey>>()?)
-            }
-        };
+        let body = self.body(body)?;
         let secret = sign.map(|it| secret(around, it)).transpose()?;
         let url = self.url(url)?;
         let (id, timeout) = (self.key.to_owned(), self.action.timeout.0);
         Ok(Task::Post(Post { url, id, body, secret, timeout }))
+    }
+
+    fn body(&self, body: Option<&Values>) -> Result<String, MissingKey> {
+        let Some(values) = body else { return Ok(event_json(self.event)) };
+        let values = values.0.iter().map(|(name, it)| Ok((name.as_str(), self.value(it)?)));
+        Ok(object_json(&values.collect::<Result<Vec<_>, MissingKey>>()?))
     }
 
     /// The URL with its values escaped. A value that is a whole segment of the path cannot be `.`

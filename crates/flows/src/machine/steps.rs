@@ -7,6 +7,7 @@ use super::{INTERRUPTIONS_MAX, Machine};
 use crate::effect::{Attempt, Effect, Orphan};
 use crate::record::{Record, Then};
 use crate::set::{FlowEntry, FlowFile, FlowSet};
+use crate::task::unready;
 use crate::{
     Action, AttemptId, ContentHash, End, Facts, Kind, OnInterrupt, Outcome, Phase, Report, Retry,
     RetryOn, RunId, Truth,
@@ -29,6 +30,14 @@ impl Machine {
             self.end(id, now_ms, End::Failed, why);
             return;
         };
+        // Nothing is started for an event that lacks a value of a later action.
+        let is_new = run.attempt == 0 && run.tries.is_empty();
+        let unready = if is_new { unready(&entry.flow, &event) } else { None };
+        if let Some((step, action, why)) = unready {
+            let why = format!("{}: {why}", named(action, step));
+            self.end(id, now_ms, End::Failed, why);
+            return;
+        }
         let holds = |it: &Action| {
             it.condition
                 .as_ref()
@@ -182,16 +191,19 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_m
     if action.continue_on_error {
         return (Then::Next, None);
     }
-    let name = match &action.name {
-        Some(name) => format!("action {} ({name})", id.step + 1),
-        None => format!("action {}", id.step + 1),
-    };
-    let mut why = format!("{name}: {}", report.detail);
+    let mut why = format!("{}: {}", named(action, id.step), report.detail);
     if may_retry && action.retry.max > 0 {
         let tries = failures + 1;
         why = format!("{why}, after {tries} attempts");
     }
     (Then::End, Some((End::Failed, why)))
+}
+
+fn named(action: &Action, step: u16) -> String {
+    match &action.name {
+        Some(name) => format!("action {} ({name})", step + 1),
+        None => format!("action {}", step + 1),
+    }
 }
 
 /// The delay before an attempt: random up to the growing limit ("full jitter"; Brooker,

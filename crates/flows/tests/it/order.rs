@@ -95,6 +95,43 @@ fn an_action_can_be_left_out_and_may_fail_where_the_flow_says_so() {
 }
 
 #[test]
+fn a_value_that_a_later_action_lacks_fails_the_run_before_anything_starts() {
+    let flow = r#"  - name: a
+    trigger: { pattern: "a:x" }
+    actions:
+      - { type: command, command: ls }
+      - { type: exec, exec: [echo, "{{data.k}}"], if: data.n > 1, name: say }
+      - { type: emit, event: "b:x", data: { m: "{{data.n}}" } }
+"#;
+    let mut world = World::new(&[flow.to_owned()]);
+    let failed = |world: &mut World, run: &str, why: &str| {
+        assert!(world.started.is_empty(), "{:?}", world.started);
+        let (end, said) = world.end_of(run);
+        assert_eq!((end, said.as_str()), (End::Failed, why));
+        assert_eq!(world.notices.pop().unwrap().kind.as_str(), "flow:failed");
+    };
+    let missing =
+        "action 2 (say): the event has no data.k; set a default with {{data.k | default(\"…\")}}";
+    world.say("a:x", r#"{"n": 2}"#);
+    failed(&mut world, "a.1", missing);
+    let now_ms = world.now_ms;
+    world.engine().retry(&id("a.1"), now_ms).unwrap();
+    world.commit();
+    failed(&mut world, "a.1", missing);
+    world.say("a:x", r#"{"n": 2, "k": "-x"}"#);
+    let dash = "action 2 (say): argument 1 starts with -, because of an event's value: put -- before it, or write allow_dash: true in the action";
+    failed(&mut world, "a.2", dash);
+    // An action that is left out needs no values.
+    world.say("a:x", r#"{"n": 1}"#);
+    assert_eq!(world.finish_all(), ["a.3/0", "a.3/2"]);
+    world.say("a:x", r#"{"n": 2, "k": "x"}"#);
+    assert_eq!(world.finish_all(), ["a.4/0", "a.4/1", "a.4/2"]);
+    // The journal is read to the same.
+    world.open();
+    assert_eq!(world.end_of("a.2").1, dash);
+}
+
+#[test]
 fn what_finds_no_room_is_skipped_with_the_reason() {
     let skip = "    concurrency: { mode: skip }\n";
     let few = "    concurrency: { max_queued: 1 }\n";
