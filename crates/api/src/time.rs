@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::SignedDuration;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
 use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use serde::{Serialize, Serializer};
 
@@ -15,12 +18,17 @@ pub struct Time(
 
 /// The text is not an RFC 3339 time between the years 0 and 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not an RFC 3339 time such as 2025-01-31T09:30:00.000Z")]
+#[error(
+    "not an RFC 3339 time such as 2025-01-31T09:30:00.000Z, from 0000-01-01T00:00:00.000Z to \
+     9999-12-31T23:59:59.999Z"
+)]
 #[non_exhaustive]
 pub struct TimeError;
 
 const FIRST_MS: i64 = -62_167_219_200_000; // 0000-01-01T00:00:00.000Z
-const LAST_MS: i64 = 253_402_207_200_999; // jiff's last moment, on 9999-12-30
+const LAST_MS: i64 = 253_402_300_799_999; // 9999-12-31T23:59:59.999Z
+// Civil times reach to the end of the year 9999; `jiff::Timestamp` ends a day before.
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 impl FromStr for Time {
     type Err = TimeError;
@@ -40,18 +48,20 @@ impl FromStr for Time {
         if !strict {
             return Err(TimeError);
         }
-        let moment: jiff::Timestamp = text.parse().map_err(|_| TimeError)?;
-        let ms = moment.as_nanosecond().div_euclid(1_000_000) as i64;
+        let pieces = Pieces::parse(text).map_err(|_| TimeError)?;
+        let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else {
+            return Err(TimeError);
+        };
+        let local = EPOCH.duration_until(pieces.date().to_datetime(time)).as_nanos();
+        let ms = local.div_euclid(1_000_000) as i64 - i64::from(offset.seconds()) * 1_000;
         if (FIRST_MS..=LAST_MS).contains(&ms) { Ok(Self(ms)) } else { Err(TimeError) }
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match jiff::Timestamp::from_millisecond(self.0.clamp(FIRST_MS, LAST_MS)) {
-            Ok(moment) => write!(f, "{moment:.3}"),
-            Err(_) => Err(fmt::Error),
-        }
+        let since_epoch = SignedDuration::from_millis(self.0.clamp(FIRST_MS, LAST_MS));
+        write!(f, "{:.3}Z", EPOCH.saturating_add(since_epoch))
     }
 }
 

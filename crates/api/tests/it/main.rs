@@ -9,3 +9,4 @@ mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod query;
+mod time;
