@@ -36,6 +36,8 @@ pub const LINK_DEPTH_MAX: u32 = 16;
 pub const LINKS_RETURNED_MAX: usize = 100_000;
 /// The largest id: numbers up to 2^53 − 1 survive every JSON reader.
 pub const ID_MAX: u64 = (1 << 53) - 1;
+/// The largest version that an import takes; each is followed by as many that changes can make.
+pub const IMPORT_VERSION_MAX: u32 = 1 << 31;
 /// The longest line of an import, in bytes.
 pub const IMPORT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The widest vector that a model may give.

@@ -6,12 +6,15 @@
 //! new id and its links follow. A link connects only memories of the same import: an id of the file
 //! never stands for a memory that happens to have that id in the store.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{BufRead, Read};
 use std::sync::mpsc;
 
 use crate::check;
 use crate::index::Index;
-use crate::limits::IMPORT_LINE_BYTES_MAX;
+use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_MAX};
 use crate::record::{Body, BodyText, Edge};
 use crate::store::Store;
 use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
@@ -208,10 +211,11 @@ impl Importer<'_> {
 
     fn take_memory(&mut self, line: u64, given: MemoryLine) -> Taken {
         let id = id_of(given.id)?;
-        if given.version == 0 {
-            return Err(Refused::Line("version is 0; versions count from 1".to_owned()));
-        }
         let version = given.version;
+        if !(1..=IMPORT_VERSION_MAX).contains(&version) {
+            let message = format!("version {version} is out of range; expected 1 to 2^31");
+            return Err(Refused::Line(message));
+        }
         let valid_from = time_of(given.valid_from.as_deref(), self.now)?;
         let body = body_of(given, valid_from)?;
         let version = ImportVersion { line, version, valid_from, body };

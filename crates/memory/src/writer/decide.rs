@@ -100,7 +100,10 @@ impl Batch<'_> {
         if after == *before {
             return Ok(Outcome::Updated(memory(id, head.version, head.updated_at, body)));
         }
-        let version = head.version + 1;
+        let version = head.version.checked_add(1).ok_or_else(|| {
+            let reason = format!("is {}, the last one possible; add a new memory", head.version);
+            Error::invalid("version", reason)
+        })?;
         let body = Body { text: Some(after), ..body };
         self.push(&Record::Update { id, version, at, body: Cow::Borrowed(&body) })?;
         Ok(Outcome::Updated(memory(id, version, at, body)))

@@ -238,3 +238,36 @@ fn a_line_that_is_wrong_fails_alone() {
     assert_eq!(numbers, [3, 4, 5, 6, 7, 8, 9, 10, 11, 12], "the last is the missing end");
     assert_eq!(world.store().get(id(9)).expect("it is there").created_at, at(7));
 }
+
+/// A file with these lines, without the line that ends it.
+fn file(lines: &[String]) -> String {
+    let header = r#"{"format":"waypost-memory","version":1}"#.to_owned();
+    [&[header], lines].concat().join("\n")
+}
+
+/// What was wrong but for the missing end.
+fn problems(imported: &Imported) -> Vec<(u64, &str, bool)> {
+    let (end, rest): (Vec<_>, Vec<_>) =
+        imported.problems.iter().partition(|it| it.message.contains("the end is missing"));
+    assert_eq!(end.len(), 1);
+    rest.iter().map(|it| (it.line, it.message.as_str(), it.is_id_taken)).collect()
+}
+
+#[test]
+fn a_version_that_leaves_no_room_for_changes_is_refused() {
+    let memory = |id: u64, version: u32| {
+        format!(r#"{{"record":"memory","id":{id},"version":{version},"content":"c{id}"}}"#)
+    };
+    let mut world = World::new();
+    let text = file(&[memory(1, u32::MAX), memory(2, (1 << 31) + 1), memory(3, 1 << 31)]);
+    let imported = import_with(&world, &text, ImportIds::Keep);
+    let range = |version: u32| format!("version {version} is out of range; expected 1 to 2^31");
+    let (first, second) = (range(u32::MAX), range((1 << 31) + 1));
+    assert_eq!(problems(&imported), [(2, &*first, false), (3, &*second, false)]);
+    let now = world.now();
+    let patch = Patch { content: Some("changed".to_owned()), ..Patch::default() };
+    let changed = world.store().update(id(3), patch, now).expect("there is room");
+    assert_eq!(changed.version, (1 << 31) + 1);
+    world.reopen();
+    assert_eq!(world.store().get(id(3)).expect("it is there").content, "changed");
+}
