@@ -38,6 +38,11 @@ pub const LINKS_RETURNED_MAX: usize = 100_000;
 pub const ID_MAX: u64 = (1 << 53) - 1;
 /// The largest version that an import takes; each is followed by as many that changes can make.
 pub const IMPORT_VERSION_MAX: u32 = 1 << 31;
+/// An import that keeps ids takes none further than this above the highest that the store has had.
+///
+/// An export names every id in turn, and a repair skips about 2^20. Even lines that each skip as many
+/// as they may use up the ids below 2^53 only after 2^25 of them.
+pub const IMPORT_ID_GAP_MAX: u64 = 1 << 28;
 /// The longest line of an import, in bytes.
 pub const IMPORT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The widest vector that a model may give.

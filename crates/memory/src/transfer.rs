@@ -83,4 +83,9 @@ impl ImportProblem {
         let message = format!("id {id} belongs to another memory");
         Self { line, message, is_id_taken: true }
     }
+
+    pub(crate) fn beyond(line: u64, id: MemoryId, last: u64) -> Self {
+        let message = format!("id {id} is too far above the ids in use; expected 1 to {last}");
+        Self { line, message, is_id_taken: true }
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use waypost_ranking::Document;
 
+use crate::limits::IMPORT_ID_GAP_MAX;
 use crate::record::{Body, Edge, Record};
 use crate::writer::batch::Batch;
 use crate::{Error, ImportIds, ImportProblem, MappedId, MemoryId, Result, Timestamp};
@@ -183,11 +184,18 @@ fn place(
     } else {
         fit(memory, here, batch)?
     };
-    if fit != Fit::Other {
+    let highest = batch.txn.next_id()?.saturating_add(IMPORT_ID_GAP_MAX - 1);
+    let is_beyond = fit == Fit::Free && here.get() > highest;
+    if fit != Fit::Other && !is_beyond {
         return Ok(Ok((here, fit)));
     }
     if ids.policy == ImportIds::Keep || known.is_some() {
-        return Ok(Err(ImportProblem::taken(memory.line(), here)));
+        let line = memory.line();
+        return Ok(Err(if is_beyond {
+            ImportProblem::beyond(line, here, highest)
+        } else {
+            ImportProblem::taken(line, here)
+        }));
     }
     let Some(last) = memory.versions.last() else { return Ok(Ok((here, Fit::Other))) };
     // An earlier import may have mapped it already.

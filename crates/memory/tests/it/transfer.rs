@@ -271,3 +271,36 @@ fn a_version_that_leaves_no_room_for_changes_is_refused() {
     world.reopen();
     assert_eq!(world.store().get(id(3)).expect("it is there").content, "changed");
 }
+
+#[test]
+fn ids_far_above_those_in_use_are_refused_or_mapped() {
+    const GAP: u64 = 1 << 28;
+    let memory = |id: u64| format!(r#"{{"record":"memory","id":{id},"content":"c{id}"}}"#);
+    let deletion =
+        |id: u64| format!(r#"{{"record":"deletion","id":{id},"at":"2025-01-01T00:00:00.000Z"}}"#);
+    let last = (1 << 53) - 1;
+    let lines = [memory(last), deletion(last - 1), memory(GAP + 3), memory(GAP + 2)];
+    let mut kept = World::new();
+    assert_eq!((kept.add("one"), kept.add("two")), (id(1), id(2)));
+    let imported = import_with(&kept, &file(&lines), ImportIds::Keep);
+    let beyond = |id: u64| {
+        let valid = GAP + 2;
+        format!("id {id} is too far above the ids in use; expected 1 to {valid}")
+    };
+    let wanted = [beyond(last), beyond(last - 1), beyond(GAP + 3)];
+    assert_eq!(
+        problems(&imported),
+        [(2, &*wanted[0], true), (3, &*wanted[1], true), (4, &*wanted[2], true)]
+    );
+    assert_eq!(kept.add("next"), id(GAP + 3));
+    // What was taken can be taken again elsewhere.
+    let exported = kept.export();
+    assert_eq!(import_with(&World::new(), &exported, ImportIds::Keep).problems, []);
+
+    let mut mapped = World::new();
+    let imported = import_with(&mapped, &file(&lines[..3]), ImportIds::Map);
+    assert_eq!(problems(&imported), []);
+    let to: Vec<_> = imported.mapped.iter().map(|it| (it.from, it.to)).collect();
+    assert_eq!(to, [(id(last), id(1)), (id(GAP + 3), id(2))]);
+    assert_eq!(mapped.add("next"), id(3));
+}
