@@ -81,7 +81,7 @@ enum Took {
 enum Fit {
     /// Nothing ever had the id.
     Free,
-    /// The store has the beginning of the same memory, up to this version.
+    /// The store has the beginning of the same memory, up to this version, which the file has, too.
     Continues(u32),
     /// The store has all of it.
     Same,
@@ -221,17 +221,29 @@ fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit
         }
     }
     let newest = memory.versions.last().map_or(0, |it| it.version);
+    let continues =
+        if is_continued(memory, head.version) { Fit::Continues(head.version) } else { Fit::Other };
     Ok(match (head.deleted_at, memory.deleted_at()) {
         // Only the same moment of the deletion tells that it is the same memory.
         (Some(here), Some(there)) if here == there => Fit::Same,
         (Some(_), Some(_)) => Fit::Other,
         (Some(_), None) if newest <= head.version => Fit::Same,
         (Some(_), None) => Fit::Other,
-        (None, Some(_)) if newest >= head.version => Fit::Continues(head.version),
-        (None, Some(_)) => Fit::Other,
+        (None, Some(_)) => continues,
         // The store may have changed it since the export: there is nothing to add.
         (None, None) if newest <= head.version => Fit::Same,
-        (None, None) => Fit::Continues(head.version),
+        (None, None) => continues,
+    })
+}
+
+/// Whether the file has the store's newest version with its text, and nothing after it that no
+/// change makes: the space and the time of creation stay.
+fn is_continued(memory: &FileMemory<'_>, newest: u32) -> bool {
+    let mut since = memory.versions.iter().skip_while(|it| it.version < newest);
+    since.next().is_some_and(|first| {
+        let same =
+            |it: &Body| (&it.space, it.created_at) == (&first.body.space, first.body.created_at);
+        first.version == newest && first.body.text.is_some() && since.all(|it| same(&it.body))
     })
 }
 

@@ -304,3 +304,56 @@ fn ids_far_above_those_in_use_are_refused_or_mapped() {
     assert_eq!(to, [(id(last), id(1)), (id(GAP + 3), id(2))]);
     assert_eq!(mapped.add("next"), id(3));
 }
+
+#[test]
+fn only_a_file_that_has_the_newest_version_continues_a_memory() {
+    let stored = || {
+        let mut world = World::new();
+        world.add_draft(Draft { space: Some("hr".to_owned()), ..Draft::new("secret") });
+        world.add("beside");
+        world
+    };
+    let first = stored().export().lines().nth(1).expect("a memory").to_owned();
+    let second = |space: &str, created_at: &str| {
+        format!(
+            r#"{{"record":"memory","id":1,"version":2,"content":"changed","space":"{space}","createdAt":"{created_at}"}}"#
+        )
+    };
+    let line: serde_json::Value = serde_json::from_str(&first).expect("it is JSON");
+    let created_at = line["createdAt"].as_str().expect("a time");
+    let purged = format!(
+        r#"{{"record":"memory","id":1,"space":"hr","createdAt":"{created_at}","validFrom":"{created_at}","purged":true}}"#
+    );
+    let gone = r#"{"record":"deletion","id":1,"at":"2025-01-01T00:00:00.000Z"}"#.to_owned();
+    let foreign = [
+        vec![second("public", created_at)],
+        vec![second("hr", created_at)],
+        vec![purged.clone(), second("hr", created_at)],
+        vec![purged, gone.clone()],
+        vec![second("hr", created_at), gone],
+        vec![first.clone(), second("public", created_at)],
+        vec![first.clone(), second("hr", "2001-01-01T00:00:00Z")],
+        vec![first.replace("secret", "other"), second("hr", created_at)],
+    ];
+    for lines in foreign {
+        let text = file(&lines);
+        let world = stored();
+        let before = world.export();
+        let imported = import_with(&world, &text, ImportIds::Keep);
+        assert_eq!(problems(&imported), [(2, "id 1 belongs to another memory", true)], "{text}");
+        assert_eq!(world.export(), before, "{text}");
+        // With a new id it harms nobody.
+        import_with(&world, &text, ImportIds::Map);
+        let kept = world.store().history(id(1)).expect("it stays");
+        assert_eq!(kept.len(), 1, "{text}");
+        assert_eq!(
+            (kept[0].content.as_deref(), kept[0].space.as_str()),
+            (Some("secret"), "hr"),
+            "{text}"
+        );
+    }
+    let world = stored();
+    let imported = import_with(&world, &file(&[first, second("hr", created_at)]), ImportIds::Keep);
+    assert_eq!((imported.memories, problems(&imported)), (1, Vec::new()));
+    assert_eq!(world.store().get(id(1)).expect("it is there").content, "changed");
+}
