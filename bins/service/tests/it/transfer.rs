@@ -87,6 +87,33 @@ fn ids_that_are_taken_are_refused_or_mapped_as_the_request_says() {
 }
 
 #[test]
+fn memories_of_the_last_moments_that_a_time_can_name_are_listed_found_and_imported() {
+    let one = Service::start();
+    let times = ["9999-12-30T22:00:00.999Z", "9999-12-31T23:59:59.999Z"];
+    for at in times {
+        one.post("/api/memory/add", &json!({"content": at, "createdAt": at}));
+    }
+    let beyond = json!({"content": "beyond", "createdAt": "9999-12-31T23:59:59-01:00"});
+    let refused = one.post("/api/memory/add", &beyond);
+    assert_eq!(refused.status, 422);
+    assert!(refused.text().contains("to 9999-12-31T23:59:59.999Z"), "{}", refused.text());
+    let two = Service::start();
+    let exported = one.get("/api/memory/export").body;
+    let imported = two.send("POST", "/api/memory/import", &two.token, &exported).json();
+    assert_eq!(imported["problems"], json!([]));
+    for service in [&one, &two] {
+        let found = service.post("/api/memory/search", &json!({"query": "9999"}));
+        let listed = service.get("/api/memory");
+        for answer in [found, listed] {
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert!(
+                times.iter().all(|it| answer.text().contains(&format!("\"createdAt\":\"{it}\"")))
+            );
+        }
+    }
+}
+
+#[test]
 fn a_backup_needs_the_scope_admin_for_all_spaces() {
     let service = Service::start();
     fill(&service);
