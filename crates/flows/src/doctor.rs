@@ -1,5 +1,6 @@
 //! Checks and repairs a journal that no engine has open.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use waypost_log::{Log, Mended, OnDamage};
@@ -33,9 +34,10 @@ pub struct Repaired {
     pub set_aside: Vec<Mended>,
     /// Runs that were ended because it is not known what they have done.
     pub dead: Vec<RunId>,
-    /// The first and the last event whose runs may be lost. These events count as evaluated: flows
-    /// evaluate them again only when a person replays them.
-    pub undecided: Option<(u64, u64)>,
+    /// The first and the last event of each range of events whose runs may be lost: all events that
+    /// were evaluated where the journal was damaged, without those that have a run in the journal.
+    /// These events count as evaluated: flows evaluate them again only when a person replays them.
+    pub undecided: Vec<(u64, u64)>,
     /// The last record that the journal has now, or counts as having had.
     pub reached: u64,
 }
@@ -70,7 +72,7 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
     // Opening a damaged or torn log would change it.
     if checked.damage.is_empty() && report.torn_bytes == 0 {
         let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
-        checked.cursor = replayed(&folder, &log, u64::MAX, 0)?.machine.cursor;
+        checked.cursor = replayed(&folder, &log, &[], 0)?.machine.cursor;
     }
     Ok(checked)
 }
@@ -116,17 +118,14 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
         waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..options };
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
     let end = gaps.iter().map(|it| it.to.min(log.last_sequence().max(it.from))).max().unwrap_or(0);
-    let start = gaps.iter().map(|it| it.from).min().unwrap_or(u64::MAX);
-    let Replayed { mut machine, decided, before, count } = replayed(&folder, &log, start, end)?;
+    let Replayed { mut machine, decided, evaluated, count } = replayed(&folder, &log, &gaps, end)?;
     repaired.kept = count;
     repaired.reached = log.last_sequence();
     if gaps.is_empty() {
         return Ok(repaired);
     }
     repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now_ms });
-    if machine.cursor > before {
-        repaired.undecided = Some((before + 1, machine.cursor));
-    }
+    repaired.undecided = evaluated.lost(machine.cursor, decided);
     let records = machine.take().records;
     let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
     let entries = records.iter().zip(&payloads);
@@ -147,24 +146,88 @@ struct Replayed {
     machine: Machine,
     /// Whether a record after the gaps says how far events were evaluated.
     decided: bool,
-    /// The last event evaluated according to records before the gaps.
-    before: u64,
+    evaluated: Evaluated,
     count: u64,
 }
 
-/// Applies all records. Gaps are within the records `start` to `end`.
-fn replayed(folder: &JournalDir, log: &Log, start: u64, end: u64) -> Result<Replayed, Error> {
+/// Applies all records. `end` is the last record that may be in a gap.
+fn replayed(folder: &JournalDir, log: &Log, gaps: &[Gap], end: u64) -> Result<Replayed, Error> {
     let machine = Machine::new(Options::default());
-    let mut replayed = Replayed { machine, decided: false, before: 0, count: 0 };
+    let evaluated = Evaluated::new(gaps);
+    let mut replayed = Replayed { machine, decided: false, evaluated, count: 0 };
     for entry in log.entries_after(0) {
         let entry = entry.map_err(|it| folder.error(it))?;
         let record = decoded(&entry)?;
         replayed.decided |= entry.sequence > end && matches!(record, Record::Cursor { .. });
+        replayed.evaluated.add(&record, entry.sequence);
         replayed.machine.apply(&record, entry.sequence);
         replayed.count += 1;
-        if entry.sequence < start {
-            replayed.before = replayed.machine.cursor;
-        }
     }
     Ok(replayed)
+}
+
+/// How far events were evaluated around each gap, according to the records.
+struct Evaluated {
+    /// For each gap: the last event evaluated before it, and a later one that was evaluated after
+    /// it, if a record says so.
+    around: Vec<(Gap, u64, Option<u64>)>,
+    /// Events up to this one were evaluated before the current record.
+    reached: u64,
+    /// The events that have a run in the journal.
+    with_runs: BTreeSet<u64>,
+}
+
+impl Evaluated {
+    fn new(gaps: &[Gap]) -> Self {
+        let around = gaps.iter().map(|it| (*it, 0, None)).collect();
+        Self { around, reached: 0, with_runs: BTreeSet::new() }
+    }
+
+    fn add(&mut self, record: &Record, sequence: u64) {
+        // Runs for past events are not created in the order of the events: they say nothing about
+        // later ones.
+        let (reached, until, event) = match record {
+            Record::Cursor { event } => (*event, Some(*event), None),
+            Record::Created(it) => {
+                let event = it.run.event;
+                (event.saturating_sub(1), it.counts.then_some(event), Some(event))
+            }
+            Record::Skipped { run, .. } => (run.event.saturating_sub(1), None, Some(run.event)),
+            _ => return,
+        };
+        self.with_runs.extend(event);
+        self.reached = self.reached.max(reached);
+        for (gap, before, after) in &mut self.around {
+            if sequence < gap.from {
+                *before = self.reached;
+            } else if sequence > gap.to && after.is_none() {
+                *after = until;
+            }
+        }
+    }
+
+    /// The ranges of events whose runs may be lost. `cursor` is the last event that counts as
+    /// evaluated; unless it is `decided` by a record, so do the events that no record mentions.
+    fn lost(&self, cursor: u64, decided: bool) -> Vec<(u64, u64)> {
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        let around =
+            self.around.iter().map(|(_, before, after)| (*before, after.unwrap_or(cursor)));
+        let rest = (!decided).then_some((self.reached, cursor));
+        let mut found: Vec<(u64, u64)> = around.chain(rest).collect();
+        found.sort_unstable();
+        let mut done = 0;
+        for (before, until) in found {
+            let mut from = before.max(done) + 1;
+            if from > until {
+                continue;
+            }
+            for event in self.with_runs.range(from..=until) {
+                ranges.extend((from < *event).then(|| (from, event - 1)));
+                from = event + 1;
+            }
+            ranges.extend((from <= until).then_some((from, until)));
+            done = until;
+        }
+        ranges
+    }
 }

@@ -182,7 +182,7 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
     assert!(error.to_string().contains("flows/log is missing"), "{error}");
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
     let done = repair(&dir, 0, 2, 0).unwrap();
-    assert_eq!(done.undecided, Some((1, 2)));
+    assert_eq!(done.undecided, [(1, 2)]);
     world.open();
     assert_eq!(world.engine().cursor(), 2);
     world.offer_all();
@@ -224,7 +224,7 @@ fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
         assert_eq!(verify(&dir, reached).unwrap().damage.len(), 1, "{is_gone}");
         let done = repair(&dir, reached, 2, 0).unwrap();
         assert!(done.reached > reached);
-        assert_eq!(done.undecided, Some((if is_gone { 1 } else { 2 }, 2)));
+        assert_eq!(done.undecided, [(if is_gone { 1 } else { 2 }, 2)]);
         assert_eq!(verify(&dir, done.reached).unwrap().damage.len(), 0);
         drop(Engine::open(&dir, Options { reached: done.reached, ..options() }, 0).unwrap());
         world.open();
@@ -233,6 +233,38 @@ fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
         world.commit();
         assert_eq!(world.running(), Vec::<String>::new(), "{is_gone}");
     }
+}
+
+#[test]
+fn a_repair_names_only_the_events_whose_runs_are_not_in_the_journal() {
+    // A byte of the first record that holds a text: its kind, and the event or run.
+    let damaged = |text: &str| {
+        let mut world = World::new(&[flow("one", "a:x", 1, "")]);
+        for kind in ["a:x", "b:x", "a:x", "b:x", "b:x", "a:x"] {
+            world.say(kind, "{}");
+            world.finish_all();
+        }
+        let dir = world.closed();
+        let (path, _) = journal(&dir);
+        let bytes = fs::read(&path).unwrap();
+        let at = bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        flip(&path, at.unwrap_or_else(|| panic!("{text}")) + 1);
+        let done = repair(&dir, 0, 6, 0).unwrap();
+        assert_eq!(done.set_aside.len(), 1, "{text}");
+        (done.undecided, world)
+    };
+    // Neither what a run did, nor its event's neighbours.
+    for text in
+        [r#"{"tried":{"run":"one.3""#, r#"{"ended":{"run":"one.3""#, r#"{"cursor":{"event":3"#]
+    {
+        assert_eq!(damaged(text).0.iter().filter(|it| it.0 <= 3 && it.1 >= 3).count(), 0, "{text}");
+    }
+    assert_eq!(damaged(r#"{"tried":{"run":"one.3""#).0, [(4, 5)]);
+    let (lost, mut world) = damaged(r#"{"created":{"run":"one.3""#);
+    assert_eq!(lost, [(2, 3)]);
+    world.open();
+    let runs: Vec<u64> = world.engine().all_runs().map(|it| it.id.event).collect();
+    assert_eq!(runs, [1, 6]);
 }
 
 #[test]

@@ -255,8 +255,9 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
             format!("check whether it was done; if not, `ctl flows retry {it}`"),
         )
     }));
-    if let Some((from, to)) = repaired.undecided {
-        findings.push(Finding::warning(
+    findings.extend(repaired.undecided.into_iter().map(|(from, to)| {
+        let after = from.saturating_sub(1);
+        Finding::warning(
             FLOWS,
             if from == to {
                 format!("runs for the event {from} may be lost")
@@ -264,11 +265,10 @@ fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Findi
                 format!("runs for the events {from} to {to} may be lost")
             },
             format!(
-                "`ctl flows replay FLOW --after {} --until {to}` evaluates them again",
-                from.saturating_sub(1)
+                "check whether their actions were done; if not, `ctl flows replay FLOW --after {after} --until {to}` evaluates them again"
             ),
-        ));
-    }
+        )
+    }));
     findings
 }
 
