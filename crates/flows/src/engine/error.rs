@@ -46,7 +46,7 @@ pub enum Error {
         /// The reason.
         message: String,
     },
-    /// [`Options::identity`] is not a valid identity.
+    /// [`Options::identity`](crate::Options::identity) is not a valid identity.
     #[error("{0:?} is not a valid project id: use 1 to 16 letters and digits")]
     Identity(String),
     /// The run does not exist (any more).
