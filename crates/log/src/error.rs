@@ -184,6 +184,23 @@ pub struct Mended {
     pub is_kept: bool,
 }
 
+impl Mended {
+    /// As a line of a [`Marker`](crate::Marker) that notes what a repair in progress has found.
+    pub fn line(&self) -> String {
+        let Self { what, is_loss, is_kept } = self;
+        let what = what.replace(char::is_control, " ");
+        format!("mended {} {} {what}\n", u8::from(*is_loss), u8::from(*is_kept))
+    }
+
+    /// Reads what [`Self::line`] wrote, without its line break.
+    pub fn of_line(line: &str) -> Option<Self> {
+        let flag = |it: &str| ["0", "1"].iter().position(|flag| *flag == it).map(|it| it == 1);
+        let (is_loss, rest) = line.strip_prefix("mended ")?.split_once(' ')?;
+        let (is_kept, what) = rest.split_once(' ')?;
+        Some(Self { what: what.to_owned(), is_loss: flag(is_loss)?, is_kept: flag(is_kept)? })
+    }
+}
+
 /// What is wrong at a [`Damage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

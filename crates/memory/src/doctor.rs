@@ -2,25 +2,22 @@
 
 use std::path::Path;
 
+use waypost_derived::Unusable;
 use waypost_derived::files::remove_dir;
-use waypost_derived::{Unusable, boot_id};
 use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
 
-use crate::codec::Reader;
+use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;
-use crate::layout::{Folders, check_format, mend_format};
-use crate::link::Link;
+use crate::layout::{Folders, check_format, format_damage, mend_format};
 use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
-use crate::record::{Edge, RECORD_VERSION, Record};
+use crate::record::Record;
 use crate::records::log_options;
-use crate::state::found::{FoundState, replay};
-use crate::state::keys::{self, StoredVersion};
+use crate::repairing::{INTERRUPTED, Repairing};
+use crate::state::found::FoundState;
 use crate::state::txn::Txn;
-use crate::state::{State, damaged};
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
-/// A repair appends so many records at once.
-const RECORDS_AT_ONCE: usize = 1_000;
+mod complete;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,6 +85,9 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
         .map_err(|it| log_error(&it, &folders.log))?;
     checked.log_records = report.records;
     checked.log_damage = report.damage.iter().map(|it| it.describe(LOG)).collect();
+    if Repairing::read(&folders)?.is_some() {
+        checked.log_damage.push(INTERRUPTED.to_owned());
+    }
     let vectors = Log::verify(&folders.vectors, &Options::default())
         .map_err(|it| vectors_error(&it, &folders.vectors))?;
     let damage = vectors.damage.iter().map(|it| it.describe(VECTORS));
@@ -104,183 +104,105 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
 /// release wrote it; nothing is changed then.
 pub fn repair(dir: &Path, known: Reached) -> Result<Repaired> {
+    repair_watched(dir, known, None)
+}
+
+/// As [`repair`]. `on_change` is called before changes of files, for tests that end the process
+/// there.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Result<Repaired> {
     let folders = Folders::new(dir);
     let _lock = lock(&folders)?;
-    let mut repaired = Repaired::default();
-    let mended = mend_format(&folders.data)?;
-    let found = FoundState::in_folder(&folders, &StoreOptions::default())?;
+    let format = format_damage(&folders.data)?;
+    let options = StoreOptions { on_change, ..StoreOptions::default() };
+    let found = FoundState::in_folder(&folders, &options)?;
     let snapshot = Snapshot::load(&folders.index).ok().flatten().map_or(0, |it| it.position);
-    let options = Options {
+    let mut by_state = Reached { sequence: found.applied().max(snapshot), id: 0 };
+    let mut applied = None;
+    if let FoundState::Whole { state, applied: last } = &found {
+        by_state.id = Txn::new(state).next_id()? - 1;
+        applied = Some(*last);
+    }
+    let interrupted = Repairing::read(&folders)?;
+    let mut mark = interrupted.unwrap_or(Repairing { applied, ..Repairing::default() });
+    mark.raise(known);
+    mark.raise(by_state);
+    let log_options = Options {
         on_damage: OnDamage::Salvage,
         free_bytes_min: 0,
-        ..log_options(found.applied().max(snapshot).max(known.sequence))
+        on_change,
+        ..log_options(mark.known.sequence)
     };
-    let opened = Log::open(&folders.log, &options);
-    let (log, recovery) = opened.map_err(|it| log_error(&it, &folders.log))?;
-    let damaged = recovery.damage.iter().map(|it| it.mended(it.describe(LOG)));
-    let format = mended.map(|what| Mended { what, is_loss: false, is_kept: false });
-    repaired.set_aside = format.into_iter().chain(damaged).collect();
-    let is_state_whole = matches!(found, FoundState::Whole { .. });
-    repaired.is_loss_unnamed = !is_state_whole && repaired.set_aside.iter().any(|it| it.is_loss);
-    let mut last_kept = 0;
-    for entry in log.entries_after(0) {
-        let entry = entry.map_err(|it| log_error(&it, &folders.log))?;
-        Record::decode(entry.kind, entry.version, &entry.payload)
-            .map_err(|it| it.of(entry.sequence))?;
-        repaired.kept_records += 1;
-        last_kept = entry.sequence;
+    let report = Log::verify(&folders.log, &log_options);
+    let report = report.map_err(|it| log_error(&it, &folders.log))?;
+    let is_format_damaged = format.is_some();
+    mark.found(format, &report.damage);
+    // Once the log is salvaged, nothing in it shows that it was damaged.
+    mark.write(&folders, &options)?;
+    if is_format_damaged {
+        mend_format(&folders.data)?;
     }
-    let by_state = match &found {
-        FoundState::Whole { state, .. } => Txn::new(state).next_id()? - 1,
-        FoundState::Missing | FoundState::Unusable(_) => 0,
-    };
-    repaired.reached.id = known.id.max(by_state);
-    if !recovery.damage.is_empty() {
-        let lost = Lost::of(&recovery.damage, &log, last_kept);
-        complete(&folders, &log, found, &lost, &mut repaired)?;
-    }
-    repaired.reached.sequence = log.last_sequence();
-    drop(log);
+    let repaired = salvage((&folders, &options), &log_options, found, &mut mark)?;
     let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
     for folder in &derived {
+        options.changing();
         remove_dir(folder)?;
     }
+    mark.remove(&folders, &options)?;
     Ok(repaired)
 }
 
-/// The records that a salvage lost.
-struct Lost {
-    /// How many they are, at most.
-    count: u64,
-    /// The last of them.
-    last: u64,
-    /// Records that may have been behind it: what is known of how far the log had come may be old.
-    behind: u64,
-}
-
-impl Lost {
-    fn of(damage: &[waypost_log::Damage], log: &Log, last_kept: u64) -> Self {
-        let end = |it: &waypost_log::Damage| it.to.min(log.last_sequence());
-        let count = damage.iter().map(|it| (end(it) + 1).saturating_sub(it.from)).sum();
-        let last = damage.iter().map(end).max().unwrap_or(0);
-        Self { count, last, behind: log.last_sequence() - last.max(last_kept) }
-    }
-}
-
-/// Appends to a salvaged log what the state, if it is intact, knows of the records that are lost.
-fn complete(
-    folders: &Folders,
-    log: &Log,
+/// Salvages the log and completes it from the state, as far as an interrupted repair has not.
+fn salvage(
+    (folders, options): (&Folders, &StoreOptions),
+    log_options: &Options,
     found: FoundState,
-    lost: &Lost,
-    repaired: &mut Repaired,
-) -> Result<()> {
-    let folder = folders.memory.join("state.repair");
-    remove_dir(&folder)?;
-    let options = StoreOptions::default();
-    let by_log = State::open(&folder, &options, &boot_id())?
-        .map_err(|Unusable(why)| Error::Damaged(format!("failed to create a state: {why}")))?;
-    replay(&by_log, log, &options)?;
-    let mut records = Vec::new();
-    // Each lost record may have given out an id, an import higher ones.
-    let told = repaired.reached.id.saturating_add(1);
-    let counted = Txn::new(&by_log).next_id()?.saturating_add(lost.count);
-    let mut next_id = counted.max(told).saturating_add(lost.behind);
-    if let FoundState::Whole { state, applied } = found {
-        // Together they are all that is known.
-        replay(&state, log, &options)?;
-        let known = Txn::new(&state).next_id()?;
-        next_id = if applied >= lost.last { known.max(told) } else { known.max(next_id) };
-        compare_memories(&state, &by_log, log, &mut records, repaired)?;
-        compare_links(&state, &by_log, &mut records)?;
-    }
-    records.push(Record::Taken { below: next_id });
-    repaired.reached.id = next_id - 1;
-    for some in records.chunks(RECORDS_AT_ONCE) {
-        let payloads: Vec<Vec<u8>> = some.iter().map(Record::encode).collect();
-        let entries: Vec<waypost_log::Record<'_>> = some
-            .iter()
-            .zip(&payloads)
-            .map(|(it, payload)| waypost_log::Record {
-                kind: it.kind(),
-                version: RECORD_VERSION,
-                payload,
-            })
-            .collect();
-        log.append_batch(&entries).map_err(|it| log_error(&it, &folders.log))?;
-    }
-    drop(by_log);
-    Ok(remove_dir(&folder)?)
-}
-
-/// Deletions that the log lost, and the memories whose texts it lost.
-fn compare_memories(
-    known: &State,
-    by_log: &State,
-    log: &Log,
-    records: &mut Vec<Record<'static>>,
-    repaired: &mut Repaired,
-) -> Result<()> {
-    let by_log = Txn::new(by_log);
-    known.heads(&mut |id, head| {
-        let left = by_log.head(id)?;
-        if let Some(at) = head.deleted_at {
-            if left.is_none_or(|it| it.deleted_at.is_none()) {
-                records.push(Record::Delete { id, at });
-            }
-            return Ok(());
-        }
-        let mut lost_versions = Vec::new();
-        known.scan(&keys::versions_of(id), &mut |key, value| {
-            let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
-            let stored = StoredVersion::decode(value).map_err(damaged)?;
-            let Some(sequence) = stored.sequence else { return Ok(()) };
-            if log.read(sequence).is_ok_and(|it| it.is_none()) {
-                lost_versions.push(number);
-            }
-            Ok(())
-        })?;
-        if left.is_none_or(|it| it.version < head.version) {
-            repaired.lost.push(id);
-        } else if !lost_versions.is_empty() {
-            repaired.lost_history.push(id);
-        }
-        Ok(())
-    })
-}
-
-/// Links that the log lost, and those whose removal it lost.
-fn compare_links(known: &State, by_log: &State, records: &mut Vec<Record<'static>>) -> Result<()> {
-    let (known_links, left_links) = (links(known)?, links(by_log)?);
-    let (known, by_log) = (Txn::new(known), Txn::new(by_log));
-    for link in &known_links {
-        let edge = edge(link);
-        if by_log.link(edge)?.is_none() {
-            records.push(Record::Link { edge, at: link.created_at });
+    mark: &mut Repairing,
+) -> Result<Repaired> {
+    let error = |it: waypost_log::Error| log_error(&it, &folders.log);
+    let (log, recovery) = Log::open(&folders.log, log_options).map_err(error)?;
+    mark.found(None, &recovery.damage);
+    let salvaged = *mark.salvaged.get_or_insert(log.last_sequence());
+    mark.write(folders, options)?;
+    let mut repaired = Repaired { set_aside: mark.set_aside.clone(), ..Repaired::default() };
+    let (mut last_kept, mut is_completed) = (0, false);
+    for entry in log.entries_after(0) {
+        let entry = entry.map_err(error)?;
+        let record = Record::decode(entry.kind, entry.version, &entry.payload)
+            .map_err(|it| it.of(entry.sequence))?;
+        if entry.sequence <= salvaged {
+            repaired.kept_records += 1;
+            last_kept = entry.sequence;
+        } else {
+            // It is the last record of a completion.
+            is_completed |= matches!(record, Record::Taken { .. });
         }
     }
-    for link in &left_links {
-        let edge = edge(link);
-        if known.link(edge)?.is_none() {
-            records.push(Record::Unlink { edge, at: link.created_at });
+    repaired.reached.id = mark.known.id;
+    repaired.lost.clone_from(&mark.lost);
+    repaired.lost_history.clone_from(&mark.lost_history);
+    let is_loss = repaired.set_aside.iter().any(|it| it.is_loss);
+    repaired.is_loss_unnamed = is_loss && !matches!(found, FoundState::Whole { .. });
+    if let Some(kept) = mark.completed {
+        drop(found);
+        repaired.kept_records = kept;
+        repaired.is_loss_unnamed = mark.is_loss_unnamed;
+    } else if mark.gaps.is_empty() {
+        drop(found);
+    } else {
+        let lost = Lost::of(mark, salvaged, last_kept, is_completed);
+        complete((folders, options), &log, found, &lost, &mut repaired)?;
+        for ids in [&mut repaired.lost, &mut repaired.lost_history] {
+            ids.sort_unstable();
+            ids.dedup();
         }
+        mark.complete(&repaired);
+        mark.write(folders, options)?;
     }
-    Ok(())
-}
-
-fn edge(link: &Link) -> Edge {
-    Edge { from: link.from, to: link.to, kind: link.kind }
-}
-
-fn links(state: &State) -> Result<Vec<Link>> {
-    let mut links = Vec::new();
-    state.scan(keys::LINKS, &mut |key, value| {
-        let Edge { from, to, kind } = keys::edge_of(key).map_err(damaged)?;
-        let created_at = Reader::new(value).time().map_err(damaged)?;
-        links.push(Link { from, to, kind, created_at });
-        Ok(())
-    })?;
-    Ok(links)
+    repaired.reached.sequence = log.last_sequence();
+    Ok(repaired)
 }
 
 fn take(folders: &Folders) -> Result<FolderLock> {

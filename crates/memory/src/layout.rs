@@ -10,6 +10,7 @@ use crate::{Error, Result};
 /// The version of the data folder's layout.
 const FORMAT: u32 = 1;
 const FORMAT_NAME: &str = "waypost-data";
+const FORMAT_ASIDE: &str = "format.damaged";
 
 /// The folders of a store.
 #[derive(Debug, Clone)]
@@ -41,18 +42,22 @@ impl Folders {
     }
 }
 
-/// Sets a file aside that names no version, and writes the present one; says so if it did. Every log
-/// has a version of its own, so that nothing newer is taken for this.
-pub(crate) fn mend_format(data: &Path) -> Result<Option<String>> {
+/// What is wrong with a file that names no version, and where [`mend_format`] moves it.
+pub(crate) fn format_damage(data: &Path) -> Result<Option<String>> {
     match check_format(data) {
         Err(Error::Damaged(why)) => {
-            let (path, aside) = (data.join("format"), data.join("format.damaged"));
-            fs::rename(&path, &aside).map_err(|it| Error::io(&path, it))?;
-            check_format(data)?;
-            Ok(Some(format!("{why}; it is in {} now", aside.display())))
+            Ok(Some(format!("{why}; it is in {} now", data.join(FORMAT_ASIDE).display())))
         }
         checked => checked.map(|()| None),
     }
+}
+
+/// Sets a file aside that names no version, and writes the present one. Every log has a version of
+/// its own, so that nothing newer is taken for this.
+pub(crate) fn mend_format(data: &Path) -> Result<()> {
+    let path = data.join("format");
+    fs::rename(&path, data.join(FORMAT_ASIDE)).map_err(|it| Error::io(&path, it))?;
+    check_format(data)
 }
 
 /// Checks the version of a data folder's layout; a new folder gets the present one.

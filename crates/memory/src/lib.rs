@@ -72,9 +72,10 @@ mod search;
 mod store;
 
 mod doctor;
+mod repairing;
 mod verify;
 
-pub use doctor::{Checked, Repaired, check, repair};
+pub use doctor::{Checked, Repaired, check, repair, repair_watched};
 pub use embedder::{EmbedFn, EmbedProgress, Embedder, ModelInfo};
 pub use error::{Error, ErrorKind, Result};
 pub use layout::check_format;

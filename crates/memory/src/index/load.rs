@@ -27,6 +27,8 @@ pub(super) fn load(
         Err(Unusable(why)) => why,
     };
     report.index_rebuilt = Some(why);
+    // Closing writes a snapshot even if there is nothing to index.
+    changes.since_snapshot.fetch_add(1, Ordering::Relaxed);
     Ok((View::new(None), records.state.live_ids()?))
 }
 

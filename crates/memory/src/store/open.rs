@@ -18,6 +18,7 @@ use crate::layout::{Folders, check_format};
 use crate::log_error::log_error;
 use crate::record::{RECORD_VERSION, Record};
 use crate::records::{Records, log_options};
+use crate::repairing::{INTERRUPTED, Repairing};
 use crate::search::Searcher;
 use crate::state::State;
 use crate::state::found::{FoundState, replay};
@@ -45,6 +46,9 @@ impl Store {
         }
         let lock = FolderLock::take(dir).map_err(|it| log_error(&it, dir))?;
         check_format(dir)?;
+        if Repairing::read(&folders)?.is_some() {
+            return Err(Error::Damaged(INTERRUPTED.to_owned()));
+        }
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
         // Three long readings of unlike files: the log and then the state here, the snapshot of

@@ -13,6 +13,7 @@ mod model;
 mod old;
 mod outbox;
 mod rebuild;
+mod repair;
 mod search;
 mod times;
 mod transfer;
