@@ -9,6 +9,7 @@ use crate::bus::decode;
 use crate::codec::can_read;
 use crate::floor;
 use crate::index::Found;
+use crate::repairing::{INTERRUPTED, Repairing};
 use crate::{Error, Result};
 
 /// What a check found.
@@ -51,6 +52,9 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
         return Ok(checked);
     }
     let _lock = lock(dir)?;
+    if Repairing::read(dir)?.is_some() {
+        checked.damage.push(INTERRUPTED.to_owned());
+    }
     let noted_first = match floor::read(dir) {
         Err(Error::Damaged(why)) => {
             checked.damage.push(why);
@@ -98,41 +102,60 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
 /// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it, and
 /// [`Error::Damaged`] for an event with a good checksum that cannot be read.
 pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
-    let mut repaired = Repaired::default();
+    repair_watched(dir, known, None)
+}
+
+/// As [`repair`]. `on_change` is called before changes of files, for tests that end the process
+/// there.
+///
+/// # Errors
+/// As [`repair`].
+pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result<Repaired> {
     if !dir.is_dir() {
         if known == 0 {
-            return Ok(repaired);
+            return Ok(Repaired::default());
         }
         std::fs::create_dir_all(dir).map_err(|it| Error::io(dir, it))?;
     }
+    let changing = || on_change.into_iter().for_each(|hook| hook());
     let _lock = lock(dir)?;
-    let noted_first = match floor::read(dir) {
-        Err(Error::Damaged(why)) => {
-            let aside = floor::set_aside(dir)?;
-            let what = format!(
-                "{why}; it was moved to {aside}, and events that retention had dropped may have returned"
-            );
-            repaired.set_aside.push(Mended { what, is_loss: false, is_kept: false });
-            1
-        }
-        first => first?,
+    let mut mark = Repairing::read(dir)?.unwrap_or_default();
+    let (noted_first, damaged_first) = match floor::read(dir) {
+        Err(Error::Damaged(why)) => (1, Some(why)),
+        first => (first?, None),
     };
+    if let Some(why) = &damaged_first {
+        let aside = floor::aside(dir);
+        let what = format!(
+            "{why}; it was moved to {}, and events that retention had dropped may have returned",
+            aside.display()
+        );
+        mark.mended(Mended { what, is_loss: false, is_kept: false });
+    }
     let found = Found::look(&dir.join("state"))?;
-    let reached = known.max(found.reached()).max(noted_first - 1);
+    mark.reached = mark.reached.max(known).max(found.reached()).max(noted_first - 1);
     found.close()?;
     let log_dir = dir.join("log");
     let options = waypost_log::Options {
         on_damage: OnDamage::Salvage,
         free_bytes_min: 0,
-        reached,
+        reached: mark.reached,
         can_read,
+        on_change,
         ..waypost_log::Options::default()
     };
     let log_error = |it: &waypost_log::Error| Error::of_log(it, &log_dir);
-    let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
-    for damage in &recovery.damage {
-        repaired.set_aside.push(damage.mended(describe(damage)));
+    mark.found(&Log::verify(&log_dir, &options).map_err(|it| log_error(&it))?.damage);
+    // Once the log is salvaged, nothing in it shows that it was damaged.
+    changing();
+    mark.write(dir)?;
+    if damaged_first.is_some() {
+        changing();
+        floor::set_aside(dir)?;
     }
+    let (log, recovery) = Log::open(&log_dir, &options).map_err(|it| log_error(&it))?;
+    mark.found(&recovery.damage);
+    let mut repaired = Repaired { set_aside: mark.set_aside, ..Repaired::default() };
     let mut entries = log.entries_after(0);
     while let Some(entry) = entries.next_ref() {
         let entry = entry.map_err(|it| log_error(&it))?;
@@ -144,8 +167,12 @@ pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
     drop(log);
     if !repaired.set_aside.is_empty() {
         // It may have what the log has lost, or stand behind it.
-        remove_dir(&dir.join("state"))?;
-        remove_dir(&dir.join("state.aside"))?;
+        for derived in ["state", "state.aside"] {
+            changing();
+            remove_dir(&dir.join(derived))?;
+        }
+        changing();
+        Repairing::remove(dir)?;
     }
     Ok(repaired)
 }
@@ -167,7 +194,7 @@ pub(crate) fn describe_all(damage: &[Damage]) -> String {
 }
 
 /// A damage of the log in words of events: a record's sequence is its event's id.
-fn describe(damage: &Damage) -> String {
+pub(crate) fn describe(damage: &Damage) -> String {
     let Damage { segment, offset, from, to, what, .. } = damage;
     let events = if to < from {
         "no event lost".to_owned()

@@ -1,7 +1,7 @@
 //! The first event that is kept, where retention has moved it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use waypost_derived::files::sync_dir;
 use waypost_log::{Marked, Marker};
@@ -49,12 +49,16 @@ pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
     FIRST.write(&dir.join(NAME), &format!("{first}\n")).map_err(|it| Error::of_log(&it, dir))
 }
 
-/// Sets a file aside that cannot be read, and returns its new name.
-pub(crate) fn set_aside(dir: &Path) -> Result<String> {
-    let (path, aside) = (dir.join(NAME), dir.join("first.damaged"));
-    fs::rename(&path, &aside).map_err(|it| Error::io(&path, it))?;
-    sync_dir(dir)?;
-    Ok(aside.display().to_string())
+/// Where [`set_aside`] moves a file that cannot be read.
+pub(crate) fn aside(dir: &Path) -> PathBuf {
+    dir.join("first.damaged")
+}
+
+/// Sets a file aside that cannot be read.
+pub(crate) fn set_aside(dir: &Path) -> Result<()> {
+    let path = dir.join(NAME);
+    fs::rename(&path, aside(dir)).map_err(|it| Error::io(&path, it))?;
+    Ok(sync_dir(dir)?)
 }
 
 /// What is in the file.

@@ -58,6 +58,7 @@ mod pattern;
 mod publish;
 mod queue;
 mod read;
+mod repairing;
 mod settle;
 mod tail;
 mod upkeep;
@@ -68,7 +69,7 @@ pub use waypost_log::{SyncStep, observe_syncs};
 
 pub use codec::{Malformed, check_record};
 pub use data::{Data, InvalidData, Value};
-pub use doctor::{Checked, Repaired, repair, verify};
+pub use doctor::{Checked, Repaired, repair, repair_watched, verify};
 pub use error::{Error, ErrorKind, Refused, Result};
 pub use event::{
     Draft, Event, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, InvalidKey, LINEAGE_FLOWS_MAX,

@@ -11,6 +11,7 @@ mod lifecycle;
 mod model;
 mod publish;
 mod read;
+mod repair;
 mod retention;
 mod spaces;
 mod world;

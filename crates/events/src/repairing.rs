@@ -1,0 +1,86 @@
+//! The mark of a repair in progress: what it found, which the repaired bus no longer shows.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use waypost_log::{Damage, Marked, Marker, Mended};
+
+use crate::doctor::describe;
+use crate::{Error, Result};
+
+const MARKER: Marker = Marker { name: "events-repair", version: 1 };
+/// Why a bus with a mark does not open.
+pub(crate) const INTERRUPTED: &str = "events/repairing: a repair was interrupted; repair again";
+
+/// What is known of a repair that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Repairing {
+    /// The last event that is known.
+    pub(crate) reached: u64,
+    /// What was damaged.
+    pub(crate) set_aside: Vec<Mended>,
+}
+
+impl Repairing {
+    /// The mark of an interrupted repair.
+    pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
+        let marked = MARKER.read(&path(dir)).map_err(|it| Error::of_log(&it, dir))?;
+        let parsed = match marked {
+            Marked::Absent => return Ok(None),
+            Marked::Newer(version) => {
+                return Err(Error::Newer(format!(
+                    "a newer release wrote {}: it has version {version}, and this release supports versions up to {}",
+                    path(dir).display(),
+                    MARKER.version
+                )));
+            }
+            Marked::Text { text, .. } => parse(&text),
+            Marked::Damaged(_) => None,
+        };
+        Ok(Some(parsed.unwrap_or_else(|| {
+            let what = "events/repairing is damaged: what an interrupted repair found is unknown";
+            let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
+            Self { reached: 0, set_aside: vec![what] }
+        })))
+    }
+
+    /// Takes in damage of the log.
+    pub(crate) fn found(&mut self, damage: &[Damage]) {
+        damage.iter().for_each(|it| self.mended(it.mended(describe(it))));
+    }
+
+    /// Takes in something that was damaged.
+    pub(crate) fn mended(&mut self, mended: Mended) {
+        if !self.set_aside.contains(&mended) {
+            self.set_aside.push(mended);
+        }
+    }
+
+    /// Writes the mark, if there is anything to note.
+    pub(crate) fn write(&self, dir: &Path) -> Result<()> {
+        if self.set_aside.is_empty() {
+            return Ok(());
+        }
+        let mut text = String::new();
+        writeln!(text, "reached {}", self.reached)
+            .map_err(|it| Error::io(dir, std::io::Error::other(it)))?;
+        text.extend(self.set_aside.iter().map(Mended::line));
+        MARKER.write(&path(dir), &text).map_err(|it| Error::of_log(&it, dir))
+    }
+
+    /// Removes the mark: the repair has ended.
+    pub(crate) fn remove(dir: &Path) -> Result<()> {
+        Marker::remove(&path(dir)).map_err(|it| Error::of_log(&it, dir))
+    }
+}
+
+fn parse(text: &str) -> Option<Repairing> {
+    let (first, rest) = text.split_once('\n')?;
+    let reached = first.strip_prefix("reached ")?.parse().ok()?;
+    let set_aside = rest.lines().map(Mended::of_line).collect::<Option<_>>()?;
+    Some(Repairing { reached, set_aside })
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("repairing")
+}

@@ -1,0 +1,170 @@
+//! A repair that is killed before a change of a file, and done again: nothing of it is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use waypost_events::{
+    Bus, Error, Event, Options, Repaired, Retention, repair, repair_watched, verify,
+};
+
+use crate::world::{NOW, all, folder, open, options, publish};
+
+const CHILD: &str = "WAYPOST_TEST_REPAIR";
+const EVENTS: u64 = 60;
+
+/// How many changes of files are left to this process.
+static LEFT: AtomicU64 = AtomicU64::new(0);
+
+fn on_change() {
+    if LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
+        std::process::abort();
+    }
+}
+
+/// Does nothing unless a test below runs it in a process of its own.
+#[test]
+fn child() {
+    let Ok(told) = std::env::var(CHILD) else { return };
+    let mut words = told.splitn(3, ' ');
+    let mut number = || words.next().and_then(|it| it.parse().ok()).expect("a number");
+    let (changes, known) = (number(), number());
+    LEFT.store(changes, Ordering::Relaxed);
+    let dir = words.next().expect("a folder");
+    repair_watched(Path::new(dir), known, Some(on_change)).expect("it works");
+}
+
+/// Repairs in another process, which ends before so many changes; tells whether it was killed.
+fn is_killed(dir: &Path, changes: u64, known: u64) -> bool {
+    let child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["repair::child", "--exact", "--nocapture"])
+        .env(CHILD, format!("{changes} {known} {}", dir.display()))
+        .output()
+        .expect("a child");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.code().is_none() || child.status.success(), "{changes}: {said}");
+    child.status.code().is_none()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("it works");
+    for entry in fs::read_dir(from).expect("it works") {
+        let path = entry.expect("it works").path();
+        let target = to.join(path.file_name().expect("it has a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("it works");
+        }
+    }
+}
+
+fn segments(dir: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(dir.join("log")).expect("it works");
+    let mut files: Vec<PathBuf> = files.map(|it| it.expect("it works").path()).collect();
+    files.retain(|it| it.extension().is_some_and(|it| it == "log"));
+    files.sort();
+    files
+}
+
+fn change(file: &Path, change: impl FnOnce(&mut [u8], usize)) {
+    let mut bytes = fs::read(file).expect("it works");
+    let used = bytes.iter().rposition(|it| *it != 0).map_or(0, |it| it + 1);
+    change(&mut bytes, used);
+    fs::write(file, bytes).expect("it works");
+}
+
+fn filled() -> tempfile::TempDir {
+    let dir = folder();
+    let retention = Retention { events: Some(EVENTS - 5), ..Retention::default() };
+    let options = Options { segment_bytes: 1 << 10, retention, ..options() };
+    let bus = Bus::open(dir.path(), &options).expect("it works").0;
+    for at in 0..EVENTS {
+        publish(&bus, &format!("k:n{}", at % 7));
+    }
+    bus.retain(NOW).expect("it works");
+    bus.close().expect("it works");
+    dir
+}
+
+fn after(dir: &Path, repaired: &Repaired) -> Vec<Event> {
+    let sound = verify(dir, repaired.last).expect("it works");
+    assert_eq!((sound.damage, sound.derived_damage), (Vec::new(), Vec::new()));
+    let bus = open(dir);
+    let events = all(&bus);
+    assert_eq!(publish(&bus, "a:b").id, repaired.last + 1);
+    bus.close().expect("it works");
+    events
+}
+
+/// What was damaged, without the folder's path.
+fn told(dir: &Path, repaired: &Repaired) -> Vec<String> {
+    let dir = dir.display().to_string();
+    let told = repaired.set_aside.iter();
+    told.map(|it| format!("{} {} {}", it.what.replace(&dir, ""), it.is_loss, it.is_kept)).collect()
+}
+
+/// Compares a whole repair with ones that are killed at every `step`th change of a file.
+fn compare(step: usize, known: u64, prepare: impl Fn(&Path)) {
+    let damaged = filled();
+    prepare(damaged.path());
+    let whole = folder();
+    copy(damaged.path(), whole.path());
+    let expected = repair(whole.path(), known).expect("it works");
+    assert!(!expected.set_aside.is_empty() && expected.last >= EVENTS, "{expected:?}");
+    let events = after(whole.path(), &expected);
+    let mut kills = 0;
+    for changes in (1..).step_by(step) {
+        let again = folder();
+        copy(damaged.path(), again.path());
+        if !is_killed(again.path(), changes, known) {
+            break;
+        }
+        kills += 1;
+        // What was known to the first repair is in its mark.
+        let knows = again.path().join("repairing").exists();
+        let options = Options { reached: if knows { 0 } else { known }, ..options() };
+        let refused = Bus::open(again.path(), &options).expect_err("a repair has not ended");
+        assert!(matches!(refused, Error::Damaged(_)), "{changes}: {refused}");
+        assert!(!verify(again.path(), options.reached).expect("it works").damage.is_empty());
+        // The second one may end early, too.
+        if changes % 2 == 0 && !is_killed(again.path(), changes / 2, options.reached) {
+            continue;
+        }
+        let repaired = repair(again.path(), options.reached).expect("it works");
+        assert_eq!(told(again.path(), &repaired), told(whole.path(), &expected), "{changes}");
+        assert_eq!(repaired.kept, expected.kept, "{changes}");
+        assert!(repaired.last >= expected.last, "{changes}: {repaired:?}, {expected:?}");
+        assert_eq!(after(again.path(), &repaired), events, "{changes}");
+    }
+    assert!(kills > 4, "{kills}");
+}
+
+#[test]
+fn a_repair_of_flipped_bytes_that_was_killed_is_ended_by_the_next_one() {
+    compare(3, 0, |dir| {
+        for file in segments(dir) {
+            change(&file, |bytes, used| bytes[used / 2] ^= 1);
+        }
+        change(&dir.join("first"), |bytes, _| bytes[24] ^= 2);
+    });
+}
+
+#[test]
+fn a_repair_of_a_cut_log_that_was_killed_is_ended_by_the_next_one() {
+    compare(3, 0, |dir| {
+        let files = segments(dir);
+        change(files.last().expect("a file"), |bytes, used| bytes[used / 2..].fill(0));
+    });
+}
+
+#[test]
+fn a_repair_of_a_folder_that_is_gone_that_was_killed_is_ended_by_the_next_one() {
+    compare(1, EVENTS, |dir| {
+        for part in ["log", "state"] {
+            fs::remove_dir_all(dir.join(part)).expect("it works");
+        }
+        fs::remove_file(dir.join("first")).expect("it works");
+    });
+}
