@@ -7,7 +7,7 @@ use waypost_log::{Log, Mended, OnDamage};
 
 use crate::RunId;
 use crate::engine::{Error, decoded};
-use crate::journal::{JournalDir, describe};
+use crate::journal::{JournalDir, Repairing, describe};
 use crate::machine::{Gap, Lost, Machine, Options};
 use crate::record::{Record, log_options};
 
@@ -91,29 +91,32 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
     }
     let folder = JournalDir::new(dir);
     let _lock = folder.lock()?;
-    let mut gaps = folder.repairing()?.unwrap_or_default();
+    let mut found = folder.repairing()?.unwrap_or_default();
     if let Some(missing) = folder.missing()? {
-        repaired.set_aside.push(Mended { what: missing, is_loss: true, is_kept: false });
-        gaps.push(Gap { from: 1, to: u64::MAX });
+        found.mended(Mended { what: missing, is_loss: true, is_kept: false });
+        found.gaps.push(Gap { from: 1, to: u64::MAX });
     }
     let options = log_options(reached);
-    if folder.has_log() || reached > 0 && gaps.is_empty() {
+    if folder.has_log() || reached > 0 && found.gaps.is_empty() {
         let report = Log::verify(&folder.log(), &options).map_err(|it| folder.error(it))?;
         for damage in &report.damage {
-            repaired.set_aside.push(damage.mended(describe(damage)));
+            found.mended(damage.mended(describe(damage)));
             if damage.to >= damage.from {
-                gaps.push(Gap { from: damage.from, to: damage.to });
+                found.gaps.push(Gap { from: damage.from, to: damage.to });
             }
         }
-    } else if gaps.is_empty() {
+    } else if found.gaps.is_empty() {
         return Ok(repaired);
     }
-    gaps.sort_unstable();
-    gaps.dedup();
+    found.gaps.sort_unstable();
+    found.gaps.dedup();
     // Once the log is repaired, nothing in it shows that it was damaged.
-    if !gaps.is_empty() {
-        folder.set_repairing(&gaps)?;
+    let is_damaged = !found.gaps.is_empty() || !found.set_aside.is_empty();
+    if is_damaged {
+        folder.set_repairing(&found)?;
     }
+    let Repairing { gaps, set_aside } = found;
+    repaired.set_aside = set_aside;
     let options =
         waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..options };
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
@@ -122,6 +125,9 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
     repaired.kept = count;
     repaired.reached = log.last_sequence();
     if gaps.is_empty() {
+        if is_damaged {
+            folder.repaired()?;
+        }
         return Ok(repaired);
     }
     repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now_ms });

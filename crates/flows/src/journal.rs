@@ -4,16 +4,52 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker};
+use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker, Mended};
 
 use crate::Error;
 use crate::machine::Gap;
 
 /// Exists once the journal was created: a folder with it but without a log has lost the log.
 const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
-/// Exists while a repair is in progress, with the gaps found. A line holds the first and the last
-/// record of a gap.
-const REPAIRING: Marker = Marker { name: "flows-repair", version: 1 };
+/// Exists while a repair is in progress, with what it found. A line holds the first and the last
+/// record of a gap, or, since version 2, what is to be reported of a damage.
+const REPAIRING: Marker = Marker { name: "flows-repair", version: 2 };
+
+/// What a repair in progress has found.
+#[derive(Debug, Default)]
+pub(crate) struct Repairing {
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) set_aside: Vec<Mended>,
+}
+
+impl Repairing {
+    /// Takes in a damage, unless an interrupted repair had found it.
+    pub(crate) fn mended(&mut self, mended: Mended) {
+        if !self.set_aside.contains(&mended) {
+            self.set_aside.push(mended);
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut found = Self::default();
+        for line in text.lines() {
+            if let Some(mended) = Mended::of_line(line) {
+                found.set_aside.push(mended);
+            } else {
+                let (from, to) = line.split_once(' ')?;
+                found.gaps.push(Gap { from: from.parse().ok()?, to: to.parse().ok()? });
+            }
+        }
+        Some(found)
+    }
+
+    /// If the mark cannot be read, everything is one gap.
+    fn unknown() -> Self {
+        let what = "flows/repairing is damaged: what an interrupted repair found is unknown";
+        let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
+        Self { gaps: vec![Gap { from: 1, to: u64::MAX }], set_aside: vec![what] }
+    }
+}
 
 /// The folder and the file names in it.
 #[derive(Debug)]
@@ -91,28 +127,22 @@ impl JournalDir {
         files.flatten().any(|it| it.path().extension().is_some_and(|it| it == "log"))
     }
 
-    /// The gaps of an incomplete repair. If they cannot be read, everything is one gap.
-    pub(crate) fn repairing(&self) -> Result<Option<Vec<Gap>>, Error> {
-        let all = || Some(vec![Gap { from: 1, to: u64::MAX }]);
+    /// What an incomplete repair had found.
+    pub(crate) fn repairing(&self) -> Result<Option<Repairing>, Error> {
         Ok(match REPAIRING.read(&self.dir.join("repairing"))? {
             Marked::Absent => None,
             Marked::Newer(version) => return Err(newer("flows/repairing", version)),
-            Marked::Damaged(_) => all(),
+            Marked::Damaged(_) => Some(Repairing::unknown()),
             Marked::Text { text, .. } => {
-                let gap = |line: &str| {
-                    let (from, to) = line.split_once(' ')?;
-                    Some(Gap { from: from.parse().ok()?, to: to.parse().ok()? })
-                };
-                text.lines().map(gap).collect::<Option<Vec<_>>>().or_else(all)
+                Some(Repairing::parse(&text).unwrap_or_else(Repairing::unknown))
             }
         })
     }
 
-    pub(crate) fn set_repairing(&self, gaps: &[Gap]) -> Result<(), Error> {
-        let mut lines: Vec<String> =
-            gaps.iter().map(|it| format!("{} {}", it.from, it.to)).collect();
-        lines.push(String::new());
-        Ok(REPAIRING.write(&self.dir.join("repairing"), &lines.join("\n"))?)
+    pub(crate) fn set_repairing(&self, found: &Repairing) -> Result<(), Error> {
+        let gaps = found.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
+        let text: String = gaps.chain(found.set_aside.iter().map(Mended::line)).collect();
+        Ok(REPAIRING.write(&self.dir.join("repairing"), &text)?)
     }
 
     pub(crate) fn repaired(&self) -> Result<(), Error> {

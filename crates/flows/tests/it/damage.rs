@@ -272,13 +272,20 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     let mut world = World::new(&flows());
     world.say("a:x", "{}");
     let dir = world.closed();
-    let text = "1 9\n";
-    let marker = waypost_log::Marker { name: "flows-repair", version: 1 };
+    let text = "1 9\nmended 1 0 record 9 is lost\n";
+    let marker = waypost_log::Marker { name: "flows-repair", version: 2 };
     marker.write(&dir.join("repairing"), text).unwrap();
     let error = Engine::open(&dir, options(), 0).unwrap_err();
     assert!(error.to_string().contains("repair again"), "{error}");
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
-    assert_eq!(repair(&dir, 0, 1, 0).unwrap().dead.len(), 2);
+    let done = repair(&dir, 0, 1, 0).unwrap();
+    assert_eq!(done.dead.len(), 2);
+    let told: Vec<_> = done.set_aside.iter().map(|it| (it.what.as_str(), it.is_loss)).collect();
+    assert_eq!(told, [("record 9 is lost", true)], "as the first repair would have reported");
+    // The mark of an earlier release has the gaps only.
+    let marker = waypost_log::Marker { name: "flows-repair", version: 1 };
+    marker.write(&dir.join("repairing"), "1 9\n").unwrap();
+    assert_eq!(repair(&dir, 0, 1, 0).unwrap().set_aside, []);
     world.open();
     assert!(world.running().is_empty());
 }
