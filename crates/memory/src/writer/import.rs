@@ -236,14 +236,14 @@ fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit
     })
 }
 
-/// Whether the file has the store's newest version with its text, and nothing after it that no
-/// change makes: the space and the time of creation stay.
+/// Whether the file has the store's newest version, whose text a compaction may have removed, and
+/// nothing after it that no change makes: the space and the time of creation stay.
 fn is_continued(memory: &FileMemory<'_>, newest: u32) -> bool {
     let mut since = memory.versions.iter().skip_while(|it| it.version < newest);
     since.next().is_some_and(|first| {
         let same =
             |it: &Body| (&it.space, it.created_at) == (&first.body.space, first.body.created_at);
-        first.version == newest && first.body.text.is_some() && since.all(|it| same(&it.body))
+        first.version == newest && since.all(|it| same(&it.body))
     })
 }
 

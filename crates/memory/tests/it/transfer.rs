@@ -322,7 +322,7 @@ fn only_a_file_that_has_the_newest_version_continues_a_memory() {
     let line: serde_json::Value = serde_json::from_str(&first).expect("it is JSON");
     let created_at = line["createdAt"].as_str().expect("a time");
     let purged = format!(
-        r#"{{"record":"memory","id":1,"space":"hr","createdAt":"{created_at}","validFrom":"{created_at}","purged":true}}"#
+        r#"{{"record":"memory","id":1,"space":"hr","createdAt":"{created_at}","validFrom":"2001-01-01T00:00:00.000Z","purged":true}}"#
     );
     let gone = r#"{"record":"deletion","id":1,"at":"2025-01-01T00:00:00.000Z"}"#.to_owned();
     let foreign = [
