@@ -46,7 +46,9 @@ impl Repairing {
 
     /// Takes in damage of the log.
     pub(crate) fn found(&mut self, damage: &[Damage]) {
-        damage.iter().for_each(|it| self.mended(it.mended(describe(it))));
+        for damage in damage {
+            self.mended(damage.mended(describe(damage)));
+        }
     }
 
     /// Takes in something that was damaged.

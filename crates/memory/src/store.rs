@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Invalid`] if the query or an option is outside its limits; [`Error::NoModel`] if
-    /// the mode is [`SearchMode::Semantic`] and there is no model.
+    /// the mode is [`SearchMode::Semantic`](crate::SearchMode::Semantic) and there is no model.
     pub fn search(&self, query: &str, options: &SearchOptions) -> Result<SearchResult> {
         self.searcher.search(query, options)
     }

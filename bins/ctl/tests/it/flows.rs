@@ -141,8 +141,8 @@ fn a_changed_file_is_shown_and_allowed() {
     assert!(allowed.ends_with("approved self-driving.yaml; it is active\n"), "{allowed}");
     assert_eq!(service.ctl(&["flows", "allow", "none.yaml", "--yes"]).code, 3);
     // A program that is no text is not shown here, so that its hash has to be given.
-    std::fs::create_dir(service.folder().join("tools")).expect("a folder");
-    std::fs::write(service.folder().join("tools/x.sh"), b"evil \xff\n").expect("a file");
+    fs::create_dir(service.folder().join("tools")).expect("a folder");
+    fs::write(service.folder().join("tools/x.sh"), b"evil \xff\n").expect("a file");
     write_flows(service.folder(), &EMITS.replace("ctl emit b:c", "sh tools/x.sh"));
     let refused = service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]);
     assert_eq!(refused.code, 1, "{refused:?}");

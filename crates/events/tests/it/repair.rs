@@ -24,6 +24,7 @@ fn on_change() {
 }
 
 /// Does nothing unless a test below runs it in a process of its own.
+#[expect(clippy::disallowed_methods, reason = "what the parent asks for is not a setting")]
 #[test]
 fn child() {
     let Ok(told) = std::env::var(CHILD) else { return };

@@ -26,6 +26,7 @@ fn on_change() {
 }
 
 /// Does nothing unless a test below runs it in a process of its own.
+#[expect(clippy::disallowed_methods, reason = "what the parent asks for is not a setting")]
 #[test]
 fn child() {
     let Ok(told) = std::env::var(CHILD) else { return };
@@ -63,8 +64,8 @@ fn filled() -> tempfile::TempDir {
                 .expect("an update");
             store.link(id(number - 1), id(number), LinkKind::RelatedTo, now).expect("a link");
         }
-        if number % 6 == 0 {
-            store.unlink(id(2), id(3), LinkKind::RelatedTo, now).map(drop).unwrap_or(());
+        if number == 6 {
+            store.unlink(id(2), id(3), LinkKind::RelatedTo, now).expect("an unlink");
         }
         if number % 4 == 0 {
             store.delete(id(number - 3), now).expect("a deletion");
