@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use waypost_derived::files::sync_dir;
 use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
+use waypost_projection::files::sync_dir;
 
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use waypost_derived::files::remove_dir;
 use waypost_log::{Damage, DamageKind, FolderLock, Log, Mended, OnDamage};
+use waypost_projection::files::remove_dir;
 
 use crate::bus::decode;
 use crate::codec::can_read;

@@ -133,10 +133,10 @@ impl Error {
     }
 }
 
-impl From<waypost_derived::Error> for Error {
-    fn from(error: waypost_derived::Error) -> Self {
+impl From<waypost_projection::Error> for Error {
+    fn from(error: waypost_projection::Error) -> Self {
         match error {
-            waypost_derived::Error::Io { path, source } => Self::io(path, source),
+            waypost_projection::Error::Io { path, source } => Self::io(path, source),
             other => Self::Damaged(format!("the event index: {other}")),
         }
     }

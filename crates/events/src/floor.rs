@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use waypost_derived::files::sync_dir;
 use waypost_log::{Marked, Marker};
+use waypost_projection::files::sync_dir;
 
 use crate::{Error, Result};
 

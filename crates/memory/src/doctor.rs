@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use waypost_derived::Unusable;
-use waypost_derived::files::remove_dir;
 use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
+use waypost_projection::Unusable;
+use waypost_projection::files::remove_dir;
 
 use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
-use waypost_derived::Unusable;
+use waypost_projection::Unusable;
 use waypost_ranking::{Analyzer, Document};
 
 use self::backlog::Backlog;

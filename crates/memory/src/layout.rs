@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use waypost_derived::files::{sync_dir, write_synced};
+use waypost_projection::files::{sync_dir, write_synced};
 
 use crate::{Error, Result};
 

@@ -1,7 +1,7 @@
 //! The applied state: a tree that is derived from the log and can be thrown away, and what of it is
 //! kept in memory.
 //!
-//! `waypost-derived` checks every value by itself; a value that is stale it cannot see. For that
+//! `waypost-projection` checks every value by itself; a value that is stale it cannot see. For that
 //! every space has a digest over its memories, which opening compares.
 
 pub(crate) mod cells;
@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use parking_lot::RwLock;
-use waypost_derived::{Options, Tree, Unusable, Write};
+use waypost_projection::{Options, Tree, Unusable, Write};
 
 use crate::codec::Malformed;
 use crate::state::cells::{BLOCKS, Cells, Found, Heads};

@@ -15,8 +15,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use waypost_derived::files::dir_bytes;
 use waypost_log::{Damage, FolderLock};
+use waypost_projection::files::dir_bytes;
 
 use crate::index::Index;
 use crate::index::embed::Embedding;

@@ -13,8 +13,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use waypost_derived::files::dir_bytes;
-use waypost_derived::{Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside};
+use waypost_projection::files::dir_bytes;
+use waypost_projection::{Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside};
 
 use super::block::{Block, Pick, Summary, TYPES_MAX};
 use super::{Look, Wanted, ids_of};

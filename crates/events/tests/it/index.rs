@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use waypost_derived::{Options as TreeOptions, Tree, boot_id};
 use waypost_events::{Bus, ErrorKind, Opened, Pattern, Query, Retention};
+use waypost_projection::{Options as TreeOptions, Tree, boot_id};
 
 use crate::world::{NOW, draft, folder, ids, keyed, options, page, publish};
 

@@ -1,8 +1,8 @@
 //! What the state knows of records that a salvaged log has lost.
 
-use waypost_derived::files::remove_dir;
-use waypost_derived::{Unusable, boot_id};
 use waypost_log::Log;
+use waypost_projection::files::remove_dir;
+use waypost_projection::{Unusable, boot_id};
 
 use super::Repaired;
 use crate::codec::Reader;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use waypost_derived::Unusable;
+use waypost_projection::Unusable;
 
 use crate::index::changes::Changes;
 use crate::index::snapshot::Snapshot;

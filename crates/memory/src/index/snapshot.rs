@@ -9,8 +9,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use waypost_derived::Unusable;
-use waypost_derived::files::{sync_dir, write_synced};
+use waypost_projection::Unusable;
+use waypost_projection::files::{sync_dir, write_synced};
 use waypost_ranking::{Cues, Slots, TextIndex};
 
 use crate::codec::{Malformed, Reader, Writer};

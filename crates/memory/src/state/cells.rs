@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use waypost_derived::Write;
+use waypost_projection::Write;
 
 use crate::MemoryId;
 use crate::codec::{Malformed, Reader, Writer};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use waypost_derived::files::{dir_bytes, remove_dir};
-use waypost_derived::{MARKED, Unusable, boot_id, remove_leftovers, set_aside};
 use waypost_log::Log;
+use waypost_projection::files::{dir_bytes, remove_dir};
+use waypost_projection::{MARKED, Unusable, boot_id, remove_leftovers, set_aside};
 
 use crate::codec::Reader;
 use crate::layout::Folders;

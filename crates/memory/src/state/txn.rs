@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
-use waypost_derived::Write;
+use waypost_projection::Write;
 
 use crate::codec::{Reader, Writer};
 use crate::record::{Body, BodyText, Edge, Record, link_kind_code};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use waypost_derived::files::{dir_bytes, remove_dir};
 use waypost_log::Keep;
+use waypost_projection::files::{dir_bytes, remove_dir};
 
 use crate::log_error::log_error;
 use crate::record::{Body, Record};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use waypost_derived::Unusable;
-use waypost_derived::files::sync_dir;
 use waypost_log::{FolderLock, Log, Options};
+use waypost_projection::Unusable;
+use waypost_projection::files::sync_dir;
 
 use crate::index::Index;
 use crate::index::embed::Embedding;

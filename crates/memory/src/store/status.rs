@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use waypost_derived::files::dir_bytes;
+use waypost_projection::files::dir_bytes;
 
 use crate::codec::Reader;
 use crate::state::{damaged, keys};

@@ -1,4 +1,4 @@
-//! A tree of keys and values that is derived from a log and can be thrown away.
+//! A projection of a log: a tree of keys and values that can be built from the log again.
 //!
 //! sled is ordered and fast, and loses nothing when its process is killed. But a power cut or a
 //! flipped bit can leave it unreadable or, worse, stale; it gives no room back; and it panics on
@@ -14,7 +14,7 @@
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use waypost_derived::{Error, Options, Tree, boot_id};
+//! use waypost_projection::{Error, Options, Tree, boot_id};
 //!
 //! # fn main() -> Result<(), Error> {
 //! # let dir = tempfile::tempdir().expect("a temporary folder");

@@ -4,8 +4,8 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use waypost_derived::files::dir_bytes;
-use waypost_derived::{
+use waypost_projection::files::dir_bytes;
+use waypost_projection::{
     Error, MARKED, Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside,
 };
 
