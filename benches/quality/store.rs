@@ -87,8 +87,7 @@ fn draft(document: &Document, layout: Layout) -> Draft {
         kind: Some("turn".to_owned()),
         space: layout.space_per_conversation.then(|| document.conversation.clone()),
         session: if layout.sessions { document.session_name() } else { None },
-        created_at: time
-            .and_then(|it| Timestamp::parse(it).or_else(|| Timestamp::parse(&format!("{it}Z")))),
+        created_at: time.and_then(|it| it.parse().or_else(|_| format!("{it}Z").parse()).ok()),
         ..Draft::new(document.content.clone())
     }
 }

@@ -13,7 +13,7 @@
 //!
 //! let dir = tempfile::tempdir()?;
 //! let (store, _report) = Store::open(dir.path(), StoreOptions::default())?;
-//! let now = Timestamp::parse("2026-11-21T12:00:00Z").expect("a valid time");
+//! let now: Timestamp = "2026-11-21T12:00:00Z".parse()?;
 //!
 //! let old = store.add(Draft::new("The service listens on port 4000"), now)?.into_memory();
 //! let new = store.add(Draft::new("Use port 4747 for the service"), now)?.into_memory();
@@ -51,7 +51,6 @@ mod options;
 mod params;
 mod query;
 mod status;
-mod time;
 mod transfer;
 
 mod check;
@@ -93,7 +92,7 @@ pub use status::{
 };
 pub use store::Store;
 pub use store::add::Ready;
-pub use time::Timestamp;
 pub use transfer::{Exported, ImportIds, ImportOptions, ImportProblem, Imported, MappedId};
 pub use verify::verify_export;
+pub use waypost_time::Timestamp;
 pub use writer::outbox::{Notice, Summary};

@@ -346,7 +346,7 @@ fn id_of(number: u64) -> std::result::Result<MemoryId, Refused> {
 
 fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp, Refused> {
     text.map_or(Ok(now), |it| {
-        Timestamp::parse(it).ok_or_else(|| {
+        it.parse().map_err(|_| {
             let (first, last) = (Timestamp::MIN, Timestamp::MAX);
             Refused::Line(format!("`{it}` is not an RFC 3339 time from {first} to {last}"))
         })

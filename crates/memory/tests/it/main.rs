@@ -15,7 +15,6 @@ mod outbox;
 mod rebuild;
 mod repair;
 mod search;
-mod times;
 mod transfer;
 mod vectors;
 mod world;
