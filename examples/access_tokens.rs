@@ -20,7 +20,7 @@ fn main() -> Result<()> {
 
     store.revoke(token.id, now)?;
     let rejected = store.verify(secret.expose(), now);
-    ensure!(matches!(rejected, Err(Rejected::Revoked { .. })), "it is gone at once");
+    ensure!(matches!(rejected, Err(Rejected::Revoked { .. })), "it is invalid at once");
     writeln!(std::io::stdout(), "{} was revoked", token.id)?;
     Ok(())
 }

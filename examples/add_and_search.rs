@@ -1,4 +1,4 @@
-//! A store of memories inside a program: no HTTP, no service, the real model.
+//! A memory store inside a program: no HTTP, no service, the real model.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn main() -> Result<()> {
     let (store, _) = Store::open(folder.path(), StoreOptions::default())?;
     store.set_embedder(Some(embedder()?))?;
 
-    // An answered add is on disk. Vectors are made when the program has time for them.
+    // An acknowledged add is on disk. The program decides when to compute vectors.
     let texts = [
         "We moved the staging database to Postgres 17 on Monday.",
         "The lighthouse keeper retires in spring.",
@@ -32,18 +32,18 @@ fn main() -> Result<()> {
     for hit in &found.hits {
         writeln!(std::io::stdout(), "{:.3}  {}", hit.score, hit.memory.content)?;
     }
-    ensure!(found.hits.first().is_some_and(|it| it.memory.id == ids[1]), "found by its meaning");
+    ensure!(found.hits.first().is_some_and(|it| it.memory.id == ids[1]), "found by meaning");
 
     // A newer memory that updates an older one outranks it.
     let newer = store.add(Draft::new("Deployments need one approval again."), now()?)?;
     let newer = newer.memory().id;
     store.link(newer, ids[2], LinkKind::Updates, now()?)?;
     let found = store.search("approvals for deployments", &SearchOptions::default())?;
-    ensure!(found.hits.first().is_some_and(|it| it.memory.id == newer), "the newer comes first");
+    ensure!(found.hits.first().is_some_and(|it| it.memory.id == newer), "the newer ranks first");
     Ok(())
 }
 
-/// The default model, brought into the user's cache folder if it is not there.
+/// The default model; downloads it to the user's cache folder if necessary.
 fn embedder() -> Result<Embedder> {
     let cache = models_dir(&|name| std::env::var_os(name)).context("no cache folder")?;
     let options = fetch::Options::default();
@@ -58,7 +58,7 @@ fn embedder() -> Result<Embedder> {
     Ok(Embedder { model: info, embed })
 }
 
-/// The clock is the program's business; the store only takes the time.
+/// The store reads no clock: time is an argument.
 fn now() -> Result<Timestamp> {
     let millis = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
     Ok(Timestamp::from_millis(i64::try_from(millis)?))

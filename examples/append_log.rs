@@ -9,7 +9,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     {
         let (log, _) = Log::open(folder.path(), &Options::default())?;
-        // Each of these is on disk when it returns; the batch is there as a whole or not at all.
+        // Each call returns when its records are on disk. A batch is atomic.
         let sequence = log.append(Record { kind: 1, version: 1, payload: b"first" })?;
         let batch = log.append_batch(&[
             Record { kind: 1, version: 1, payload: b"second" },
@@ -27,7 +27,7 @@ fn main() -> Result<()> {
         read.push(text);
     }
     ensure!(recovery.damage.is_empty(), "nothing was damaged");
-    ensure!(read == ["first", "second", "third"], "all of it is there, in order");
+    ensure!(read == ["first", "second", "third"], "every record exists, in order");
     Ok(())
 }
 

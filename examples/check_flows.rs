@@ -1,4 +1,4 @@
-//! Reads a flow file, asks whether an event would start the flow, and shows what the shell would get.
+//! Reads a flow file, checks whether an event would start the flow, and shows what the shell would get.
 
 use std::io::Write;
 
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     }
     ensure!(condition.holds(&facts) == Truth::True);
 
-    // The value is in a variable: the shell never reads it as code.
+    // The value is in a variable: the shell never parses it as code.
     let Kind::Command(command) = &flow.actions[0].kind else { anyhow::bail!("a command") };
     ensure!(command.script() == "echo merging \"${WAYPOST_VALUE_0}\"");
     ensure!(command.variables(&data)?[0].1 == "7; rm -rf ~");

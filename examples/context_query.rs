@@ -1,4 +1,4 @@
-//! Asks what of a project a task needs, inside a program: no HTTP, no service, no model.
+//! Project context for a task inside a program: no HTTP, no service, no model.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use waypost_context::{Context, Kind, Options, Query, Source, TaskType};
 
 fn main() -> Result<()> {
-    // A project of three files; any folder is one.
+    // A project of three files; any folder can be a project.
     let project = tempfile::tempdir()?;
     let files = [
         (
@@ -24,11 +24,11 @@ fn main() -> Result<()> {
         fs::write(path, text)?;
     }
 
-    // What is derived from it is kept elsewhere, and may be deleted.
+    // The index is derived from the project, stored elsewhere, and may be deleted.
     let index = tempfile::tempdir()?;
     let context = Context::open(project.path(), index.path(), Options::default())?;
     let scanned = context.scan(now()?, &|| false)?;
-    ensure!(scanned.indexed == 3, "all three files are read");
+    ensure!(scanned.indexed == 3, "all three files are indexed");
 
     for task in [TaskType::Code, TaskType::Spec] {
         let answer = context.query(&Query::new("lamp").with_task(task), now()?)?;
@@ -43,10 +43,10 @@ fn main() -> Result<()> {
         );
         let first = answer.items.first().map(|it| it.kind);
         let wanted = if task == TaskType::Code { Kind::Function } else { Kind::Decision };
-        ensure!(first == Some(wanted), "the task decides what comes first");
+        ensure!(first == Some(wanted), "the task type decides the order");
     }
 
-    // What was deleted is in no answer, also before the index knows of it.
+    // No answer contains a deleted file, even before the index is updated.
     fs::remove_file(project.path().join("src/lamp.rs"))?;
     let answer = context.query(&Query::new("rotate_lamp"), now()?)?;
     ensure!(answer.items.iter().all(|it| it.path != "src/lamp.rs"), "it is gone");

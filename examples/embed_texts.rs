@@ -1,4 +1,4 @@
-//! Turns texts into vectors with the real model, which comes into the user's cache by itself.
+//! Turns texts into vectors with the real model, which is downloaded to the user's cache.
 
 use std::io::Write;
 
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     writeln!(std::io::stdout(), "{}: {} dimensions", model.name(), model.dimensions())?;
     writeln!(std::io::stdout(), "{:.3}  {} | {}", cosine(0, 1), texts[0], texts[1])?;
     writeln!(std::io::stdout(), "{:.3}  {} | {}", cosine(0, 2), texts[0], texts[2])?;
-    ensure!(cosine(0, 1) > cosine(0, 2), "the light's keeper is nearer than the bread");
+    ensure!(cosine(0, 1) > cosine(0, 2), "the keeper is nearer than the bread");
     Ok(())
 }
 

@@ -13,11 +13,11 @@ fn main() -> Result<()> {
     fs::create_dir(folder.path().join(".waypost"))?;
     fs::write(folder.path().join(".waypost/config.yaml"), "log:\n  level: warn\n")?;
 
-    // The nearest folder upwards with `.waypost`, else with `.git`, else the one it began with.
+    // The nearest parent folder with `.waypost`, else with `.git`, else the start folder.
     let project = Project::find(&deep)?;
     ensure!(project.config_file().exists(), "the file that was just written");
 
-    // Flags and variables are handed in: the library reads neither.
+    // Flags and variables are arguments: the library reads neither.
     let settings = Settings::resolve(&Sources {
         project: &project,
         current_dir: &deep,

@@ -11,7 +11,7 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let bus = Arc::new(Bus::open(folder.path(), &Options::default())?.0);
 
-    // A follower has a cursor of its own. It reads when it is asked, and waits without the bus.
+    // A follower has its own cursor. It reads on request, and waits without holding the bus.
     let mut tail = Tail::new(Arc::clone(&bus), Some("eval:*".parse()?), bus.last());
     let follower = {
         let bus = Arc::clone(&bus);
@@ -30,14 +30,14 @@ fn main() -> Result<()> {
     data.insert("agent", "scout")?;
     data.insert("score", 93)?;
     for kind in ["eval:started", "kanban:moved", "eval:scored"] {
-        // On disk, and visible to everybody, when it returns.
+        // When it returns, the event is on disk and visible to every reader.
         let published = bus.publish(Draft::new(kind.parse()?, data.clone(), "example"), now()?)?;
         writeln!(std::io::stdout(), "published {} as {}", kind, published.event.id)?;
     }
     let heard = follower.join().map_err(|_| anyhow::anyhow!("the follower panicked"))??;
     ensure!(heard == ["1 eval:started", "3 eval:scored"]);
 
-    // With a key it is safe to publish again when an answer was lost.
+    // With a key, publishing again is safe if the response was lost.
     let draft = Draft {
         key: Some("merge-7".parse()?),
         ..Draft::new("pr:merged".parse()?, data.clone(), "example")

@@ -1,4 +1,4 @@
-//! Ranks texts by words and by vectors, with nothing but `waypost-ranking`.
+//! Lexical and semantic ranking of texts, with `waypost-ranking` only.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use waypost_ranking::{
 };
 
 fn main() -> Result<()> {
-    // ids, titles, contents and vectors are the caller's; these vectors stand for a model's.
+    // The caller provides ids, titles, contents and vectors; these vectors stand for a model's.
     let documents = [
         (7, "Parser", "parseHttpURL splits an address into its parts", [1.0, 0.1, 0.0]),
         (9, "Cats", "the cat sleeps on the keyboard", [0.0, 1.0, 0.2]),
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     for hit in &ranked {
         writeln!(std::io::stdout(), "{:.3}  document {}", hit.score, hit.id)?;
     }
-    ensure!(ranked.first().is_some_and(|it| it.id == 7), "the parser comes first");
+    ensure!(ranked.first().is_some_and(|it| it.id == 7), "the parser ranks first");
     Ok(())
 }
 

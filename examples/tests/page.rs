@@ -1,5 +1,5 @@
 //! `docs/as-a-library.md` shows the examples as they are: a block after `<!-- examples/NAME -->` is
-//! that file, without its test. `UPDATE_EXPECT=1` writes the blocks anew.
+//! that file, without its test. `UPDATE_EXPECT=1` rewrites the blocks.
 
 use std::fs;
 use std::path::Path;
