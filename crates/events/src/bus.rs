@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use waypost_log::group_commit::Queue;
 use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
 use waypost_projection::files::sync_dir;
 
@@ -16,7 +17,7 @@ use crate::floor;
 use crate::index::{Found, Index, Kept, Shelf};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
-use crate::queue::Queue;
+use crate::publish::{Answers, Ready};
 use crate::repairing::{INTERRUPTED, Repairing};
 use crate::{Error, Event, Opened, Options, Result};
 
@@ -29,7 +30,7 @@ pub struct Bus {
     pub(crate) index: RwLock<Index>,
     pub(crate) shelf: Shelf,
     pub(crate) writer: Mutex<Writer>,
-    pub(crate) queue: Queue,
+    pub(crate) queue: Queue<Vec<Ready>, Answers>,
     pub(crate) live: Arc<Live>,
     /// The first event that is kept.
     pub(crate) first: AtomicU64,

@@ -56,7 +56,6 @@ mod number;
 mod options;
 mod pattern;
 mod publish;
-mod queue;
 mod read;
 mod repairing;
 mod settle;

@@ -4,17 +4,33 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use waypost_log::Record;
+use waypost_log::group_commit::{Lead, Pending};
 
 use crate::bus::{Bus, Writer};
 use crate::codec::{EVENT_KIND, encode, version_of};
 use crate::keys::Keyed;
-use crate::queue::{Ready, Reply, Request, lost};
 use crate::{Draft, Error, Event, Published, Refused, Result};
 
 /// The most drafts of one batch.
 pub const BATCH_DRAFTS_MAX: usize = 10_000;
 /// The most bytes of one batch, as they are stored.
 pub const BATCH_BYTES_MAX: usize = 64 << 20;
+/// Drafts that one leader publishes together, at most, unless one batch has more …
+const GROUP_DRAFTS_MAX: usize = 4096;
+/// … and bytes.
+const GROUP_BYTES_MAX: usize = 8 << 20;
+
+/// A checked draft, encoded as far as that needs no id.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// Its id is not known yet.
+    event: Event,
+    payload: Vec<u8>,
+    keyed: Option<Keyed>,
+}
+
+/// The answers to a batch of drafts, in its order.
+pub(crate) type Answers = Result<Vec<std::result::Result<Published, Refused>>>;
 
 /// What becomes of a draft.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +57,7 @@ impl Bus {
     /// the bus is opened again; with an idempotency key it is safe to publish it again.
     pub fn publish(&self, draft: Draft, now_ms: u64) -> Result<Published> {
         let ready = ready(draft, now_ms)?;
-        let mut answers = self.submit(vec![ready])?;
-        let answer = answers.pop().ok_or_else(lost)?;
-        Ok(answer?)
+        only(self.submit(vec![ready]))
     }
 
     /// Publishes events with neighbouring ids that are, after a crash, there all or not at all.
@@ -92,34 +106,38 @@ impl Bus {
         then: Box<dyn FnOnce(Result<Published>) + Send>,
     ) -> Result<()> {
         let ready = ready(draft, now_ms)?;
-        self.queue.push(ready, then);
+        self.queue.submit_later(vec![ready], |answers| then(only(answers)));
         Ok(())
     }
 
     /// Publishes what was queued before this call, and returns when all of it is answered.
     pub fn write_queued(&self) {
-        if !self.queue.is_empty() {
-            // An empty request is answered when everything before it has been.
-            drop(self.submit(Vec::new()));
-        }
+        // An empty batch is answered when everything before it has been.
+        drop(self.submit(Vec::new()));
     }
 
-    fn submit(&self, drafts: Vec<Ready>) -> crate::queue::Answers {
-        let answers = self.queue.submit(drafts, &|group| self.serve(group));
+    fn submit(&self, drafts: Vec<Ready>) -> Answers {
+        let answers = self.queue.submit(drafts, &|lead| self.lead(lead));
         if self.to_settle.load(Ordering::Acquire) {
             // Others publish meanwhile.
             self.settle();
         }
-        answers
+        answers.unwrap_or_else(|| Err(lost()))
     }
 
-    /// Publishes a group of requests. Only one thread at a time is here.
-    fn serve(&self, group: Vec<Request>) {
+    /// Publishes a group of batches.
+    fn lead(&self, lead: &Lead<'_, Vec<Ready>, Answers>) {
+        let (mut drafts, mut bytes) = (0, 0);
+        let group = lead.take(|next| {
+            drafts += next.len();
+            bytes += next.iter().map(|it| it.payload.len()).sum::<usize>();
+            drafts <= GROUP_DRAFTS_MAX && bytes <= GROUP_BYTES_MAX
+        });
         let mut writer = self.writer.lock();
         let mut verdicts = Vec::new();
         let mut records: Vec<(&Ready, Option<Keyed>)> = Vec::new();
         let mut keys_here: HashMap<u128, (usize, u64)> = HashMap::new();
-        for ready in group.iter().flat_map(|it| &it.drafts) {
+        for ready in group.iter().flat_map(|it| &it.request) {
             let verdict = match ready.keyed {
                 None => Verdict::New(records.len()),
                 Some(Keyed { key, body }) => match (writer.keys.get(key), keys_here.get(&key)) {
@@ -152,23 +170,15 @@ impl Bus {
             self.live.show(last);
         }
         let mut verdicts = verdicts.into_iter();
-        for Request { drafts, reply } in group {
-            let count = drafts.len();
-            let verdicts = verdicts.by_ref().take(count);
-            let answers = match &first {
+        for Pending { request: drafts, reply } in group {
+            let verdicts = verdicts.by_ref().take(drafts.len());
+            reply.answer(match &first {
                 Ok(first) => {
                     Ok(drafts.into_iter().zip(verdicts).map(|it| self.answer(it, *first)).collect())
                 }
-                // What needed nothing to be written stands whatever became of the group.
+                // A draft that needed no write is answered even if the group could not be written.
                 Err(error) => refusals(drafts, verdicts.collect(), self, error),
-            };
-            match reply {
-                Reply::Slot(waiter) => waiter.answer(answers),
-                Reply::Then(then) => {
-                    let answer = answers.and_then(|mut it| it.pop().ok_or_else(lost));
-                    then(answer.and_then(|it| it.map_err(Error::from)));
-                }
-            }
+            });
         }
     }
 
@@ -231,12 +241,7 @@ impl Bus {
 }
 
 /// The answers to a request when nothing could be written: whole only if it asked for nothing new.
-fn refusals(
-    drafts: Vec<Ready>,
-    verdicts: Vec<Verdict>,
-    bus: &Bus,
-    error: &Error,
-) -> crate::queue::Answers {
+fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error) -> Answers {
     let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
     if !verdicts.iter().all(needs_none) {
         return Err(error.clone());
@@ -252,4 +257,13 @@ fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
     let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage, space };
     let payload = encode(&event, key.as_ref());
     Ok(Ready { event, payload, keyed })
+}
+
+/// The answer to a batch of one draft.
+fn only(answers: Answers) -> Result<Published> {
+    Ok(answers?.pop().ok_or_else(lost)??)
+}
+
+fn lost() -> Error {
+    Error::Unavailable("the publishing thread stopped".to_owned())
 }

@@ -35,6 +35,7 @@ mod disk;
 mod entries;
 mod error;
 mod format;
+pub mod group_commit;
 mod lock;
 mod log;
 mod marker;

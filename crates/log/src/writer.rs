@@ -1,19 +1,15 @@
-//! Appending: the waiting writers' queue, and the leader that writes and syncs for all of them.
-//!
-//! A writer encodes its batch by itself and queues it. The first in an empty queue leads: it takes
-//! what waits, writes it with one call, syncs once, and answers everybody. Then the next waiting
-//! writer leads. No thread of the log's own is needed.
+//! Appending by [group commit](crate::group_commit): each thread encodes its own batch, and the
+//! leader writes a group of batches with one call and syncs once.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::thread::Thread;
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::active::Active;
 use crate::disk::Disk;
 use crate::format::{Batch, Chain, HEADER_BYTES};
+use crate::group_commit::{Lead, Pending, Queue};
 use crate::reached::Reached;
 use crate::segment::{Segment, file_name};
 use crate::{Error, Options, Result};
@@ -32,14 +28,8 @@ pub(crate) struct Shared {
     pub(crate) segments: RwLock<Segments>,
     /// Held by whoever rewrites or removes sealed segments.
     pub(crate) maintenance: Mutex<()>,
-    queue: Mutex<Queue>,
+    queue: Queue<Append, Answer>,
     tail: Mutex<Tail>,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Request>,
-    leading: bool,
 }
 
 /// What only the leader touches.
@@ -53,84 +43,26 @@ pub(crate) struct Tail {
     pub(crate) reached: Reached,
 }
 
-/// What an append wants beyond being written.
+/// How far an append must be when it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// On disk before the answer.
+pub(crate) enum Durability {
+    /// On disk.
     Durable,
-    /// On disk some time.
+    /// In the file, and on disk at some later time.
     Written,
-    /// The active segment sealed, and a new one begun.
+    /// On disk, the active segment sealed, and a new one created.
     Sealed,
 }
 
-/// What a waiting writer wants. It is answered whatever happens, also when its leader panics.
 #[derive(Debug)]
-struct Request {
+struct Append {
     batch: Batch,
-    wish: Wish,
-    slot: Arc<Slot>,
-    is_answered: bool,
+    durability: Durability,
 }
 
-impl Request {
-    fn answer(mut self, outcome: Result<Range<u64>>) {
-        self.is_answered = true;
-        self.slot.give(Turn::Done(outcome));
-    }
-}
-
-impl Drop for Request {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.slot.give(Turn::Done(Err(Error::Poisoned)));
-        }
-    }
-}
-
-/// Hands the lead on, also when the leader panics.
-struct Lead<'a>(&'a Shared);
-
-impl Drop for Lead<'_> {
-    fn drop(&mut self) {
-        let mut queue = self.0.queue.lock();
-        match queue.waiting.front() {
-            Some(next) => next.slot.give(Turn::Lead),
-            None => queue.leading = false,
-        }
-    }
-}
-
-/// Where a waiting writer finds its answer.
-#[derive(Debug)]
-struct Slot {
-    turn: Mutex<Turn>,
-    thread: Thread,
-}
-
-#[derive(Debug)]
-enum Turn {
-    Wait,
-    Lead,
-    Done(Result<Range<u64>>),
-}
-
-impl Slot {
-    fn give(&self, turn: Turn) {
-        *self.turn.lock() = turn;
-        self.thread.unpark();
-    }
-
-    fn wait(&self) -> Turn {
-        loop {
-            let turn = std::mem::replace(&mut *self.turn.lock(), Turn::Wait);
-            if !matches!(turn, Turn::Wait) {
-                return turn;
-            }
-            std::thread::park();
-        }
-    }
-}
+/// The batch's sequences.
+type Answer = Result<Range<u64>>;
+type Group = Vec<Pending<Append, Answer>>;
 
 impl Shared {
     /// A log whose segments are `segments`.
@@ -145,7 +77,7 @@ impl Shared {
             options,
             segments: RwLock::new(Arc::new(segments)),
             maintenance: Mutex::new(()),
-            queue: Mutex::new(Queue::default()),
+            queue: Queue::default(),
             tail: Mutex::new(tail),
         }
     }
@@ -160,38 +92,21 @@ impl Shared {
         (self.list(), tail.active.as_ref().map(Active::chain))
     }
 
-    /// Puts a batch through the queue and returns its sequences.
-    pub(crate) fn submit(&self, batch: Batch, wish: Wish) -> Result<Range<u64>> {
-        let slot = Arc::new(Slot { turn: Mutex::new(Turn::Wait), thread: std::thread::current() });
-        let leads = {
-            let mut queue = self.queue.lock();
-            let slot = Arc::clone(&slot);
-            queue.waiting.push_back(Request { batch, wish, slot, is_answered: false });
-            !std::mem::replace(&mut queue.leading, true)
-        };
-        if !leads && let Turn::Done(outcome) = slot.wait() {
-            return outcome;
-        }
-        self.lead();
-        match slot.wait() {
-            Turn::Done(outcome) => outcome,
-            // The leader's own request is the queue's first, so it has been answered.
-            Turn::Wait | Turn::Lead => Err(Error::Poisoned),
-        }
+    /// Appends a batch together with those of other threads, and returns its sequences.
+    pub(crate) fn submit(&self, batch: Batch, durability: Durability) -> Result<Range<u64>> {
+        let append = Append { batch, durability };
+        self.queue.submit(append, &|lead| self.lead(lead)).unwrap_or(Err(Error::Poisoned))
     }
 
-    /// Serves the front of the queue and hands the lead on.
-    fn lead(&self) {
-        // Dropped last: who is given the lead finds its own request still waiting.
-        let _lead = Lead(self);
+    fn lead(&self, lead: &Lead<'_, Append, Answer>) {
         let mut tail = self.tail.lock();
-        let mut group = self.take_group(&tail);
+        let mut group = self.take_group(lead, &tail);
         let outcome = self.serve(&mut tail, &mut group);
         drop(tail);
         let mut start = outcome.as_ref().copied().unwrap_or_default();
-        for request in group {
+        for Pending { request, reply } in group {
             let end = start + request.batch.records();
-            request.answer(match &outcome {
+            reply.answer(match &outcome {
                 Ok(_) => Ok(start..end),
                 Err(error) => Err(error.clone()),
             });
@@ -212,31 +127,25 @@ impl Shared {
         }
     }
 
-    /// What can be written together: the first request, and those behind it that fit beside it.
-    fn take_group(&self, tail: &Tail) -> Vec<Request> {
-        let mut queue = self.queue.lock();
-        let mut group: Vec<Request> = queue.waiting.pop_front().into_iter().collect();
-        let Some(first) = group.first().filter(|it| it.wish != Wish::Sealed) else { return group };
-        let mut bytes = first.batch.bytes.len();
+    /// Takes what one write can hold. A sealing append is a group of its own.
+    fn take_group(&self, lead: &Lead<'_, Append, Answer>, tail: &Tail) -> Group {
         let end = tail.active.as_ref().map_or(HEADER_BYTES, Active::end);
-        let room = if self.overflows(end, bytes) { HEADER_BYTES } else { end };
-        while let Some(next) = queue.waiting.front() {
+        let (mut bytes, mut room, mut is_sealing) = (0, None, false);
+        lead.take(|next| {
             bytes += next.batch.bytes.len();
-            let fits = bytes <= GROUP_BYTES_MAX && !self.overflows(room, bytes);
-            if !fits || next.wish == Wish::Sealed {
-                break;
-            }
-            group.extend(queue.waiting.pop_front());
-        }
-        group
+            let room =
+                *room.get_or_insert(if self.overflows(end, bytes) { HEADER_BYTES } else { end });
+            is_sealing |= next.durability == Durability::Sealed;
+            !is_sealing && bytes <= GROUP_BYTES_MAX && !self.overflows(room, bytes)
+        })
     }
 
     fn overflows(&self, end: u64, bytes: usize) -> bool {
         end + bytes as u64 > self.options.segment_bytes
     }
 
-    /// Does what the group asks for, and returns its first sequence.
-    fn serve(&self, tail: &mut Tail, group: &mut [Request]) -> Result<u64> {
+    /// Writes the group and returns its first sequence.
+    fn serve(&self, tail: &mut Tail, group: &mut Group) -> Result<u64> {
         if tail.poisoned {
             return Err(Error::Poisoned);
         }
@@ -247,10 +156,10 @@ impl Shared {
         outcome.map(|()| first)
     }
 
-    fn try_serve(&self, tail: &mut Tail, group: &mut [Request]) -> Result<()> {
-        let bytes: usize = group.iter().map(|it| it.batch.bytes.len()).sum();
-        let sealing = group.iter().any(|it| it.wish == Wish::Sealed);
-        let durable = group.iter().any(|it| it.wish == Wish::Durable);
+    fn try_serve(&self, tail: &mut Tail, group: &mut Group) -> Result<()> {
+        let bytes: usize = group.iter().map(|it| it.request.batch.bytes.len()).sum();
+        let sealing = group.iter().any(|it| it.request.durability == Durability::Sealed);
+        let durable = group.iter().any(|it| it.request.durability == Durability::Durable);
         if let Some(active) = tail.active.as_mut()
             && !active.is_empty()
             && (sealing || (bytes > 0 && self.overflows(active.end(), bytes)))
@@ -270,7 +179,7 @@ impl Shared {
             tail.active = Some(active);
         }
         let active = tail.active.as_mut().expect("made just now where there was none");
-        let batches = group.iter_mut().map(|it| &mut it.batch);
+        let batches = group.iter_mut().map(|it| &mut it.request.batch);
         let records =
             active.write(&self.disk, &self.options, batches, &mut tail.buffer, durable)?;
         tail.next += records;

@@ -148,8 +148,7 @@ impl Store {
         self.searcher.search(query, options)
     }
 
-    /// Writes what [`Store::add_later`] queued, in batches, until nothing waits. Threads that
-    /// write for themselves get their turn in between.
+    /// Writes what [`Store::add_later`] queued before this call.
     pub fn write_queued(&self) {
         self.writer.write_queued();
     }

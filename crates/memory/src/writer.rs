@@ -1,4 +1,5 @@
-//! The writer: commands come from many threads, and one takes them all, decides them, and writes.
+//! The writer: decides the commands of many threads and writes them by
+//! [group commit](waypost_log::group_commit).
 
 mod batch;
 pub(crate) mod command;
@@ -6,12 +7,11 @@ mod commit;
 mod decide;
 pub(crate) mod import;
 pub(crate) mod outbox;
-pub(crate) mod queue;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
+use waypost_log::group_commit::{Lead, Pending, Queue};
 
 use crate::index::Index;
 use crate::layout::Folders;
@@ -19,11 +19,13 @@ use crate::records::Records;
 use crate::state::found::applied;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Outbox;
-use crate::writer::queue::{Queued, Reply, Then, Ticket, lost};
 use crate::{Error, Result, StoreOptions};
 
-/// One batch takes so many commands at most.
-const BATCH_COMMANDS_MAX: usize = 1024;
+/// Commands that one leader takes, at most, unless one request has more.
+const GROUP_COMMANDS_MAX: usize = 1024;
+
+/// What became of the commands of one request, in their order.
+pub(crate) type Outcomes = Vec<Result<Outcome>>;
 
 /// Decides commands and writes them: to the log, then to the state, then to the index.
 pub(crate) struct Writer {
@@ -32,7 +34,7 @@ pub(crate) struct Writer {
     pub(crate) outbox: Outbox,
     folders: Folders,
     options: Arc<StoreOptions>,
-    queue: Mutex<VecDeque<Queued>>,
+    queue: Queue<Vec<Command>, Outcomes>,
     state: Mutex<WriterState>,
     /// A copy of the writer's fault that can be read without waiting for a writer.
     fault: Mutex<Option<String>>,
@@ -62,7 +64,7 @@ impl Writer {
             outbox,
             folders,
             options,
-            queue: Mutex::default(),
+            queue: Queue::default(),
             state: Mutex::default(),
             fault: Mutex::default(),
         }
@@ -80,65 +82,54 @@ impl Writer {
 
     /// Carries out commands, together with those of other threads, and returns when they are on
     /// disk.
-    pub(crate) fn submit(&self, commands: Vec<Command>) -> Vec<Result<Outcome>> {
-        let mut tickets = Vec::with_capacity(commands.len());
-        {
-            let mut queue = self.queue.lock();
-            for command in commands {
-                let ticket = Arc::new(Ticket::default());
-                tickets.push(Arc::clone(&ticket));
-                queue.push_back(Queued { command, reply: Reply::Ticket(ticket) });
-            }
-        }
-        tickets.into_iter().map(|ticket| self.wait(&ticket)).collect()
+    pub(crate) fn submit(&self, commands: Vec<Command>) -> Outcomes {
+        let count = commands.len();
+        let outcomes = self.queue.submit(commands, &|lead| self.lead(lead));
+        outcomes.unwrap_or_else(|| (0..count).map(|_| Err(lost())).collect())
     }
 
     pub(crate) fn submit_one(&self, command: Command) -> Result<Outcome> {
-        self.submit(vec![command]).pop().unwrap_or_else(|| Err(lost()))
+        only(self.submit(vec![command]))
     }
 
-    /// Queues a command for whoever writes next; `then` gets its answer.
-    pub(crate) fn queue(&self, command: Command, then: Then) {
-        self.queue.lock().push_back(Queued { command, reply: Reply::Then(then) });
+    /// Queues a command for the next leader, which calls `then` with its outcome.
+    pub(crate) fn submit_later(
+        &self,
+        command: Command,
+        then: impl FnOnce(Result<Outcome>) + Send + 'static,
+    ) {
+        self.queue.submit_later(vec![command], |outcomes| then(only(outcomes)));
     }
 
-    /// Writes what [`Self::queue`] queued, in batches, until nothing waits. Threads that
-    /// write for themselves get their turn in between.
+    /// Writes what [`Self::submit_later`] queued before this call.
     pub(crate) fn write_queued(&self) {
-        loop {
-            let mut writer = self.state.lock();
-            if !self.write_some(&mut writer) {
-                return;
-            }
-            MutexGuard::unlock_fair(writer);
+        // An empty request is answered when everything before it has been.
+        self.submit(Vec::new());
+    }
+
+    /// Writes a group of requests.
+    fn lead(&self, lead: &Lead<'_, Vec<Command>, Outcomes>) {
+        let mut writer = self.state.lock();
+        let mut count = 0;
+        let group = lead.take(|next| {
+            count += next.len();
+            count <= GROUP_COMMANDS_MAX
+        });
+        let (mut commands, mut replies) = (Vec::new(), Vec::new());
+        for Pending { mut request, reply } in group {
+            replies.push((request.len(), reply));
+            commands.append(&mut request);
+        }
+        let mut outcomes = self.write(commands, &mut writer).into_iter();
+        drop(writer);
+        for (count, reply) in replies {
+            reply.answer(outcomes.by_ref().take(count).collect());
         }
     }
 
-    fn wait(&self, ticket: &Ticket) -> Result<Outcome> {
-        loop {
-            if let Some(answer) = ticket.0.lock().take() {
-                return answer;
-            }
-            let mut writer = self.state.lock();
-            if let Some(answer) = ticket.0.lock().take() {
-                return answer;
-            }
-            if !self.write_some(&mut writer) {
-                // The thread that took the command went down with it.
-                return Err(lost());
-            }
-        }
-    }
-
-    /// Takes what is queued and writes it. Returns whether there was anything.
-    fn write_some(&self, writer: &mut WriterState) -> bool {
-        let queued = {
-            let mut queue = self.queue.lock();
-            let count = queue.len().min(BATCH_COMMANDS_MAX);
-            queue.drain(..count).collect::<Vec<_>>()
-        };
-        if queued.is_empty() {
-            return false;
+    fn write(&self, commands: Vec<Command>, writer: &mut WriterState) -> Outcomes {
+        if commands.is_empty() {
+            return Vec::new();
         }
         if writer.fault.is_some()
             || writer.writing_after.is_some()
@@ -147,25 +138,16 @@ impl Writer {
             self.recover(writer);
         }
         if let Some(fault) = &writer.fault {
-            for queued in queued {
-                self.answer(queued.reply, Err(Error::Unavailable(fault.clone())));
-            }
-            return true;
+            return commands.iter().map(|_| Err(Error::Unavailable(fault.clone()))).collect();
         }
-        let mut queued = queued.into_iter().peekable();
-        while queued.peek().is_some() {
+        let mut outcomes = Vec::with_capacity(commands.len());
+        let mut commands = commands.into_iter().peekable();
+        while commands.peek().is_some() {
             writer.writing_after = Some(self.records.log.last_sequence());
-            self.write_batch(&mut queued, writer);
+            self.write_batch(&mut commands, writer, &mut outcomes);
             writer.writing_after = None;
         }
-        true
-    }
-
-    fn answer(&self, reply: Reply, outcome: Result<Outcome>) {
-        match reply {
-            Reply::Ticket(ticket) => *ticket.0.lock() = Some(outcome),
-            Reply::Then(then) => then(&self.index, outcome),
-        }
+        outcomes
     }
 
     /// Writes down how far was told, if that has moved. Returns whether it has.
@@ -205,4 +187,13 @@ impl Writer {
         }
         Err(Error::Unavailable(format!("the state has record {applied}, and the log {last}")))
     }
+}
+
+/// The outcome of a request of one command.
+fn only(mut outcomes: Outcomes) -> Result<Outcome> {
+    outcomes.pop().unwrap_or_else(|| Err(lost()))
+}
+
+pub(crate) fn lost() -> Error {
+    Error::Unavailable("the writing thread stopped".into())
 }

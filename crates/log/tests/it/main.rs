@@ -3,6 +3,7 @@
 mod append;
 mod compaction;
 mod damage;
+mod group_commit;
 mod lock;
 mod model;
 mod snapshot;

@@ -1,11 +1,13 @@
 //! Adding memories: alone, many at once, and without waiting.
 
+use std::sync::Arc;
+
 use crate::check;
 use crate::index::Index;
 use crate::record::Body;
 use crate::store::Store;
 use crate::writer::command::{Command, Outcome};
-use crate::writer::queue::lost;
+use crate::writer::lost;
 use crate::{Added, Draft, Error, Result, Timestamp};
 
 /// Drafts that were checked and analysed; see [`Store::make_ready`].
@@ -68,8 +70,8 @@ impl Store {
             Ok((body, note)) => {
                 let document = Box::new(self.index.document(&body));
                 let command = Command::Add { body, document, at: now, note };
-                let then = Box::new(|index: &Index, outcome| then(added(index, outcome)));
-                self.writer.queue(command, then);
+                let index = Arc::clone(&self.index);
+                self.writer.submit_later(command, move |it| then(added(&index, it)));
             }
             Err(error) => then(Err(error)),
         }

@@ -21,7 +21,7 @@ use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
 use crate::writer::Writer;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
-use crate::writer::queue::lost;
+use crate::writer::lost;
 use crate::{
     DEFAULT_KIND, DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, LinkKind, MemoryId,
     Result, Timestamp,
@@ -297,9 +297,9 @@ impl Importer<'_> {
         self.end_batch()?;
         let (answer, writing) = mpsc::channel();
         // Nobody listens any more only if this thread is gone.
-        let then = Box::new(move |_: &Index, outcome| drop(answer.send(outcome)));
+        let then = move |outcome| drop(answer.send(outcome));
         let ids = std::mem::take(&mut self.ids);
-        self.writer.queue(Command::Import { units, ids }, then);
+        self.writer.submit_later(Command::Import { units, ids }, then);
         self.writing = Some(writing);
         (self.queued)();
         Ok(())

@@ -9,35 +9,32 @@ use crate::records::Records;
 use crate::state::found::{FoundState, applied};
 use crate::state::txn::Touched;
 use crate::writer::batch::Batch;
-use crate::writer::command::Outcome;
-use crate::writer::queue::{Queued, Reply};
-use crate::writer::{Writer, WriterState};
+use crate::writer::command::Command;
+use crate::writer::{Outcomes, Writer, WriterState};
 use crate::{Error, OpenReport, Result};
 
 /// One batch of commands stops when it has so many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 impl Writer {
+    /// Writes the first commands, as many as one batch takes.
     pub(super) fn write_batch(
         &self,
-        queued: &mut dyn Iterator<Item = Queued>,
+        commands: &mut dyn Iterator<Item = Command>,
         writer: &mut WriterState,
+        outcomes: &mut Outcomes,
     ) {
         let mut batch = Batch::new(&self.records);
-        let mut answers: Vec<(Reply, Result<Outcome>)> = Vec::new();
+        let first = outcomes.len();
         while batch.bytes < BATCH_BYTES_MAX {
-            let Some(Queued { command, reply }) = queued.next() else { break };
-            let outcome = batch.decide(command);
-            answers.push((reply, outcome));
+            let Some(command) = commands.next() else { break };
+            outcomes.push(batch.decide(command));
         }
-        let written = self.commit(batch, writer);
-        for (reply, outcome) in answers {
-            // A refusal stands whatever became of the batch.
-            let outcome = outcome.and_then(|it| match &written {
-                Ok(()) => Ok(it),
-                Err(error) => Err(error()),
-            });
-            self.answer(reply, outcome);
+        if let Err(error) = self.commit(batch, writer) {
+            // A command that was refused stays refused.
+            for outcome in outcomes[first..].iter_mut().filter(|it| it.is_ok()) {
+                *outcome = Err(error());
+            }
         }
     }
 
