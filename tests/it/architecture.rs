@@ -11,7 +11,7 @@ use crate::{output_of, root};
 
 /// Every library crate, and the workspace crates that it may name in `[dependencies]`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("waypost-api", &[]),
+    ("waypost-api", &["waypost-time"]),
     ("waypost-auth", &[]),
     ("waypost-browser", &[]),
     ("waypost-context", &["waypost-ranking"]),

@@ -6,14 +6,14 @@ use std::env;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
-use waypost_memory::Timestamp;
 use waypost_project::{Flag, LogFormat, LogSettings, Project, Settings, Sources};
 use waypost_service::Options;
+use waypost_time::Timestamp;
 
 /// Serve memory, context, events and flows of a project over HTTP
 #[derive(Debug, Parser)]
@@ -117,10 +117,8 @@ pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String 
             format!("error: {message}{hint}")
         }
         LogFormat::Json => {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
             let mut line = serde_json::json!({
-                "timestamp": Timestamp::from_millis(millis).to_string(),
+                "timestamp": Timestamp::from(SystemTime::now()),
                 "level": "ERROR",
                 "fields": { "message": message },
                 "target": "waypost_service",

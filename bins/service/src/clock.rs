@@ -1,12 +1,12 @@
 //! The system's clock, in the units that the parts of the service use.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use waypost_memory::Timestamp;
+use waypost_time::Timestamp;
 
-/// The time of day, for the store.
+/// The time of day.
 pub(crate) fn now() -> Timestamp {
-    Timestamp::from_millis(now_ms())
+    SystemTime::now().into()
 }
 
 /// The time of day in milliseconds since the epoch, for events.
@@ -16,6 +16,5 @@ pub(crate) fn event_time() -> u64 {
 
 /// The time of day in milliseconds since the epoch, for tokens.
 pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    now().as_millis()
 }

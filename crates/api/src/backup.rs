@@ -8,8 +8,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::Time;
+use waypost_time::Timestamp;
 
 const FORMAT: &str = "waypost-backup";
 const VERSION: u32 = 1;
@@ -108,7 +107,7 @@ pub struct Summary {
 struct Header {
     format: String,
     version: u32,
-    created_at: Time,
+    created_at: Timestamp,
     program: String,
 }
 
@@ -148,7 +147,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Write`].
-    pub fn new(out: W, now: Time, program: &str) -> Result<Self, Error> {
+    pub fn new(out: W, now: Timestamp, program: &str) -> Result<Self, Error> {
         let mut writer = Self { out, all: Sha256::new(), files: 0, bytes: 0 };
         let header = Header {
             format: FORMAT.to_owned(),
@@ -394,7 +393,7 @@ mod tests {
     use super::*;
 
     fn written() -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new(), Time(0), "0.1.0").expect("it is written");
+        let mut writer = Writer::new(Vec::new(), Timestamp::EPOCH, "0.1.0").expect("it is written");
         for (path, content) in
             [("format", &b"waypost-data 1\n"[..]), ("memory/log/1.log", &[0, 10, 255])]
         {
@@ -491,7 +490,7 @@ mod tests {
         ] {
             assert!(!is_part(path), "{path:?}");
             assert!(
-                Writer::new(Vec::new(), Time(0), "")
+                Writer::new(Vec::new(), Timestamp::EPOCH, "")
                     .expect("it is written")
                     .file(path, 0, &mut &b""[..])
                     .is_err()

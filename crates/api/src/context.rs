@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
 
-use crate::time::Time;
 use crate::wire;
 
 /// The types of items by their source: `journal`, then `knowledge`, then `code`.
@@ -119,7 +119,7 @@ pub struct ContextAnswer {
     pub items: Vec<ContextItem>,
     /// When the index was last up to date with the whole project; absent before the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub indexed_at: Option<Time>,
+    pub indexed_at: Option<Timestamp>,
     /// Files waiting to be indexed; their contents are not found yet.
     pub pending: u64,
     /// Whether items, or parts of them, were left out because of `maxTokens`.
@@ -156,7 +156,7 @@ pub struct ContextItem {
     pub score: f32,
     /// The date that its text states, or when it was last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<Time>,
+    pub updated_at: Option<Timestamp>,
     /// Size of title and content in tokens, of four bytes each.
     pub tokens: u64,
     /// Whether the content was truncated.
@@ -194,7 +194,7 @@ pub struct ContextStatus {
     pub truncated: bool,
     /// When the index was last up to date with the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub indexed_at: Option<Time>,
+    pub indexed_at: Option<Timestamp>,
     /// The last scan of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan: Option<ContextScan>,
@@ -264,7 +264,7 @@ pub struct ContextSkipped {
 #[serde(rename_all = "camelCase")]
 pub struct ContextScan {
     /// When the scan ended.
-    pub at: Time,
+    pub at: Timestamp,
     /// Files of the project that belong in the index.
     pub found: u64,
     /// New and changed files that were indexed.

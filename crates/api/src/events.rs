@@ -5,8 +5,9 @@ use std::fmt;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
 
-use crate::{Scalar, Time, wire};
+use crate::{Scalar, wire};
 
 /// Body of `POST /api/events`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +43,7 @@ pub struct Event {
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
     pub data: EventData,
     /// When it was published; events are ordered by id, not by time.
-    pub time: Time,
+    pub time: Timestamp,
     /// The publisher: `token:` and a token's id, or a component of the service.
     pub source: String,
     /// The first event of the chain that caused it; absent if it came from outside.
@@ -100,7 +101,7 @@ pub struct EventsRequest {
     pub before: Option<u64>,
     /// Only events published at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
 }
 
 /// Query parameters of `GET /api/events/stream`.

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
 
 use crate::events::EventData;
-use crate::{PublishRequest, Time, wire};
+use crate::{PublishRequest, wire};
 
 /// Response of `GET /api/flows`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +46,7 @@ pub struct FlowInfo {
     pub paused: Option<String>,
     /// When its circuit breaker opened because it ran too often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub throttled_since: Option<Time>,
+    pub throttled_since: Option<Timestamp>,
     /// Queued runs.
     pub queued: u64,
     /// Runs waiting for a debounce or for a retry.
@@ -76,7 +77,7 @@ pub struct FlowFailure {
     /// Why.
     pub why: String,
     /// When it ended.
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// A range of events.
@@ -258,13 +259,13 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// When it was created.
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_at: Option<Time>,
+    pub ended_at: Option<Timestamp>,
     /// When it continues, if it waits for a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// SHA-256 of its flow file.
     pub definition: String,
     /// The attempts, in order.
@@ -281,7 +282,7 @@ pub struct RunTry {
     /// The attempt, from 1.
     pub attempt: u64,
     /// When it ended.
-    pub at: Time,
+    pub at: Timestamp,
     /// The outcome: `succeeded`, `failed`, `timedout`, `refused`, `cancelled`, `interrupted`.
     pub outcome: String,
     /// The outcome in a few words.

@@ -24,7 +24,6 @@ mod query;
 pub mod routes;
 mod scan;
 mod status;
-mod time;
 mod tokens;
 mod wire;
 
@@ -53,8 +52,8 @@ pub use problem::{FieldError, Problem, ProblemKind};
 pub use status::{
     Health, IndexStatus, MeshStatus, ModelState, ModelStatus, Readiness, Status, StatusKind,
 };
-pub use time::{Time, TimeError};
 pub use tokens::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
+pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.
 pub const PROBLEM_JSON: &str = "application/problem+json";

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use waypost_time::Timestamp;
 
 use crate::Problem;
-use crate::time::Time;
 use crate::wire;
 
 /// Body of `POST /api/memory/search`.
@@ -39,10 +39,10 @@ pub struct SearchRequest {
     pub space: Option<String>,
     /// Only memories created at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Only memories created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
     /// How to rank; default: `hybrid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SearchMode>,
@@ -108,7 +108,7 @@ pub struct AddRequest {
     pub session: Option<String>,
     /// Creation time; default: now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<Time>,
+    pub created_at: Option<Timestamp>,
 }
 
 /// A metadata value.
@@ -177,9 +177,9 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
     /// Creation time.
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// When it was last changed.
-    pub updated_at: Time,
+    pub updated_at: Timestamp,
     /// Whether it has a vector of the current model, so that semantic search finds it.
     pub embedded: bool,
     /// The newer memory that supersedes it.
@@ -293,10 +293,10 @@ pub struct ListRequest {
     pub space: Option<String>,
     /// Only memories created at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Time>,
+    pub since: Option<Timestamp>,
     /// Only memories created before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Time>,
+    pub until: Option<Timestamp>,
 }
 
 /// Query of `GET /api/memory/{id}/links`.
@@ -402,7 +402,7 @@ pub struct Link {
     #[serde(rename = "type")]
     pub kind: LinkKind,
     /// When it was made.
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// In `GET /api/memory/{id}/links`: its distance from the memory, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
@@ -475,7 +475,7 @@ pub struct Version {
     /// What happened.
     pub change: VersionChange,
     /// When.
-    pub changed_at: Time,
+    pub changed_at: Timestamp,
     /// The memory after the change; absent if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-
-use crate::time::Time;
+use waypost_time::Timestamp;
 
 /// Response of `GET /api/memory/status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +35,7 @@ pub struct Status {
     pub storage_bytes: u64,
     /// When the index was last rebuilt on request.
     #[serde(default)]
-    pub last_reindex_at: Option<Time>,
+    pub last_reindex_at: Option<Timestamp>,
     /// The state of the mesh; absent if it is disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mesh: Option<MeshStatus>,

@@ -1,8 +1,7 @@
 //! Access tokens.
 
 use serde::{Deserialize, Serialize};
-
-use crate::time::Time;
+use waypost_time::Timestamp;
 
 /// A scope of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -76,7 +75,7 @@ pub struct NewTokenRequest {
     pub scopes: Vec<Scope>,
     /// When it expires; default: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Time>,
+    pub expires_at: Option<Timestamp>,
     /// The only space it can access; default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -106,10 +105,10 @@ pub struct TokenInfo {
     /// Its scopes.
     pub scopes: Vec<Scope>,
     /// When it was made.
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Time>,
+    pub expires_at: Option<Timestamp>,
     /// The only space it can access.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -118,8 +117,8 @@ pub struct TokenInfo {
     pub note: Option<String>,
     /// When it was last used, accurate to about a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_used_at: Option<Time>,
+    pub last_used_at: Option<Timestamp>,
     /// When it was revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revoked_at: Option<Time>,
+    pub revoked_at: Option<Timestamp>,
 }

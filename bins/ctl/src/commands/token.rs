@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use waypost_api::client;
-use waypost_api::{NewTokenRequest, Scope, Time, TokenCreated, TokenInfo};
+use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
 use waypost_auth::{NewToken, TokenStore};
+use waypost_time::Timestamp;
 
 use super::show;
 use crate::cli::{TokenCommand, TokenCreateArgs};
@@ -63,10 +64,10 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         |store| {
             let mut new =
                 NewToken::new(request.scopes.iter().filter_map(|it| it.as_str().parse().ok()));
-            new.expires = request.expires_at.map(|it| it.0);
+            new.expires = request.expires_at.map(Timestamp::as_millis);
             new.space.clone_from(&request.space);
             new.note.clone_from(&request.note);
-            let (secret, info) = store.create(new, now.0)?;
+            let (secret, info) = store.create(new, now.as_millis())?;
             Ok(TokenCreated { token: secret.expose().to_owned(), info: wire(&info) })
         },
     )?;
@@ -94,12 +95,12 @@ fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
     TokenInfo {
         id: info.id.as_str().to_owned(),
         scopes: info.scopes.iter().filter_map(|it| Scope::from_name(it.as_str())).collect(),
-        created_at: Time(info.created),
-        expires_at: info.expires.map(Time),
+        created_at: Timestamp::from_millis(info.created),
+        expires_at: info.expires.map(Timestamp::from_millis),
         space: info.space.clone(),
         note: info.note.clone(),
-        last_used_at: info.last_used.map(Time),
-        revoked_at: info.revoked.map(Time),
+        last_used_at: info.last_used.map(Timestamp::from_millis),
+        revoked_at: info.revoked.map(Timestamp::from_millis),
     }
 }
 
@@ -112,7 +113,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     let now = span::now();
-    let day = |time: Option<Time>, none: &str| {
+    let day = |time: Option<Timestamp>, none: &str| {
         time.map_or(none.to_owned(), |it| show::day(&it.to_string()))
     };
     let rows: Vec<_> = tokens
@@ -149,7 +150,7 @@ fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> 
             |client| client.revoke_token(id),
             |store| {
                 let known = id.parse().map_err(|_| no_token(id))?;
-                store.revoke(known, span::now().0)?;
+                store.revoke(known, span::now().as_millis())?;
                 Ok(())
             },
         )

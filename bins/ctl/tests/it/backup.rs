@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use waypost_api::Time;
 use waypost_api::backup::Writer;
+use waypost_time::Timestamp;
 
 use crate::ctl::{Ran, command, run, run_with_input};
 use crate::service::Service;
@@ -198,7 +198,7 @@ fn a_backup_that_the_service_could_not_open_is_refused() {
     fs::create_dir(&to).expect("a folder");
     let restored = |format: &[u8], tokens: Option<&[u8]>| {
         let out = fs::File::create(&file).expect("a file");
-        let mut writer = Writer::new(out, Time(0), "test").expect("it is written");
+        let mut writer = Writer::new(out, Timestamp::EPOCH, "test").expect("it is written");
         let parts = [("format", Some(format)), ("tokens.json", tokens)];
         for (name, mut content) in parts.into_iter().filter_map(|(name, it)| Some((name, it?))) {
             let length = content.len() as u64;

@@ -10,7 +10,7 @@ use waypost_api as api;
 use waypost_context::{Changes, Context, Error, ScanReport, Watch};
 
 use super::{ProjectContext, ScanRequest, Unavailable};
-use crate::clock::now_ms;
+use crate::clock::{now, now_ms};
 use crate::error::chain;
 use crate::model::EmbeddingModel;
 use crate::nice::yield_to_requests;
@@ -214,7 +214,7 @@ impl Follower<'_> {
         let report = in_background(|| self.index.scan(seconds(), &stopping))?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scan = api::ContextScan {
-            at: api::Time(now_ms()),
+            at: now(),
             found: report.found,
             indexed: report.indexed,
             removed: report.removed,

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use waypost_api as api;
 use waypost_api::backup::{Error, Summary, Writer, is_part};
 use waypost_log::Snapshot;
 
 use crate::app::App;
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::error::chain;
 use crate::http::failure::Failure;
 
@@ -40,7 +39,7 @@ pub(crate) fn bytes(taken: &Snapshot) -> u64 {
 
 /// Writes them as a backup.
 pub(crate) fn write(taken: &Snapshot, out: &mut dyn Write) -> Result<Summary, Error> {
-    let mut backup = Writer::new(out, api::Time(now_ms()), env!("CARGO_PKG_VERSION"))?;
+    let mut backup = Writer::new(out, now(), env!("CARGO_PKG_VERSION"))?;
     for file in taken.files().iter().filter(|it| is_part(it.name())) {
         backup.file(file.name(), file.bytes(), &mut file.reader())?;
     }

@@ -9,16 +9,9 @@ use waypost_api as api;
 use waypost_auth as auth;
 use waypost_events as events;
 use waypost_memory as memory;
+use waypost_time::Timestamp;
 
 use crate::http::failure::Failure;
-
-pub(crate) fn time(it: memory::Timestamp) -> api::Time {
-    api::Time(it.as_millis())
-}
-
-pub(crate) fn timestamp(it: api::Time) -> memory::Timestamp {
-    memory::Timestamp::from_millis(it.0)
-}
 
 /// The id that a body or path gave, whose range has been checked.
 pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
@@ -37,7 +30,7 @@ pub(crate) fn draft(it: api::AddRequest) -> memory::Draft {
         metadata: metadata(it.metadata),
         space: it.space,
         session: it.session,
-        created_at: it.created_at.map(timestamp),
+        created_at: it.created_at,
         note: None,
     }
 }
@@ -91,8 +84,8 @@ pub(crate) fn memory(it: memory::Memory) -> api::Memory {
         metadata: it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect(),
         space: it.space,
         session: it.session,
-        created_at: time(it.created_at),
-        updated_at: time(it.updated_at),
+        created_at: it.created_at,
+        updated_at: it.updated_at,
         embedded: it.embedded,
         superseded_by: it.superseded_by.map(memory::MemoryId::get),
     }
@@ -105,7 +98,7 @@ pub(crate) fn history(id: memory::MemoryId, versions: Vec<memory::Version>) -> V
     all.extend(deleted.map(|(last, at)| api::Version {
         version: u64::from(last) + 1,
         change: api::VersionChange::Deleted,
-        changed_at: time(at),
+        changed_at: at,
         memory: None,
     }));
     all
@@ -116,7 +109,7 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
         1 => api::VersionChange::Added,
         _ => api::VersionChange::Updated,
     };
-    let changed_at = time(it.valid_from);
+    let changed_at = it.valid_from;
     let metadata = it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect();
     // A purged version has nothing left to show.
     let memory = it.content.map(|content| api::Memory {
@@ -128,7 +121,7 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
         metadata,
         space: it.space,
         session: it.session,
-        created_at: time(it.created_at),
+        created_at: it.created_at,
         updated_at: changed_at,
         embedded: false,
         superseded_by: None,
@@ -139,8 +132,8 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
 pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::SearchOptions {
     let mut filter = memory::Filter::default().with_kinds(&it.kinds).with_tags(&it.tags);
     filter.space.clone_from(&it.space);
-    filter.since = it.since.map(timestamp);
-    filter.until = it.until.map(timestamp);
+    filter.since = it.since;
+    filter.until = it.until;
     memory::SearchOptions::default()
         .with_limit(limit)
         .with_filter(filter)
@@ -157,8 +150,8 @@ pub(crate) fn search_options(it: &api::SearchRequest, limit: usize) -> memory::S
 pub(crate) fn list_filter(it: api::ListRequest) -> memory::Filter {
     let mut filter = memory::Filter::default().with_kinds(it.kinds).with_tags(it.tags);
     filter.space = it.space;
-    filter.since = it.since.map(timestamp);
-    filter.until = it.until.map(timestamp);
+    filter.since = it.since;
+    filter.until = it.until;
     filter
 }
 
@@ -233,7 +226,7 @@ pub(crate) fn link(it: memory::Link) -> api::Link {
             memory::LinkKind::CausedBy => api::LinkKind::CausedBy,
             memory::LinkKind::PartOf => api::LinkKind::PartOf,
         },
-        created_at: time(it.created_at),
+        created_at: it.created_at,
         depth: None,
     }
 }
@@ -302,7 +295,7 @@ pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
 
 pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {
     let mut token = auth::NewToken::new(it.scopes.into_iter().map(scope));
-    token.expires = it.expires_at.map(|it| it.0);
+    token.expires = it.expires_at.map(Timestamp::as_millis);
     token.space = it.space;
     token.note = it.note;
     token
@@ -313,12 +306,12 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
         id: it.id.as_str().to_owned(),
         // Both crates name the same scopes of the contract.
         scopes: it.scopes.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect(),
-        created_at: api::Time(it.created),
-        expires_at: it.expires.map(api::Time),
+        created_at: Timestamp::from_millis(it.created),
+        expires_at: it.expires.map(Timestamp::from_millis),
         space: it.space,
         note: it.note,
-        last_used_at: it.last_used.map(api::Time),
-        revoked_at: it.revoked.map(api::Time),
+        last_used_at: it.last_used.map(Timestamp::from_millis),
+        revoked_at: it.revoked.map(Timestamp::from_millis),
     }
 }
 
@@ -393,7 +386,7 @@ pub(crate) fn event(it: events::Event) -> api::Event {
         id: it.id,
         kind: it.kind.as_str().to_owned(),
         data,
-        time: api::Time(i64::try_from(it.time_ms).unwrap_or(i64::MAX)),
+        time: Timestamp::from_millis(i64::try_from(it.time_ms).unwrap_or(i64::MAX)),
         source: it.source,
         root: it.lineage.root,
         cause: it.lineage.cause,

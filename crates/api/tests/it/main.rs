@@ -9,4 +9,3 @@ mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod query;
-mod time;

@@ -72,7 +72,7 @@ pub(super) async fn list(
         pattern: asked.pattern.as_deref().map(pattern).transpose()?,
         after: asked.after,
         before: asked.before,
-        since_ms: asked.since.map(|it| u64::try_from(it.0).unwrap_or(0)),
+        since_ms: asked.since.map(|it| u64::try_from(it.as_millis()).unwrap_or(0)),
         limit: usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX),
         ..Query::default()
     };

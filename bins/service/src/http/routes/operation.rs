@@ -69,7 +69,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
         },
         // It would tell how much there is in other spaces.
         storage_bytes: if caller.space().is_none() { app.disk.storage_bytes() } else { 0 },
-        last_reindex_at: of_store.last_reindex_at.map(wire::time),
+        last_reindex_at: of_store.last_reindex_at,
         pending_approval: if caller.space().is_none() && caller.may(Scope::FlowsRead) {
             app.flows.pending()
         } else {

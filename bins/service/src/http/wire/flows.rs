@@ -2,11 +2,12 @@
 
 use waypost_api as api;
 use waypost_flows as flows;
+use waypost_time::Timestamp;
 
 use super::event_data;
 
-pub(crate) fn time(ms: u64) -> api::Time {
-    api::Time(i64::try_from(ms).unwrap_or(i64::MAX))
+pub(crate) fn time(ms: u64) -> Timestamp {
+    Timestamp::from_millis(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api::FlowInfo {

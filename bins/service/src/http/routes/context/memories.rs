@@ -5,7 +5,6 @@ use waypost_memory::{Filter, Hit, SearchOptions};
 
 use crate::http::failure::Failure;
 use crate::http::scoped::Scoped;
-use crate::http::wire;
 
 /// Bytes of a memory's content that an item shows; the rest is at its path.
 const CONTENT_BYTES_MAX: usize = 2000;
@@ -46,7 +45,7 @@ fn item(hit: Hit, scale: f64) -> api::ContextItem {
         line: None,
         end_line: None,
         score: (score * scale) as f32,
-        updated_at: Some(wire::time(memory.updated_at)),
+        updated_at: Some(memory.updated_at),
         truncated,
         why: vec!["memory".to_owned()],
         kind: memory.kind,
