@@ -5,6 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
+use crate::limits::{
+    Check, Faults, GLOB_CHARS_MAX, GLOBS_MAX, ITEMS_MAX, KIND_CHARS_MAX, QUERY_CHARS_MAX, TAGS_MAX,
+    TOKENS_MAX,
+};
+use crate::parse::nearest;
 use crate::wire;
 
 /// The types of items by their source: `journal`, then `knowledge`, then `code`.
@@ -63,6 +68,33 @@ pub struct ContextRequest {
     /// Only files whose path matches one of these globs; memories are not affected.
     #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+}
+
+impl Check for ContextRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.chars("query", self.query.as_deref().unwrap_or_default(), QUERY_CHARS_MAX);
+        faults.range("maxItems", self.max_items, ITEMS_MAX);
+        faults.range("maxTokens", self.max_tokens, TOKENS_MAX);
+        let with_memories = self.sources.contains(&ContextSource::Memory);
+        faults.count("types", self.types.len(), TAGS_MAX);
+        for (idx, name) in self.types.iter().enumerate() {
+            let field = format!("types/{idx}");
+            if with_memories {
+                faults.kind(&field, name);
+            } else if !CONTEXT_TYPES.contains(&name.as_str()) {
+                faults.add(&field, unknown_type(name));
+            }
+        }
+        faults.count("paths", self.paths.len(), GLOBS_MAX);
+        for (idx, glob) in self.paths.iter().enumerate() {
+            let field = format!("paths/{idx}");
+            faults.name(&field, glob, GLOB_CHARS_MAX);
+            if climbs_out(glob) {
+                let rule = "must be a glob relative to the project, such as `src/**/*.rs`, without `..` and without a leading `/`";
+                faults.add(&field, rule);
+            }
+        }
+    }
 }
 
 /// The kind of task. It changes the weights and excludes nothing.
@@ -304,4 +336,19 @@ pub enum ContextWatchMode {
     Poll,
     /// Not at all, but by `POST /api/context/rescan`.
     Off,
+}
+
+fn unknown_type(name: &str) -> String {
+    let shown: String = name.chars().take(KIND_CHARS_MAX).collect();
+    match nearest(name, &CONTEXT_TYPES) {
+        Some(near) => format!("unknown value `{shown}`; did you mean `{near}`?"),
+        None => format!("`{shown}` is not one of {}", CONTEXT_TYPES.join(", ")),
+    }
+}
+
+/// Whether a glob refers to anything outside the project, or tries to.
+fn climbs_out(glob: &str) -> bool {
+    let drive = matches!(glob.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+    let mut parts = glob.split(['/', '\\', '{', '}', ',']);
+    drive || glob.starts_with(['/', '\\', '~']) || parts.any(|it| it == "..")
 }

@@ -7,6 +7,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
+use crate::limits::{Check, Faults, LIMIT_MAX};
 use crate::{Scalar, wire};
 
 /// Body of `POST /api/events`.
@@ -22,6 +23,11 @@ pub struct PublishRequest {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, Scalar>))]
     pub data: EventData,
+}
+
+impl Check for PublishRequest {
+    // The event bus decides which events are valid.
+    fn check(&self, _faults: &mut Faults) {}
 }
 
 /// The names and values of an event, in the order given.
@@ -104,6 +110,12 @@ pub struct EventsRequest {
     pub since: Option<Timestamp>,
 }
 
+impl Check for EventsRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("limit", self.limit, LIMIT_MAX);
+    }
+}
+
 /// Query parameters of `GET /api/events/stream`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
@@ -121,6 +133,10 @@ pub struct StreamRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub after: Option<u64>,
+}
+
+impl Check for StreamRequest {
+    fn check(&self, _faults: &mut Faults) {}
 }
 
 impl Serialize for EventData {

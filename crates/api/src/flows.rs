@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
 use crate::events::EventData;
+use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, NOTE_CHARS_MAX};
 use crate::{PublishRequest, wire};
 
 /// Response of `GET /api/flows`.
@@ -158,6 +159,19 @@ pub struct AllowRequest {
     pub programs: BTreeMap<String, String>,
 }
 
+impl Check for AllowRequest {
+    fn check(&self, faults: &mut Faults) {
+        let is_hash = self.hash.len() == 64 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());
+        if !is_hash {
+            faults.add("hash", "must be the SHA-256 of the text, 64 hexadecimal digits");
+        }
+        let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
+        if !self.programs.values().all(is_hash) {
+            faults.add("programs", "must be a SHA-256 of 64 hexadecimal digits for each program");
+        }
+    }
+}
+
 /// Query parameters of `GET /api/flows/runs`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
@@ -177,6 +191,12 @@ pub struct RunsRequest {
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<u64>,
+}
+
+impl Check for RunsRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("limit", self.limit, LIMIT_MAX);
+    }
 }
 
 /// The state of a run.
@@ -329,6 +349,16 @@ pub struct ReplayRequest {
     pub dry_run: bool,
 }
 
+impl Check for ReplayRequest {
+    fn check(&self, faults: &mut Faults) {
+        if let (Some(after), Some(until)) = (self.after, self.until)
+            && until <= after
+        {
+            faults.add("until", "must be above `after`");
+        }
+    }
+}
+
 /// Response of `POST /api/flows/{name}/replay`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -356,6 +386,12 @@ pub struct WhyRequest {
     /// The event's id.
     #[serde(deserialize_with = "wire::whole")]
     pub event: u64,
+}
+
+impl Check for WhyRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("event", Some(self.event), ID_MAX);
+    }
 }
 
 /// How a flow evaluates an event.
@@ -480,6 +516,11 @@ pub struct FlowTestRequest {
     pub data: EventData,
 }
 
+impl Check for FlowTestRequest {
+    // The event bus decides which events are valid.
+    fn check(&self, _faults: &mut Faults) {}
+}
+
 /// Body of `POST /api/flows/{name}/pause`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -488,4 +529,12 @@ pub struct PauseRequest {
     /// The reason, up to 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+impl Check for PauseRequest {
+    fn check(&self, faults: &mut Faults) {
+        if let Some(why) = &self.why {
+            faults.chars("why", why, NOTE_CHARS_MAX);
+        }
+    }
 }

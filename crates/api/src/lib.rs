@@ -21,38 +21,24 @@ pub mod openapi;
 mod parse;
 mod problem;
 mod query;
+#[cfg(feature = "openapi")]
 pub mod routes;
 mod scan;
 mod status;
 mod tokens;
 mod wire;
 
-pub use context::{
-    CONTEXT_TYPES, ContextAnswer, ContextItem, ContextRequest, ContextScan, ContextSkipped,
-    ContextSource, ContextState, ContextStatus, ContextTask, ContextWatch, ContextWatchMode,
-};
-pub use events::{Event, EventData, EventsRequest, PublishRequest, Published, StreamRequest};
-pub use flows::{
-    AllowRequest, EventRange, FlowFailure, FlowFileInfo, FlowFileTexts, FlowFinding, FlowInfo,
-    FlowProgram, FlowTest, FlowTestRequest, FlowWhy, Flows, PauseRequest, PlannedAction,
-    PlannedPost, PlannedProgram, Replay, ReplayRequest, Run, RunState, RunTry, RunsRequest,
-    WhyRequest,
-};
+pub use context::*;
+pub use events::*;
+pub use flows::*;
 #[cfg(feature = "server")]
 pub use gate::Gate;
 pub use limits::{Check, Faults, escape_pointer};
-pub use memory::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, Explanation, Hit, ImportIds,
-    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, LineProblem, Link,
-    LinkKind, LinkRequest, LinksRequest, ListRequest, MappedId, Memory, PatchRequest, Scalar,
-    Scores, SearchMode, SearchRequest, SignalScore, Version, VersionChange,
-};
+pub use memory::*;
 pub use parse::{parse_arguments, parse_body, parse_id, parse_optional_body, parse_query};
 pub use problem::{FieldError, Problem, ProblemKind};
-pub use status::{
-    Health, IndexStatus, MeshStatus, ModelState, ModelStatus, Readiness, Status, StatusKind,
-};
-pub use tokens::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
+pub use status::*;
+pub use tokens::*;
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.

@@ -1,15 +1,7 @@
-//! The limits of the contract, and the checks of requests against them.
+//! The limits of the contract, and what checks requests against them. Each request has its check
+//! next to it.
 
-mod context;
-
-pub use self::context::{ITEMS_DEFAULT, ITEMS_MAX, TOKENS_MAX};
-
-use crate::{
-    AddRequest, AllowRequest, CompactRequest, EventsRequest, FieldError, FlowTestRequest,
-    ImportRequest, IndexRequest, LinkRequest, LinksRequest, ListRequest, NewTokenRequest,
-    PatchRequest, PauseRequest, PublishRequest, ReplayRequest, RunsRequest, Scalar, SearchRequest,
-    StreamRequest, WhyRequest,
-};
+use crate::{FieldError, Scalar};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a request body, except batches and imports.
@@ -51,6 +43,17 @@ pub const DEPTH_MAX: u64 = 16;
 /// Characters of a token's note, and of the reason why a flow is paused.
 pub const NOTE_CHARS_MAX: usize = 256;
 
+/// Items of a context.
+pub const ITEMS_MAX: u64 = 200;
+/// Items of a context if the request does not specify a number.
+pub const ITEMS_DEFAULT: u64 = 30;
+/// Tokens of a context.
+pub const TOKENS_MAX: u64 = 1_000_000;
+/// Globs of a request.
+pub const GLOBS_MAX: usize = 64;
+/// Characters of a glob.
+pub const GLOB_CHARS_MAX: usize = 512;
+
 /// A request whose values have limits.
 pub trait Check {
     /// Records every field that exceeds its limits.
@@ -80,14 +83,14 @@ impl Faults {
         self.found
     }
 
-    fn add(&mut self, field: &str, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, field: &str, message: impl Into<String>) {
         self.found.push(FieldError {
             pointer: format!("{}{field}", self.prefix),
             message: message.into(),
         });
     }
 
-    fn range(&mut self, field: &str, value: Option<u64>, max: u64) {
+    pub(crate) fn range(&mut self, field: &str, value: Option<u64>, max: u64) {
         if let Some(value) = value
             && !(1..=max).contains(&value)
         {
@@ -95,7 +98,13 @@ impl Faults {
         }
     }
 
-    fn id(&mut self, field: &str, value: u64) {
+    pub(crate) fn count(&mut self, field: &str, count: usize, max: usize) {
+        if count > max {
+            self.add(field, format!("has {count} elements; the limit is {max}"));
+        }
+    }
+
+    pub(crate) fn id(&mut self, field: &str, value: u64) {
         if !(1..=ID_MAX).contains(&value) {
             self.add(
                 field,
@@ -106,14 +115,14 @@ impl Faults {
         }
     }
 
-    fn chars(&mut self, field: &str, value: &str, max: usize) {
+    pub(crate) fn chars(&mut self, field: &str, value: &str, max: usize) {
         let chars = value.chars().count();
         if chars > max {
             self.add(field, format!("has {chars} characters; the limit is {max}"));
         }
     }
 
-    fn name(&mut self, field: &str, value: &str, max: usize) {
+    pub(crate) fn name(&mut self, field: &str, value: &str, max: usize) {
         if value.trim().is_empty() {
             self.add(field, format!("must not be blank; the limit is {max} characters"));
         } else {
@@ -121,7 +130,7 @@ impl Faults {
         }
     }
 
-    fn content(&mut self, value: &str) {
+    pub(crate) fn content(&mut self, value: &str) {
         if value.is_empty() {
             self.add("content", "must not be empty");
         } else if value.len() > CONTENT_BYTES_MAX {
@@ -132,14 +141,14 @@ impl Faults {
         }
     }
 
-    fn kind(&mut self, field: &str, value: &str) {
+    pub(crate) fn kind(&mut self, field: &str, value: &str) {
         let allowed = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
         if !(1..=KIND_CHARS_MAX).contains(&value.len()) || !value.bytes().all(allowed) {
             self.add(field, "must be 1 to 64 characters of a-z, 0-9, `_` and `-`");
         }
     }
 
-    fn kinds(&mut self, values: &[String]) {
+    pub(crate) fn kinds(&mut self, values: &[String]) {
         if values.len() > TAGS_MAX {
             self.add("type", format!("names {} types; the limit is {TAGS_MAX}", values.len()));
         }
@@ -148,19 +157,19 @@ impl Faults {
         }
     }
 
-    fn space(&mut self, value: Option<&str>) {
+    pub(crate) fn space(&mut self, value: Option<&str>) {
         if let Some(value) = value {
             self.name("space", value, SPACE_CHARS_MAX);
         }
     }
 
-    fn session(&mut self, value: Option<&str>) {
+    pub(crate) fn session(&mut self, value: Option<&str>) {
         if let Some(value) = value {
             self.name("session", value, SESSION_CHARS_MAX);
         }
     }
 
-    fn tags(&mut self, values: &[String]) {
+    pub(crate) fn tags(&mut self, values: &[String]) {
         let distinct = values.iter().collect::<BTreeSet<_>>().len();
         if distinct > TAGS_MAX {
             self.add("tags", format!("has {distinct} tags; the limit is {TAGS_MAX}"));
@@ -171,7 +180,7 @@ impl Faults {
         }
     }
 
-    fn metadata(&mut self, values: &BTreeMap<String, Scalar>) {
+    pub(crate) fn metadata(&mut self, values: &BTreeMap<String, Scalar>) {
         if values.len() > METADATA_KEYS_MAX {
             self.add(
                 "metadata",
@@ -197,194 +206,4 @@ impl Faults {
 /// Escapes a key for a JSON pointer.
 pub fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
-}
-
-impl Check for SearchRequest {
-    fn check(&self, faults: &mut Faults) {
-        if self.query.is_empty() {
-            faults.add(
-                "query",
-                format!("must not be empty; the limit is {QUERY_CHARS_MAX} characters"),
-            );
-        }
-        faults.chars("query", &self.query, QUERY_CHARS_MAX);
-        faults.range("limit", self.limit, LIMIT_MAX);
-        faults.kinds(&self.kinds);
-        faults.tags(&self.tags);
-        faults.space(self.space.as_deref());
-        if let (Some(since), Some(until)) = (self.since, self.until)
-            && until <= since
-        {
-            faults.add("until", "must be after `since`");
-        }
-        if let Some(score) = self.min_score
-            && !(0.0..=1.0).contains(&score)
-        {
-            faults.add("minScore", format!("must be between 0 and 1, not {score}"));
-        }
-    }
-}
-
-impl Check for AddRequest {
-    fn check(&self, faults: &mut Faults) {
-        if let Some(title) = &self.title {
-            faults.chars("title", title, TITLE_CHARS_MAX);
-        }
-        faults.content(&self.content);
-        if let Some(kind) = &self.kind {
-            faults.kind("type", kind);
-        }
-        faults.tags(&self.tags);
-        faults.metadata(&self.metadata);
-        faults.space(self.space.as_deref());
-        faults.session(self.session.as_deref());
-    }
-}
-
-impl Check for PatchRequest {
-    fn check(&self, faults: &mut Faults) {
-        if *self == Self::default() {
-            faults.add("", "must change something: `title`, `content`, `type`, `tags`, `metadata` or `session`");
-        }
-        if let Some(title) = &self.title {
-            faults.chars("title", title, TITLE_CHARS_MAX);
-        }
-        if let Some(content) = &self.content {
-            faults.content(content);
-        }
-        if let Some(kind) = &self.kind {
-            faults.kind("type", kind);
-        }
-        faults.tags(self.tags.as_deref().unwrap_or_default());
-        if let Some(metadata) = &self.metadata {
-            faults.metadata(metadata);
-        }
-        faults.session(self.session.as_ref().and_then(|session| session.as_deref()));
-    }
-}
-
-impl Check for ListRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("limit", self.limit, LIMIT_MAX);
-        if let Some(after) = self.after
-            && after > ID_MAX
-        {
-            faults.add("after", format!("must be an id, at most {ID_MAX} (2^53 - 1)"));
-        }
-        faults.kinds(&self.kinds);
-        faults.tags(&self.tags);
-        faults.space(self.space.as_deref());
-        if let (Some(since), Some(until)) = (self.since, self.until)
-            && until <= since
-        {
-            faults.add("until", "must be after `since`");
-        }
-    }
-}
-
-impl Check for LinksRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("depth", self.depth, DEPTH_MAX);
-    }
-}
-
-impl Check for ImportRequest {
-    fn check(&self, _faults: &mut Faults) {}
-}
-
-impl Check for LinkRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.id("from", self.from);
-        faults.id("to", self.to);
-        if self.from == self.to {
-            faults.add("to", "must be another memory than `from`");
-        }
-    }
-}
-
-impl Check for IndexRequest {
-    fn check(&self, _faults: &mut Faults) {}
-}
-
-impl Check for CompactRequest {
-    fn check(&self, faults: &mut Faults) {
-        if self.versions == Some(0) {
-            faults.add("versions", "must be at least 1; the newest version is always kept");
-        }
-    }
-}
-
-impl Check for PublishRequest {
-    // The event bus decides which events are valid.
-    fn check(&self, _faults: &mut Faults) {}
-}
-
-impl Check for EventsRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("limit", self.limit, LIMIT_MAX);
-    }
-}
-
-impl Check for StreamRequest {
-    fn check(&self, _faults: &mut Faults) {}
-}
-
-impl Check for FlowTestRequest {
-    // The event bus decides which events are valid.
-    fn check(&self, _faults: &mut Faults) {}
-}
-
-impl Check for RunsRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("limit", self.limit, LIMIT_MAX);
-    }
-}
-
-impl Check for ReplayRequest {
-    fn check(&self, faults: &mut Faults) {
-        if let (Some(after), Some(until)) = (self.after, self.until)
-            && until <= after
-        {
-            faults.add("until", "must be above `after`");
-        }
-    }
-}
-
-impl Check for WhyRequest {
-    fn check(&self, faults: &mut Faults) {
-        faults.range("event", Some(self.event), ID_MAX);
-    }
-}
-
-impl Check for AllowRequest {
-    fn check(&self, faults: &mut Faults) {
-        let is_hash = self.hash.len() == 64 && self.hash.bytes().all(|it| it.is_ascii_hexdigit());
-        if !is_hash {
-            faults.add("hash", "must be the SHA-256 of the text, 64 hexadecimal digits");
-        }
-        let is_hash = |it: &String| it.len() == 64 && it.bytes().all(|it| it.is_ascii_hexdigit());
-        if !self.programs.values().all(is_hash) {
-            faults.add("programs", "must be a SHA-256 of 64 hexadecimal digits for each program");
-        }
-    }
-}
-
-impl Check for PauseRequest {
-    fn check(&self, faults: &mut Faults) {
-        if let Some(why) = &self.why {
-            faults.chars("why", why, NOTE_CHARS_MAX);
-        }
-    }
-}
-
-impl Check for NewTokenRequest {
-    fn check(&self, faults: &mut Faults) {
-        if self.scopes.is_empty() {
-            faults.add("scopes", "must name at least one scope");
-        }
-        faults.space(self.space.as_deref());
-        if let Some(note) = &self.note {
-            faults.chars("note", note, NOTE_CHARS_MAX);
-        }
-    }
 }

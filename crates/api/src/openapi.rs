@@ -2,67 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
-use utoipa::{IntoParams, OpenApi};
 
-use crate::routes::{Access, Answer, Payload, ROUTES, Route};
-use crate::{
-    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
-    ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFailure, FlowFileInfo,
-    FlowFileTexts, FlowInfo, FlowProgram, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit,
-    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
-    LinksRequest, ListRequest, Memory, NDJSON, NEXT_AFTER_HEADER, NewTokenRequest, PROBLEM_JSON,
-    PatchRequest, PauseRequest, Problem, PublishRequest, Published, Readiness, Replay,
-    ReplayRequest, Run, RunsRequest, SEARCH_MODE_HEADER, SearchRequest, Status, StreamRequest,
-    TokenCreated, TokenInfo, Version, WhyRequest,
-};
-
-#[derive(OpenApi)]
-#[openapi(components(schemas(
-    AddRequest,
-    AllowRequest,
-    BatchResult,
-    CompactRequest,
-    CompactResult,
-    ContextAnswer,
-    ContextRequest,
-    ContextScan,
-    ContextStatus,
-    Event,
-    FlowFileInfo,
-    FlowFileTexts,
-    FlowProgram,
-    FlowFailure,
-    FlowInfo,
-    FlowTest,
-    FlowTestRequest,
-    FlowWhy,
-    Flows,
-    Health,
-    Hit,
-    ImportResult,
-    IndexProgress,
-    IndexRequest,
-    IndexResult,
-    Link,
-    LinkRequest,
-    Memory,
-    NewTokenRequest,
-    PatchRequest,
-    PauseRequest,
-    Problem,
-    PublishRequest,
-    Published,
-    Readiness,
-    Replay,
-    ReplayRequest,
-    Run,
-    SearchRequest,
-    Status,
-    TokenCreated,
-    TokenInfo,
-    Version,
-)))]
-struct Schemas;
+use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
+use crate::{NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER};
 
 /// The schema of a field that accepts a string or an array of strings.
 pub(crate) fn one_or_many() -> Schema {
@@ -83,7 +25,6 @@ pub fn document() -> Value {
         let methods = paths.entry(route.path).or_insert_with(|| json!({}));
         methods[route.method.to_ascii_lowercase()] = operation(route);
     }
-    let schemas = serde_json::to_value(Schemas::openapi().components).unwrap_or_default();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -95,12 +36,39 @@ pub fn document() -> Value {
         "servers": [{ "url": "http://127.0.0.1:4747" }],
         "paths": paths,
         "components": {
-            "schemas": schemas["schemas"],
+            "schemas": schemas(),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "A token of the form `wp_<id>_<secret>`." },
             },
         },
     })
+}
+
+/// Every struct of the routes, and the structs in it.
+fn schemas() -> Value {
+    let answers = ROUTES.iter().flat_map(|it| it.answers).map(|it| it.body);
+    let bodies = ROUTES.iter().map(|it| it.body).chain(answers);
+    let problem = shape::<Problem>();
+    let mut found = Vec::new();
+    for it in bodies.flat_map(shapes).chain([problem]) {
+        found.push(((it.name)().into_owned(), (it.schema)()));
+        (it.parts)(&mut found);
+    }
+    let schemas =
+        found.into_iter().filter_map(|(name, it)| Some((name, serde_json::to_value(it).ok()?)));
+    Value::Object(schemas.collect())
+}
+
+fn shapes(body: Payload) -> Vec<Shape> {
+    match body {
+        Payload::Json(it) | Payload::OptionalJson(it) | Payload::Array(it) | Payload::Lines(it) => {
+            vec![it]
+        }
+        Payload::Events(data) => data.to_vec(),
+        Payload::None | Payload::Export | Payload::Backup | Payload::Metrics | Payload::Object => {
+            Vec::new()
+        }
+    }
 }
 
 fn operation(route: &Route) -> Value {
@@ -148,17 +116,7 @@ fn parameters(route: &Route) -> Vec<Value> {
         };
         parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": schema }));
     }
-    let query = match route.query {
-        Some("ListRequest") => ListRequest::into_params(|| None),
-        Some("LinksRequest") => LinksRequest::into_params(|| None),
-        Some("LinkRequest") => LinkRequest::into_params(|| None),
-        Some("ImportRequest") => ImportRequest::into_params(|| None),
-        Some("EventsRequest") => EventsRequest::into_params(|| None),
-        Some("StreamRequest") => StreamRequest::into_params(|| None),
-        Some("RunsRequest") => RunsRequest::into_params(|| None),
-        Some("WhyRequest") => WhyRequest::into_params(|| None),
-        _ => Vec::new(),
-    };
+    let query = route.query.map(|it| it()).unwrap_or_default();
     parameters.extend(query.iter().filter_map(|parameter| serde_json::to_value(parameter).ok()));
     parameters
 }
@@ -194,37 +152,37 @@ fn responses(route: &Route) -> Value {
         Access::Open => &[],
         _ => &[400, 401, 403, 422, 429, 503],
     };
-    let body: &[u16] = if route.body == Payload::None { &[] } else { &[408, 413] };
+    let body: &[u16] = if matches!(route.body, Payload::None) { &[] } else { &[408, 413] };
     for status in common.iter().chain(body).chain(route.problems) {
         responses.insert(
             status.to_string(),
             json!({
                 "description": Problem::new(*status, "").title,
-                "content": { PROBLEM_JSON: { "schema": reference("Problem") } },
+                "content": { PROBLEM_JSON: { "schema": reference(shape::<Problem>()) } },
             }),
         );
     }
     Value::Object(responses)
 }
 
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
+fn reference(shape: Shape) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{}", (shape.name)()) })
 }
 
 fn content(body: Payload) -> Option<Value> {
     let (media, schema) = match body {
         Payload::None => return None,
-        Payload::Json(name) | Payload::OptionalJson(name) => ("application/json", reference(name)),
-        Payload::Array(name) => {
-            ("application/json", json!({ "type": "array", "items": reference(name) }))
+        Payload::Json(it) | Payload::OptionalJson(it) => ("application/json", reference(it)),
+        Payload::Array(it) => {
+            ("application/json", json!({ "type": "array", "items": reference(it) }))
         }
         // OpenAPI 3.1 cannot express "one per line"; the schema is that of a line.
-        Payload::Lines(name) => (NDJSON, reference(name)),
+        Payload::Lines(it) => (NDJSON, reference(it)),
         Payload::Export => (NDJSON, json!({ "type": "object" })),
         Payload::Backup => {
             (crate::backup::MEDIA_TYPE, json!({ "type": "string", "format": "binary" }))
         }
-        Payload::Events => (crate::EVENT_STREAM, json!({ "type": "string" })),
+        Payload::Events(_) => (crate::EVENT_STREAM, json!({ "type": "string" })),
         Payload::Metrics => ("text/plain", json!({ "type": "string" })),
         Payload::Object => ("application/json", json!({ "type": "object" })),
     };

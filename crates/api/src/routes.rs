@@ -1,7 +1,21 @@
 //! The table of all routes of the service: tests check the service's router, the OpenAPI document and the client
 //! against it.
 
-use crate::Scope;
+use std::borrow::Cow;
+
+use utoipa::openapi::path::Parameter;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    AddRequest, AllowRequest, BatchResult, CompactRequest, CompactResult, ContextAnswer,
+    ContextRequest, ContextScan, ContextStatus, Event, EventsRequest, FlowFileInfo, FlowFileTexts,
+    FlowInfo, FlowTest, FlowTestRequest, FlowWhy, Flows, Health, Hit, ImportRequest, ImportResult,
+    IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, LinksRequest, ListRequest, Memory,
+    NewTokenRequest, PatchRequest, PauseRequest, PublishRequest, Published, Readiness, Replay,
+    ReplayRequest, Run, RunsRequest, Scope, SearchRequest, Status, StreamRequest, TokenCreated,
+    TokenInfo, Version, WhyRequest,
+};
 
 /// One method on one path.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +30,8 @@ pub struct Route {
     pub summary: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// The name of the struct of its query parameters.
-    pub query: Option<&'static str>,
+    /// Its query parameters.
+    pub query: Option<fn() -> Vec<Parameter>>,
     /// The body that it accepts.
     pub body: Payload,
     /// Its successful responses.
@@ -38,28 +52,47 @@ pub enum Access {
 }
 
 /// The content of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Payload {
     /// Nothing.
     None,
     /// JSON of that struct.
-    Json(&'static str),
+    Json(Shape),
     /// JSON of that struct, or nothing, which means all defaults.
-    OptionalJson(&'static str),
+    OptionalJson(Shape),
     /// A JSON array of that struct.
-    Array(&'static str),
+    Array(Shape),
     /// One JSON value of that struct per line.
-    Lines(&'static str),
+    Lines(Shape),
     /// Lines of the export format.
     Export,
     /// A backup.
     Backup,
-    /// Server-sent events.
-    Events,
+    /// Server-sent events with data of these structs, named in the description.
+    Events(&'static [Shape]),
     /// Metrics in the Prometheus text format.
     Metrics,
     /// A JSON object that is described elsewhere.
     Object,
+}
+
+/// A struct of the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// Its name in the OpenAPI document.
+    pub name: fn() -> Cow<'static, str>,
+    /// Its schema.
+    pub schema: fn() -> RefOr<Schema>,
+    /// Adds the schemas of the structs in it.
+    pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+
+pub(crate) const fn shape<T: ToSchema>() -> Shape {
+    Shape { name: T::name, schema: T::schema, parts: T::schemas }
+}
+
+fn parameters<T: IntoParams>() -> Vec<Parameter> {
+    T::into_params(|| None)
 }
 
 /// A successful response.
@@ -104,8 +137,8 @@ pub const ROUTES: &[Route] = &[
         path: "/api/memory/search",
         operation: "searchMemories",
         summary: "Search memories",
-        body: Payload::Json("SearchRequest"),
-        answers: &[answer(200, "The hits, best first", Payload::Array("Hit"))],
+        body: Payload::Json(shape::<SearchRequest>()),
+        answers: &[answer(200, "The hits, best first", Payload::Array(shape::<Hit>()))],
         ..BASE
     },
     Route {
@@ -114,13 +147,13 @@ pub const ROUTES: &[Route] = &[
         operation: "addMemory",
         summary: "Add a memory",
         access: WRITE,
-        body: Payload::Json("AddRequest"),
+        body: Payload::Json(shape::<AddRequest>()),
         answers: &[
-            answer(201, "The new memory, which is on disk", Payload::Json("Memory")),
+            answer(201, "The new memory, which is on disk", Payload::Json(shape::<Memory>())),
             answer(
                 200,
                 "The existing memory: the same one was already stored",
-                Payload::Json("Memory"),
+                Payload::Json(shape::<Memory>()),
             ),
         ],
         problems: &[507],
@@ -132,19 +165,23 @@ pub const ROUTES: &[Route] = &[
         operation: "addMemories",
         summary: "Add memories, one per line; an invalid line does not affect the others",
         access: WRITE,
-        body: Payload::Lines("AddRequest"),
-        answers: &[answer(200, "One result per line, in order", Payload::Lines("BatchResult"))],
+        body: Payload::Lines(shape::<AddRequest>()),
+        answers: &[answer(
+            200,
+            "One result per line, in order",
+            Payload::Lines(shape::<BatchResult>()),
+        )],
         ..BASE
     },
     Route {
         path: "/api/memory",
         operation: "listMemories",
         summary: "List memories in order of id",
-        query: Some("ListRequest"),
+        query: Some(parameters::<ListRequest>),
         answers: &[answer(
             200,
             "A page; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array("Memory"),
+            Payload::Array(shape::<Memory>()),
         )],
         ..BASE
     },
@@ -152,7 +189,7 @@ pub const ROUTES: &[Route] = &[
         path: "/api/memory/status",
         operation: "memoryStatus",
         summary: "Get the state and statistics of the service",
-        answers: &[answer(200, "The status", Payload::Json("Status"))],
+        answers: &[answer(200, "The status", Payload::Json(shape::<Status>()))],
         ..BASE
     },
     Route {
@@ -161,13 +198,13 @@ pub const ROUTES: &[Route] = &[
         operation: "reindexMemories",
         summary: "Rebuild the index; with `Accept: text/event-stream`, report progress",
         access: WRITE,
-        body: Payload::OptionalJson("IndexRequest"),
+        body: Payload::OptionalJson(shape::<IndexRequest>()),
         answers: &[
-            answer(200, "The result", Payload::Json("IndexResult")),
+            answer(200, "The result", Payload::Json(shape::<IndexResult>())),
             answer(
                 200,
                 "Events `progress` (IndexProgress), then one `done` (IndexResult) or `problem` (Problem)",
-                Payload::Events,
+                Payload::Events(&[shape::<IndexProgress>()]),
             ),
         ],
         problems: &[409],
@@ -179,8 +216,8 @@ pub const ROUTES: &[Route] = &[
         operation: "compactMemories",
         summary: "Remove deleted memories from disk, and with `versions` old versions",
         access: ADMIN,
-        body: Payload::OptionalJson("CompactRequest"),
-        answers: &[answer(200, "The result", Payload::Json("CompactResult"))],
+        body: Payload::OptionalJson(shape::<CompactRequest>()),
+        answers: &[answer(200, "The result", Payload::Json(shape::<CompactResult>()))],
         problems: &[409],
         ..BASE
     },
@@ -190,10 +227,10 @@ pub const ROUTES: &[Route] = &[
         operation: "addLink",
         summary: "Add a typed link between two memories",
         access: WRITE,
-        body: Payload::Json("LinkRequest"),
+        body: Payload::Json(shape::<LinkRequest>()),
         answers: &[
-            answer(201, "The new link", Payload::Json("Link")),
-            answer(200, "The existing link", Payload::Json("Link")),
+            answer(201, "The new link", Payload::Json(shape::<Link>())),
+            answer(200, "The existing link", Payload::Json(shape::<Link>())),
         ],
         problems: &[404],
         ..BASE
@@ -204,8 +241,8 @@ pub const ROUTES: &[Route] = &[
         operation: "removeLink",
         summary: "Remove a link, given by query parameters or a body",
         access: WRITE,
-        query: Some("LinkRequest"),
-        body: Payload::OptionalJson("LinkRequest"),
+        query: Some(parameters::<LinkRequest>),
+        body: Payload::OptionalJson(shape::<LinkRequest>()),
         answers: &[answer(204, "Deleted", Payload::None)],
         problems: &[404],
     },
@@ -222,16 +259,20 @@ pub const ROUTES: &[Route] = &[
         operation: "importMemories",
         summary: "Import an export, ids included",
         access: WRITE,
-        query: Some("ImportRequest"),
+        query: Some(parameters::<ImportRequest>),
         body: Payload::Export,
-        answers: &[answer(200, "The number of imported records", Payload::Json("ImportResult"))],
+        answers: &[answer(
+            200,
+            "The number of imported records",
+            Payload::Json(shape::<ImportResult>()),
+        )],
         problems: &[409],
     },
     Route {
         path: "/api/memory/{id}",
         operation: "getMemory",
         summary: "Get a memory",
-        answers: &[answer(200, "The memory", Payload::Json("Memory"))],
+        answers: &[answer(200, "The memory", Payload::Json(shape::<Memory>()))],
         problems: &[404],
         ..BASE
     },
@@ -241,8 +282,8 @@ pub const ROUTES: &[Route] = &[
         operation: "updateMemory",
         summary: "Change a memory, keeping its earlier versions",
         access: WRITE,
-        body: Payload::Json("PatchRequest"),
-        answers: &[answer(200, "The memory after the change", Payload::Json("Memory"))],
+        body: Payload::Json(shape::<PatchRequest>()),
+        answers: &[answer(200, "The memory after the change", Payload::Json(shape::<Memory>()))],
         problems: &[404, 409],
         ..BASE
     },
@@ -260,7 +301,7 @@ pub const ROUTES: &[Route] = &[
         path: "/api/memory/{id}/history",
         operation: "memoryHistory",
         summary: "List the versions of a memory, oldest first",
-        answers: &[answer(200, "The versions", Payload::Array("Version"))],
+        answers: &[answer(200, "The versions", Payload::Array(shape::<Version>()))],
         problems: &[404],
         ..BASE
     },
@@ -268,8 +309,8 @@ pub const ROUTES: &[Route] = &[
         path: "/api/memory/{id}/links",
         operation: "memoryLinks",
         summary: "List the links from and to a memory, breadth first",
-        query: Some("LinksRequest"),
-        answers: &[answer(200, "The links", Payload::Array("Link"))],
+        query: Some(parameters::<LinksRequest>),
+        answers: &[answer(200, "The links", Payload::Array(shape::<Link>()))],
         problems: &[404],
         ..BASE
     },
@@ -279,11 +320,11 @@ pub const ROUTES: &[Route] = &[
         operation: "queryContext",
         summary: "Find project context for a task",
         access: READ_CONTEXT,
-        body: Payload::OptionalJson("ContextRequest"),
+        body: Payload::OptionalJson(shape::<ContextRequest>()),
         answers: &[answer(
             200,
             "The items, best first; also while the project is being indexed",
-            Payload::Json("ContextAnswer"),
+            Payload::Json(shape::<ContextAnswer>()),
         )],
         problems: &[409],
         ..BASE
@@ -293,7 +334,7 @@ pub const ROUTES: &[Route] = &[
         operation: "contextStatus",
         summary: "Get which files are indexed, which are excluded, and why",
         access: READ_CONTEXT,
-        answers: &[answer(200, "The status", Payload::Json("ContextStatus"))],
+        answers: &[answer(200, "The status", Payload::Json(shape::<ContextStatus>()))],
         ..BASE
     },
     Route {
@@ -302,7 +343,7 @@ pub const ROUTES: &[Route] = &[
         operation: "rescanContext",
         summary: "Rescan the whole project, and wait until the index is up to date",
         access: READ_CONTEXT,
-        answers: &[answer(200, "The result of the scan", Payload::Json("ContextScan"))],
+        answers: &[answer(200, "The result of the scan", Payload::Json(shape::<ContextScan>()))],
         problems: &[409],
         ..BASE
     },
@@ -312,10 +353,10 @@ pub const ROUTES: &[Route] = &[
         operation: "publishEvent",
         summary: "Publish an event; with `Idempotency-Key`, a retry does not publish it again",
         access: PUBLISH,
-        body: Payload::Json("PublishRequest"),
+        body: Payload::Json(shape::<PublishRequest>()),
         answers: &[
-            answer(201, "The new event, which is on disk", Payload::Json("Published")),
-            answer(200, "The existing event with this key", Payload::Json("Published")),
+            answer(201, "The new event, which is on disk", Payload::Json(shape::<Published>())),
+            answer(200, "The existing event with this key", Payload::Json(shape::<Published>())),
         ],
         problems: &[409, 507],
         ..BASE
@@ -325,11 +366,11 @@ pub const ROUTES: &[Route] = &[
         operation: "listEvents",
         summary: "List events in order, after a cursor or the newest ones",
         access: READ_EVENTS,
-        query: Some("EventsRequest"),
+        query: Some(parameters::<EventsRequest>),
         answers: &[answer(
             200,
             "A page, oldest event first; `Link: <...>; rel=\"next\"` is the next one",
-            Payload::Array("Event"),
+            Payload::Array(shape::<Event>()),
         )],
         problems: &[410],
         ..BASE
@@ -339,11 +380,11 @@ pub const ROUTES: &[Route] = &[
         operation: "followEvents",
         summary: "Stream events; `Last-Event-ID` resumes",
         access: READ_EVENTS,
-        query: Some("StreamRequest"),
+        query: Some(parameters::<StreamRequest>),
         answers: &[answer(
             200,
             "One message per event (Event); `reset` if events have been dropped, `end` before the stream ends",
-            Payload::Events,
+            Payload::Events(&[shape::<Event>()]),
         )],
         ..BASE
     },
@@ -352,7 +393,7 @@ pub const ROUTES: &[Route] = &[
         operation: "getEvent",
         summary: "Get an event",
         access: READ_EVENTS,
-        answers: &[answer(200, "The event", Payload::Json("Event"))],
+        answers: &[answer(200, "The event", Payload::Json(shape::<Event>()))],
         problems: &[404],
         ..BASE
     },
@@ -361,7 +402,7 @@ pub const ROUTES: &[Route] = &[
         operation: "listFlows",
         summary: "List flows and flow files with their state",
         access: READ_FLOWS,
-        answers: &[answer(200, "Flows and flow files", Payload::Json("Flows"))],
+        answers: &[answer(200, "Flows and flow files", Payload::Json(shape::<Flows>()))],
         ..BASE
     },
     Route {
@@ -369,8 +410,8 @@ pub const ROUTES: &[Route] = &[
         operation: "listRuns",
         summary: "List runs of flows, newest first",
         access: READ_FLOWS,
-        query: Some("RunsRequest"),
-        answers: &[answer(200, "The runs", Payload::Array("Run"))],
+        query: Some(parameters::<RunsRequest>),
+        answers: &[answer(200, "The runs", Payload::Array(shape::<Run>()))],
         ..BASE
     },
     Route {
@@ -378,7 +419,7 @@ pub const ROUTES: &[Route] = &[
         operation: "getRun",
         summary: "Get a run with the output of its programs",
         access: READ_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
         problems: &[404],
         ..BASE
     },
@@ -388,7 +429,7 @@ pub const ROUTES: &[Route] = &[
         operation: "retryRun",
         summary: "Resume a failed run at the failed action",
         access: RUN_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
         problems: &[404, 409, 507],
         ..BASE
     },
@@ -398,7 +439,7 @@ pub const ROUTES: &[Route] = &[
         operation: "cancelRun",
         summary: "Cancel a run",
         access: RUN_FLOWS,
-        answers: &[answer(200, "The run", Payload::Json("Run"))],
+        answers: &[answer(200, "The run", Payload::Json(shape::<Run>()))],
         problems: &[404, 409, 507],
         ..BASE
     },
@@ -407,8 +448,12 @@ pub const ROUTES: &[Route] = &[
         operation: "whyFlows",
         summary: "Explain for each flow whether an event triggers it",
         access: READ_FLOWS,
-        query: Some("WhyRequest"),
-        answers: &[answer(200, "Each flow, in the order of the files", Payload::Array("FlowWhy"))],
+        query: Some(parameters::<WhyRequest>),
+        answers: &[answer(
+            200,
+            "Each flow, in the order of the files",
+            Payload::Array(shape::<FlowWhy>()),
+        )],
         problems: &[404],
         ..BASE
     },
@@ -420,7 +465,7 @@ pub const ROUTES: &[Route] = &[
         answers: &[answer(
             200,
             "Both texts, and those of the programs that the file names",
-            Payload::Json("FlowFileTexts"),
+            Payload::Json(shape::<FlowFileTexts>()),
         )],
         problems: &[404],
         ..BASE
@@ -431,8 +476,8 @@ pub const ROUTES: &[Route] = &[
         operation: "allowFlowFile",
         summary: "Approve the content of a flow file, which activates it",
         access: ADMIN,
-        body: Payload::Json("AllowRequest"),
-        answers: &[answer(200, "The file", Payload::Json("FlowFileInfo"))],
+        body: Payload::Json(shape::<AllowRequest>()),
+        answers: &[answer(200, "The file", Payload::Json(shape::<FlowFileInfo>()))],
         problems: &[404, 409],
         ..BASE
     },
@@ -442,8 +487,8 @@ pub const ROUTES: &[Route] = &[
         operation: "testFlow",
         summary: "Show what a flow would do for an event, without doing it",
         access: RUN_FLOWS,
-        body: Payload::Json("FlowTestRequest"),
-        answers: &[answer(200, "What the flow would do", Payload::Json("FlowTest"))],
+        body: Payload::Json(shape::<FlowTestRequest>()),
+        answers: &[answer(200, "What the flow would do", Payload::Json(shape::<FlowTest>()))],
         problems: &[404],
         ..BASE
     },
@@ -453,8 +498,8 @@ pub const ROUTES: &[Route] = &[
         operation: "replayFlow",
         summary: "Run a flow for past events, or show which events would trigger it",
         access: RUN_FLOWS,
-        body: Payload::Json("ReplayRequest"),
-        answers: &[answer(200, "The replay", Payload::Json("Replay"))],
+        body: Payload::Json(shape::<ReplayRequest>()),
+        answers: &[answer(200, "The replay", Payload::Json(shape::<Replay>()))],
         problems: &[404, 507],
         ..BASE
     },
@@ -464,8 +509,8 @@ pub const ROUTES: &[Route] = &[
         operation: "pauseFlow",
         summary: "Pause a flow; new runs wait",
         access: RUN_FLOWS,
-        body: Payload::OptionalJson("PauseRequest"),
-        answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
+        body: Payload::OptionalJson(shape::<PauseRequest>()),
+        answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
         problems: &[404, 507],
         ..BASE
     },
@@ -475,7 +520,7 @@ pub const ROUTES: &[Route] = &[
         operation: "resumeFlow",
         summary: "Resume a paused flow",
         access: RUN_FLOWS,
-        answers: &[answer(200, "The flow", Payload::Json("FlowInfo"))],
+        answers: &[answer(200, "The flow", Payload::Json(shape::<FlowInfo>()))],
         problems: &[404, 507],
         ..BASE
     },
@@ -484,7 +529,11 @@ pub const ROUTES: &[Route] = &[
         operation: "listTokens",
         summary: "List tokens",
         access: ADMIN,
-        answers: &[answer(200, "The tokens, without their secrets", Payload::Array("TokenInfo"))],
+        answers: &[answer(
+            200,
+            "The tokens, without their secrets",
+            Payload::Array(shape::<TokenInfo>()),
+        )],
         ..BASE
     },
     Route {
@@ -493,8 +542,8 @@ pub const ROUTES: &[Route] = &[
         operation: "createToken",
         summary: "Create a token, which is shown only once",
         access: ADMIN,
-        body: Payload::Json("NewTokenRequest"),
-        answers: &[answer(201, "The token", Payload::Json("TokenCreated"))],
+        body: Payload::Json(shape::<NewTokenRequest>()),
+        answers: &[answer(201, "The token", Payload::Json(shape::<TokenCreated>()))],
         ..BASE
     },
     Route {
@@ -521,7 +570,7 @@ pub const ROUTES: &[Route] = &[
         operation: "live",
         summary: "Report whether the process responds",
         access: Access::Open,
-        answers: &[answer(200, "The process responds", Payload::Json("Health"))],
+        answers: &[answer(200, "The process responds", Payload::Json(shape::<Health>()))],
         ..BASE
     },
     Route {
@@ -529,7 +578,7 @@ pub const ROUTES: &[Route] = &[
         operation: "ready",
         summary: "Report whether the service accepts requests",
         access: Access::Open,
-        answers: &[answer(200, "The service is ready", Payload::Json("Readiness"))],
+        answers: &[answer(200, "The service is ready", Payload::Json(shape::<Readiness>()))],
         problems: &[503],
         ..BASE
     },

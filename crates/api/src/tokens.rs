@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
+use crate::limits::{Check, Faults, NOTE_CHARS_MAX};
+
 /// A scope of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -82,6 +84,18 @@ pub struct NewTokenRequest {
     /// A note on its purpose, up to 256 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl Check for NewTokenRequest {
+    fn check(&self, faults: &mut Faults) {
+        if self.scopes.is_empty() {
+            faults.add("scopes", "must name at least one scope");
+        }
+        faults.space(self.space.as_deref());
+        if let Some(note) = &self.note {
+            faults.chars("note", note, NOTE_CHARS_MAX);
+        }
+    }
 }
 
 /// Response of `POST /api/tokens`.

@@ -1,0 +1,171 @@
+//! Batches, imports, and work on the whole store.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Problem;
+use crate::limits::{Check, Faults};
+
+/// What an import does with an id that another memory of the store has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ImportIds {
+    /// The line is not taken.
+    #[default]
+    Keep,
+    /// The memory gets a new id, and the import's links follow it.
+    Map,
+}
+
+/// Query of `POST /api/memory/import`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImportRequest {
+    /// What is done with an id that another memory has: `keep` (by default) refuses its line, `map` gives it a new id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", param(inline))]
+    pub ids: Option<ImportIds>,
+}
+
+impl Check for ImportRequest {
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+/// Body of `POST /api/memory/index`; it may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IndexRequest {
+    /// Whether to also embed memories that lack a vector of the current model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<bool>,
+}
+
+impl Check for IndexRequest {
+    fn check(&self, _faults: &mut Faults) {}
+}
+
+/// Response of `POST /api/memory/index`; the data of its stream's last event, `done`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct IndexResult {
+    /// Indexed memories.
+    pub indexed: u64,
+    /// Memories embedded.
+    pub embedded: u64,
+    /// Memories that could not be embedded.
+    pub failed: u64,
+    /// Memories that already had a vector of the current model.
+    pub skipped: u64,
+    /// Duration of the request.
+    pub duration_ms: u64,
+}
+
+/// The data of a `progress` event while an index is rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct IndexProgress {
+    /// The phase: `index` or `embed`.
+    pub phase: String,
+    /// Memories done in this phase.
+    pub done: u64,
+    /// Memories in this phase.
+    pub total: u64,
+}
+
+/// A line of the response of `POST /api/memory/batch`, in the order of the request's lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BatchResult {
+    /// The number of the request's line, from 1.
+    pub line: u64,
+    /// 201 added, 200 already stored, else the status that `POST /api/memory/add` would return.
+    pub status: u16,
+    /// The id of the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u64>,
+    /// What is wrong with the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Problem>,
+}
+
+/// Response of `POST /api/memory/import`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ImportResult {
+    /// Imported memories.
+    pub memories: u64,
+    /// Imported links.
+    pub links: u64,
+    /// Memories and links that already existed.
+    pub existing: u64,
+    /// Memories that got a new id.
+    #[serde(default)]
+    pub mapped: Vec<MappedId>,
+    /// Rejected lines.
+    #[serde(default)]
+    pub problems: Vec<LineProblem>,
+}
+
+/// A memory that got a new id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MappedId {
+    /// Its id in the file.
+    pub from: u64,
+    /// Its new id.
+    pub to: u64,
+}
+
+/// A rejected line of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct LineProblem {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub message: String,
+    /// Whether another memory has its id; `ids=map` assigns a new one.
+    #[serde(default)]
+    pub id_taken: bool,
+}
+
+/// Body of `POST /api/memory/compact`; it may be empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CompactRequest {
+    /// Keep the content of only this many newest versions of each memory; default: all versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
+    pub versions: Option<u32>,
+}
+
+impl Check for CompactRequest {
+    fn check(&self, faults: &mut Faults) {
+        if self.versions == Some(0) {
+            faults.add("versions", "must be at least 1; the newest version is always kept");
+        }
+    }
+}
+
+/// Response of `POST /api/memory/compact`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CompactResult {
+    /// Size of the log before, in bytes.
+    pub bytes_before: u64,
+    /// Size of the log after, in bytes.
+    pub bytes_after: u64,
+    /// Versions whose content was permanently removed.
+    pub purged_versions: u64,
+}

@@ -1,0 +1,108 @@
+//! Links between memories.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{Check, DEPTH_MAX, Faults};
+use crate::wire;
+use waypost_time::Timestamp;
+
+/// Query of `GET /api/memory/{id}/links`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LinksRequest {
+    /// How many steps from the memory: 1 to 16, by default 1.
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub depth: Option<u64>,
+}
+
+impl Check for LinksRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.range("depth", self.depth, DEPTH_MAX);
+    }
+}
+
+/// Body of `POST /api/memory/link`; body or query of `DELETE /api/memory/link`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LinkRequest {
+    /// The id of the source memory.
+    #[serde(deserialize_with = "wire::whole")]
+    pub from: u64,
+    /// The id of the target memory.
+    #[serde(deserialize_with = "wire::whole")]
+    pub to: u64,
+    /// The type of the link.
+    #[serde(rename = "type")]
+    pub kind: LinkKind,
+}
+
+impl Check for LinkRequest {
+    fn check(&self, faults: &mut Faults) {
+        faults.id("from", self.from);
+        faults.id("to", self.to);
+        if self.from == self.to {
+            faults.add("to", "must be another memory than `from`");
+        }
+    }
+}
+
+/// The type of a link: what it says about its source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LinkKind {
+    /// The source is newer and takes the target's place.
+    Updates,
+    /// The two cannot both hold.
+    Contradicts,
+    /// The two have to do with each other.
+    RelatedTo,
+    /// The target brought the source about.
+    CausedBy,
+    /// The source belongs to the target.
+    PartOf,
+}
+
+impl LinkKind {
+    /// Every kind, in the order of the documentation.
+    pub const ALL: [Self; 5] =
+        [Self::Updates, Self::Contradicts, Self::RelatedTo, Self::CausedBy, Self::PartOf];
+
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Updates => "updates",
+            Self::Contradicts => "contradicts",
+            Self::RelatedTo => "related_to",
+            Self::CausedBy => "caused_by",
+            Self::PartOf => "part_of",
+        }
+    }
+}
+
+/// A typed link between two memories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// The id of the source memory.
+    pub from: u64,
+    /// The id of the target memory.
+    pub to: u64,
+    /// The type of the link.
+    #[serde(rename = "type")]
+    pub kind: LinkKind,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// In `GET /api/memory/{id}/links`: its distance from the memory, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u64>,
+}

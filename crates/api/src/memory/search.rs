@@ -1,0 +1,173 @@
+//! Searches, and how their hits were ranked.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Link, Memory};
+use crate::limits::{Check, Faults, LIMIT_MAX, QUERY_CHARS_MAX};
+use crate::wire;
+use waypost_time::Timestamp;
+
+/// Body of `POST /api/memory/search`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchRequest {
+    /// The query: 1 to 8192 characters.
+    pub query: String,
+    /// Maximum number of hits: 1 to 1000; default: 10.
+    #[serde(
+        default,
+        deserialize_with = "wire::optional_whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<u64>,
+    /// Only memories of one of these types; one type may be given without an array.
+    #[serde(
+        rename = "type",
+        default,
+        deserialize_with = "wire::one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::openapi::one_or_many))]
+    pub kinds: Vec<String>,
+    /// Only memories with all of these tags.
+    #[serde(default, deserialize_with = "wire::list", skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Only memories of this space; default: all spaces that the token can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// Only memories created at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Only memories created before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// How to rank; default: `hybrid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<SearchMode>,
+    /// Whether each hit carries its `scores` and `links`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explain: Option<bool>,
+    /// Only hits with at least this score, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_score: Option<f64>,
+    /// Whether superseded memories are not ranked lower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_superseded: Option<bool>,
+}
+
+impl Check for SearchRequest {
+    fn check(&self, faults: &mut Faults) {
+        if self.query.is_empty() {
+            faults.add(
+                "query",
+                format!("must not be empty; the limit is {QUERY_CHARS_MAX} characters"),
+            );
+        }
+        faults.chars("query", &self.query, QUERY_CHARS_MAX);
+        faults.range("limit", self.limit, LIMIT_MAX);
+        faults.kinds(&self.kinds);
+        faults.tags(&self.tags);
+        faults.space(self.space.as_deref());
+        if let (Some(since), Some(until)) = (self.since, self.until)
+            && until <= since
+        {
+            faults.add("until", "must be after `since`");
+        }
+        if let Some(score) = self.min_score
+            && !(0.0..=1.0).contains(&score)
+        {
+            faults.add("minScore", format!("must be between 0 and 1, not {score}"));
+        }
+    }
+}
+
+/// How a search ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum SearchMode {
+    /// By words and by meaning, fused.
+    Hybrid,
+    /// By words alone.
+    Lexical,
+    /// By meaning alone.
+    Semantic,
+}
+
+impl SearchMode {
+    /// The name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Lexical => "lexical",
+            Self::Semantic => "semantic",
+        }
+    }
+}
+
+/// A hit of a search: a memory with its score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    /// The memory, with its fields at the same level as the others.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// The score, 0 to 1.
+    pub score: f64,
+    /// Ids of memories that contradict it or that it contradicts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradicts: Vec<u64>,
+    /// With `explain`: how the score was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<Scores>,
+    /// With `explain`: the links from and to the memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Link>>,
+}
+
+/// How a hit's score was computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Scores {
+    /// The signals that contributed.
+    pub signals: Vec<SignalScore>,
+    /// The terms of the query that the memory contains, after analysis.
+    pub terms: Vec<String>,
+    /// The computation, as a tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+/// One signal of a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SignalScore {
+    /// The signal: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates` or `superseded`.
+    pub name: String,
+    /// Its raw value.
+    pub value: f64,
+    /// The memory's rank for this signal, from 1; absent if the signal does not rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u64>,
+    /// The weight of the signal.
+    pub weight: f64,
+}
+
+/// A step of a score's computation, with its substeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The value of this step.
+    pub value: f64,
+    /// What it is.
+    pub description: String,
+    /// The substeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(no_recursion))]
+    pub children: Vec<Explanation>,
+}
