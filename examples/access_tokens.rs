@@ -1,14 +1,14 @@
 //! Makes an access token, checks it and revokes it.
 
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::{Result, anyhow, ensure};
-use waypost_auth::{NewToken, Rejected, Scope, TokenStore};
+use waypost_auth::{NewToken, Rejected, Scope, Timestamp, TokenStore};
 
 fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?;
+    let now = Timestamp::from(SystemTime::now());
     let store = TokenStore::open(&folder.path().join("tokens.json"))?;
 
     // The secret is shown once: the file keeps only its hash.

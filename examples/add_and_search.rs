@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
 use waypost_embedding::{Model, fetch};
@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     ];
     let mut ids = Vec::new();
     for text in texts {
-        ids.push(store.add(Draft::new(text), now()?)?.memory().id);
+        ids.push(store.add(Draft::new(text), now())?.memory().id);
     }
     while store.embed_pending(32)?.pending > 0 {}
 
@@ -35,9 +35,9 @@ fn main() -> Result<()> {
     ensure!(found.hits.first().is_some_and(|it| it.memory.id == ids[1]), "found by meaning");
 
     // A newer memory that updates an older one outranks it.
-    let newer = store.add(Draft::new("Deployments need one approval again."), now()?)?;
+    let newer = store.add(Draft::new("Deployments need one approval again."), now())?;
     let newer = newer.memory().id;
-    store.link(newer, ids[2], LinkKind::Updates, now()?)?;
+    store.link(newer, ids[2], LinkKind::Updates, now())?;
     let found = store.search("approvals for deployments", &SearchOptions::default())?;
     ensure!(found.hits.first().is_some_and(|it| it.memory.id == newer), "the newer ranks first");
     Ok(())
@@ -58,10 +58,9 @@ fn embedder() -> Result<Embedder> {
     Ok(Embedder { model: info, embed })
 }
 
-/// The store reads no clock: time is an argument.
-fn now() -> Result<Timestamp> {
-    let millis = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis();
-    Ok(Timestamp::from_millis(i64::try_from(millis)?))
+/// The clock is the program's business; the store only takes the time.
+fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
 #[test]

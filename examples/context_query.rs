@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::{Result, ensure};
-use waypost_context::{Context, Kind, Options, Query, Source, TaskType};
+use waypost_context::{Context, Kind, Options, Query, Source, TaskType, Timestamp};
 
 fn main() -> Result<()> {
     // A project of three files; any folder can be a project.
@@ -27,11 +27,11 @@ fn main() -> Result<()> {
     // The index is derived from the project, stored elsewhere, and may be deleted.
     let index = tempfile::tempdir()?;
     let context = Context::open(project.path(), index.path(), Options::default())?;
-    let scanned = context.scan(now()?, &|| false)?;
+    let scanned = context.scan(now(), &|| false)?;
     ensure!(scanned.indexed == 3, "all three files are indexed");
 
     for task in [TaskType::Code, TaskType::Spec] {
-        let answer = context.query(&Query::new("lamp").with_task(task), now()?)?;
+        let answer = context.query(&Query::new("lamp").with_task(task), now())?;
         for item in &answer.items {
             let (score, path, line) = (item.score, &item.path, item.line);
             writeln!(std::io::stdout(), "{task}: {score:.3}  {path}:{line}  {}", item.title)?;
@@ -48,15 +48,15 @@ fn main() -> Result<()> {
 
     // No answer contains a deleted file, even before the index is updated.
     fs::remove_file(project.path().join("src/lamp.rs"))?;
-    let answer = context.query(&Query::new("rotate_lamp"), now()?)?;
+    let answer = context.query(&Query::new("rotate_lamp"), now())?;
     ensure!(answer.items.iter().all(|it| it.path != "src/lamp.rs"), "it is gone");
     context.close()?;
     Ok(())
 }
 
-/// Seconds since 1970: time is an argument.
-fn now() -> Result<i64> {
-    Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?)
+/// Time is an argument.
+fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) fn measure(
     for pair in pairs {
         if each {
             checkout::go_to(context.root(), &format!("{}^", pair.sha))?;
-            context.scan(pair.ts, &|| false)?;
+            context.scan(pair.time(), &|| false)?;
         }
         // A commit that changed both is of neither kind.
         let (right, wrong) = match pair.kind.as_str() {
@@ -38,7 +38,7 @@ pub(crate) fn measure(
             let vector = vector(text).filter(|_| !text.is_empty());
             let mut query = Query::new(text).with_task(task);
             query.vector = vector;
-            let answer = context.query(&query, pair.ts)?;
+            let answer = context.query(&query, pair.time())?;
             let paths: Vec<String> = answer.items.into_iter().map(|it| it.path).collect();
             let measures = Measures::of(&paths, &pair.files);
             if verbose && system == "general" && measures.recall_at_10 < 1.0 {

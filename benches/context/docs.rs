@@ -7,7 +7,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use waypost_context::{
-    Chunk, Context, Discovery, Extractor, Item, Kind, Query, Root, Rules, TaskType, read, walk,
+    Chunk, Context, Discovery, Extractor, Item, Kind, Query, Root, Rules, TaskType, Timestamp,
+    read, walk,
 };
 
 use crate::Asking;
@@ -29,7 +30,7 @@ pub(crate) struct Question {
 }
 
 /// Chooses functions by a hash of their names, and takes their docs out of the files.
-pub(crate) fn prepare(root: &Path, now: i64) -> Result<Vec<Question>> {
+pub(crate) fn prepare(root: &Path, now: Timestamp) -> Result<Vec<Question>> {
     let (folder, rules) = (Root::open(root)?, Rules::new(&Discovery::default())?);
     let mut extractor = Extractor::new();
     let mut found = Vec::new();
@@ -63,7 +64,7 @@ pub(crate) fn measure(
     context: &Context,
     asking: &Asking<'_>,
     questions: &[Question],
-    now: i64,
+    now: Timestamp,
     table: &mut Table,
 ) -> Result<()> {
     let Asking { name, vector, verbose } = *asking;

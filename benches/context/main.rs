@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
-use waypost_context::{Context, Options, Weights};
+use waypost_context::{Context, Options, Timestamp, Weights};
 
 use self::measure::Table;
 
@@ -42,7 +42,13 @@ pub(crate) struct Pair {
     pub(crate) sha: String,
     pub(crate) kind: String,
     /// When it was committed, in seconds since 1970.
-    pub(crate) ts: i64,
+    ts: i64,
+}
+
+impl Pair {
+    pub(crate) fn time(&self) -> Timestamp {
+        Timestamp::from_secs(self.ts)
+    }
 }
 
 /// What is asked, and of what.
@@ -97,7 +103,7 @@ fn main() -> Result<()> {
         let root = temporary.path().join("project");
         checkout::checkout(&bare, &first.base, &root)?;
         let is_docs = arguments.what == What::Docs;
-        let questions = if is_docs { docs::prepare(&root, first.ts)? } else { Vec::new() };
+        let questions = if is_docs { docs::prepare(&root, first.time())? } else { Vec::new() };
         let index = temporary.path().join("index");
         let embedder = if arguments.model { model::embedder()? } else { None };
         let vector = |text: &str| {
@@ -108,12 +114,12 @@ fn main() -> Result<()> {
         let mut options = Options::default();
         (options.weights, options.embedder) = (weights, embedder.clone());
         let context = Context::open(&root, &index, options)?;
-        let report = context.scan(first.ts, &|| false)?;
+        let report = context.scan(first.time(), &|| false)?;
         writeln!(io::stderr(), "{name}: {report:?}")?;
         while embedder.is_some() && context.embed_pending(256)?.pending > 0 {}
         let asking = Asking { name, vector: &vector, verbose: arguments.verbose };
         match arguments.what {
-            What::Docs => docs::measure(&context, &asking, &questions, first.ts, &mut table)?,
+            What::Docs => docs::measure(&context, &asking, &questions, first.time(), &mut table)?,
             What::Each => ask::measure(&context, &asking, &pairs, true, &mut table)?,
             What::Base => {
                 ask::measure(&context, &asking, &pairs, false, &mut table)?;

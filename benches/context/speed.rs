@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context as _, Result};
-use waypost_context::{Context, Options, Query, TaskType};
+use waypost_context::{Context, Options, Query, TaskType, Timestamp};
 
 /// Times that each question is asked.
 const ROUNDS: usize = 40;
@@ -27,7 +27,7 @@ const QUESTIONS: [&str; 8] = [
 /// Indexes a folder, opens the index again, and asks.
 pub(crate) fn measure(folder: &Path, out: &mut impl Write) -> Result<()> {
     let temporary = tempfile::tempdir()?;
-    let now = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?;
+    let now = Timestamp::from(SystemTime::now());
     let open = || Context::open(folder, temporary.path(), Options::default());
     writeln!(out, "| what | wall | processor time | |\n|---|---|---|---|")?;
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use waypost_context::{Class, Extractor, Found, Kind, Language, Prior, Stat};
+use waypost_context::{Class, Extractor, Found, Kind, Language, Prior, Stat, Timestamp};
 
 const DOCUMENTS: [(&str, Kind); 8] = [
     ("a.md", Kind::Guide),
@@ -19,6 +19,8 @@ const DOCUMENTS: [(&str, Kind); 8] = [
     ("a.org", Kind::Worklog),
     ("openapi.yaml", Kind::Spec),
 ];
+
+const NOW: Timestamp = Timestamp::from_secs(1_780_272_000);
 
 thread_local! {
     static EXTRACTOR: RefCell<Extractor> =
@@ -40,7 +42,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let lines = bytes.iter().filter(|it| **it == b'\n').count() as u32 + 1;
     EXTRACTOR.with_borrow_mut(|extractor| {
-        let extract = extractor.extract(&found, bytes, 1_780_272_000);
+        let extract = extractor.extract(&found, bytes, NOW);
         if let Ok(extract) = &extract {
             for chunk in &extract.chunks {
                 assert!(1 <= chunk.line && chunk.line <= chunk.end_line, "{chunk:?}");
@@ -48,6 +50,6 @@ fuzz_target!(|input: &[u8]| {
                 drop(chunk.embedded());
             }
         }
-        assert_eq!(extractor.extract(&found, bytes, 1_780_272_000), extract);
+        assert_eq!(extractor.extract(&found, bytes, NOW), extract);
     });
 });

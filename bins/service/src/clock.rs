@@ -11,10 +11,5 @@ pub(crate) fn now() -> Timestamp {
 
 /// The time of day in milliseconds since the epoch, for events.
 pub(crate) fn event_time() -> u64 {
-    u64::try_from(now_ms()).unwrap_or(0)
-}
-
-/// The time of day in milliseconds since the epoch, for tokens.
-pub(crate) fn now_ms() -> i64 {
-    now().as_millis()
+    u64::try_from(now().as_millis()).unwrap_or(0)
 }

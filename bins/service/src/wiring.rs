@@ -12,7 +12,7 @@ use waypost_events::Bus;
 use waypost_memory::Store;
 
 use crate::app::App;
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::context::ProjectContext;
 use crate::context::keeper::Keeper;
 use crate::damage::Damages;
@@ -60,7 +60,7 @@ impl Stores {
         let events = Arc::new(events::open(options, witness.events())?);
         let tokens = TokenStore::open(&options.data_dir.join("tokens.json"))
             .context("failed to read the tokens")?;
-        let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now_ms())
+        let made = waypost_auth::ensure_admin_token_file(&options.token_file, &tokens, now())
             .context("failed to create the admin token")?;
         log_token(&made, &options.token_file);
         Ok(Self { store, events, tokens: Arc::new(tokens), witness })

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use waypost_time::Timestamp;
+
 use crate::error::{Error, Result};
 use crate::files;
 use crate::scope::Scope;
@@ -47,7 +49,11 @@ pub enum AdminToken {
 /// # Errors
 /// [`Error::NotAFile`] if something else is at `path` (a link, a folder), [`Error::Exposed`] if
 /// other users can write it, and errors of the store.
-pub fn ensure_admin_token_file(path: &Path, store: &TokenStore, now: i64) -> Result<AdminToken> {
+pub fn ensure_admin_token_file(
+    path: &Path,
+    store: &TokenStore,
+    now: Timestamp,
+) -> Result<AdminToken> {
     if let Present::Good(kept) = look(path, store, now)? {
         return Ok(kept);
     }
@@ -74,7 +80,7 @@ enum Present {
     Bad(String),
 }
 
-fn look(path: &Path, store: &TokenStore, now: i64) -> Result<Present> {
+fn look(path: &Path, store: &TokenStore, now: Timestamp) -> Result<Present> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Present::Nothing),
         Err(error) => return Err(files::io_error("read", path, error)),

@@ -7,14 +7,14 @@
 //! Several processes may use the same file: changes are made under a lock, and the others see them
 //! at their next check.
 //!
-//! Times are milliseconds since 1970-01-01T00:00:00Z, passed as arguments.
+//! Times are passed as arguments.
 //!
 //! ```
-//! use waypost_auth::{NewToken, Rejected, Scope, TokenStore};
+//! use waypost_auth::{NewToken, Rejected, Scope, Timestamp, TokenStore};
 //!
 //! # fn main() -> waypost_auth::Result<()> {
 //! # let folder = tempfile::tempdir().expect("a temporary folder");
-//! let now = 1_800_000_000_000;
+//! let now = Timestamp::from_millis(1_800_000_000_000);
 //! let store = TokenStore::open(&folder.path().join("auth/tokens.json"))?;
 //! let (secret, token) = store.create(NewToken::new([Scope::MemoryRead]), now)?;
 //!
@@ -44,3 +44,4 @@ pub use scope::{Scope, Scopes, UnknownScope};
 pub use store::{NewToken, TokenInfo, TokenStore};
 pub use token::{Malformed, Secret, Token, TokenId, random_text};
 pub use verified::{Rejected, Verified};
+pub use waypost_time::Timestamp;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use waypost_time::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::scope::{Scope, Scopes};
@@ -17,12 +18,12 @@ const VERSION: u32 = 1;
 pub(crate) struct Record {
     pub(crate) digest: Digest,
     pub(crate) scopes: Scopes,
-    pub(crate) created: i64,
-    pub(crate) expires: Option<i64>,
+    pub(crate) created: Timestamp,
+    pub(crate) expires: Option<Timestamp>,
     pub(crate) space: Option<String>,
     pub(crate) note: Option<String>,
-    pub(crate) last_used: Option<i64>,
-    pub(crate) revoked: Option<i64>,
+    pub(crate) last_used: Option<Timestamp>,
+    pub(crate) revoked: Option<Timestamp>,
     /// Created for the admin token file of the first start.
     pub(crate) first_admin: bool,
 }
@@ -106,12 +107,12 @@ fn token_v1(id: TokenId, record: &Record) -> TokenV1 {
         id: id.to_string(),
         digest: hex(&record.digest.0),
         scopes: record.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
-        created: record.created,
-        expires: record.expires,
+        created: record.created.as_millis(),
+        expires: record.expires.map(Timestamp::as_millis),
         space: record.space.clone(),
         note: record.note.clone(),
-        last_used: record.last_used,
-        revoked: record.revoked,
+        last_used: record.last_used.map(Timestamp::as_millis),
+        revoked: record.revoked.map(Timestamp::as_millis),
         first_admin: record.first_admin,
     }
 }
@@ -128,12 +129,12 @@ fn record(token: TokenV1) -> std::result::Result<(TokenId, Record), String> {
     let record = Record {
         digest: Digest(digest),
         scopes,
-        created: token.created,
-        expires: token.expires,
+        created: Timestamp::from_millis(token.created),
+        expires: token.expires.map(Timestamp::from_millis),
         space: token.space,
         note: token.note,
-        last_used: token.last_used,
-        revoked: token.revoked,
+        last_used: token.last_used.map(Timestamp::from_millis),
+        revoked: token.revoked.map(Timestamp::from_millis),
         first_admin: token.first_admin,
     };
     Ok((id, record))

@@ -5,9 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use subtle::ConstantTimeEq as _;
+use waypost_time::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::files::{self, Lock, Stamp};
@@ -22,7 +24,7 @@ const SPACE_CHARS_MAX: usize = 128;
 const TOKENS_MAX: usize = 10_000;
 const MINUTE_MS: i64 = 60_000;
 /// How long an expired or revoked token is still listed.
-const ENDED_KEPT_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+const ENDED_KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const NEVER: i64 = i64::MIN;
 
 /// The properties of a token to be created.
@@ -31,8 +33,8 @@ const NEVER: i64 = i64::MIN;
 pub struct NewToken {
     /// Its permissions; at least one.
     pub scopes: Scopes,
-    /// When it expires, in milliseconds since the epoch; `None` for never.
-    pub expires: Option<i64>,
+    /// When it expires; `None` for never.
+    pub expires: Option<Timestamp>,
     /// The only space that it may access; `None` for all. Not for admin tokens, which could lift
     /// the restriction.
     pub space: Option<String>,
@@ -46,9 +48,9 @@ impl NewToken {
         Self { scopes: scopes.into_iter().collect(), ..Self::default() }
     }
 
-    /// Stops working at a time, in milliseconds since the epoch.
+    /// Stops working at a time.
     #[must_use]
-    pub fn with_expires(mut self, expires: i64) -> Self {
+    pub fn with_expires(mut self, expires: Timestamp) -> Self {
         self.expires = Some(expires);
         self
     }
@@ -67,7 +69,7 @@ impl NewToken {
         self
     }
 
-    fn check(&self, now: i64) -> Result<()> {
+    fn check(&self, now: Timestamp) -> Result<()> {
         let invalid =
             |field, reason: &str| Err(Error::Invalid { field, reason: reason.to_owned() });
         if self.scopes.is_empty() {
@@ -98,7 +100,7 @@ fn is_plain(text: &str, chars_max: usize) -> bool {
     text.chars().count() <= chars_max && !text.chars().any(char::is_control)
 }
 
-/// What is known about a token. Times are milliseconds since the epoch.
+/// What is known about a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenInfo {
     /// The public part of the token.
@@ -106,22 +108,22 @@ pub struct TokenInfo {
     /// Its permissions.
     pub scopes: Scopes,
     /// When it was created.
-    pub created: i64,
+    pub created: Timestamp,
     /// When it expires.
-    pub expires: Option<i64>,
+    pub expires: Option<Timestamp>,
     /// The only space that it may access.
     pub space: Option<String>,
     /// Its purpose.
     pub note: Option<String>,
     /// When it was last used, in whole minutes.
-    pub last_used: Option<i64>,
+    pub last_used: Option<Timestamp>,
     /// When it was revoked.
-    pub revoked: Option<i64>,
+    pub revoked: Option<Timestamp>,
 }
 
 impl TokenInfo {
     /// Whether the token is valid at that time.
-    pub fn is_active(&self, now: i64) -> bool {
+    pub fn is_active(&self, now: Timestamp) -> bool {
         self.revoked.is_none() && self.expires.is_none_or(|expires| now < expires)
     }
 }
@@ -129,6 +131,7 @@ impl TokenInfo {
 struct Entry {
     record: Record,
     space: Option<Arc<str>>,
+    /// In milliseconds, or [`NEVER`].
     last_used: AtomicI64,
 }
 
@@ -172,7 +175,7 @@ impl TokenStore {
 
     /// Checks a token. Costs one `stat` and one SHA-256; the file is read only when it has changed,
     /// so a token that another process revokes is invalid at once.
-    pub fn verify(&self, text: &str, now: i64) -> std::result::Result<Verified, Rejected> {
+    pub fn verify(&self, text: &str, now: Timestamp) -> std::result::Result<Verified, Rejected> {
         let token = Token::parse(text)?;
         let snapshot = self.current();
         let entries = snapshot
@@ -191,7 +194,8 @@ impl TokenStore {
         if let Some(at) = entry.record.expires.filter(|expires| now >= *expires) {
             return Err(Rejected::Expired { at });
         }
-        entry.last_used.fetch_max(now - now.rem_euclid(MINUTE_MS), Ordering::Relaxed);
+        let now_ms = now.as_millis();
+        entry.last_used.fetch_max(now_ms - now_ms.rem_euclid(MINUTE_MS), Ordering::Relaxed);
         Ok(Verified {
             id: token.id(),
             scopes: entry.record.scopes,
@@ -202,7 +206,7 @@ impl TokenStore {
 
     /// Whether a token that was [verified](Self::verify) before is still valid, for long calls.
     /// Costs one `stat`, like a check. If the file cannot be read, no token is valid.
-    pub fn works(&self, id: TokenId, now: i64) -> bool {
+    pub fn works(&self, id: TokenId, now: Timestamp) -> bool {
         let snapshot = self.current();
         let Ok(entries) = &snapshot.entries else { return false };
         entries.get(&id).is_some_and(|it| {
@@ -212,7 +216,7 @@ impl TokenStore {
 
     /// Creates a token; it is durable when this returns. The secret is not stored: show it now or
     /// never.
-    pub fn create(&self, new: NewToken, now: i64) -> Result<(Secret, TokenInfo)> {
+    pub fn create(&self, new: NewToken, now: Timestamp) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.create_locked(&lock, new, false, now)
     }
@@ -222,13 +226,13 @@ impl TokenStore {
         lock: &Lock,
         new: NewToken,
         first_admin: bool,
-        now: i64,
+        now: Timestamp,
     ) -> Result<(Secret, TokenInfo)> {
         new.check(now)?;
         self.change(lock, |records| {
             records.retain(|_, record| {
                 let ended = record.revoked.into_iter().chain(record.expires).min();
-                ended.is_none_or(|ended| ended.saturating_add(ENDED_KEPT_MS) > now)
+                ended.is_none_or(|ended| ended.saturating_add(ENDED_KEPT) > now)
             });
             for record in records.values_mut().filter(|it| first_admin && it.first_admin) {
                 record.revoked.get_or_insert(now);
@@ -249,7 +253,7 @@ impl TokenStore {
     }
 
     /// Revokes a token at once, in every process. Revoking it again changes nothing.
-    pub fn revoke(&self, id: TokenId, now: i64) -> Result<TokenInfo> {
+    pub fn revoke(&self, id: TokenId, now: Timestamp) -> Result<TokenInfo> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
             let record = records.get_mut(&id).ok_or(Error::NotFound { id })?;
@@ -258,8 +262,13 @@ impl TokenStore {
         })
     }
 
-    /// Creates a token with the same permissions; the old one stays valid for another `grace_ms`.
-    pub fn rotate(&self, id: TokenId, grace_ms: u64, now: i64) -> Result<(Secret, TokenInfo)> {
+    /// Creates a token with the same permissions; the old one stays valid for another `grace`.
+    pub fn rotate(
+        &self,
+        id: TokenId,
+        grace: Duration,
+        now: Timestamp,
+    ) -> Result<(Secret, TokenInfo)> {
         let lock = self.lock()?;
         self.change(&lock, |records| {
             let old = records.get_mut(&id).ok_or(Error::NotFound { id })?;
@@ -267,10 +276,10 @@ impl TokenStore {
                 return Err(Error::Ended { id });
             }
             let new = Record { created: now, last_used: None, first_admin: false, ..old.clone() };
-            if grace_ms == 0 {
+            if grace.is_zero() {
                 old.revoked = Some(now);
             } else {
-                let end = now.saturating_add_unsigned(grace_ms);
+                let end = now.saturating_add(grace);
                 old.expires = Some(old.expires.map_or(end, |expires| expires.min(end)));
             }
             insert(records, new)
@@ -296,7 +305,7 @@ impl TokenStore {
     pub fn flush(&self) -> Result<bool> {
         let snapshot = self.current();
         let is_new = |entry: &Entry| {
-            entry.last_used.load(Ordering::Relaxed) > entry.record.last_used.unwrap_or(NEVER)
+            entry.last_used.load(Ordering::Relaxed) > millis(entry.record.last_used)
         };
         if !snapshot.entries.as_ref().is_ok_and(|entries| entries.values().any(is_new)) {
             return Ok(false);
@@ -366,8 +375,15 @@ impl std::fmt::Debug for TokenStore {
 impl Entry {
     fn record(&self) -> Record {
         let used = self.last_used.load(Ordering::Relaxed);
-        Record { last_used: (used != NEVER).then_some(used), ..self.record.clone() }
+        Record {
+            last_used: (used != NEVER).then_some(Timestamp::from_millis(used)),
+            ..self.record.clone()
+        }
     }
+}
+
+fn millis(last_used: Option<Timestamp>) -> i64 {
+    last_used.map_or(NEVER, Timestamp::as_millis)
 }
 
 /// Loads the file; uses that are not stored yet are taken over from `before`.
@@ -381,7 +397,7 @@ fn load(path: &Path, before: Option<&HashMap<TokenId, Entry>>) -> Result<Snapsho
             let seen = before
                 .and_then(|before| before.get(&id))
                 .map_or(NEVER, |entry| entry.last_used.load(Ordering::Relaxed));
-            let last_used = AtomicI64::new(record.last_used.unwrap_or(NEVER).max(seen));
+            let last_used = AtomicI64::new(millis(record.last_used).max(seen));
             let space = record.space.as_deref().map(Arc::from);
             (id, Entry { record, space, last_used })
         })

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use waypost_time::Timestamp;
+
 use crate::scope::{Scope, Scopes};
 use crate::token::{Malformed, TokenId};
 
@@ -14,8 +16,8 @@ pub struct Verified {
     pub scopes: Scopes,
     /// The only space that it may access; `None` for all.
     pub space: Option<Arc<str>>,
-    /// When it expires, in milliseconds since the epoch.
-    pub expires: Option<i64>,
+    /// When it expires.
+    pub expires: Option<Timestamp>,
 }
 
 impl Verified {
@@ -44,14 +46,14 @@ pub enum Rejected {
     /// It has expired.
     #[error("the token has expired")]
     Expired {
-        /// When that was, in milliseconds since the epoch.
-        at: i64,
+        /// When that was.
+        at: Timestamp,
     },
     /// It was revoked.
     #[error("the token was revoked")]
     Revoked {
-        /// When that was, in milliseconds since the epoch.
-        at: i64,
+        /// When that was.
+        at: Timestamp,
     },
     /// The token store cannot be read, so no token is accepted: 503, and the reason for the log (it
     /// names a file).

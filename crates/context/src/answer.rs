@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use waypost_time::Timestamp;
+
 use crate::{Kind, Source};
 
 /// Items, best first, and how reliable they are.
@@ -10,8 +12,8 @@ pub struct Answer {
     /// The items. No two have the same text. The file of each was present and unchanged when it was
     /// read for this answer.
     pub items: Vec<Item>,
-    /// When the index last matched the whole folder, in seconds since 1970.
-    pub indexed_at: Option<i64>,
+    /// When the index last matched the whole folder.
+    pub indexed_at: Option<Timestamp>,
     /// Files known to be waiting for indexing.
     pub pending: u64,
     /// Whether items, or parts of them, were omitted because they did not fit in `max_tokens`.
@@ -40,8 +42,8 @@ pub struct Item {
     pub end_line: u32,
     /// How well it matches, 0 to 1, within this answer.
     pub score: f32,
-    /// The date that its text states, or when it was last changed, in seconds since 1970.
-    pub updated_at: Option<i64>,
+    /// The date that its text states, or when it was last changed.
+    pub updated_at: Option<Timestamp>,
     /// Tokens in title and content together, at four bytes a token.
     pub tokens: u32,
     /// Whether the content was cut to fit.

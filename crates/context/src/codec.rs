@@ -1,6 +1,8 @@
 //! A binary encoding: numbers in LEB128, texts with a length prefix. A reader allocates at most a
 //! small multiple of its input.
 
+use waypost_time::Timestamp;
+
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
@@ -42,10 +44,15 @@ impl Writer {
         self.bytes(text.as_bytes());
     }
 
-    pub(crate) fn optional(&mut self, value: Option<i64>) {
+    /// A time, in whole seconds.
+    pub(crate) fn time(&mut self, value: Timestamp) {
+        self.signed(value.as_secs());
+    }
+
+    pub(crate) fn optional_time(&mut self, value: Option<Timestamp>) {
         self.flag(value.is_some());
         if let Some(value) = value {
-            self.signed(value);
+            self.time(value);
         }
     }
 }
@@ -115,8 +122,12 @@ impl<'a> Reader<'a> {
         str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))
     }
 
-    pub(crate) fn optional(&mut self) -> Read<Option<i64>> {
-        if self.flag()? { self.signed().map(Some) } else { Ok(None) }
+    pub(crate) fn time(&mut self) -> Read<Timestamp> {
+        self.signed().map(Timestamp::from_secs)
+    }
+
+    pub(crate) fn optional_time(&mut self) -> Read<Option<Timestamp>> {
+        if self.flag()? { self.time().map(Some) } else { Ok(None) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -137,16 +148,16 @@ mod tests {
         let mut out = Writer::default();
         for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             out.signed(value);
-            out.optional(Some(value));
+            out.optional_time(Some(Timestamp::from_secs(value)));
         }
-        out.optional(None);
+        out.optional_time(None);
         out.text("wörd");
         let mut input = Reader::new(&out.0);
         for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             assert_eq!(input.signed(), Ok(value));
-            assert_eq!(input.optional(), Ok(Some(value)));
+            assert_eq!(input.optional_time(), Ok(Some(Timestamp::from_secs(value))));
         }
-        assert_eq!(input.optional(), Ok(None));
+        assert_eq!(input.optional_time(), Ok(None));
         assert_eq!(input.text(), Ok("wörd"));
         assert_eq!(input.end(), Ok(()));
     }

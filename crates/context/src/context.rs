@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::OFlags;
 use waypost_ranking::{Analyzer, Slot};
+use waypost_time::Timestamp;
 
 use self::embed::Model;
 use self::history::Past;
@@ -83,7 +84,7 @@ struct Survey {
     samples: BTreeMap<Skip, Vec<String>>,
     dirs: Vec<String>,
     truncated: bool,
-    indexed_at: Option<i64>,
+    indexed_at: Option<Timestamp>,
 }
 
 impl Context {

@@ -31,6 +31,7 @@ mod text;
 pub use read::read;
 pub(crate) use read::read_at_most;
 pub use redact::redact;
+use waypost_time::Timestamp;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,9 +48,9 @@ pub struct Extract {
     /// A document's title (frontmatter, else its first heading, else its file stem); the path of
     /// code.
     pub title: String,
-    /// Its date, in seconds since 1970: from its frontmatter, else from its name. `None` if it has
+    /// Its date: from its frontmatter, else from its name. `None` if it has
     /// no date, or one more than a year in the future.
-    pub date: Option<i64>,
+    pub date: Option<Timestamp>,
     /// Whether it is in force.
     pub standing: Standing,
     /// What it replaces, as written: paths, titles, decision numbers.
@@ -116,8 +117,8 @@ pub struct Chunk {
     pub content: String,
     /// The range of the signature in `content`; empty for documents and whole files.
     pub signature: Range<u32>,
-    /// The date of an entry of a journal or change log, in seconds since 1970.
-    pub date: Option<i64>,
+    /// The date of an entry of a journal or change log.
+    pub date: Option<Timestamp>,
 }
 
 impl Chunk {
@@ -187,13 +188,18 @@ impl Extractor {
     }
 
     /// Extracts a file. The same bytes give the same result, except for what depends on
-    /// [`Extract::parser`] when the deadline passes. `now` is in seconds since 1970.
+    /// [`Extract::parser`] when the deadline passes.
     ///
     /// # Errors
     ///
     /// [`Skip::Binary`], [`Skip::Encoding`] or [`Skip::Generated`], depending on its content, and
     /// [`Skip::Parser`] if parsing failed.
-    pub fn extract(&mut self, found: &Found, bytes: &[u8], now: i64) -> Result<Extract, Skip> {
+    pub fn extract(
+        &mut self,
+        found: &Found,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> Result<Extract, Skip> {
         let decoded = text::decode(bytes)?;
         text::refuse_data(&decoded, found.class.language.is_some())?;
         // One odd file must not end a scan. No state is left half changed: parsers are reset for
@@ -202,7 +208,7 @@ impl Extractor {
         done.map_err(|_| Skip::Parser)
     }
 
-    fn take_apart(&mut self, found: &Found, decoded: &str, now: i64) -> Extract {
+    fn take_apart(&mut self, found: &Found, decoded: &str, now: Timestamp) -> Extract {
         let settings = |it| matches!(it, Language::Toml | Language::Yaml | Language::Docker);
         let is_code = found.class.language.is_some_and(|it| !settings(it));
         let (clean, redactions) = redact(decoded, is_code);

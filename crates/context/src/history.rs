@@ -27,6 +27,7 @@ use record::{File, Record};
 
 pub use head::{Head, head, main_worktree};
 pub use status::{Change, Present, changed, tracked_below};
+use waypost_time::Timestamp;
 
 /// Removes the secrets from a text before it is stored.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Cow<'_, str>;
@@ -132,9 +133,9 @@ impl History {
         commits.iter().map(|&it| &*self.records[usize::from(it)].subject)
     }
 
-    /// When a commit in this history last changed a file, in seconds since 1970.
-    pub fn last_change(&self, path: &str) -> Option<i64> {
-        self.file(path).map(|it| it.last_change)
+    /// When a commit in this history last changed a file.
+    pub fn last_change(&self, path: &str) -> Option<Timestamp> {
+        self.file(path).map(|it| Timestamp::from_secs(it.last_change))
     }
 
     /// The newest commits, at most 500, newest first.
@@ -190,9 +191,9 @@ impl<'a> Commit<'a> {
         &self.record.id
     }
 
-    /// When it was committed, in seconds since 1970, within the years 1970 to 9999.
-    pub fn time(&self) -> i64 {
-        self.record.time
+    /// When it was committed, within the years 1970 to 9999.
+    pub fn time(&self) -> Timestamp {
+        Timestamp::from_secs(self.record.time)
     }
 
     /// The first paragraph of its message in one line, at most 300 characters.

@@ -5,7 +5,7 @@
 //! [`TaskType`] shifts the weights and excludes nothing.
 //!
 //! ```
-//! use waypost_context::{Context, Options, Query, TaskType};
+//! use waypost_context::{Context, Options, Query, TaskType, Timestamp};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -13,7 +13,7 @@
 //! # std::fs::create_dir(&project)?;
 //! # std::fs::write(project.join("cart.py"), "def add(line):\n    \"\"\"Adds a line to the cart.\"\"\"\n")?;
 //! let context = Context::open(&project, &data, Options::default())?;
-//! let now = 1_780_000_000;
+//! let now = Timestamp::from_secs(1_780_000_000);
 //! context.scan(now, &|| false)?;
 //!
 //! let answer = context.query(&Query::new("a line in the cart").with_task(TaskType::Code), now)?;
@@ -89,3 +89,4 @@ pub use rank::Weights;
 pub use status::{EmbedProgress, ScanReport, Status};
 #[cfg(feature = "watch")]
 pub use watch::{Changes, How, Mode, Watch, Why};
+pub use waypost_time::Timestamp;

@@ -11,7 +11,7 @@ pub(crate) use self::none::{History, Present, changed};
 mod none {
     use std::path::Path;
 
-    use crate::Result;
+    use crate::{Result, Timestamp};
 
     #[derive(Debug, Clone)]
     pub(crate) enum History {}
@@ -37,7 +37,7 @@ mod none {
             match *self.0 {}
         }
 
-        pub(crate) fn time(&self) -> i64 {
+        pub(crate) fn time(&self) -> Timestamp {
             match *self.0 {}
         }
 
@@ -71,7 +71,7 @@ mod none {
             std::iter::empty()
         }
 
-        pub(crate) fn last_change(&self, _path: &str) -> Option<i64> {
+        pub(crate) fn last_change(&self, _path: &str) -> Option<Timestamp> {
             match *self {}
         }
 

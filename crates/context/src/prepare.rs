@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use waypost_ranking::{Analyzer, Document};
+use waypost_time::Timestamp;
 
 use crate::index::{
     ChunkFact, FileFact, Flags, Holds, Ready, link_key, name_key, own_keys, replaced_keys,
@@ -29,7 +30,7 @@ pub(crate) fn prepare(
     hash: Hash,
     extract: Extract,
     history: Option<&History>,
-    now: i64,
+    now: Timestamp,
 ) -> Prepared {
     let links = extract.links.iter().filter_map(|it| link_key(&found.path, it)).collect();
     let replaces = extract.supersedes.iter().flat_map(|it| replaced_keys(&found.path, it));

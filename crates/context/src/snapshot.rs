@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use waypost_ranking::{Slots, TextIndex};
+use waypost_time::Timestamp;
 
 use crate::codec::{Malformed, Reader, Writer};
 use crate::index::{ChunkFact, FileFact, Flags, Holds, Index, Words};
@@ -20,7 +21,7 @@ const VERSION: u64 = 3;
 /// What is stored besides the index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Notes {
-    pub(crate) indexed_at: Option<i64>,
+    pub(crate) indexed_at: Option<Timestamp>,
     /// The settings of extraction and rules: other settings give another index.
     pub(crate) settings: u64,
     /// The text file that belongs to it.
@@ -43,7 +44,7 @@ pub(crate) fn encode(index: &Index, notes: &Notes, out: &mut impl Write) -> io::
     let mut part = Writer::default();
     part.raw(MAGIC);
     part.number(VERSION);
-    part.optional(notes.indexed_at);
+    part.optional_time(notes.indexed_at);
     part.number(notes.settings);
     part.number(notes.texts.generation);
     part.number(notes.texts.end);
@@ -108,7 +109,7 @@ fn decode(bytes: &[u8]) -> Result<(Index, Notes), Malformed> {
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
         return Err(Malformed("invalid checksum"));
     }
-    let (indexed_at, settings) = (input.optional()?, input.number()?);
+    let (indexed_at, settings) = (input.optional_time()?, input.number()?);
     let texts = Mark { generation: input.number()?, end: input.number()? };
     let notes = Notes { indexed_at, settings, texts };
     let numbers = (input.number()?, input.number()?);
@@ -146,13 +147,13 @@ fn encode_file(out: &mut Writer, file: &FileFact) {
     out.number(file.stat.bytes);
     out.signed(file.stat.modified_ns);
     out.number(file.stat.inode);
-    out.signed(file.seen_at);
+    out.time(file.seen_at);
     out.raw(&file.hash);
     out.number(file.kind as u64);
     out.number(file.flags.to_bits());
     out.number(file.holds as u64);
-    out.optional(file.date);
-    out.optional(file.changed_at);
+    out.optional_time(file.date);
+    out.optional_time(file.changed_at);
     out.number(file.frecency.to_bits().into());
     out.raw(&file.subjects.to_le_bytes());
     for keys in [&file.keys, &file.links, &file.replaces] {
@@ -172,11 +173,11 @@ fn decode_file(input: &mut Reader<'_>) -> Result<FileFact, Malformed> {
     let path = input.text()?.into();
     let stat =
         Stat { bytes: input.number()?, modified_ns: input.signed()?, inode: input.number()? };
-    let (seen_at, hash, kind) = (input.signed()?, input.array()?, kind(input)?);
+    let (seen_at, hash, kind) = (input.time()?, input.array()?, kind(input)?);
     let flags = Flags::from_bits(input.number()?);
     let holds = Holds::ALL.get(input.small()? as usize).copied();
     let holds = holds.ok_or(Malformed("a standing is unknown"))?;
-    let (date, changed_at) = (input.optional()?, input.optional()?);
+    let (date, changed_at) = (input.optional_time()?, input.optional_time()?);
     let frecency = f32::from_bits(input.small()?);
     let subjects = u64::from_le_bytes(input.array()?);
     let (keys, links, replaces) = (keys(input)?, keys(input)?, keys(input)?);
@@ -218,7 +219,7 @@ fn encode_chunk(out: &mut Writer, chunk: &ChunkFact, expected: &mut u64) {
     out.number(chunk.line.into());
     out.raw(&chunk.name.to_le_bytes());
     out.raw(&chunk.meaning);
-    out.optional(chunk.date);
+    out.optional_time(chunk.date);
 }
 
 fn decode_chunk(input: &mut Reader<'_>, expected: &mut u64) -> Result<ChunkFact, Malformed> {
@@ -227,6 +228,6 @@ fn decode_chunk(input: &mut Reader<'_>, expected: &mut u64) -> Result<ChunkFact,
     *expected = offset.wrapping_add(text.bytes.into());
     let kind: Kind = kind(input)?;
     let (line, name) = (input.small()?, u64::from_le_bytes(input.array()?));
-    let (meaning, date) = (input.array()?, input.optional()?);
+    let (meaning, date) = (input.array()?, input.optional_time()?);
     Ok(ChunkFact { file: 0, text, kind, line, name, meaning, date })
 }

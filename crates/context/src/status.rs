@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use waypost_time::Timestamp;
+
 use crate::Kind;
 
 /// What the index contains, and what it lacks.
@@ -21,8 +23,8 @@ pub struct Status {
     pub scanning: bool,
     /// Whether a limit excluded files.
     pub truncated: bool,
-    /// When the index last matched the whole folder, in seconds since 1970.
-    pub indexed_at: Option<i64>,
+    /// When the index last matched the whole folder.
+    pub indexed_at: Option<Timestamp>,
     /// Secrets that were replaced, by type.
     pub redactions: BTreeMap<String, u64>,
     /// Code files whose headers were found line by line, because parsing took too long or there is

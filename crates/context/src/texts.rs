@@ -214,7 +214,7 @@ fn encode(out: &mut Writer, chunk: &Chunk) {
     out.text(&chunk.content);
     out.number(chunk.signature.start.into());
     out.number(chunk.signature.end.into());
-    out.optional(chunk.date);
+    out.optional_time(chunk.date);
 }
 
 fn decode(input: &mut Reader<'_>) -> std::result::Result<Chunk, Malformed> {
@@ -226,7 +226,7 @@ fn decode(input: &mut Reader<'_>) -> std::result::Result<Chunk, Malformed> {
         end_line: input.small()?,
         content: input.text()?.to_owned(),
         signature: input.small()?..input.small()?,
-        date: input.optional()?,
+        date: input.optional_time()?,
     })
 }
 
@@ -251,7 +251,7 @@ mod tests {
             end_line: 3,
             content: content.to_owned(),
             signature: 0..content.len() as u32,
-            date: Some(-5),
+            date: Some(crate::Timestamp::from_secs(-5)),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::clock::{Until, unix_ms};
+use crate::clock::{Until, now};
 use crate::envelope::{Outcome, Request, Response, SCHEMA, random_id};
 use crate::error::{CallError, DENIED, EXPIRED, Error, LEFT, Problem};
 use crate::limits::{
@@ -37,7 +37,7 @@ impl Inner {
             v: SCHEMA,
             id: random_id(),
             from: self.name.clone(),
-            expires: unix_ms().saturating_add(deadline.as_millis() as u64),
+            expires: now().saturating_add(deadline),
             only: None,
             argument: argument.clone(),
         };

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Milliseconds since 1970-01-01T00:00:00Z.
+use waypost_time::Timestamp;
+
 #[expect(clippy::disallowed_methods, reason = "a deadline is of the wall clock of both sides")]
-pub(crate) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX))
+pub(crate) fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
 /// The end of a wait.

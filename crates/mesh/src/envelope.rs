@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use waypost_time::{Timestamp, millis};
 
 use crate::error::Problem;
 use crate::limits::{CLOCK_SKEW_MAX, DEADLINE_MAX};
@@ -17,8 +18,9 @@ pub(crate) struct Request {
     pub(crate) id: String,
     /// The name that the caller gives itself, unverified.
     pub(crate) from: String,
-    /// When the response is no longer needed, in milliseconds since 1970-01-01T00:00:00Z.
-    pub(crate) expires: u64,
+    /// When the response is no longer needed.
+    #[serde(with = "millis")]
+    pub(crate) expires: Timestamp,
     /// The peer that may have received the request before. Any other peer has not, and does not
     /// know whether it was executed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,13 +53,14 @@ pub(crate) struct Notice {
     pub(crate) id: String,
     pub(crate) from: String,
     /// When it happened, by the sender's clock.
-    pub(crate) at: u64,
+    #[serde(with = "millis")]
+    pub(crate) at: Timestamp,
     pub(crate) event: Value,
 }
 
 impl Request {
     /// Parses a request and checks everything that does not need its handler.
-    pub(crate) fn read(bytes: &[u8], now_ms: u64) -> Result<Self, Problem> {
+    pub(crate) fn read(bytes: &[u8], now: Timestamp) -> Result<Self, Problem> {
         let bad = |detail: String| Problem::new(400, "bad_request", detail);
         let request: Self = serde_json::from_slice(bytes)
             .map_err(|error| bad(format!("this is not the envelope of a call: {error}")))?;
@@ -69,12 +72,11 @@ impl Request {
             return Err(bad("the id of a call is 32 hexadecimal digits".into()));
         }
         crate::name::check("the name of a caller", &request.from).map_err(bad)?;
-        let skew = CLOCK_SKEW_MAX.as_millis() as u64;
-        if request.expires.saturating_add(skew) < now_ms {
+        if request.expires.saturating_add(CLOCK_SKEW_MAX) < now {
             let detail = "its time was over before it came: it is old, or the clocks differ";
             return Err(Problem::new(408, crate::error::EXPIRED, detail));
         }
-        if request.expires > now_ms + DEADLINE_MAX.as_millis() as u64 + skew {
+        if request.expires > now.saturating_add(DEADLINE_MAX + CLOCK_SKEW_MAX) {
             let detail = format!("a call may take {} seconds at most", DEADLINE_MAX.as_secs());
             return Err(bad(detail));
         }

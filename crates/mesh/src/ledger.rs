@@ -5,6 +5,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use waypost_time::Timestamp;
+
 use crate::limits::{CALLS_REMEMBERED_MAX, CLOCK_SKEW_MAX, RESULTS_REMEMBERED_BYTES_MAX};
 
 /// The calls of one target that may still arrive again. `W` waits for a response.
@@ -12,7 +14,7 @@ use crate::limits::{CALLS_REMEMBERED_MAX, CLOCK_SKEW_MAX, RESULTS_REMEMBERED_BYT
 pub(crate) struct Ledger<W> {
     calls: HashMap<Id, State<W>>,
     /// In order of arrival, with the time after which the id may be forgotten.
-    order: VecDeque<(u64, Id)>,
+    order: VecDeque<(Timestamp, Id)>,
     /// The ids whose results are stored, oldest first.
     kept: VecDeque<Id>,
     kept_bytes: usize,
@@ -50,9 +52,15 @@ impl<W> Ledger<W> {
         Self { calls: HashMap::new(), order: VecDeque::new(), kept: VecDeque::new(), kept_bytes: 0 }
     }
 
-    /// Records a request that expires at `expires_ms`.
-    pub(crate) fn begin(&mut self, id: &Id, expires_ms: u64, now_ms: u64, waiting: W) -> Seen<W> {
-        self.forget(now_ms);
+    /// Records a request and when it expires.
+    pub(crate) fn begin(
+        &mut self,
+        id: &Id,
+        expires: Timestamp,
+        now: Timestamp,
+        waiting: W,
+    ) -> Seen<W> {
+        self.forget(now);
         let is_full = self.calls.len() >= CALLS_REMEMBERED_MAX;
         match self.calls.get_mut(id) {
             Some(State::Running(waiters)) => {
@@ -65,7 +73,7 @@ impl<W> Ledger<W> {
             None => {}
         }
         self.calls.insert(id.clone(), State::Running(Vec::new()));
-        let until = expires_ms.saturating_add(2 * CLOCK_SKEW_MAX.as_millis() as u64);
+        let until = expires.saturating_add(2 * CLOCK_SKEW_MAX);
         self.order.push_back((until, id.clone()));
         Seen::New(waiting)
     }
@@ -105,9 +113,9 @@ impl<W> Ledger<W> {
 
     /// Ids are forgotten in order of arrival, so a short deadline may wait for a longer one before
     /// it; an id is never forgotten early. Running calls are kept, whatever their deadline.
-    fn forget(&mut self, now_ms: u64) {
+    fn forget(&mut self, now: Timestamp) {
         while let Some((until, id)) = self.order.front() {
-            if *until >= now_ms || matches!(self.calls.get(id), Some(State::Running(_))) {
+            if *until >= now || matches!(self.calls.get(id), Some(State::Running(_))) {
                 return;
             }
             let Some((_, id)) = self.order.pop_front() else { return };
@@ -120,9 +128,11 @@ impl<W> Ledger<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    const NOW: u64 = 1_800_000_000_000;
+    const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
     fn id(text: &str) -> Id {
         ("local".into(), text.into())
@@ -135,10 +145,10 @@ mod tests {
     #[test]
     fn a_request_is_done_once_and_everybody_hears_the_answer() {
         let mut ledger = Ledger::new();
-        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW, 1), Seen::New(1));
-        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW, 2), Seen::Waits);
+        assert_eq!(ledger.begin(&id("a"), Timestamp::MAX, NOW, 1), Seen::New(1));
+        assert_eq!(ledger.begin(&id("a"), Timestamp::MAX, NOW, 2), Seen::Waits);
         assert_eq!(ledger.finish(&id("a"), &answer(3)), vec![2]);
-        assert_eq!(ledger.begin(&id("a"), NOW + 10, NOW + 5, 3), Seen::Done(3, answer(3)));
+        assert_eq!(ledger.begin(&id("a"), Timestamp::MAX, NOW, 3), Seen::Done(3, answer(3)));
     }
 
     #[test]
@@ -152,11 +162,12 @@ mod tests {
     #[test]
     fn an_id_is_remembered_until_no_clock_could_take_it_for_new() {
         let mut ledger = Ledger::new();
-        let skew = CLOCK_SKEW_MAX.as_millis() as u64;
+        let end = NOW.saturating_add(2 * CLOCK_SKEW_MAX);
+        let later = end.saturating_add(Duration::from_millis(1));
         assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::New(1));
         ledger.finish(&id("a"), &answer(1));
-        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 2 * skew, 2), Seen::Done(2, answer(1)));
-        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 2 * skew + 1, 3), Seen::New(3));
+        assert_eq!(ledger.begin(&id("a"), NOW, end, 2), Seen::Done(2, answer(1)));
+        assert_eq!(ledger.begin(&id("a"), NOW, later, 3), Seen::New(3));
     }
 
     #[test]
@@ -181,6 +192,6 @@ mod tests {
     fn what_runs_is_not_forgotten_whatever_its_deadline() {
         let mut ledger = Ledger::new();
         assert_eq!(ledger.begin(&id("a"), NOW, NOW, 1), Seen::New(1));
-        assert_eq!(ledger.begin(&id("a"), NOW, NOW + 10_000_000, 2), Seen::Waits);
+        assert_eq!(ledger.begin(&id("a"), NOW, Timestamp::MAX, 2), Seen::Waits);
     }
 }

@@ -71,3 +71,4 @@ pub use paired::{Allow, Machine};
 pub use pairing::{Pairing, Rights};
 pub use peers::Peer;
 pub use server::Call;
+pub use waypost_time::Timestamp;

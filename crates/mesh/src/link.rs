@@ -370,7 +370,7 @@ fn hear(keys: &Keys, side: &Side, key: &str, payload: &[u8]) -> Option<(u128, Ev
         from: side.caller(key.origin, notice.from),
         source: key.source.to_owned(),
         kind: key.kind.to_owned(),
-        at_ms: notice.at,
+        at: notice.at,
         body: notice.event,
         id: notice.id,
     };

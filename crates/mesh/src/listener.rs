@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
+use waypost_time::Timestamp;
 
 use crate::caller::Caller;
 use crate::clock::Until;
@@ -25,8 +26,8 @@ pub struct Event {
     pub kind: String,
     /// The id, the same for every listener.
     pub id: String,
-    /// When it happened by the sender's clock, in milliseconds since 1970-01-01T00:00:00Z.
-    pub at_ms: u64,
+    /// When it happened by the sender's clock.
+    pub at: Timestamp,
     /// The event itself: an object with `type`.
     pub body: Value,
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
-use crate::clock::{Until, unix_ms};
+use crate::clock::{Until, now};
 use crate::envelope::{Notice, SCHEMA, random_id};
 use crate::error::{CallError, Error, Problem, Result};
 use crate::folder::{Claim, Folder};
@@ -228,7 +228,7 @@ impl Mesh {
             v: SCHEMA,
             id: random_id(),
             from: inner.name.clone(),
-            at: unix_ms(),
+            at: now(),
             event: event.clone(),
         };
         let payload = serde_json::to_vec(&notice).expect("a notice is JSON");

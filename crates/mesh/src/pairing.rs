@@ -13,12 +13,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
+use waypost_time::Timestamp;
 
 use crate::error::{Error, Result};
 use crate::folder::{Folder, refuse_exposed, write_private};
@@ -82,7 +82,7 @@ impl Pairing {
     /// # Errors
     /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the folder already
     /// has a pairing, errors of the system.
-    pub fn found(folder: &Path, name: &str, address: &str, now: SystemTime) -> Result<Self> {
+    pub fn found(folder: &Path, name: &str, address: &str, now: Timestamp) -> Result<Self> {
         check_machine(name).map_err(Error::Invalid)?;
         check_address(address).map_err(Error::Invalid)?;
         Folder::open(folder)?;
@@ -118,7 +118,7 @@ impl Pairing {
         name: &str,
         rights: Rights,
         bundle: &Path,
-        now: SystemTime,
+        now: Timestamp,
     ) -> Result<()> {
         check_machine(name).map_err(Error::Invalid)?;
         if name == self.paired.name {
@@ -246,7 +246,7 @@ impl Pairing {
         into: &Path,
         name: &str,
         address: Option<&str>,
-        now: SystemTime,
+        now: Timestamp,
     ) -> Result<()> {
         let hosts: Vec<String> = address.map(|it| host_of(it).to_owned()).into_iter().collect();
         let authority_key =
@@ -273,8 +273,8 @@ impl Pairing {
 }
 
 /// From a year ago, for clocks that are slow, to the first day of the third year from now.
-fn lasts(params: &mut CertificateParams, now: SystemTime) {
-    let days = now.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_secs() / 86_400);
+fn lasts(params: &mut CertificateParams, now: Timestamp) {
+    let days = now.saturating_duration_since(Timestamp::EPOCH).as_secs() / 86_400;
     let year = 1970 + i32::try_from(days * 400 / 146_097).unwrap_or(0);
     params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
     params.not_after = rcgen::date_time_ymd(year + 3, 1, 1);

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use waypost_time::Timestamp;
 use zenoh::Wait as _;
 use zenoh::query::Query;
 
 use crate::caller::{Caller, Side};
-use crate::clock::unix_ms;
+use crate::clock::now;
 use crate::envelope::{Request, Response};
 use crate::error::{LEFT, Problem};
 use crate::ledger::{Id, Ledger, Seen};
@@ -59,12 +60,17 @@ impl Served {
     /// Handles a query; never blocks, because it runs on the transport's thread.
     pub(crate) fn take(self: &Arc<Self>, keys: &Keys, side: &Side, query: Query) {
         match self.check(keys, side, &query) {
-            Ok((id, call, expires_ms)) => self.begin(&id, call, expires_ms, query),
+            Ok((id, call, expires)) => self.begin(&id, call, expires, query),
             Err(problem) => send(&query, &encode(Err(problem))),
         }
     }
 
-    fn check(&self, keys: &Keys, side: &Side, query: &Query) -> Result<(Id, Call, u64), Problem> {
+    fn check(
+        &self,
+        keys: &Keys,
+        side: &Side,
+        query: &Query,
+    ) -> Result<(Id, Call, Timestamp), Problem> {
         let key = keys.read_call(query.key_expr().as_str()).ok_or_else(|| {
             Problem::new(400, "bad_name", "this is no key of one command of one target")
         })?;
@@ -82,8 +88,8 @@ impl Served {
             let detail = format!("{} bytes came, {PAYLOAD_BYTES_MAX} are allowed", payload.len());
             return Err(Problem::new(413, "too_large", detail));
         }
-        let now_ms = unix_ms();
-        let request = Request::read(&payload.to_bytes(), now_ms)?;
+        let now = now();
+        let request = Request::read(&payload.to_bytes(), now)?;
         if request.only.is_some_and(|it| it != self.peer) {
             let detail =
                 "this request may have come to another peer, which served the target before";
@@ -94,13 +100,13 @@ impl Served {
             argument: request.argument,
             caller: side.caller(key.origin, request.from),
             id: request.id.clone(),
-            wait: Duration::from_millis(request.expires.saturating_sub(now_ms)),
+            wait: request.expires.saturating_duration_since(now),
         };
         Ok(((key.origin.to_owned(), request.id), call, request.expires))
     }
 
-    fn begin(self: &Arc<Self>, id: &Id, call: Call, expires_ms: u64, query: Query) {
-        let seen = self.ledger.lock().begin(id, expires_ms, unix_ms(), query);
+    fn begin(self: &Arc<Self>, id: &Id, call: Call, expires: Timestamp, query: Query) {
+        let seen = self.ledger.lock().begin(id, expires, now(), query);
         match seen {
             Seen::New(query) => self.start(id, call, query),
             Seen::Waits => {}

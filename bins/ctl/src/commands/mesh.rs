@@ -2,7 +2,7 @@
 //!
 //! What peers say is their text; the output shows its control characters instead of sending them.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use waypost_mesh::{
@@ -15,6 +15,7 @@ use crate::exit;
 use crate::failure::{Failure, Result};
 use crate::output::{Look, Output};
 use crate::program::Program;
+use crate::span;
 
 /// How long one waits for an event before looking whether any were lost.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -133,7 +134,7 @@ fn event_json(event: &Event) -> Value {
         "type": event.kind,
         "origin": event.from.origin.to_string(),
         "from": event.from.says,
-        "at": event.at_ms,
+        "at": event.at.as_millis(),
         "event": event.body,
     })
 }
@@ -182,7 +183,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         .collect::<std::result::Result<_, waypost_mesh::Error>>()?;
     program.check_data()?;
     let settings = program.settings()?;
-    let (folder, now) = (&settings.mesh.pairing_dir, SystemTime::now());
+    let (folder, now) = (&settings.mesh.pairing_dir, span::now());
     let mut pairing = match (Pairing::open(folder)?, address) {
         (Some(pairing), None) => pairing,
         (Some(pairing), Some(_)) => {

@@ -64,10 +64,10 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         |store| {
             let mut new =
                 NewToken::new(request.scopes.iter().filter_map(|it| it.as_str().parse().ok()));
-            new.expires = request.expires_at.map(Timestamp::as_millis);
+            new.expires = request.expires_at;
             new.space.clone_from(&request.space);
             new.note.clone_from(&request.note);
-            let (secret, info) = store.create(new, now.as_millis())?;
+            let (secret, info) = store.create(new, now)?;
             Ok(TokenCreated { token: secret.expose().to_owned(), info: wire(&info) })
         },
     )?;
@@ -95,12 +95,12 @@ fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {
     TokenInfo {
         id: info.id.as_str().to_owned(),
         scopes: info.scopes.iter().filter_map(|it| Scope::from_name(it.as_str())).collect(),
-        created_at: Timestamp::from_millis(info.created),
-        expires_at: info.expires.map(Timestamp::from_millis),
+        created_at: info.created,
+        expires_at: info.expires,
         space: info.space.clone(),
         note: info.note.clone(),
-        last_used_at: info.last_used.map(Timestamp::from_millis),
-        revoked_at: info.revoked.map(Timestamp::from_millis),
+        last_used_at: info.last_used,
+        revoked_at: info.revoked,
     }
 }
 
@@ -150,7 +150,7 @@ fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> 
             |client| client.revoke_token(id),
             |store| {
                 let known = id.parse().map_err(|_| no_token(id))?;
-                store.revoke(known, span::now().as_millis())?;
+                store.revoke(known, span::now())?;
                 Ok(())
             },
         )

@@ -119,7 +119,12 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     private_folder(&data);
     ctl(&["allow", "--data"]).done();
     let store = waypost_auth::TokenStore::open(&data.join("tokens.json")).unwrap();
-    store.create(waypost_auth::NewToken::new([waypost_auth::Scope::Admin]), 1).unwrap();
+    store
+        .create(
+            waypost_auth::NewToken::new([waypost_auth::Scope::Admin]),
+            waypost_auth::Timestamp::EPOCH,
+        )
+        .unwrap();
 
     let made = ctl(&[
         "--json",
@@ -134,7 +139,7 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     ]);
     let made = made.json();
     let token = made["token"].as_str().unwrap();
-    let verified = store.verify(token, 2).unwrap();
+    let verified = store.verify(token, waypost_auth::Timestamp::EPOCH).unwrap();
     assert!(
         verified.allows(waypost_auth::Scope::MemoryWrite)
             && !verified.allows(waypost_auth::Scope::Admin)
@@ -144,7 +149,7 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     assert!(ctl(&["token", "list"]).done().contains(id));
     // The whole token is as good as its id.
     ctl(&["token", "revoke", token]).done();
-    assert!(store.verify(token, 2).is_err());
+    assert!(store.verify(token, waypost_auth::Timestamp::EPOCH).is_err());
     assert_eq!(ctl(&["token", "revoke", "nosuch"]).code, 3);
 }
 

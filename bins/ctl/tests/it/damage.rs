@@ -44,9 +44,9 @@ fn project() -> tempfile::TempDir {
     make_events(&data);
     make_runs(&data);
     let tokens = TokenStore::open(&data.join("tokens.json")).expect("the tokens open");
-    tokens.create(NewToken::new([Scope::Admin]), 1).expect("a token");
+    tokens.create(NewToken::new([Scope::Admin]), Timestamp::EPOCH).expect("a token");
     let context = open_context(folder.path());
-    context.scan(1, &|| false).expect("a scan");
+    context.scan(Timestamp::EPOCH, &|| false).expect("a scan");
     context.close().expect("the context closes");
     folder
 }
@@ -189,9 +189,9 @@ fn read(folder: &Path) -> Result<Contents, String> {
         .and_then(|it| it.list())
         .map_err(|it| refused("tokens", &it))?;
     let context = open_context(folder);
-    context.scan(1, &|| false).map_err(|it| refused("context", &it))?;
+    context.scan(Timestamp::EPOCH, &|| false).map_err(|it| refused("context", &it))?;
     let query = waypost_context::Query::new("lamp");
-    let answer = context.query(&query, 1).map_err(|it| refused("context", &it))?;
+    let answer = context.query(&query, Timestamp::EPOCH).map_err(|it| refused("context", &it))?;
     Ok(Contents {
         memories: memories.lines().map(str::to_owned).collect(),
         found: found.hits.iter().map(|it| it.memory.id).collect(),

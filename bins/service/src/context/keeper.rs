@@ -10,7 +10,7 @@ use waypost_api as api;
 use waypost_context::{Changes, Context, Error, ScanReport, Watch};
 
 use super::{ProjectContext, ScanRequest, Unavailable};
-use crate::clock::{now, now_ms};
+use crate::clock::now;
 use crate::error::chain;
 use crate::model::EmbeddingModel;
 use crate::nice::yield_to_requests;
@@ -105,7 +105,7 @@ impl Follower<'_> {
         if changes.rescan || self.looked.elapsed() >= LOOK_EVERY {
             self.scan_and_log();
         } else if !changes.paths.is_empty() {
-            let done = self.index.update(&changes.paths, seconds());
+            let done = self.index.update(&changes.paths, now());
             self.took(done.as_ref().ok());
             if let Err(error) = done {
                 self.failed(&error);
@@ -211,7 +211,7 @@ impl Follower<'_> {
         let started = Instant::now();
         self.looked = started;
         let stopping = || self.keeper.stopping.has_begun();
-        let report = in_background(|| self.index.scan(seconds(), &stopping))?;
+        let report = in_background(|| self.index.scan(now(), &stopping))?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let scan = api::ContextScan {
             at: now(),
@@ -283,8 +283,4 @@ fn in_background<T: Send>(scan: impl FnOnce() -> T + Send) -> T {
 fn is_below_one_of(folder: &str, paths: &BTreeSet<&str>) -> bool {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
     !paths.is_empty() && ends.into_iter().any(|end| paths.contains(&folder[..end]))
-}
-
-fn seconds() -> i64 {
-    now_ms() / 1000
 }

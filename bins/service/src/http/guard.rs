@@ -10,7 +10,7 @@ use waypost_auth::{Rejected, Scope, Scopes, Token};
 use waypost_events::Lineage;
 
 use crate::app::App;
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::flows::grants::{Grant, Grants};
 use crate::http::failure::Failure;
 use crate::http::sessions::{Session, Sessions, Who};
@@ -153,7 +153,7 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
         let session = Session::new(Who::Run(app.flows.grants.find(token).ok_or_else(unknown)?));
         return Ok(Caller { session, scopes: Grant::scopes(), space: None });
     }
-    let rejected = match app.tokens.verify(token, now_ms()) {
+    let rejected = match app.tokens.verify(token, now()) {
         Ok(it) => {
             let session = Session::new(Who::Token(it.id));
             return Ok(Caller { session, scopes: it.scopes, space: it.space });

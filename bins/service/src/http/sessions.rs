@@ -21,7 +21,7 @@ use tokio::sync::{Notify, watch};
 use waypost_api::EVENT_STREAM;
 use waypost_auth::{TokenId, TokenStore};
 
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::flows::grants::Grant;
 
 /// How often tokens of calls in progress are looked at: one `stat` each, for an answer within a
@@ -81,7 +81,7 @@ impl Session {
 
     fn works(&self, tokens: &TokenStore) -> bool {
         match &self.who {
-            Who::Token(id) => tokens.works(*id, now_ms()),
+            Who::Token(id) => tokens.works(*id, now()),
             Who::Run(grant) => !grant.has_ended(),
         }
     }

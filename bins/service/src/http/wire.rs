@@ -295,7 +295,7 @@ pub(crate) fn search_mode(it: memory::SearchMode) -> &'static str {
 
 pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {
     let mut token = auth::NewToken::new(it.scopes.into_iter().map(scope));
-    token.expires = it.expires_at.map(Timestamp::as_millis);
+    token.expires = it.expires_at;
     token.space = it.space;
     token.note = it.note;
     token
@@ -306,12 +306,12 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
         id: it.id.as_str().to_owned(),
         // Both crates name the same scopes of the contract.
         scopes: it.scopes.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect(),
-        created_at: Timestamp::from_millis(it.created),
-        expires_at: it.expires.map(Timestamp::from_millis),
+        created_at: it.created,
+        expires_at: it.expires,
         space: it.space,
         note: it.note,
-        last_used_at: it.last_used.map(Timestamp::from_millis),
-        revoked_at: it.revoked.map(Timestamp::from_millis),
+        last_used_at: it.last_used,
+        revoked_at: it.revoked,
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tempfile::TempDir;
-use waypost_auth::TokenStore;
+use waypost_auth::{Timestamp, TokenStore};
 
 use crate::client::connect;
 use crate::program::Program;
@@ -67,8 +67,9 @@ fn a_stream_ends_when_its_token_is_revoked_over_http_and_others_go_on() {
 #[test]
 fn a_stream_ends_when_its_token_expires() {
     let service = Service::start();
-    let at = waypost_memory::Timestamp::from_millis(now_ms() + 1_500).to_string();
-    let made = service.post("/api/tokens", &json!({"scopes": ["events:read"], "expiresAt": at}));
+    let at = now().saturating_add(Duration::from_millis(1_500));
+    let made = service
+        .post("/api/tokens", &json!({"scopes": ["events:read"], "expiresAt": at.to_string()}));
     let token = made.json()["token"].as_str().expect("a token").to_owned();
     service.post("/api/events", &json!({"type": "a:before"}));
     let mut stream = open_stream(service.address, &token);
@@ -76,9 +77,8 @@ fn a_stream_ends_when_its_token_expires() {
     assert_ends(stream);
 }
 
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(since.expect("after 1970").as_millis()).expect("a time")
+fn now() -> Timestamp {
+    std::time::SystemTime::now().into()
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn another_process_that_revokes_a_token_ends_its_streams_and_its_calls_in_progre
     // As `ctl token revoke` does it: in the file.
     let store = TokenStore::open(&folder.path().join(".waypost/data/tokens.json")).expect("tokens");
     let id = made["info"]["id"].as_str().expect("an id").parse().expect("an id");
-    store.revoke(id, now_ms()).expect("it is known");
+    store.revoke(id, now()).expect("it is known");
     assert_ends(stream);
     let mut rest = Vec::new();
     let begun = Instant::now();

@@ -5,7 +5,7 @@ use waypost_auth::{
     AdminToken, Error, NewToken, Rejected, Scope, ensure_admin_token_file, read_token_file,
 };
 
-use crate::{NOW, Place};
+use crate::{NOW, Place, after};
 
 fn path(place: &Place) -> PathBuf {
     place.0.path().join("token")
@@ -25,7 +25,7 @@ fn the_first_start_makes_a_token_and_the_second_keeps_it() {
 
     let before = fs::read(path(&place)).unwrap();
     for store in [store, place.open()] {
-        let kept = ensure_admin_token_file(&path(&place), &store, NOW + 1).unwrap();
+        let kept = ensure_admin_token_file(&path(&place), &store, after(1)).unwrap();
         assert_eq!(kept, AdminToken::Kept { id, was_open: None });
     }
     assert_eq!(fs::read(path(&place)).unwrap(), before);
@@ -40,13 +40,13 @@ fn a_lost_file_is_made_again_and_the_lost_token_revoked() {
     let lost = read_token_file(&path(&place)).unwrap().secret;
     let (other, _) = store.create(NewToken::new([Scope::Admin]), NOW).unwrap();
     fs::remove_file(path(&place)).unwrap();
-    let made = ensure_admin_token_file(&path(&place), &store, NOW + 1).unwrap();
+    let made = ensure_admin_token_file(&path(&place), &store, after(1)).unwrap();
     assert!(matches!(made, AdminToken::Created { .. }), "{made:?}");
     let found = read_token_file(&path(&place)).unwrap().secret;
     assert_ne!(found, lost);
-    assert!(store.verify(found.expose(), NOW + 1).is_ok());
-    assert_eq!(store.verify(lost.expose(), NOW + 1), Err(Rejected::Revoked { at: NOW + 1 }));
-    assert!(store.verify(other.expose(), NOW + 1).is_ok(), "tokens made by hand stay");
+    assert!(store.verify(found.expose(), after(1)).is_ok());
+    assert_eq!(store.verify(lost.expose(), after(1)), Err(Rejected::Revoked { at: after(1) }));
+    assert!(store.verify(other.expose(), after(1)).is_ok(), "tokens made by hand stay");
 }
 
 #[test]

@@ -11,11 +11,15 @@ mod text;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use waypost_auth::TokenStore;
+use waypost_auth::{Timestamp, TokenStore};
 
-const NOW: i64 = 1_800_000_000_000;
+const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
+
+fn after(millis: i64) -> Timestamp {
+    Timestamp::from_millis(NOW.as_millis() + millis)
+}
 
 /// A folder with a store in it.
 struct Place(TempDir);

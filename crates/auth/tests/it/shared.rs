@@ -4,7 +4,7 @@ use std::fs;
 
 use waypost_auth::{NewToken, Rejected, Scope};
 
-use crate::{MINUTE, NOW, Place};
+use crate::{MINUTE, NOW, Place, after};
 
 fn reader() -> NewToken {
     NewToken::new([Scope::MemoryRead])
@@ -28,11 +28,11 @@ fn uses_that_are_not_written_yet_survive_a_change_by_another() {
     let place = Place::new();
     let (service, ctl) = (place.open(), place.open());
     let (secret, made) = service.create(reader(), NOW).unwrap();
-    service.verify(secret.expose(), NOW + MINUTE).unwrap();
+    service.verify(secret.expose(), after(MINUTE)).unwrap();
     ctl.create(reader(), NOW).unwrap();
-    assert!(service.get(made.id).unwrap().last_used.is_some_and(|used| used > NOW - MINUTE));
+    assert!(service.get(made.id).unwrap().last_used.is_some_and(|used| used > after(-MINUTE)));
     assert!(service.flush().unwrap());
-    assert!(ctl.get(made.id).unwrap().last_used.is_some_and(|used| used > NOW - MINUTE));
+    assert!(ctl.get(made.id).unwrap().last_used.is_some_and(|used| used > after(-MINUTE)));
 }
 
 #[test]

@@ -1,6 +1,8 @@
-use waypost_auth::{Error, ErrorKind, Malformed, NewToken, Rejected, Scope, Token};
+use std::time::Duration;
 
-use crate::{DAY, MINUTE, NOW, Place};
+use waypost_auth::{Error, ErrorKind, Malformed, NewToken, Rejected, Scope, Timestamp, Token};
+
+use crate::{DAY, MINUTE, NOW, Place, after};
 
 fn reader() -> NewToken {
     NewToken::new([Scope::MemoryRead])
@@ -10,7 +12,7 @@ fn reader() -> NewToken {
 fn what_was_made_is_verified_and_listed_also_after_opening_again() {
     let place = Place::new();
     let new = NewToken::new([Scope::MemoryWrite, Scope::MemoryRead])
-        .with_expires(NOW + DAY)
+        .with_expires(after(DAY))
         .with_space("notes")
         .with_note("for the editor");
     let (secret, made) = place.open().create(new.clone(), NOW).unwrap();
@@ -18,7 +20,7 @@ fn what_was_made_is_verified_and_listed_also_after_opening_again() {
 
     let store = place.open();
     let verified = store.verify(secret.expose(), NOW).unwrap();
-    assert_eq!((verified.id, verified.expires), (made.id, Some(NOW + DAY)));
+    assert_eq!((verified.id, verified.expires), (made.id, Some(after(DAY))));
     assert!(verified.allows(Scope::MemoryWrite) && verified.allows(Scope::MemoryRead));
     assert!(!verified.allows(Scope::Admin) && !verified.allows(Scope::EventsRead));
     assert!(verified.allows_space("notes") && !verified.allows_space("default"));
@@ -70,13 +72,13 @@ fn with_checksum(body: &str) -> String {
 fn a_token_ends_exactly_when_it_expires() {
     let place = Place::new();
     let store = place.open();
-    let new = reader().with_expires(NOW + 1_000);
+    let new = reader().with_expires(after(1_000));
     let (secret, made) = store.create(new, NOW).unwrap();
-    assert!(store.verify(secret.expose(), NOW + 999).is_ok());
-    let expired = Err(Rejected::Expired { at: NOW + 1_000 });
-    assert_eq!(store.verify(secret.expose(), NOW + 1_000), expired);
-    assert_eq!(store.verify(secret.expose(), i64::MAX), expired);
-    assert!(made.is_active(NOW + 999) && !made.is_active(NOW + 1_000));
+    assert!(store.verify(secret.expose(), after(999)).is_ok());
+    let expired = Err(Rejected::Expired { at: after(1_000) });
+    assert_eq!(store.verify(secret.expose(), after(1_000)), expired);
+    assert_eq!(store.verify(secret.expose(), Timestamp::MAX), expired);
+    assert!(made.is_active(after(999)) && !made.is_active(after(1_000)));
 }
 
 #[test]
@@ -84,12 +86,12 @@ fn revoking_ends_a_token_at_once_and_for_good() {
     let place = Place::new();
     let store = place.open();
     let (secret, made) = store.create(reader(), NOW).unwrap();
-    assert_eq!(store.revoke(made.id, NOW + 1).unwrap().revoked, Some(NOW + 1));
-    assert_eq!(store.revoke(made.id, NOW + 2).unwrap().revoked, Some(NOW + 1), "again");
+    assert_eq!(store.revoke(made.id, after(1)).unwrap().revoked, Some(after(1)));
+    assert_eq!(store.revoke(made.id, after(2)).unwrap().revoked, Some(after(1)), "again");
     for store in [store, place.open()] {
-        let revoked = Err(Rejected::Revoked { at: NOW + 1 });
+        let revoked = Err(Rejected::Revoked { at: after(1) });
         assert_eq!(store.verify(secret.expose(), NOW), revoked);
-        assert_eq!(store.get(made.id).unwrap().revoked, Some(NOW + 1));
+        assert_eq!(store.get(made.id).unwrap().revoked, Some(after(1)));
     }
 }
 
@@ -102,7 +104,7 @@ fn unknown_ids_are_not_found() {
     assert!(not_found(store.get(id).unwrap_err()));
     let store = place.open();
     assert!(not_found(store.revoke(id, NOW).unwrap_err()));
-    assert!(not_found(store.rotate(id, 0, NOW).unwrap_err()));
+    assert!(not_found(store.rotate(id, Duration::ZERO, NOW).unwrap_err()));
     assert!(!place.file().exists(), "a refused change writes nothing");
 }
 
@@ -112,20 +114,23 @@ fn a_rotated_token_hands_over() {
     let store = place.open();
     let new = reader().with_space("notes");
     let (old, first) = store.create(new, NOW).unwrap();
-    let (new, second) = store.rotate(first.id, 5_000, NOW).unwrap();
+    let (new, second) = store.rotate(first.id, Duration::from_secs(5), NOW).unwrap();
     assert_ne!(first.id, second.id);
     assert_eq!(second.space.as_deref(), Some("notes"));
     assert_eq!(second.expires, None);
-    assert!(store.verify(old.expose(), NOW + 4_999).is_ok(), "both work for a while");
-    assert!(store.verify(new.expose(), NOW + 4_999).is_ok());
-    assert_eq!(store.verify(old.expose(), NOW + 5_000), Err(Rejected::Expired { at: NOW + 5_000 }));
+    assert!(store.verify(old.expose(), after(4_999)).is_ok(), "both work for a while");
+    assert!(store.verify(new.expose(), after(4_999)).is_ok());
+    assert_eq!(
+        store.verify(old.expose(), after(5_000)),
+        Err(Rejected::Expired { at: after(5_000) })
+    );
 
-    let (third, _) = store.rotate(second.id, 0, NOW).unwrap();
+    let (third, _) = store.rotate(second.id, Duration::ZERO, NOW).unwrap();
     assert_eq!(store.verify(new.expose(), NOW), Err(Rejected::Revoked { at: NOW }));
     assert!(store.verify(third.expose(), NOW).is_ok());
-    assert!(matches!(store.rotate(second.id, 0, NOW), Err(Error::Ended { .. })));
-    let (_, endless) = store.rotate(first.id, u64::MAX, NOW).unwrap();
-    assert_eq!(endless.expires, Some(NOW + 5_000), "the new one ends when the old one was to end");
+    assert!(matches!(store.rotate(second.id, Duration::ZERO, NOW), Err(Error::Ended { .. })));
+    let (_, endless) = store.rotate(first.id, Duration::MAX, NOW).unwrap();
+    assert_eq!(endless.expires, Some(after(5_000)), "the new one ends when the old one was to end");
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn what_makes_no_sense_is_refused() {
     for (field, new) in [
         ("scopes", NewToken::new([])),
         ("expires", reader().with_expires(NOW)),
-        ("expires", reader().with_expires(i64::MIN)),
+        ("expires", reader().with_expires(Timestamp::MIN)),
         ("space", reader().with_space(String::new())),
         ("space", reader().with_space("a\u{1b}[2J")),
         ("space", reader().with_space(long(129))),
@@ -164,14 +169,13 @@ fn the_last_use_is_kept_in_minutes_and_written_when_asked() {
     let (secret, made) = store.create(reader(), NOW).unwrap();
     let written = std::fs::read(place.file()).unwrap();
     assert!(!store.flush().unwrap(), "nothing to write yet");
-    let minute = NOW - NOW.rem_euclid(MINUTE);
-    store.verify(secret.expose(), minute + MINUTE + 59_999).unwrap();
-    store.verify(secret.expose(), minute).unwrap();
-    assert_eq!(store.get(made.id).unwrap().last_used, Some(minute + MINUTE), "never goes back");
+    store.verify(secret.expose(), after(MINUTE + 59_999)).unwrap();
+    store.verify(secret.expose(), NOW).unwrap();
+    assert_eq!(store.get(made.id).unwrap().last_used, Some(after(MINUTE)), "never goes back");
     assert_eq!(std::fs::read(place.file()).unwrap(), written, "checking a token writes nothing");
     assert!(store.flush().unwrap());
     assert!(!store.flush().unwrap());
-    assert_eq!(place.open().get(made.id).unwrap().last_used, Some(minute + MINUTE));
+    assert_eq!(place.open().get(made.id).unwrap().last_used, Some(after(MINUTE)));
 }
 
 #[test]
@@ -180,16 +184,16 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
     let store = place.open();
     let (_, revoked) = store.create(reader(), NOW).unwrap();
     store.revoke(revoked.id, NOW).unwrap();
-    let expiring = reader().with_expires(NOW + DAY);
+    let expiring = reader().with_expires(after(DAY));
     let (_, expiring) = store.create(expiring, NOW).unwrap();
     let (_, endless) = store.create(reader(), NOW).unwrap();
     let listed = || -> Vec<_> { store.list().unwrap().into_iter().map(|it| it.id).collect() };
 
-    store.create(reader(), NOW + 30 * DAY - 1).unwrap();
+    store.create(reader(), after(30 * DAY - 1)).unwrap();
     assert_eq!(listed().len(), 4);
-    store.create(reader(), NOW + 30 * DAY).unwrap();
+    store.create(reader(), after(30 * DAY)).unwrap();
     assert!(!listed().contains(&revoked.id) && listed().contains(&expiring.id));
-    store.create(reader(), NOW + 31 * DAY).unwrap();
+    store.create(reader(), after(31 * DAY)).unwrap();
     assert!(!listed().contains(&expiring.id) && listed().contains(&endless.id));
 }
 
@@ -197,11 +201,11 @@ fn tokens_that_ended_are_forgotten_after_a_month() {
 fn a_token_that_was_verified_works_until_it_is_revoked_or_expires_also_by_another_process() {
     let place = Place::new();
     let (store, other) = (place.open(), place.open());
-    let expiring = reader().with_expires(NOW + 10);
+    let expiring = reader().with_expires(after(10));
     let (_, expiring) = store.create(expiring, NOW).unwrap();
     let (_, kept) = store.create(reader(), NOW).unwrap();
-    assert!(store.works(expiring.id, NOW + 9) && store.works(kept.id, NOW + 9));
-    assert!(!store.works(expiring.id, NOW + 10), "its time is over");
+    assert!(store.works(expiring.id, after(9)) && store.works(kept.id, after(9)));
+    assert!(!store.works(expiring.id, after(10)), "its time is over");
     other.revoke(kept.id, NOW).unwrap();
     assert!(!store.works(kept.id, NOW));
     std::fs::write(store.path(), b"no tokens").unwrap();

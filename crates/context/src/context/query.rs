@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use waypost_time::Timestamp;
+
 use super::Context;
 use super::serve::Server;
 use crate::rank::{Ask, Candidate, Commits, Now, Selection, candidates, fit, lanes};
 use crate::{Answer, Query, Result};
 
 impl Context {
-    /// Returns the project context for a task. `now` is in seconds since 1970.
+    /// Returns the project context for a task.
     ///
     /// The file of every item is checked before the item is returned: deleted ones are left out,
     /// and changed ones are read again. So an answer never contains a text that no longer exists,
@@ -18,7 +20,7 @@ impl Context {
     ///
     /// # Errors
     /// If the query asks for too many items, or a glob is invalid.
-    pub fn query(&self, query: &Query, now: i64) -> Result<Answer> {
+    pub fn query(&self, query: &Query, now: Timestamp) -> Result<Answer> {
         let mut ask = Ask::new(query, &self.analyzer)?;
         let candidates = self.find(&mut ask, now);
         let weights = &self.options.weights;
@@ -34,7 +36,7 @@ impl Context {
         })
     }
 
-    fn find(&self, ask: &mut Ask<'_>, now: i64) -> Vec<Candidate> {
+    fn find(&self, ask: &mut Ask<'_>, now: Timestamp) -> Vec<Candidate> {
         let weights = &self.options.weights;
         let commits = self.commits();
         if ask.is_empty() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use waypost_time::Timestamp;
 
 use super::{Cancel, Context, Survey};
 use crate::discover::Places;
@@ -41,17 +42,18 @@ struct Tally {
 impl FileFact {
     /// Whether a file with this state is the one that was read.
     pub(super) fn is_still(&self, stat: &Stat) -> bool {
-        self.stat == *stat && stat.modified_ns / 1_000_000_000 < self.seen_at - RACY_SECONDS
+        self.stat == *stat
+            && stat.modified_ns / 1_000_000_000 < self.seen_at.as_secs() - RACY_SECONDS
     }
 }
 
 impl Context {
     /// Updates the index from the folder: every file is checked, changed ones are read. Journals
-    /// and documents come first. `now` is in seconds since 1970.
+    /// and documents come first.
     ///
     /// It uses [`Options::threads`](crate::Options::threads) threads, including this one, and ends
     /// early when `cancel` returns true: what was indexed until then stays.
-    pub fn scan(&self, now: i64, cancel: Cancel<'_>) -> Result<ScanReport> {
+    pub fn scan(&self, now: Timestamp, cancel: Cancel<'_>) -> Result<ScanReport> {
         let _changing = self.changing.lock();
         self.scanning.store(true, Ordering::Relaxed);
         let report = self.scan_all(now, cancel);
@@ -60,7 +62,7 @@ impl Context {
         report
     }
 
-    fn scan_all(&self, now: i64, cancel: Cancel<'_>) -> Result<ScanReport> {
+    fn scan_all(&self, now: Timestamp, cancel: Cancel<'_>) -> Result<ScanReport> {
         let tally = Tally::default();
         let walk = walk(&self.root, &self.rules, &|| cancel())?;
         if walk.cancelled {
@@ -92,14 +94,15 @@ impl Context {
         }
         let report = self.report(found, tally)?;
         if !report.cancelled {
-            self.survey.write().indexed_at = Some(now);
+            // To the second, as it is stored.
+            self.survey.write().indexed_at = Some(Timestamp::from_secs(now.as_secs()));
         }
         Ok(report)
     }
 
     /// Checks some paths again, relative to the project: files that were changed, created or
     /// removed, and folders. A change of which files belong to the project leads to a scan.
-    pub fn update(&self, paths: &[String], now: i64) -> Result<ScanReport> {
+    pub fn update(&self, paths: &[String], now: Timestamp) -> Result<ScanReport> {
         let is_folder =
             |it: &String| self.rules.folder(&self.root, it) && self.root.path().join(it).is_dir();
         let rules_changed = paths.iter().any(|it| Rules::is_ignore_file(it));
@@ -187,7 +190,7 @@ impl Context {
     }
 
     /// Reads and inserts files, with all threads.
-    fn take_all(&self, files: &[Found], now: i64, cancel: Cancel<'_>, tally: &Tally) {
+    fn take_all(&self, files: &[Found], now: Timestamp, cancel: Cancel<'_>, tally: &Tally) {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut extractor = Extractor::new();
@@ -225,7 +228,7 @@ impl Context {
         });
     }
 
-    fn take(&self, found: &Found, extractor: &mut Extractor, now: i64) -> Result<Taken> {
+    fn take(&self, found: &Found, extractor: &mut Extractor, now: Timestamp) -> Result<Taken> {
         let (bytes, stat) = match read(&self.root, found, self.rules.limits()) {
             Ok(read) => read,
             Err(skip) => return Ok(self.refuse(found, skip)),
@@ -259,7 +262,7 @@ impl Context {
         hash: crate::texts::Hash,
         bytes: &[u8],
         extractor: &mut Extractor,
-        now: i64,
+        now: Timestamp,
     ) -> std::result::Result<Prepared, Skip> {
         let history = self.history();
         let prepared = catch_unwind(AssertUnwindSafe(|| {

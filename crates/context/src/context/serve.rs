@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use waypost_time::Timestamp;
+
 use super::Context;
 use crate::discover::Places;
 use crate::index::{ChunkFact, Index};
@@ -21,7 +23,7 @@ const ANEW_MAX: usize = 40;
 /// Creates the items of one answer.
 pub(super) struct Server<'a> {
     context: &'a Context,
-    now: i64,
+    now: Timestamp,
     extractor: Extractor,
     anew: usize,
     /// What the index knows of the first candidates: looked up all at once, since each lookup may
@@ -54,12 +56,12 @@ struct Known {
     hash: Hash,
     stat: Stat,
     still: bool,
-    updated_at: i64,
+    updated_at: Timestamp,
     chunk: ChunkFact,
 }
 
 impl<'a> Server<'a> {
-    pub(super) fn new(context: &'a Context, now: i64) -> Self {
+    pub(super) fn new(context: &'a Context, now: Timestamp) -> Self {
         Self {
             context,
             now,
@@ -241,7 +243,7 @@ fn made(
     candidate: &Candidate,
     path: &str,
     (line, end_line): (u32, u32),
-    updated_at: i64,
+    updated_at: Timestamp,
 ) -> Item {
     Item {
         source: candidate.kind.source(),

@@ -1,14 +1,17 @@
 //! Dates as written by people.
 
+use std::time::Duration;
+
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Offset, TimeZone};
+use waypost_time::Timestamp;
 
-/// A year in seconds: a date further in the future is a mistake.
-const AHEAD_MAX: i64 = 366 * 86_400;
+/// A year: a date further in the future is a mistake.
+const AHEAD_MAX: Duration = Duration::from_secs(366 * 86_400);
 
-/// The first date in a text, in seconds since 1970: `2026-01-31`, also with `/`, `_` or `.`,
+/// The first date in a text: `2026-01-31`, also with `/`, `_` or `.`,
 /// `20260131`, `31 January 2026`, `Jan 31, 2026`; a time after an ISO date counts.
-pub(super) fn find(text: &str) -> Option<i64> {
+pub(super) fn find(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     for at in 0..bytes.len() {
         let starts = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
@@ -28,12 +31,12 @@ pub(super) fn find(text: &str) -> Option<i64> {
 }
 
 /// A date, unless it is too far in the future.
-pub(super) fn plausible(date: Option<i64>, now: i64) -> Option<i64> {
+pub(super) fn plausible(date: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     date.filter(|it| *it <= now.saturating_add(AHEAD_MAX))
 }
 
 /// `2026-01-31T09:00:00+01:00` and shorter.
-fn numeric(text: &str) -> Option<i64> {
+fn numeric(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let year = number(text, 0, 4)?;
     let (date, rest) = match *bytes.get(4)? {
@@ -47,7 +50,7 @@ fn numeric(text: &str) -> Option<i64> {
         return None;
     }
     let (time, zone) = time(&text[rest..]).unwrap_or((Time::midnight(), Offset::UTC));
-    seconds(date.to_datetime(time), zone)
+    timestamp(date.to_datetime(time), zone)
 }
 
 /// A time after a date: `T09:00`, ` 09:00:30`, with `Z` or `+01:00`.
@@ -79,7 +82,7 @@ fn offset(text: &str) -> Option<Offset> {
 }
 
 /// `31 January 2026`, `31st of Jan. 2026`.
-fn day_first(text: &str) -> Option<i64> {
+fn day_first(text: &str) -> Option<Timestamp> {
     let mut words = words(text);
     let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
     let mut word = words.next()?;
@@ -87,15 +90,15 @@ fn day_first(text: &str) -> Option<i64> {
         word = words.next()?;
     }
     let month = month(word)?;
-    seconds(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
+    timestamp(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
 }
 
 /// `January 31, 2026`.
-fn month_first(text: &str) -> Option<i64> {
+fn month_first(text: &str) -> Option<Timestamp> {
     let mut words = words(text);
     let month = month(words.next()?)?;
     let day = words.next()?.trim_end_matches(|it: char| it.is_ascii_alphabetic()).parse().ok()?;
-    seconds(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
+    timestamp(date(year(words.next()?)?, month, day)?.into(), Offset::UTC)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -139,9 +142,9 @@ fn date(year: i32, month: i32, day: i32) -> Option<Date> {
     Date::new(year as i16, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-fn seconds(at: DateTime, offset: Offset) -> Option<i64> {
+fn timestamp(at: DateTime, offset: Offset) -> Option<Timestamp> {
     let zoned = at.to_zoned(TimeZone::fixed(offset)).ok()?;
-    Some(zoned.timestamp().as_second())
+    Some(Timestamp::from_secs(zoned.timestamp().as_second()))
 }
 
 #[cfg(test)]
@@ -150,7 +153,8 @@ mod tests {
 
     #[test]
     fn dates_are_found_however_they_are_written() {
-        let day = Some(1_769_817_600);
+        let at = |seconds| Some(Timestamp::from_secs(seconds));
+        let day = at(1_769_817_600);
         for text in [
             "2026-01-31",
             "2026/01/31",
@@ -170,7 +174,7 @@ mod tests {
         ] {
             assert_eq!(find(text), day, "{text}");
         }
-        assert_eq!(find("[2026-01-31 09:30] title"), Some(1_769_817_600 + 34_200));
+        assert_eq!(find("[2026-01-31 09:30] title"), at(1_769_817_600 + 34_200));
         assert_eq!(find("Sept 1, 2025"), find("2025-09-01"));
     }
 
@@ -193,7 +197,8 @@ mod tests {
         ] {
             assert_eq!(find(text), None, "{text}");
         }
-        assert_eq!(plausible(Some(10), 9), Some(10));
-        assert_eq!(plausible(Some(40_000_000), 9), None);
+        let at = Timestamp::from_secs;
+        assert_eq!(plausible(Some(at(10)), at(9)), Some(at(10)));
+        assert_eq!(plausible(Some(at(40_000_000)), at(9)), None);
     }
 }

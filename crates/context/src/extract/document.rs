@@ -8,6 +8,8 @@ mod sections;
 
 use std::borrow::Cow;
 
+use waypost_time::Timestamp;
+
 use super::{Extract, Parser, date, frontmatter};
 use crate::{Found, Kind, Source};
 
@@ -37,7 +39,7 @@ impl Format {
 }
 
 /// Extracts a document. `text` has no secrets.
-pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: i64) -> Extract {
+pub(super) fn extract(found: &Found, text: Cow<'_, str>, now: Timestamp) -> Extract {
     let path = found.path.as_str();
     if let Some(chunk) = interface::chunk(path, &text) {
         let (kind, title) = (found.class.kind, chunk.title.clone());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use waypost_ranking::Slot;
+use waypost_time::Timestamp;
 
 use crate::texts::{Hash, TextAt};
 use crate::{Extract, Kind, Parser, Prior, Standing, Stat};
@@ -13,16 +14,16 @@ pub(crate) struct FileFact {
     pub(crate) path: Arc<str>,
     /// The state that the file system reported when it was read.
     pub(crate) stat: Stat,
-    /// When this state was last confirmed, in seconds since 1970.
-    pub(crate) seen_at: i64,
+    /// When this state was last confirmed.
+    pub(crate) seen_at: Timestamp,
     pub(crate) hash: Hash,
     pub(crate) kind: Kind,
     pub(crate) flags: Flags,
     pub(crate) holds: Holds,
     /// Its own date.
-    pub(crate) date: Option<i64>,
+    pub(crate) date: Option<Timestamp>,
     /// When a commit last changed it.
-    pub(crate) changed_at: Option<i64>,
+    pub(crate) changed_at: Option<Timestamp>,
     pub(crate) frecency: f32,
     /// The hash of its subjects, so that equal ones are not analysed again.
     pub(crate) subjects: u64,
@@ -104,7 +105,7 @@ pub(crate) struct ChunkFact {
     /// The hash of the text of its vector.
     pub(crate) meaning: Hash,
     /// The date of an entry.
-    pub(crate) date: Option<i64>,
+    pub(crate) date: Option<Timestamp>,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use waypost_ranking::{NumberMap, Slot, TextSearch, TitleMatch};
+use waypost_time::Timestamp;
 
 use super::ask::{Ask, Named};
 use super::commits::Commits;
@@ -120,13 +121,13 @@ impl Own {
     }
 }
 
-/// The candidates of a query, unordered. `now` is in seconds since 1970.
+/// The candidates of a query, unordered.
 pub(crate) fn candidates(
     index: &Index,
     ask: &Ask<'_>,
     commits: Option<&Commits>,
     weights: &Weights,
-    now: i64,
+    now: Timestamp,
 ) -> Vec<Candidate> {
     let all = ask.wants_all();
     let wants_file = |slot: Slot| index.file(slot).is_some_and(|it| ask.wants_file(it));
@@ -331,7 +332,7 @@ pub(super) fn lowering(
     file: &FileFact,
     chunk: &ChunkFact,
     named: bool,
-    now: i64,
+    now: Timestamp,
 ) -> f32 {
     let prior = file.flags.prior;
     let mut lowering = 1.0;
@@ -356,18 +357,18 @@ pub(super) fn lowering(
 }
 
 /// Journals age; of similar documents the newer comes first; code does not age.
-fn freshness(ask: &Ask<'_>, file: &FileFact, chunk: &ChunkFact, now: i64) -> f32 {
+fn freshness(ask: &Ask<'_>, file: &FileFact, chunk: &ChunkFact, now: Timestamp) -> f32 {
     let (low, half_life) = match chunk.kind.source() {
         Source::Journal => (0.6, ask.task.half_life_days()),
         Source::Knowledge => (0.92, 365.0),
         Source::Code => return 1.0,
     };
-    let age = (now - date(file, chunk)).max(0) as f32 / SECONDS_PER_DAY;
+    let age = now.saturating_duration_since(date(file, chunk)).as_secs() as f32 / SECONDS_PER_DAY;
     low + (1.0 - low) * 0.5f32.powf(age / half_life)
 }
 
 /// The date of an item: its own, else its document's, its last commit's, its file's.
-pub(crate) fn date(file: &FileFact, chunk: &ChunkFact) -> i64 {
-    let written = file.stat.modified_ns.div_euclid(1_000_000_000);
+pub(crate) fn date(file: &FileFact, chunk: &ChunkFact) -> Timestamp {
+    let written = Timestamp::from_secs(file.stat.modified_ns.div_euclid(1_000_000_000));
     chunk.date.or(file.date).or(file.changed_at).unwrap_or(written)
 }

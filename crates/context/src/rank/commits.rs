@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use waypost_ranking::{Analyzer, NumberMap, Slot, Slots, TextIndex, TextPart, TextSearch};
+use waypost_time::Timestamp;
 
 use super::ask::Ask;
 use super::candidates::{Candidate, What};
@@ -124,14 +125,14 @@ impl Commits {
         ask: &Ask<'_>,
         weights: &Weights,
         score_max: f32,
-        now: i64,
+        now: Timestamp,
     ) -> Vec<Candidate> {
         let parts = [TextPart { slots: &self.slots, index: &self.words, filter: None }];
         let hits = TextSearch::new(&parts, &ask.plain, weights.bm25).top(COMMITS);
         let high = hits.first().map_or(1.0, |it| it.score);
         let candidate = |place: u64, share: f32| {
             let time = self.history.commit(place as usize)?.time();
-            let age = (now - time).max(0) as f32 / SECONDS_PER_DAY;
+            let age = now.saturating_duration_since(time).as_secs() as f32 / SECONDS_PER_DAY;
             let fresh = 0.6 + 0.4 * 0.5f32.powf(age / ask.task.half_life_days());
             let score = score_max * share * fresh * ask.task.weight(Kind::Commit);
             Some(Self::candidate(place as u32, score, Reasons::One(Reason::Words)))

@@ -3,8 +3,10 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::time::Duration;
 
 use waypost_ranking::Slot;
+use waypost_time::Timestamp;
 
 use super::ask::Ask;
 use super::candidates::{Candidate, What, date, lowering};
@@ -16,15 +18,14 @@ use crate::{Kind, Reason, Source, TaskType};
 const SECONDS_PER_DAY: i64 = 86_400;
 /// Journal entries shown: those of five days, or the newest five.
 const ENTRIES: usize = 5;
-const ENTRY_DAYS: i64 = 5;
+const ENTRY_SPAN: Duration = Duration::from_secs(5 * 86_400);
 /// If all files were written within two minutes, their times are meaningless.
 const SPREAD_SECONDS: i64 = 120;
 
 /// The current situation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now<'a> {
-    /// In seconds since 1970.
-    pub(crate) time: i64,
+    pub(crate) time: Timestamp,
     /// Uncommitted paths.
     pub(crate) changed: &'a [String],
     pub(crate) commits: Option<&'a Commits>,
@@ -148,7 +149,7 @@ fn entries(
     files: &[(Slot, &FileFact)],
     now: Now<'_>,
 ) -> Vec<Candidate> {
-    let mut entries: Vec<(i64, Candidate)> = Vec::new();
+    let mut entries: Vec<(Timestamp, Candidate)> = Vec::new();
     for (_, file) in files.iter().filter(|it| it.1.kind.source() == Source::Journal) {
         for slot in &file.chunks {
             let Some(chunk) = index.chunk(*slot).filter(|it| ask.wants_kind(it.kind)) else {
@@ -164,7 +165,7 @@ fn entries(
         let in_day = || (&a.1.path, a.1.line).cmp(&(&b.1.path, b.1.line));
         b.0.cmp(&a.0).then_with(in_day)
     });
-    let since = now.time - ENTRY_DAYS * SECONDS_PER_DAY;
+    let since = now.time.saturating_sub(ENTRY_SPAN);
     let recent = entries.iter().filter(|it| it.0 >= since).count();
     entries.truncate(recent.clamp(ENTRIES, 2 * ENTRIES));
     let mut entries: Vec<Candidate> = entries.into_iter().map(|it| it.1).collect();
@@ -184,7 +185,12 @@ fn entries(
 }
 
 /// Files that change often and recently; without a history, the most recently written.
-fn active(index: &Index, ask: &Ask<'_>, files: &[(Slot, &FileFact)], now: i64) -> Vec<Candidate> {
+fn active(
+    index: &Index,
+    ask: &Ask<'_>,
+    files: &[(Slot, &FileFact)],
+    now: Timestamp,
+) -> Vec<Candidate> {
     let has_history = files.iter().any(|it| it.1.frecency > 0.0);
     let times = || files.iter().map(|it| it.1.stat.modified_ns / 1_000_000_000);
     let (newest, oldest) = (times().max().unwrap_or(0), times().min().unwrap_or(0));

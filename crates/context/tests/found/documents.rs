@@ -3,11 +3,14 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::expect;
-use waypost_context::{Kind, Parser, Standing};
+use waypost_context::{Kind, Parser, Standing, Timestamp};
 
 use crate::{page, taken};
 
-const DAY: i64 = 86_400;
+/// The beginning of a day, counted from 1970.
+const fn day(number: i64) -> Timestamp {
+    Timestamp::from_secs(number * 86_400)
+}
 
 #[test]
 fn a_guide_is_cut_at_headings_and_small_sections_are_joined() {
@@ -68,7 +71,7 @@ fn the_head_of_a_document_wins_over_its_path() {
         "---\ntitle: Launch\ntype: adr\ntags: [a, \"#b\"]\naliases: [L]\nupdated: 2026-01-31\nstatus: proposed\n---\n# Other\n\nSee [the plan](../plan.md) and [[Store|it]].\n",
     )]);
     assert_eq!((extract.kind, extract.title.as_str()), (Kind::Decision, "Launch"));
-    assert_eq!(extract.date, Some(1_769_817_600));
+    assert_eq!(extract.date, Some(day(20_484)));
     assert_eq!(extract.standing, Standing::Draft);
     assert_eq!(
         (extract.tags.join(","), extract.aliases.join(",")),
@@ -114,7 +117,7 @@ fn a_daily_note_bears_the_date_of_its_name() {
         "journal/2026-01-31.md",
         "# Saturday\n\n## Done\n\nfixed it\n\n## Next\n\nmore\n",
     )]);
-    assert_eq!((extract.kind, extract.date), (Kind::Daily, Some(20_484 * DAY)));
+    assert_eq!((extract.kind, extract.date), (Kind::Daily, Some(day(20_484))));
     expect![[r#"
         [1-1] daily Saturday @20484
             # Saturday
@@ -155,7 +158,7 @@ fn a_log_has_an_entry_for_each_dated_heading() {
             One.
     "#]]
     .assert_eq(&page(&extract));
-    assert_eq!(extract.date, Some(20_485 * DAY));
+    assert_eq!(extract.date, Some(day(20_485)));
 }
 
 #[test]

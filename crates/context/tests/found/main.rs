@@ -10,10 +10,12 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
-use waypost_context::{Discovery, Extract, Extractor, Found, Root, Rules, Skip, Walk, read, walk};
+use waypost_context::{
+    Discovery, Extract, Extractor, Found, Root, Rules, Skip, Timestamp, Walk, read, walk,
+};
 
 /// 2026-06-01.
-const NOW: i64 = 1_780_272_000;
+const NOW: Timestamp = Timestamp::from_secs(1_780_272_000);
 
 /// A project with these files.
 fn project(files: &[(&str, &str)]) -> (TempDir, Root) {
@@ -69,7 +71,7 @@ fn extracted(root: &Root, rules: &Rules, found: &Found) -> Result<Extract, Skip>
 fn page(extract: &Extract) -> String {
     let mut page = String::new();
     for chunk in &extract.chunks {
-        let date = chunk.date.map_or(String::new(), |it| format!(" @{}", it / 86_400));
+        let date = chunk.date.map_or(String::new(), |it| format!(" @{}", it.as_secs() / 86_400));
         let (from, to) = (chunk.line, chunk.end_line);
         writeln!(page, "[{from}-{to}] {} {}{date}", chunk.kind, chunk.title).expect("a string");
         for line in chunk.content.lines() {

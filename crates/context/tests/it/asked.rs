@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use waypost_context::{Context, Kind, Options, Query, TaskType};
+use waypost_context::{Context, Kind, Options, Query, TaskType, Timestamp};
 
 use crate::repository::{BEGIN, Repository};
 
@@ -30,7 +30,7 @@ fn repository() -> Repository {
 }
 
 fn first(repository: &Repository, text: &str) -> String {
-    let now = BEGIN + 10_000;
+    let now = Timestamp::from_secs(BEGIN + 10_000);
     let context =
         Context::open(&repository.top, &repository.beside("data"), Options::default()).unwrap();
     context.scan(now, &|| false).unwrap();
@@ -54,7 +54,7 @@ fn a_word_of_many_subjects_says_little_of_where() {
 
 /// The paths in the answer to an empty query, with duplicates.
 fn paths(repository: &Repository, task: TaskType, max_items: usize) -> Vec<String> {
-    let now = BEGIN + 10_000;
+    let now = Timestamp::from_secs(BEGIN + 10_000);
     let context =
         Context::open(&repository.top, &repository.beside("data"), Options::default()).unwrap();
     context.scan(now, &|| false).unwrap();

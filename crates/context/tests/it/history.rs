@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 use std::fs;
 
-use waypost_context::{Error, History, Redact, head, main_worktree};
+use waypost_context::{Error, History, Redact, Timestamp, head, main_worktree};
 
 use crate::repository::{BEGIN, Repository, git, read, shown, subjects};
 
@@ -44,13 +44,13 @@ fn frecency_subjects_and_times_follow_from_the_commits() {
     assert_eq!(history.frecency("e"), 0.0);
     assert_eq!(history.frecent().map(|it| it.0).collect::<Vec<_>>(), ["a", "b/c", "d"]);
     assert_eq!(history.subjects("b/c").collect::<Vec<_>>(), ["third", "first"]);
-    assert_eq!(history.last_change("b/c"), Some(BEGIN + 120));
-    assert_eq!(history.last_change("d"), Some(BEGIN));
+    assert_eq!(history.last_change("b/c"), Some(Timestamp::from_secs(BEGIN + 120)));
+    assert_eq!(history.last_change("d"), Some(Timestamp::from_secs(BEGIN)));
     assert_eq!(history.last_change("e"), None);
     let newest = history.commits().next().unwrap();
     assert_eq!(
         (newest.id(), newest.time(), newest.body()),
-        (&*last, BEGIN + 120, "because\nof it")
+        (&*last, Timestamp::from_secs(BEGIN + 120), "because\nof it")
     );
 }
 
@@ -68,7 +68,7 @@ fn large_commits_count_for_the_time_alone() {
     let expected = share(1) / 30_f32.sqrt() + share(2) / 21_f32.sqrt() + share(3) / 20_f32.sqrt();
     assert!(close(history.frecency("f00"), expected));
     assert_eq!(history.frecency("f30"), 0.0);
-    assert_eq!(history.last_change("f30"), Some(BEGIN + 180));
+    assert_eq!(history.last_change("f30"), Some(Timestamp::from_secs(BEGIN + 180)));
     assert_eq!(history.frecent().count(), 30);
 }
 

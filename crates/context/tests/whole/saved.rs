@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use waypost_context::{Context, Error, Options, Query, TaskType};
+use waypost_context::{Context, Error, Options, Query, TaskType, Timestamp};
 
 use crate::fixture::shop;
 use crate::world::{NOW, World};
@@ -11,7 +11,7 @@ use crate::world::{NOW, World};
 fn an_index_that_was_closed_answers_at_once_and_reads_nothing() {
     let mut world = shop();
     // Long after the files were written, so that their times are reliable.
-    let later = 4_000_000_000;
+    let later = Timestamp::from_secs(4_000_000_000);
     world.context().scan(later, &|| false).unwrap();
     let before = world.ask(&Query::new("payment gateway order refund"));
     world.close();

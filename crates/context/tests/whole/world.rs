@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use waypost_context::{Answer, Context, Item, Options, Query, ScanReport, TaskType};
+use waypost_context::{Answer, Context, Item, Options, Query, ScanReport, TaskType, Timestamp};
 
 /// 20 February 2026, noon.
-pub(crate) const NOW: i64 = 1_771_588_800;
+pub(crate) const NOW: Timestamp = Timestamp::from_secs(1_771_588_800);
 
 pub(crate) struct World {
     folder: TempDir,

@@ -34,7 +34,7 @@ fn raw(place: &Place, password: Option<&str>) -> zenoh::Session {
     zenoh::open(zenoh::Config::from_json5(&config.to_string()).unwrap()).wait().unwrap()
 }
 
-fn envelope(id: char, expires_ms: u64) -> Value {
+fn envelope(id: char, expires_ms: i64) -> Value {
     let id = id.to_string().repeat(32);
     json!({ "v": 1, "id": id, "from": "raw", "expires": expires_ms, "argument": null })
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use waypost_mesh::{Call, Mesh, Problem, Serving, Settings};
+use waypost_mesh::{Call, Mesh, Problem, Serving, Settings, Timestamp};
 
 /// Long enough for a busy machine; this time passes only if a test fails.
 const LONG: Duration = Duration::from_secs(60);
@@ -58,12 +58,12 @@ fn answer_echo(call: Call) -> Result<Value, Problem> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "certificates and deadlines are for real")]
-fn now() -> SystemTime {
-    SystemTime::now()
+fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
-fn now_ms() -> u64 {
-    now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64
+fn now_ms() -> i64 {
+    now().as_millis()
 }
 
 /// Waits until a condition is true, however long it takes.

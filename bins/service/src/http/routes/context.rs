@@ -15,7 +15,7 @@ use waypost_memory::SearchMode;
 
 use self::items::{Asked, find};
 use crate::app::App;
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
@@ -55,8 +55,7 @@ pub(super) async fn query(
     };
     let (shared, scoped) = (Arc::clone(&app), app.scoped(&caller));
     let find = move || {
-        let now = now_ms() / 1000;
-        let asked = Asked { request: &asked, vector, now };
+        let asked = Asked { request: &asked, vector, now: now() };
         let mut answer = find(shared.context.index(), &scoped, asked)?;
         answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok::<_, Failure>(json(StatusCode::OK, &answer))

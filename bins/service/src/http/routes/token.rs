@@ -9,7 +9,7 @@ use waypost_api as api;
 use waypost_auth::{Scope, TokenId};
 
 use crate::app::App;
-use crate::clock::now_ms;
+use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
@@ -27,7 +27,7 @@ pub(super) async fn create(
     app.writes
         .run(move || {
             let asked: api::NewTokenRequest = parse(&body.bytes)?;
-            let (secret, info) = shared.tokens.create(wire::new_token(asked), now_ms())?;
+            let (secret, info) = shared.tokens.create(wire::new_token(asked), now())?;
             let scopes = info.scopes.to_string();
             tracing::info!(id = %info.id, scopes, by = caller.source(), "created a token");
             let created =
@@ -53,7 +53,7 @@ pub(super) async fn revoke(
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            shared.tokens.revoke(id, now_ms())?;
+            shared.tokens.revoke(id, now())?;
             tracing::info!(%id, by = caller.source(), "revoked a token");
             shared.sessions.look();
             Ok(StatusCode::NO_CONTENT.into_response())

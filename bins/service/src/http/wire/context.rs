@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use waypost_api as api;
 use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, TaskType, Why};
-use waypost_time::Timestamp;
 
 use crate::context::ProjectContext;
 
@@ -52,7 +51,7 @@ fn source(it: api::ContextSource) -> Option<Source> {
 pub(crate) fn answered(it: Answer) -> api::ContextAnswer {
     api::ContextAnswer {
         items: it.items.into_iter().map(item).collect(),
-        indexed_at: it.indexed_at.map(Timestamp::from_secs),
+        indexed_at: it.indexed_at,
         pending: it.pending,
         truncated: it.truncated,
         skipped: it.skipped,
@@ -74,7 +73,7 @@ fn item(it: Item) -> api::ContextItem {
         line: Some(it.line.into()),
         end_line: Some(it.end_line.into()),
         score: it.score,
-        updated_at: it.updated_at.map(Timestamp::from_secs),
+        updated_at: it.updated_at,
         tokens: it.tokens.into(),
         truncated: it.truncated,
         why: it.why.into_iter().map(|it| it.name().to_owned()).collect(),
@@ -108,7 +107,7 @@ pub(crate) fn status(context: &ProjectContext) -> api::ContextStatus {
             .collect(),
         pending: of_index.pending,
         truncated: of_index.truncated,
-        indexed_at: of_index.indexed_at.map(Timestamp::from_secs),
+        indexed_at: of_index.indexed_at,
         last_scan,
         watch: watch(&how),
         redactions: of_index.redactions,

@@ -1,5 +1,7 @@
 //! A document's statements about itself.
 
+use waypost_time::Timestamp;
+
 use super::blocks::{Block, What};
 use super::{date, links, stem};
 use crate::extract::Standing;
@@ -47,7 +49,7 @@ pub(super) fn title(head: &Frontmatter, blocks: &[Block], path: &str) -> String 
     head.get("title").or(first).unwrap_or_else(|| stem(path)).to_owned()
 }
 
-pub(super) fn date(head: &Frontmatter) -> Option<i64> {
+pub(super) fn date(head: &Frontmatter) -> Option<Timestamp> {
     [
         "updated",
         "last_updated",

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use waypost_time::Timestamp;
+
 use super::blocks::{Block, What};
 use crate::Kind;
 use crate::extract::{Chunk, date};
@@ -30,7 +32,7 @@ struct Section {
     crumbs: Vec<String>,
     /// Headings of sections that were merged into it, and its own.
     names: Vec<String>,
-    date: Option<i64>,
+    date: Option<Timestamp>,
 }
 
 /// The chunks of a document that is not a journal.
@@ -224,7 +226,7 @@ fn chunk(lines: &[&str], span: &Range<usize>, section: &Section, kind: Kind, tit
 struct Entry {
     lines: Range<usize>,
     title: String,
-    date: Option<i64>,
+    date: Option<Timestamp>,
 }
 
 /// The entries that start with a date and a time, in jrnl's format; there must be at least one.

@@ -2,6 +2,7 @@
 
 use waypost_api as api;
 use waypost_context::Context;
+use waypost_time::Timestamp;
 
 use super::memories;
 use crate::http::failure::Failure;
@@ -14,7 +15,7 @@ pub(crate) struct Asked<'a> {
     /// The query's vector, if there is a model.
     pub(crate) vector: Option<Vec<f32>>,
     /// In seconds since 1970.
-    pub(crate) now: i64,
+    pub(crate) now: Timestamp,
 }
 
 /// Finds what is asked for.
