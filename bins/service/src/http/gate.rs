@@ -2,6 +2,7 @@
 
 use axum::extract::Request;
 use waypost_api::Gate;
+use waypost_api::routes::{Access, ROUTES};
 
 use crate::http::failure::Failure;
 
@@ -23,13 +24,13 @@ pub(crate) fn check(gate: &Gate, peer: Peer, request: &Request) -> Result<(), Fa
     Ok(checked?)
 }
 
-/// Paths that need no token. Metrics tell how much is remembered, and of what: without a token only at
-/// the socket, which nobody but this user reaches. On loopback, it may be any user of the machine, or a
-/// proxy that brings everybody.
+/// Whether a path needs no token. Metrics tell how much is remembered, and of what: without a token only
+/// at the socket, which nobody but this user reaches. On loopback, it may be any user of the machine, or
+/// a proxy that brings everybody.
 pub(crate) fn is_public(path: &str, peer: Peer) -> bool {
-    match path {
-        "/healthz" | "/readyz" | "/openapi.json" => true,
-        "/metrics" => peer == Peer::Socket,
-        _ => false,
-    }
+    ROUTES.iter().any(|route| match route.access {
+        Access::Open => route.path == path,
+        Access::SocketOrScope(_) => route.path == path && peer == Peer::Socket,
+        Access::Scope(_) => false,
+    })
 }

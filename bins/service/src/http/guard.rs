@@ -115,7 +115,8 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Caller {
     }
 }
 
-fn no_token() -> Failure {
+/// 401 for a request without a token.
+pub(crate) fn no_token() -> Failure {
     Failure::unauthorized("send a token: Authorization: Bearer wp_…", "Bearer realm=\"waypost\"")
 }
 

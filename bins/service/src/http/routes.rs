@@ -1,4 +1,4 @@
-//! Every path of the service and what answers it.
+//! What answers each route.
 
 mod batch;
 mod context;
@@ -15,52 +15,98 @@ mod transfer;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{delete, get, post};
+use axum::extract::{Extension, Request};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use http::Method;
+use waypost_api::routes::{Access, ROUTES, Route};
 
 use crate::app::App;
+use crate::http::failure::Failure;
+use crate::http::guard::{Caller, no_token};
 use crate::http::route::note_route;
+use crate::http::wire;
 
 /// All routes over the opened parts.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/api/memory/search", post(search::search))
-        .route("/api/memory/add", post(memory::add))
-        .route("/api/memory/batch", post(batch::batch))
-        .route("/api/memory/status", get(operation::status))
-        .route("/api/memory/index", post(index::index))
-        .route("/api/memory/compact", post(index::compact))
-        .route("/api/memory/link", post(memory::link).delete(memory::unlink))
-        .route("/api/memory/export", get(transfer::export))
-        .route("/api/memory/import", post(transfer::import))
-        .route("/api/memory", get(memory::list))
-        .route("/api/memory/{id}", get(memory::get).patch(memory::update).delete(memory::delete))
-        .route("/api/memory/{id}/history", get(memory::history))
-        .route("/api/memory/{id}/links", get(memory::links))
-        .route("/api/context", post(context::query))
-        .route("/api/context/status", get(context::status))
-        .route("/api/context/rescan", post(context::rescan))
-        .route("/api/events", get(events::list).post(events::publish))
-        .route("/api/events/stream", get(stream::stream))
-        .route("/api/events/{id}", get(events::get))
-        .route("/api/flows", get(flows::list))
-        .route("/api/flows/runs", get(flows::runs))
-        .route("/api/flows/runs/{id}", get(flows::run))
-        .route("/api/flows/runs/{id}/retry", post(flows::retry))
-        .route("/api/flows/runs/{id}/cancel", post(flows::cancel))
-        .route("/api/flows/why", get(flows::why))
-        .route("/api/flows/files/{name}", get(flows::file))
-        .route("/api/flows/files/{name}/allow", post(flows::allow))
-        .route("/api/flows/{name}/test", post(flows::test))
-        .route("/api/flows/{name}/replay", post(flows::replay))
-        .route("/api/flows/{name}/pause", post(flows::pause))
-        .route("/api/flows/{name}/resume", post(flows::resume))
-        .route("/api/tokens", get(token::list).post(token::create))
-        .route("/api/tokens/{id}", delete(token::revoke))
-        .route("/api/backup", get(transfer::backup))
-        .route("/healthz", get(operation::healthz))
-        .route("/readyz", get(operation::readyz))
-        .route("/metrics", get(operation::metrics))
-        .route("/openapi.json", get(operation::openapi))
-        .route_layer(axum::middleware::from_fn(note_route))
-        .with_state(app)
+    let mut router = Router::new();
+    for route in ROUTES {
+        if let Some(answers) = answers(route) {
+            let access = route.access;
+            let checked =
+                from_fn(move |caller, request, next| enter(access, caller, request, next));
+            router = router.route(route.path, answers.route_layer(checked));
+        }
+    }
+    router.route_layer(from_fn(note_route)).with_state(app)
+}
+
+/// Lets a request with the route's scope in. Only a public path has no caller.
+async fn enter(
+    access: Access,
+    caller: Option<Extension<Caller>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Failure> {
+    match (access, caller) {
+        (Access::Open, _) | (Access::SocketOrScope(_), None) => {}
+        (Access::Scope(scope) | Access::SocketOrScope(scope), Some(Extension(caller))) => {
+            caller.require(wire::scope(scope))?;
+        }
+        (Access::Scope(_), None) => return Err(no_token()),
+    }
+    Ok(next.run(request).await)
+}
+
+/// The handler of a route, by its operation. A test calls every route.
+fn answers(route: &Route) -> Option<MethodRouter<Arc<App>>> {
+    let method = Method::from_bytes(route.method.as_bytes()).ok()?;
+    let by = MethodFilter::try_from(method).ok()?;
+    Some(match route.operation {
+        "searchMemories" => on(by, search::search),
+        "addMemory" => on(by, memory::add),
+        "addMemories" => on(by, batch::batch),
+        "listMemories" => on(by, memory::list),
+        "memoryStatus" => on(by, operation::status),
+        "reindexMemories" => on(by, index::index),
+        "compactMemories" => on(by, index::compact),
+        "addLink" => on(by, memory::link),
+        "removeLink" => on(by, memory::unlink),
+        "exportMemories" => on(by, transfer::export),
+        "importMemories" => on(by, transfer::import),
+        "getMemory" => on(by, memory::get),
+        "updateMemory" => on(by, memory::update),
+        "deleteMemory" => on(by, memory::delete),
+        "memoryHistory" => on(by, memory::history),
+        "memoryLinks" => on(by, memory::links),
+        "queryContext" => on(by, context::query),
+        "contextStatus" => on(by, context::status),
+        "rescanContext" => on(by, context::rescan),
+        "publishEvent" => on(by, events::publish),
+        "listEvents" => on(by, events::list),
+        "followEvents" => on(by, stream::stream),
+        "getEvent" => on(by, events::get),
+        "listFlows" => on(by, flows::list),
+        "listRuns" => on(by, flows::runs),
+        "getRun" => on(by, flows::run),
+        "retryRun" => on(by, flows::retry),
+        "cancelRun" => on(by, flows::cancel),
+        "whyFlows" => on(by, flows::why),
+        "getFlowFile" => on(by, flows::file),
+        "allowFlowFile" => on(by, flows::allow),
+        "testFlow" => on(by, flows::test),
+        "replayFlow" => on(by, flows::replay),
+        "pauseFlow" => on(by, flows::pause),
+        "resumeFlow" => on(by, flows::resume),
+        "listTokens" => on(by, token::list),
+        "createToken" => on(by, token::create),
+        "revokeToken" => on(by, token::revoke),
+        "backUp" => on(by, transfer::backup),
+        "live" => on(by, operation::healthz),
+        "ready" => on(by, operation::readyz),
+        "metrics" => on(by, operation::metrics),
+        "openapi" => on(by, operation::openapi),
+        _ => return None,
+    })
 }

@@ -315,7 +315,7 @@ pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
     }
 }
 
-fn scope(it: api::Scope) -> auth::Scope {
+pub(crate) fn scope(it: api::Scope) -> auth::Scope {
     match it {
         api::Scope::MemoryRead => auth::Scope::MemoryRead,
         api::Scope::MemoryWrite => auth::Scope::MemoryWrite,

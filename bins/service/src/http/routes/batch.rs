@@ -11,7 +11,6 @@ use http::HeaderValue;
 use http::header::CONTENT_TYPE;
 use tokio::task::JoinHandle;
 use waypost_api as api;
-use waypost_auth::Scope;
 use waypost_memory::{Added, Ready, Store};
 
 use crate::app::App;
@@ -37,7 +36,6 @@ pub(super) async fn batch(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let body = request.into_body();
     if http_body::Body::size_hint(&body).lower() > app.limits.batch_bytes_max {
         return Err(too_large(app.limits.batch_bytes_max));

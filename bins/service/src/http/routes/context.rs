@@ -35,7 +35,6 @@ pub(super) async fn query(
     request: Request,
 ) -> Result<Response, Failure> {
     let started = Instant::now();
-    caller.require(Scope::ContextRead)?;
     let body = whole(&app, request).await?;
     let is_short = body.bytes.len() <= SHORT;
     let parse = move || Ok::<api::ContextRequest, Failure>(api::parse_optional_body(&body.bytes)?);
@@ -85,20 +84,12 @@ async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     }
 }
 
-pub(super) async fn status(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Failure> {
-    caller.require(Scope::ContextRead)?;
+pub(super) async fn status(State(app): State<Arc<App>>) -> Result<Response, Failure> {
     let shared = Arc::clone(&app);
     app.reads.run(move || json(StatusCode::OK, &wire::context::status(&shared.context))).await
 }
 
-pub(super) async fn rescan(
-    State(app): State<Arc<App>>,
-    caller: Caller,
-) -> Result<Response, Failure> {
-    caller.require(Scope::ContextRead)?;
+pub(super) async fn rescan(State(app): State<Arc<App>>) -> Result<Response, Failure> {
     // It takes as long as it takes: the slot bounds how many wait, not how long.
     let slot = app.streams.slot().await?;
     let scanned = app.context.request_scan()?.await.map_err(|_| Failure::stopping())?;

@@ -6,7 +6,6 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use http::StatusCode;
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_auth::Scope;
 use waypost_events::{Bus, Event, Query};
 use waypost_flows::{Engine, Error, FlowName, RunId, Why};
 
@@ -17,7 +16,6 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::reply::json;
 use crate::http::request::{parse, whole};
-use crate::http::scoped::Whole;
 use crate::http::wire;
 
 /// Why a run is cancelled by a request.
@@ -30,7 +28,7 @@ const DRY_EVENTS_MAX: u64 = 10_000;
 const DRY_EVENTS_SHOWN: usize = 100;
 
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRead)?;
+    app.whole(&caller)?;
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
@@ -50,7 +48,7 @@ pub(super) async fn runs(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRead)?;
+    app.whole(&caller)?;
     let asked: api::RunsRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let invalid = |why: String| Failure::from(api::Problem::field("?flow", why));
     let flow = asked.flow.as_deref().map(str::parse).transpose().map_err(invalid)?;
@@ -74,7 +72,7 @@ pub(super) async fn run(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRead)?;
+    app.whole(&caller)?;
     let id = run_id(&id)?;
     let shared = Arc::clone(&app);
     app.reads
@@ -97,7 +95,7 @@ pub(super) async fn retry(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRun)?;
+    app.whole(&caller)?;
     change_run(app, &id, |engine, id, now_ms| engine.retry(id, now_ms).map(|()| true)).await
 }
 
@@ -106,7 +104,7 @@ pub(super) async fn cancel(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRun)?;
+    app.whole(&caller)?;
     change_run(app, &id, |engine, id, now_ms| engine.cancel(id, CANCELLED, now_ms)).await
 }
 
@@ -139,7 +137,7 @@ pub(super) async fn why(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    let bus = see(&app, &caller, Scope::FlowsRead)?.bus;
+    let bus = app.whole(&caller)?.bus;
     let asked: api::WhyRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let shared = Arc::clone(&app);
     app.reads
@@ -166,7 +164,7 @@ pub(super) async fn test(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let bus = see(&app, &caller, Scope::FlowsRun)?.bus;
+    let bus = app.whole(&caller)?.bus;
     let name = flow_name(&name)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
@@ -195,7 +193,7 @@ pub(super) async fn replay(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let bus = see(&app, &caller, Scope::FlowsRun)?.bus;
+    let bus = app.whole(&caller)?.bus;
     let name = flow_name(&name)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
@@ -255,7 +253,7 @@ pub(super) async fn pause(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRun)?;
+    app.whole(&caller)?;
     let body = whole(&app, request).await?;
     let asked: api::PauseRequest = api::parse_optional_body(&body.bytes)?;
     let why = asked.why.unwrap_or_else(|| PAUSED.to_owned());
@@ -267,7 +265,7 @@ pub(super) async fn resume(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRun)?;
+    app.whole(&caller)?;
     change_flow(app, &name, |engine, name, now_ms| engine.resume(name, now_ms)).await
 }
 
@@ -297,7 +295,7 @@ pub(super) async fn file(
     caller: Caller,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::FlowsRead)?;
+    app.whole(&caller)?;
     let shared = Arc::clone(&app);
     app.reads
         .run(move || {
@@ -313,7 +311,7 @@ pub(super) async fn allow(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    see(&app, &caller, Scope::Admin)?;
+    app.whole(&caller)?;
     let body = whole(&app, request).await?;
     let shared = Arc::clone(&app);
     app.writes
@@ -326,12 +324,6 @@ pub(super) async fn allow(
             Ok(json(StatusCode::OK, &wire::flows::file(&status)))
         })
         .await?
-}
-
-/// Flows act on all spaces: a caller that is bound to one sees none of them.
-fn see(app: &App, caller: &Caller, scope: Scope) -> Result<Whole, Failure> {
-    caller.require(scope)?;
-    app.whole(caller)
 }
 
 fn flow_name(text: &str) -> Result<FlowName, Failure> {

@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Response};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_auth::Scope;
 use waypost_memory::{Added, Linked, MemoryId};
 
 use crate::app::App;
@@ -28,7 +27,6 @@ pub(super) async fn add(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let body = whole(&app, request).await?;
     let is_small = body.bytes.len() <= BODY_AT_ONCE_MAX;
     let scoped = app.scoped(&caller);
@@ -62,7 +60,6 @@ pub(super) async fn get(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryRead)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
     app.reads.run(move || Ok(json(StatusCode::OK, &wire::memory(scoped.get(id)?)))).await?
@@ -74,7 +71,6 @@ pub(super) async fn update(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
@@ -93,7 +89,6 @@ pub(super) async fn delete(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
     app.writes
@@ -109,7 +104,6 @@ pub(super) async fn history(
     caller: Caller,
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryRead)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let scoped = app.scoped(&caller);
     app.reads.run(move || Ok(json(StatusCode::OK, &wire::history(id, scoped.history(id)?)))).await?
@@ -120,7 +114,6 @@ pub(super) async fn list(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryRead)?;
     let query = request.uri().query().unwrap_or_default().to_owned();
     let mut asked: api::ListRequest = api::parse_query(&query)?;
     caller.narrow(&mut asked.space)?;
@@ -160,7 +153,6 @@ pub(super) async fn link(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
     app.writes
@@ -181,7 +173,6 @@ pub(super) async fn unlink(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryWrite)?;
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
@@ -205,7 +196,6 @@ pub(super) async fn links(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryRead)?;
     let id = wire::id(api::parse_id(&id)?)?;
     let asked: api::LinksRequest = api::parse_query(request.uri().query().unwrap_or_default())?;
     let depth = u32::try_from(asked.depth.unwrap_or(1)).unwrap_or(u32::MAX);

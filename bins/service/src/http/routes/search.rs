@@ -6,7 +6,6 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::SEARCH_LIMIT_DEFAULT};
-use waypost_auth::Scope;
 
 use crate::app::App;
 use crate::http::failure::Failure;
@@ -21,7 +20,6 @@ pub(super) async fn search(
     caller: Caller,
     request: Request,
 ) -> Result<Response, Failure> {
-    caller.require(Scope::MemoryRead)?;
     let body = whole(&app, request).await?;
     let scoped = app.scoped(&caller);
     app.reads
