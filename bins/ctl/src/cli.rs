@@ -5,6 +5,7 @@ mod events;
 mod flows;
 mod memory;
 mod mesh;
+mod names;
 mod other;
 
 use std::path::PathBuf;

@@ -46,7 +46,7 @@ use crate::{
     AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportRequest,
     ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory,
     NDJSON, NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest,
-    Status, TokenCreated, TokenInfo, Version,
+    Status, TokenCreated, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -153,9 +153,7 @@ impl Client {
     pub fn search(&self, request: &SearchRequest) -> Result<Found> {
         let response = self.send_json("POST", "/api/memory/search", request)?;
         let mode = response.headers().get(SEARCH_MODE_HEADER).and_then(|it| it.to_str().ok());
-        let mode = [SearchMode::Hybrid, SearchMode::Lexical, SearchMode::Semantic]
-            .into_iter()
-            .find(|it| Some(it.as_str()) == mode);
+        let mode = mode.and_then(SearchMode::from_name);
         let hits: Vec<Hit> = self.read(response)?;
         Ok(Found { hits, mode })
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
+use crate::Vocabulary;
 use crate::limits::{
     Check, Faults, GLOB_CHARS_MAX, GLOBS_MAX, ITEMS_MAX, KIND_CHARS_MAX, QUERY_CHARS_MAX, TAGS_MAX,
     TOKENS_MAX,
@@ -101,43 +102,52 @@ impl Check for ContextRequest {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ContextTask {
-    /// Writing code.
     Code,
-    /// Specifying, designing, deciding.
     Spec,
-    /// Writing texts.
     Content,
-    /// Planning.
     Strategy,
-    /// Nothing in particular.
     #[default]
     General,
+}
+
+impl Vocabulary for ContextTask {
+    const ALL: &'static [Self] =
+        &[Self::Code, Self::Spec, Self::Content, Self::Strategy, Self::General];
+
+    fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Code => ("code", "Writing code"),
+            Self::Spec => ("spec", "Specifying and designing"),
+            Self::Content => ("content", "Writing texts"),
+            Self::Strategy => ("strategy", "Planning"),
+            Self::General => ("general", "No particular kind of task"),
+        }
+    }
 }
 
 /// The source of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ContextSource {
-    /// Journals: what happened.
     Journal,
-    /// Documents: what is decided, and how things are done.
     Knowledge,
-    /// Code headers: documentation and signatures.
     Code,
-    /// The memories of the service.
     Memory,
 }
 
-impl ContextSource {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+impl Vocabulary for ContextSource {
+    const ALL: &'static [Self] = &[Self::Journal, Self::Knowledge, Self::Code, Self::Memory];
+
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Journal => "journal",
-            Self::Knowledge => "knowledge",
-            Self::Code => "code",
-            Self::Memory => "memory",
+            Self::Journal => ("journal", "Notes on what happened"),
+            Self::Knowledge => ("knowledge", "Documents, decisions and guides"),
+            Self::Code => ("code", "Headers, documentation and signatures of code"),
+            Self::Memory => ("memory", "The service's memories"),
         }
     }
 }

@@ -7,7 +7,7 @@ use waypost_time::Timestamp;
 
 use crate::events::EventData;
 use crate::limits::{Check, Faults, ID_MAX, LIMIT_MAX, NOTE_CHARS_MAX};
-use crate::{PublishRequest, wire};
+use crate::{PublishRequest, Vocabulary, wire};
 
 /// Response of `GET /api/flows`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -203,30 +203,21 @@ impl Check for RunsRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RunState {
-    /// It waits for events to be quiet.
     Quiet,
-    /// It waits before an action is tried again.
     Retrying,
-    /// It waits for its turn.
     Queued,
-    /// An action goes on.
     Running,
-    /// Every action that had to succeed did.
     Succeeded,
-    /// An action failed for good, with or without more tries.
     Failed,
-    /// What earlier releases called a failed run whose tries were used up.
     Dead,
-    /// It was never begun.
     Skipped,
-    /// Somebody, or a newer run, ended it.
     Cancelled,
 }
 
-impl RunState {
-    /// Every state.
-    pub const ALL: [Self; 9] = [
+impl Vocabulary for RunState {
+    const ALL: &'static [Self] = &[
         Self::Quiet,
         Self::Retrying,
         Self::Queued,
@@ -238,24 +229,18 @@ impl RunState {
         Self::Cancelled,
     ];
 
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Quiet => "quiet",
-            Self::Retrying => "retrying",
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Dead => "dead",
-            Self::Skipped => "skipped",
-            Self::Cancelled => "cancelled",
+            Self::Quiet => ("quiet", "It waits until no matching events arrive"),
+            Self::Retrying => ("retrying", "It waits before an action is retried"),
+            Self::Queued => ("queued", "It waits for its turn"),
+            Self::Running => ("running", "An action is running"),
+            Self::Succeeded => ("succeeded", "Every action that had to succeed did"),
+            Self::Failed => ("failed", "An action failed for good"),
+            Self::Dead => ("dead", "Earlier releases called a run failed without retries left so"),
+            Self::Skipped => ("skipped", "It was never started"),
+            Self::Cancelled => ("cancelled", "A request or a newer run ended it"),
         }
-    }
-
-    /// The state of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 }
 

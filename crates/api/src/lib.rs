@@ -26,6 +26,7 @@ pub mod routes;
 mod scan;
 mod status;
 mod tokens;
+mod vocabulary;
 mod wire;
 
 pub use context::*;
@@ -39,6 +40,7 @@ pub use parse::{parse_arguments, parse_body, parse_id, parse_optional_body, pars
 pub use problem::{FieldError, Problem, ProblemKind};
 pub use status::*;
 pub use tokens::*;
+pub use vocabulary::Vocabulary;
 pub use waypost_time::{InvalidTimestamp, Timestamp};
 
 /// The media type of every error body.

@@ -4,7 +4,9 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
-use crate::{NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER};
+use crate::{
+    NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER, SearchMode, Vocabulary,
+};
 
 /// The schema of a field that accepts a string or an array of strings.
 pub(crate) fn one_or_many() -> Schema {
@@ -134,7 +136,7 @@ fn responses(route: &Route) -> Value {
         if route.operation == "searchMemories" {
             response["headers"][SEARCH_MODE_HEADER] = json!({
                 "description": "The search mode that was used",
-                "schema": { "type": "string", "enum": ["hybrid", "lexical", "semantic"] },
+                "schema": { "type": "string", "enum": SearchMode::ALL },
             });
         }
         if route.operation == "listEvents" {

@@ -3,41 +3,34 @@
 use serde::{Deserialize, Serialize};
 use waypost_time::Timestamp;
 
+use crate::Vocabulary;
 use crate::limits::{Check, Faults, NOTE_CHARS_MAX};
 
 /// A scope of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum Scope {
-    /// Read memories.
     #[serde(rename = "memory:read")]
     MemoryRead,
-    /// Add, change, delete and link memories, rebuild the index.
     #[serde(rename = "memory:write")]
     MemoryWrite,
-    /// Ask for project context.
     #[serde(rename = "context:read")]
     ContextRead,
-    /// Read events.
     #[serde(rename = "events:read")]
     EventsRead,
-    /// Publish events.
     #[serde(rename = "events:publish")]
     EventsPublish,
-    /// Read flows and their runs.
     #[serde(rename = "flows:read")]
     FlowsRead,
-    /// Run flows.
     #[serde(rename = "flows:run")]
     FlowsRun,
-    /// Everything, tokens included.
     #[serde(rename = "admin")]
     Admin,
 }
 
-impl Scope {
-    /// All scopes, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+impl Vocabulary for Scope {
+    const ALL: &'static [Self] = &[
         Self::MemoryRead,
         Self::MemoryWrite,
         Self::ContextRead,
@@ -48,23 +41,19 @@ impl Scope {
         Self::Admin,
     ];
 
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::MemoryRead => "memory:read",
-            Self::MemoryWrite => "memory:write",
-            Self::ContextRead => "context:read",
-            Self::EventsRead => "events:read",
-            Self::EventsPublish => "events:publish",
-            Self::FlowsRead => "flows:read",
-            Self::FlowsRun => "flows:run",
-            Self::Admin => "admin",
+            Self::MemoryRead => ("memory:read", "Read memories"),
+            Self::MemoryWrite => {
+                ("memory:write", "Add, change, delete and link memories, rebuild the index")
+            }
+            Self::ContextRead => ("context:read", "Query project context"),
+            Self::EventsRead => ("events:read", "Read events"),
+            Self::EventsPublish => ("events:publish", "Publish events"),
+            Self::FlowsRead => ("flows:read", "Read flows and their runs"),
+            Self::FlowsRun => ("flows:run", "Run flows"),
+            Self::Admin => ("admin", "Everything, tokens included"),
         }
-    }
-
-    /// The scope with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.as_str() == name)
     }
 }
 

@@ -4,19 +4,19 @@ use std::fmt;
 
 use crate::{MemoryId, Timestamp};
 
-/// What a link says about its two ends.
+/// What a link says about its two ends. The numbers are those of the records on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
     /// `from` replaces what `to` says.
-    Updates,
+    Updates = 1,
     /// `from` and `to` cannot both be true.
-    Contradicts,
+    Contradicts = 2,
     /// `from` and `to` are about the same thing.
-    RelatedTo,
+    RelatedTo = 3,
     /// `to` is why `from` happened.
-    CausedBy,
+    CausedBy = 4,
     /// `from` belongs to `to`.
-    PartOf,
+    PartOf = 5,
 }
 
 impl LinkKind {
@@ -33,6 +33,14 @@ impl LinkKind {
             Self::CausedBy => "caused_by",
             Self::PartOf => "part_of",
         }
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.code() == code)
     }
 
     /// The kind of this name.

@@ -29,7 +29,6 @@ pub(crate) const RECORD_VERSION: u8 = 1;
 pub(crate) const NOTICE_KIND: u8 = 9;
 const TOLD_KIND: u8 = 10;
 const KINDS: std::ops::RangeInclusive<u8> = 1..=10;
-const LINK_KIND_CODE_MAX: u8 = 5;
 
 /// Why a payload is no record that this release can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +74,7 @@ pub(crate) struct Body {
 }
 
 /// The part of a [`Body`] that a purge removes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct BodyText {
     pub(crate) title: String,
     pub(crate) content: String,
@@ -179,7 +178,7 @@ impl Record<'_> {
             Self::Link { edge, at } | Self::Unlink { edge, at } => {
                 out.u64(edge.from.get());
                 out.u64(edge.to.get());
-                out.u8(link_kind_code(edge.kind));
+                out.u8(edge.kind.code());
                 out.time(*at);
             }
             Self::Purge { ids } => {
@@ -297,33 +296,17 @@ impl Body {
     }
 }
 
-pub(crate) fn link_kind_code(kind: LinkKind) -> u8 {
-    match kind {
-        LinkKind::Updates => 1,
-        LinkKind::Contradicts => 2,
-        LinkKind::RelatedTo => 3,
-        LinkKind::CausedBy => 4,
-        LinkKind::PartOf => 5,
-    }
-}
-
-pub(crate) fn link_kind_of(code: u8) -> Result<LinkKind, Malformed> {
-    LinkKind::ALL
-        .into_iter()
-        .find(|it| link_kind_code(*it) == code)
-        .ok_or(Malformed("a link has an unknown kind"))
-}
-
 pub(crate) fn read_id(input: &mut Reader<'_>) -> Result<MemoryId, Malformed> {
     MemoryId::new(input.u64()?).ok_or(Malformed("an id is out of range"))
 }
 
 fn read_edge(input: &mut Reader<'_>) -> Result<Edge, Unreadable> {
     let (from, to, code) = (read_id(input)?, read_id(input)?, input.u8()?);
-    if code > LINK_KIND_CODE_MAX {
-        return Err(Unreadable::Newer);
-    }
-    Ok(Edge { from, to, kind: link_kind_of(code)? })
+    let kind = match code {
+        0 => return Err(Malformed("a link has no kind").into()),
+        code => LinkKind::of_code(code).ok_or(Unreadable::Newer)?,
+    };
+    Ok(Edge { from, to, kind })
 }
 
 /// The text in a record's payload, if it has one.

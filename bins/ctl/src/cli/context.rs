@@ -1,7 +1,9 @@
 //! The command about the project's context.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use waypost_api::{ContextSource, ContextTask};
+
+use super::names::names;
 
 /// Find project context for a task in journals, documents and code headers
 ///
@@ -38,8 +40,8 @@ pub(crate) struct ContextFindArgs {
     #[arg(value_name = "QUERY")]
     pub(crate) query: Vec<String>,
     /// Kind of task, which decides the ranking [default: general]
-    #[arg(long, value_enum, value_name = "TASK")]
-    pub(crate) task: Option<TaskArg>,
+    #[arg(long, value_name = "TASK", value_parser = names::<ContextTask>())]
+    pub(crate) task: Option<ContextTask>,
     /// Maximum number of items [default: 30]
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=200))]
     pub(crate) max: Option<u64>,
@@ -47,8 +49,8 @@ pub(crate) struct ContextFindArgs {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// Include only this source; may be repeated; `memory` is searched only if given here
-    #[arg(long = "source", value_enum, value_name = "SOURCE", value_delimiter = ',')]
-    pub(crate) sources: Vec<SourceArg>,
+    #[arg(long = "source", value_name = "SOURCE", value_delimiter = ',', value_parser = names::<ContextSource>())]
+    pub(crate) sources: Vec<ContextSource>,
     /// Include only items of this type; may be repeated
     #[arg(long = "type", value_name = "TYPE", value_delimiter = ',')]
     pub(crate) types: Vec<String>,
@@ -58,53 +60,4 @@ pub(crate) struct ContextFindArgs {
     /// Show the full contents
     #[arg(long)]
     pub(crate) full: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TaskArg {
-    /// Writing code
-    Code,
-    /// Specifying and designing
-    Spec,
-    /// Writing texts
-    Content,
-    /// Planning
-    Strategy,
-    /// No particular kind of task
-    General,
-}
-
-impl From<TaskArg> for ContextTask {
-    fn from(task: TaskArg) -> Self {
-        match task {
-            TaskArg::Code => Self::Code,
-            TaskArg::Spec => Self::Spec,
-            TaskArg::Content => Self::Content,
-            TaskArg::Strategy => Self::Strategy,
-            TaskArg::General => Self::General,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SourceArg {
-    /// Notes on what happened
-    Journal,
-    /// Documents, decisions and guides
-    Knowledge,
-    /// Headers, documentation and signatures of code
-    Code,
-    /// The service's memories
-    Memory,
-}
-
-impl From<SourceArg> for ContextSource {
-    fn from(source: SourceArg) -> Self {
-        match source {
-            SourceArg::Journal => Self::Journal,
-            SourceArg::Knowledge => Self::Knowledge,
-            SourceArg::Code => Self::Code,
-            SourceArg::Memory => Self::Memory,
-        }
-    }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use waypost_api::RunState;
 
+use super::names::names;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlowsCommand {
     /// List flows and flow files with their state
@@ -68,19 +70,12 @@ pub(crate) struct FlowsRunsArgs {
     /// Only runs of this flow
     #[arg(long)]
     pub(crate) flow: Option<String>,
-    /// Only runs in this state: quiet, retrying, queued, running, succeeded, failed, dead, skipped, cancelled
-    #[arg(long, value_parser = state)]
+    /// Only runs in this state
+    #[arg(long, value_parser = names::<RunState>())]
     pub(crate) state: Option<RunState>,
     /// Maximum number of results
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) limit: Option<u64>,
-}
-
-fn state(text: &str) -> Result<RunState, String> {
-    RunState::from_name(text).ok_or_else(|| {
-        let names: Vec<&str> = RunState::ALL.iter().map(|it| it.as_str()).collect();
-        format!("a state is one of {}", names.join(", "))
-    })
 }
 
 #[derive(Debug, Args)]

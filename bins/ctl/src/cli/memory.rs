@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use waypost_api::{LinkKind, SearchMode};
+
+use super::names::names;
 
 /// Search memories by terms and by meaning (hybrid search)
 #[derive(Debug, Args)]
@@ -20,8 +22,8 @@ pub(crate) struct SearchArgs {
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// How to rank [default: hybrid]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
+    #[arg(long, value_parser = names::<SearchMode>())]
+    pub(crate) mode: Option<SearchMode>,
     /// Leave out hits with a lower score, from 0 to 1
     #[arg(long, value_name = "SCORE")]
     pub(crate) min_score: Option<f64>,
@@ -51,26 +53,6 @@ pub(crate) struct FilterArgs {
     /// Only memories created before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// Lexical and semantic search combined
-    Hybrid,
-    /// Lexical search only
-    Lexical,
-    /// Semantic search only
-    Semantic,
-}
-
-impl From<ModeArg> for SearchMode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Hybrid => Self::Hybrid,
-            ModeArg::Lexical => Self::Lexical,
-            ModeArg::Semantic => Self::Semantic,
-        }
-    }
 }
 
 /// Add a memory
@@ -213,35 +195,8 @@ pub(crate) struct LinkArgs {
     #[arg(value_name = "TO", value_parser = id)]
     pub(crate) to: u64,
     /// Type of the link
-    #[arg(long = "type", value_name = "TYPE", value_enum)]
-    pub(crate) kind: LinkKindArg,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub(crate) enum LinkKindArg {
-    /// The source is newer and supersedes the target
-    Updates,
-    /// The two contradict each other
-    Contradicts,
-    /// The two are related
-    RelatedTo,
-    /// The target caused the source
-    CausedBy,
-    /// The source is part of the target
-    PartOf,
-}
-
-impl From<LinkKindArg> for LinkKind {
-    fn from(kind: LinkKindArg) -> Self {
-        match kind {
-            LinkKindArg::Updates => Self::Updates,
-            LinkKindArg::Contradicts => Self::Contradicts,
-            LinkKindArg::RelatedTo => Self::RelatedTo,
-            LinkKindArg::CausedBy => Self::CausedBy,
-            LinkKindArg::PartOf => Self::PartOf,
-        }
-    }
+    #[arg(long = "type", value_name = "TYPE", value_parser = names::<LinkKind>())]
+    pub(crate) kind: LinkKind,
 }
 
 /// Show the links from and to a memory

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use clap_complete::Shell;
-use waypost_api::ImportIds;
+use waypost_api::{ImportIds, Scope, Vocabulary};
+
+use super::names::names;
 
 /// Export memories, links and history as one JSON object per line
 #[derive(Debug, Args)]
@@ -28,26 +30,8 @@ pub(crate) struct ImportArgs {
     /// The file; `-` reads standard input
     pub(crate) file: PathBuf,
     /// What to do if another memory already has the id
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub(crate) ids: ImportIdsArg,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-pub(crate) enum ImportIdsArg {
-    /// Reject the line
-    #[default]
-    Keep,
-    /// Give the memory a new id; links and history of the file follow it
-    Map,
-}
-
-impl From<ImportIdsArg> for ImportIds {
-    fn from(ids: ImportIdsArg) -> Self {
-        match ids {
-            ImportIdsArg::Keep => Self::Keep,
-            ImportIdsArg::Map => Self::Map,
-        }
-    }
+    #[arg(long, value_name = "HOW", default_value = ImportIds::default().as_str(), value_parser = names::<ImportIds>())]
+    pub(crate) ids: ImportIds,
 }
 
 /// Back up everything the service stores, into one new file
@@ -155,10 +139,9 @@ pub(crate) enum TokenCommand {
     after_help = "Example:\n  ctl token create --scope memory:read --expires 30d --note 'the editor'"
 )]
 pub(crate) struct TokenCreateArgs {
-    /// Scope: memory:read, memory:write, context:read, events:read, events:publish, flows:read, flows:run or
-    /// admin; may be repeated or separated by commas
-    #[arg(long = "scope", required = true, value_name = "SCOPE", value_delimiter = ',')]
-    pub(crate) scopes: Vec<String>,
+    /// Scope; may be repeated or separated by commas
+    #[arg(long = "scope", required = true, value_name = "SCOPE", value_delimiter = ',', value_parser = names::<Scope>())]
+    pub(crate) scopes: Vec<Scope>,
     /// Expiry: in `30d`, on `2030-01-31`, or RFC 3339 [default: never]
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<String>,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use indicatif::HumanBytes;
 use waypost_api::{
     ContextItem, ContextRequest, ContextScan, ContextState, ContextStatus, ContextWatch,
-    ContextWatchMode,
+    ContextWatchMode, Vocabulary,
 };
 
 use super::{show, text_or_stdin};
@@ -67,9 +67,9 @@ fn find(program: &Program, args: ContextFindArgs, output: &mut Output) -> Result
     let request = ContextRequest {
         query: Some(query).filter(|it| !it.is_empty()),
         max_items: args.max,
-        task_type: args.task.map(Into::into),
+        task_type: args.task,
         max_tokens: args.max_tokens,
-        sources: args.sources.into_iter().map(Into::into).collect(),
+        sources: args.sources,
         types: args.types,
         paths: args.paths,
     };

@@ -9,6 +9,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use waypost_api::{
     AllowRequest, FlowWhy, PauseRequest, Replay, ReplayRequest, Run, RunState, RunsRequest,
+    Vocabulary,
 };
 use waypost_flows::diff;
 

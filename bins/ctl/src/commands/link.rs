@@ -1,8 +1,8 @@
 //! `link`, `unlink`, `links`.
 
 use serde_json::json;
-use waypost_api::LinkRequest;
 use waypost_api::client::Stored;
+use waypost_api::{LinkRequest, Vocabulary};
 
 use super::show;
 use crate::cli::{LinkArgs, LinksArgs};
@@ -11,7 +11,7 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 
 fn request(args: &LinkArgs) -> LinkRequest {
-    LinkRequest { from: args.from, to: args.to, kind: args.kind.into() }
+    LinkRequest { from: args.from, to: args.to, kind: args.kind }
 }
 
 pub(super) fn link(program: &Program, args: &LinkArgs, output: &mut Output) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `search`.
 
-use waypost_api::{Explanation, Hit, SearchMode, SearchRequest};
+use waypost_api::{Explanation, Hit, SearchMode, SearchRequest, Vocabulary};
 
 use super::{show, text_or_stdin};
 use crate::cli::{FilterArgs, SearchArgs};
@@ -24,7 +24,7 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
         space,
         since: since.map(|it| span::past(&it, now)).transpose()?,
         until: until.map(|it| span::past(&it, now)).transpose()?,
-        mode: args.mode.map(SearchMode::from),
+        mode: args.mode,
         explain: args.explain.then_some(true),
         min_score: args.min_score,
         include_superseded: args.include_superseded.then_some(true),

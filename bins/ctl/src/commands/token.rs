@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use waypost_api::client;
-use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo};
+use waypost_api::{NewTokenRequest, Scope, TokenCreated, TokenInfo, Vocabulary};
 use waypost_auth::{NewToken, TokenStore};
 use waypost_time::Timestamp;
 
@@ -46,9 +46,8 @@ fn either<T>(
 
 fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Result<()> {
     let now = span::now();
-    let scopes = args.scopes.iter().map(|name| scope(name)).collect::<Result<Vec<_>>>()?;
     let request = NewTokenRequest {
-        scopes,
+        scopes: args.scopes,
         expires_at: args
             .expires
             .filter(|it| it != "never")
@@ -82,13 +81,6 @@ fn create(program: &Program, args: TokenCreateArgs, output: &mut Output) -> Resu
         .map_or("never expires".to_owned(), |time| format!("is valid until {time}"));
     output.note(&format!("token {} {until}; it is shown only once", created.info.id));
     Ok(())
-}
-
-fn scope(name: &str) -> Result<Scope> {
-    Scope::from_name(name).ok_or_else(|| {
-        let known: Vec<_> = Scope::ALL.iter().map(|it| it.as_str()).collect();
-        Failure::usage(format!("unknown scope {name:?}; expected one of {}", known.join(", ")))
-    })
 }
 
 fn wire(info: &waypost_auth::TokenInfo) -> TokenInfo {

@@ -196,7 +196,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     bar.set_position(0);
     bar.set_length(bytes.unwrap_or(0));
     let mut input = bar.wrap_read(input);
-    let asked = ImportRequest { ids: Some(args.ids.into()) };
+    let asked = ImportRequest { ids: Some(args.ids) };
     let imported = client.import(&mut input, &asked);
     bar.finish_and_clear();
     // What is wrong is in the file, not on the command line.

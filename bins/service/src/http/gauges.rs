@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use waypost_api::RunState;
+use waypost_api::{RunState, Vocabulary};
 
 use crate::app::App;
 use crate::http::wire;

@@ -5,13 +5,35 @@ pub(crate) mod flows;
 
 use std::collections::BTreeMap;
 
-use waypost_api as api;
+use waypost_api::{self as api, Vocabulary};
 use waypost_auth as auth;
 use waypost_events as events;
 use waypost_memory as memory;
 use waypost_time::Timestamp;
 
 use crate::http::failure::Failure;
+
+/// A request within the wire's limits is within the store's.
+const _: () = {
+    use api::limits as wire;
+    use memory::limits as store;
+
+    assert!(wire::ID_MAX == store::ID_MAX);
+    assert!(wire::QUERY_CHARS_MAX == store::QUERY_CHARS_MAX);
+    assert!(wire::LIMIT_MAX == store::SEARCH_LIMIT_MAX as u64);
+    assert!(wire::LIMIT_MAX == store::LIST_LIMIT_MAX as u64);
+    assert!(wire::DEPTH_MAX == store::LINK_DEPTH_MAX as u64);
+    assert!(wire::CONTENT_BYTES_MAX == store::CONTENT_BYTES_MAX);
+    assert!(wire::TITLE_CHARS_MAX == store::TITLE_CHARS_MAX);
+    assert!(wire::KIND_CHARS_MAX == store::KIND_CHARS_MAX);
+    assert!(wire::SPACE_CHARS_MAX == store::SPACE_CHARS_MAX);
+    assert!(wire::SESSION_CHARS_MAX == store::SESSION_CHARS_MAX);
+    assert!(wire::TAGS_MAX == store::TAGS_MAX);
+    assert!(wire::TAG_CHARS_MAX == store::TAG_CHARS_MAX);
+    assert!(wire::METADATA_KEYS_MAX == store::METADATA_KEYS_MAX);
+    assert!(wire::METADATA_KEY_CHARS_MAX == store::METADATA_KEY_CHARS_MAX);
+    assert!(wire::METADATA_BYTES_MAX == store::METADATA_BYTES_MAX);
+};
 
 /// The id that a body or path gave, whose range has been checked.
 pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {

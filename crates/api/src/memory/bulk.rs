@@ -2,19 +2,31 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Problem;
 use crate::limits::{Check, Faults};
+use crate::{Problem, Vocabulary};
 
 /// What an import does with an id that another memory of the store has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum ImportIds {
-    /// The line is not taken.
     #[default]
     Keep,
-    /// The memory gets a new id, and the import's links follow it.
     Map,
+}
+
+impl Vocabulary for ImportIds {
+    const ALL: &'static [Self] = &[Self::Keep, Self::Map];
+
+    fn describe(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Keep => ("keep", "Reject the line"),
+            Self::Map => {
+                ("map", "Give the memory a new id; links and history of the file follow it")
+            }
+        }
+    }
 }
 
 /// Query of `POST /api/memory/import`.

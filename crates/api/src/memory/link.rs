@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Vocabulary;
 use crate::limits::{Check, DEPTH_MAX, Faults};
 use crate::wire;
 use waypost_time::Timestamp;
@@ -58,32 +59,26 @@ impl Check for LinkRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum LinkKind {
-    /// The source is newer and takes the target's place.
     Updates,
-    /// The two cannot both hold.
     Contradicts,
-    /// The two have to do with each other.
     RelatedTo,
-    /// The target brought the source about.
     CausedBy,
-    /// The source belongs to the target.
     PartOf,
 }
 
-impl LinkKind {
-    /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 5] =
-        [Self::Updates, Self::Contradicts, Self::RelatedTo, Self::CausedBy, Self::PartOf];
+impl Vocabulary for LinkKind {
+    const ALL: &'static [Self] =
+        &[Self::Updates, Self::Contradicts, Self::RelatedTo, Self::CausedBy, Self::PartOf];
 
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Updates => "updates",
-            Self::Contradicts => "contradicts",
-            Self::RelatedTo => "related_to",
-            Self::CausedBy => "caused_by",
-            Self::PartOf => "part_of",
+            Self::Updates => ("updates", "The source is newer and supersedes the target"),
+            Self::Contradicts => ("contradicts", "The two contradict each other"),
+            Self::RelatedTo => ("related_to", "The two are related"),
+            Self::CausedBy => ("caused_by", "The target caused the source"),
+            Self::PartOf => ("part_of", "The source is part of the target"),
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Link, Memory};
+use crate::Vocabulary;
 use crate::limits::{Check, Faults, LIMIT_MAX, QUERY_CHARS_MAX};
 use crate::wire;
 use waypost_time::Timestamp;
@@ -86,22 +87,21 @@ impl Check for SearchRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum SearchMode {
-    /// By words and by meaning, fused.
     Hybrid,
-    /// By words alone.
     Lexical,
-    /// By meaning alone.
     Semantic,
 }
 
-impl SearchMode {
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
+impl Vocabulary for SearchMode {
+    const ALL: &'static [Self] = &[Self::Hybrid, Self::Lexical, Self::Semantic];
+
+    fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Hybrid => "hybrid",
-            Self::Lexical => "lexical",
-            Self::Semantic => "semantic",
+            Self::Hybrid => ("hybrid", "Lexical and semantic search combined"),
+            Self::Lexical => ("lexical", "Lexical search only"),
+            Self::Semantic => ("semantic", "Semantic search only"),
         }
     }
 }

@@ -9,3 +9,5 @@ mod context;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod query;
+#[cfg(feature = "openapi")]
+mod vocabulary;

@@ -12,8 +12,8 @@
 //! | `m` name | counters |
 
 use crate::codec::{Malformed, Reader, Writer};
-use crate::record::{Body, BodyText, Edge, link_kind_code, link_kind_of};
-use crate::{MemoryId, Timestamp};
+use crate::record::{Body, BodyText, Edge};
+use crate::{LinkKind, MemoryId, Timestamp};
 
 pub(crate) const APPLIED: &[u8] = b"mapplied";
 pub(crate) const NEXT_ID: &[u8] = b"mnext";
@@ -59,12 +59,12 @@ pub(crate) fn duplicates_of(hash: [u8; 16]) -> Vec<u8> {
 }
 
 pub(crate) fn link(edge: Edge) -> Vec<u8> {
-    let kind = [link_kind_code(edge.kind)];
+    let kind = [edge.kind.code()];
     key(b'l', &[&edge.from.get().to_be_bytes(), &kind, &edge.to.get().to_be_bytes()])
 }
 
 pub(crate) fn reverse_link(edge: Edge) -> Vec<u8> {
-    let kind = [link_kind_code(edge.kind)];
+    let kind = [edge.kind.code()];
     key(b'r', &[&edge.to.get().to_be_bytes(), &kind, &edge.from.get().to_be_bytes()])
 }
 
@@ -96,11 +96,12 @@ pub(crate) fn reverse_edge_of(key: &[u8]) -> Result<Edge, Malformed> {
     edge_ends(key).map(|(to, kind, from)| Edge { from, to, kind })
 }
 
-fn edge_ends(key: &[u8]) -> Result<(MemoryId, crate::LinkKind, MemoryId), Malformed> {
+fn edge_ends(key: &[u8]) -> Result<(MemoryId, LinkKind, MemoryId), Malformed> {
     if key.len() != 18 {
         return Err(Malformed("a link's key has a wrong length"));
     }
-    Ok((id_at_end(&key[..9])?, link_kind_of(key[9])?, id_at_end(key)?))
+    let kind = LinkKind::of_code(key[9]).ok_or(Malformed("a link has an unknown kind"))?;
+    Ok((id_at_end(&key[..9])?, kind, id_at_end(key)?))
 }
 
 /// Where a memory stands.

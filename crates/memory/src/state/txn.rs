@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use waypost_projection::Write;
 
 use crate::codec::{Reader, Writer};
-use crate::record::{Body, BodyText, Edge, Record, link_kind_code};
+use crate::record::{Body, BodyText, Edge, Record};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{MemoryId, Result, Timestamp};
@@ -364,7 +364,7 @@ pub(crate) fn link_digest(edge: Edge, at: Timestamp) -> u64 {
     let mut out = Writer::new();
     out.u64(edge.from.get());
     out.u64(edge.to.get());
-    out.u8(link_kind_code(edge.kind));
+    out.u8(edge.kind.code());
     out.time(at);
     first_u64(&Sha256::digest(out.into_bytes()))
 }

@@ -6,7 +6,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::LINK;
 use http::{HeaderValue, StatusCode};
-use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
+use waypost_api::{self as api, Vocabulary, limits::LIST_LIMIT_DEFAULT};
 use waypost_memory::{Added, Linked, MemoryId};
 
 use crate::app::App;

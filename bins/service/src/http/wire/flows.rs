@@ -1,6 +1,6 @@
 //! Flows and runs between the engine's types and the wire's.
 
-use waypost_api as api;
+use waypost_api::{self as api, Vocabulary};
 use waypost_flows as flows;
 use waypost_time::Timestamp;
 
