@@ -8,7 +8,7 @@ mod finish;
 use std::sync::Arc;
 
 use waypost_ranking::{
-    Bm25, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch, asks_for_time,
+    Bm25, Cues, Feedback, Range, Slot, TextPart, TextSearch, VectorPart, VectorSearch,
 };
 
 use self::answers::{Answers, Question};
@@ -189,7 +189,7 @@ impl Searcher {
         let scoring = Scoring {
             view,
             spaces: &scope.spaces,
-            wishes: Wishes { params, given: &first, time: asks_for_time(query) },
+            wishes: Wishes { params, given: &first, cues: Cues::wanted_by(query) },
             text: &text,
             vectors: vectors.as_ref(),
             lexical_range: Range::from_zero(&lexical),

@@ -76,6 +76,10 @@ pub struct Cues {
 }
 
 impl Cues {
+    /// Grows whenever the cues of a document change: stored ones of another version are to be
+    /// computed again.
+    pub const VERSION: u32 = 1;
+
     /// The cues of a document's content.
     ///
     /// ```
@@ -90,6 +94,20 @@ impl Cues {
         Self { asks, tells_time: words(content).any(names_time) }
     }
 
+    /// The cues that a query asks for: a question about a time or a duration asks for a text that
+    /// names one.
+    ///
+    /// ```
+    /// use waypost_ranking::Cues;
+    ///
+    /// assert!(Cues::wanted_by("When did we move?").tells_time);
+    /// assert!(Cues::wanted_by("in which year was it").tells_time);
+    /// assert!(!Cues::wanted_by("Where did we go the day before?").tells_time);
+    /// ```
+    pub fn wanted_by(query: &str) -> Self {
+        Self { asks: false, tells_time: asks_for_time(query) }
+    }
+
     /// The cues as two bits.
     pub fn to_bits(self) -> u8 {
         u8::from(self.asks) | u8::from(self.tells_time) << 1
@@ -101,16 +119,7 @@ impl Cues {
     }
 }
 
-/// Whether a query asks for a time or a duration.
-///
-/// ```
-/// use waypost_ranking::asks_for_time;
-///
-/// assert!(asks_for_time("When did we move?"));
-/// assert!(asks_for_time("in which year was it"));
-/// assert!(!asks_for_time("Where did we go the day before?"));
-/// ```
-pub fn asks_for_time(query: &str) -> bool {
+fn asks_for_time(query: &str) -> bool {
     let lower = query.to_lowercase();
     let mut before = "";
     for word in words(&lower) {

@@ -92,7 +92,7 @@ mod fuse;
 mod neighbours;
 
 pub use bm25::Bm25;
-pub use cues::{Cues, asks_for_time, substance};
+pub use cues::{Cues, substance};
 pub use error::{Error, ErrorKind};
 pub use explanation::Explanation;
 pub use feedback::{Feedback, VectorFeedback};

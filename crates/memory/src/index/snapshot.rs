@@ -18,7 +18,7 @@ use crate::index::view::{Fact, View};
 use crate::{Error, MemoryId, Result};
 
 const MAGIC: &[u8] = b"waypost-index\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 1 + Cues::VERSION;
 const FILE: &str = "snapshot";
 
 /// A view without its links and vectors, and the log's position that it is from.

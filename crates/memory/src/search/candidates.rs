@@ -75,7 +75,7 @@ pub(super) struct Wishes<'a> {
     pub(super) params: &'a SearchParams,
     /// The query as it was given, without feedback: what a title is compared with.
     pub(super) given: &'a TextSearch<'a>,
-    pub(super) time: bool,
+    pub(super) cues: Cues,
 }
 
 impl Wishes<'_> {
@@ -85,7 +85,7 @@ impl Wishes<'_> {
         params.substance_weight * f64::from(substance(length))
             + has(self.given.is_in_title(part, slot), params.title_weight)
             + has(!cues.asks, params.telling_weight)
-            + has(self.time && cues.tells_time, params.time_weight)
+            + has(self.cues.tells_time && cues.tells_time, params.time_weight)
     }
 }
 
