@@ -1,10 +1,11 @@
 //! What a memory is.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::{fmt, mem};
 
 use crate::Timestamp;
 use crate::limits::ID_MAX;
+use crate::record::Body;
 
 /// The space of a memory that names none.
 pub const DEFAULT_SPACE: &str = "default";
@@ -81,6 +82,44 @@ pub struct Memory {
     pub embedded: bool,
     /// The newest memory that says it `updates` this one.
     pub superseded_by: Option<MemoryId>,
+}
+
+impl Memory {
+    /// A memory from its body. Whether it is embedded or superseded is for the index to say.
+    pub(crate) fn of(id: MemoryId, version: u32, updated_at: Timestamp, body: Body) -> Self {
+        let text = body.text.unwrap_or_default();
+        Self {
+            id,
+            version,
+            title: text.title,
+            content: text.content,
+            kind: text.kind,
+            tags: text.tags,
+            metadata: text.metadata,
+            space: body.space,
+            session: text.session,
+            created_at: body.created_at,
+            updated_at,
+            embedded: false,
+            superseded_by: None,
+        }
+    }
+
+    /// The memory without what it says, for callers that may not read it.
+    #[must_use]
+    pub fn without_text(self) -> Self {
+        let body = Body { space: self.space, created_at: self.created_at, text: None };
+        Self { embedded: self.embedded, ..Self::of(self.id, self.version, self.updated_at, body) }
+    }
+
+    /// The memory with only the text that makes a draft its duplicate, for callers that sent it.
+    #[must_use]
+    pub fn as_sent(mut self) -> Self {
+        let (title, content) = (mem::take(&mut self.title), mem::take(&mut self.content));
+        let (kind, session) = (mem::take(&mut self.kind), self.session.take());
+        let superseded_by = self.superseded_by;
+        Self { title, content, kind, session, superseded_by, ..self.without_text() }
+    }
 }
 
 /// A memory to be added. Only `content` is required.
@@ -183,4 +222,25 @@ pub struct Version {
     pub valid_from: Timestamp,
     /// Until when it was: the next version's start or the deletion; `None` if it still is.
     pub valid_until: Option<Timestamp>,
+}
+
+impl Version {
+    /// A version from its body, as if it were the present one.
+    pub(crate) fn of(version: u32, valid_from: Timestamp, body: Body) -> Self {
+        let is_purged = body.text.is_none();
+        let text = body.text.unwrap_or_default();
+        Self {
+            version,
+            title: text.title,
+            content: (!is_purged).then_some(text.content),
+            kind: text.kind,
+            tags: text.tags,
+            metadata: text.metadata,
+            space: body.space,
+            session: text.session,
+            created_at: body.created_at,
+            valid_from,
+            valid_until: None,
+        }
+    }
 }

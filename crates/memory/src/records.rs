@@ -1,6 +1,6 @@
 //! The log and the state that is derived from it: what is true, and how it is read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use waypost_log::{Log, OnDamage, Options};
@@ -9,7 +9,7 @@ use crate::log_error::log_error;
 use crate::record::{Body, Record, can_read, text_of};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
-use crate::{Error, Memory, MemoryId, Result, Timestamp};
+use crate::{Error, MemoryId, Result};
 
 /// The log and the state.
 #[derive(Debug)]
@@ -77,33 +77,4 @@ impl Records {
 /// How the log of the memories is opened when something else knows of the sequences up to `reached`.
 pub(crate) fn log_options(reached: u64) -> Options {
     Options { on_damage: OnDamage::Refuse, reached, can_read, ..Options::default() }
-}
-
-/// A memory from its body. Whether it is embedded or superseded is for the index to say.
-pub(crate) fn memory(id: MemoryId, version: u32, updated_at: Timestamp, body: Body) -> Memory {
-    let (space, created_at) = (body.space, body.created_at);
-    let mut memory = Memory {
-        id,
-        version,
-        title: String::new(),
-        content: String::new(),
-        kind: String::new(),
-        tags: Vec::new(),
-        metadata: BTreeMap::new(),
-        space,
-        session: None,
-        created_at,
-        updated_at,
-        embedded: false,
-        superseded_by: None,
-    };
-    if let Some(text) = body.text {
-        memory.title = text.title;
-        memory.content = text.content;
-        memory.kind = text.kind;
-        memory.tags = text.tags;
-        memory.metadata = text.metadata;
-        memory.session = text.session;
-    }
-    memory
 }

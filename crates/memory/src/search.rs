@@ -20,8 +20,8 @@ use crate::index::Index;
 use crate::index::embed::Embedding;
 use crate::index::view::{Condition, View};
 use crate::limits::SEARCH_LIMIT_MAX;
-use crate::records::{Records, memory};
-use crate::{Error, Hit, Result, SearchMode, SearchOptions, SearchParams, SearchResult};
+use crate::records::Records;
+use crate::{Error, Hit, Memory, Result, SearchMode, SearchOptions, SearchParams, SearchResult};
 
 /// Finds memories in the index, and reads them from the records.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Searcher {
             // One that was deleted meanwhile is no hit.
             let Some(head) = self.records.live_head(ranked.id)? else { continue };
             let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
-            let mut memory = memory(ranked.id, head.version, head.updated_at, body);
+            let mut memory = Memory::of(ranked.id, head.version, head.updated_at, body);
             memory.embedded = ranked.embedded;
             memory.superseded_by = ranked.superseded_by;
             hits.push(Hit {

@@ -23,7 +23,7 @@ use crate::index::embed::Embedding;
 use crate::layout::Folders;
 use crate::limits::LINK_DEPTH_MAX;
 use crate::record::Edge;
-use crate::records::{Records, memory};
+use crate::records::Records;
 use crate::search::Searcher;
 use crate::state::txn::Txn;
 use crate::writer::Writer;
@@ -63,7 +63,7 @@ impl Store {
             .records
             .body(id, head.version)?
             .ok_or_else(|| missing_version(id, head.version))?;
-        Ok(self.index.complete(memory(id, head.version, head.updated_at, body)))
+        Ok(self.index.complete(Memory::of(id, head.version, head.updated_at, body)))
     }
 
     /// Changes a memory; the version before stays in its history. A patch that changes nothing

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::{Metadata, MetadataValue};
+use crate::record::{Body, BodyText};
+use crate::{DEFAULT_KIND, MemoryId, Metadata, MetadataValue, Timestamp};
 
 pub(crate) const FORMAT: &str = "waypost-memory";
 pub(crate) const VERSION: u32 = 1;
@@ -36,7 +37,7 @@ pub(crate) enum Line {
     End { memories: u64, links: u64, crc32c: String },
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct MemoryLine {
     pub(crate) id: u64,
@@ -66,6 +67,43 @@ pub(crate) struct MemoryLine {
     pub(crate) purged: bool,
 }
 
+impl MemoryLine {
+    /// The line of a version of a memory.
+    pub(crate) fn of(id: MemoryId, version: u32, valid_from: Timestamp, body: Body) -> Self {
+        let mut line = Self {
+            id: id.get(),
+            version,
+            space: Some(body.space),
+            created_at: Some(body.created_at.to_string()),
+            valid_from: Some(valid_from.to_string()),
+            purged: body.text.is_none(),
+            ..Self::default()
+        };
+        if let Some(text) = body.text {
+            line.title = Some(text.title);
+            line.content = Some(text.content);
+            line.kind = Some(text.kind);
+            line.tags = text.tags;
+            line.metadata = metadata_out(&text.metadata);
+            line.session = text.session;
+        }
+        line
+    }
+
+    /// What the line says, not yet checked; the key at fault if a value of the metadata is neither
+    /// text, number nor boolean.
+    pub(crate) fn into_text(self) -> Result<BodyText, String> {
+        Ok(BodyText {
+            title: self.title.unwrap_or_default(),
+            content: self.content.unwrap_or_default(),
+            kind: self.kind.unwrap_or_else(|| DEFAULT_KIND.to_owned()),
+            tags: self.tags,
+            metadata: metadata_in(self.metadata)?,
+            session: self.session,
+        })
+    }
+}
+
 fn first_version() -> u32 {
     1
 }
@@ -75,7 +113,7 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-pub(crate) fn metadata_out(metadata: &Metadata) -> BTreeMap<String, Value> {
+fn metadata_out(metadata: &Metadata) -> BTreeMap<String, Value> {
     let value = |it: &MetadataValue| match it {
         MetadataValue::Text(text) => Value::String(text.clone()),
         MetadataValue::Integer(number) => Value::Number((*number).into()),
@@ -87,8 +125,7 @@ pub(crate) fn metadata_out(metadata: &Metadata) -> BTreeMap<String, Value> {
     metadata.iter().map(|(key, it)| (key.clone(), value(it))).collect()
 }
 
-/// The metadata of a line; the key at fault if a value is neither text, number nor boolean.
-pub(crate) fn metadata_in(values: BTreeMap<String, Value>) -> Result<Metadata, String> {
+fn metadata_in(values: BTreeMap<String, Value>) -> Result<Metadata, String> {
     let mut metadata = Metadata::new();
     for (key, value) in values {
         let value = match value {

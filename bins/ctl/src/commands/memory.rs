@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use waypost_api::client::Stored;
-use waypost_api::{AddRequest, CompactRequest, ListRequest, PatchRequest, Scalar, VersionChange};
+use waypost_api::{
+    AddRequest, CompactRequest, ListRequest, Memory, PatchRequest, Scalar, VersionChange,
+};
 
 use super::{show, text_or_stdin};
 use crate::cli::{AddArgs, DeleteArgs, FilterArgs, GetArgs, HistoryArgs, ListArgs, UpdateArgs};
@@ -83,7 +85,7 @@ pub(super) fn get(program: &Program, args: &GetArgs, output: &mut Output) -> Res
         if idx > 0 {
             output.line("")?;
         }
-        show::whole(&memory, output)?;
+        whole(&memory, output)?;
     }
     Ok(())
 }
@@ -123,7 +125,7 @@ pub(super) fn list(program: &Program, args: ListArgs, output: &mut Output) -> Re
         output.note("no memories");
         return Ok(());
     }
-    show::table(&memories, output)?;
+    table(&memories, output)?;
     if has_more && let Some(last) = memories.last() {
         output.note(&format!("more memories follow: `ctl list --after {}`, or `--all`", last.id));
     }
@@ -203,5 +205,61 @@ pub(super) fn history(program: &Program, args: &HistoryArgs, output: &mut Output
             None => {}
         }
     }
+    Ok(())
+}
+
+/// A memory with everything.
+fn whole(memory: &Memory, output: &mut Output) -> Result<()> {
+    let id = format!("#{}", memory.id);
+    output.styled(&[(Look::Name, &id), (Look::Plain, "  "), (Look::Bold, &memory.title)])?;
+    let field = |name: &'static str, value: String| (name, value);
+    let mut fields = vec![field("type", memory.kind.clone()), field("space", memory.space.clone())];
+    if let Some(session) = &memory.session {
+        fields.push(field("session", session.clone()));
+    }
+    if !memory.tags.is_empty() {
+        fields.push(field("tags", memory.tags.join(", ")));
+    }
+    for (key, value) in &memory.metadata {
+        let value = match value {
+            Scalar::String(text) => text.clone(),
+            Scalar::Number(number) => number.to_string(),
+            Scalar::Bool(is_true) => is_true.to_string(),
+        };
+        fields.push(field("meta", format!("{key} = {value}")));
+    }
+    fields.push(field("created", memory.created_at.to_string()));
+    if memory.updated_at != memory.created_at {
+        fields.push(field("updated", memory.updated_at.to_string()));
+    }
+    if let Some(newer) = memory.superseded_by {
+        fields.push(field("superseded", format!("by #{newer}")));
+    }
+    if !memory.embedded {
+        fields.push(field("embedded", "not yet; only lexical search finds it".to_owned()));
+    }
+    for (name, value) in fields {
+        output.styled(&[(Look::Dim, &format!("{name:<10} ")), (Look::Plain, &value)])?;
+    }
+    output.line("")?;
+    output.text(&memory.content)?;
+    Ok(())
+}
+
+/// Memories in a table.
+fn table(memories: &[Memory], output: &mut Output) -> Result<()> {
+    let rows: Vec<_> = memories
+        .iter()
+        .map(|memory| {
+            vec![
+                (Look::Name, format!("#{}", memory.id)),
+                (Look::Dim, show::day(&memory.created_at.to_string())),
+                (Look::Plain, memory.kind.clone()),
+                (Look::Plain, memory.space.clone()),
+                (Look::Bold, memory.title.clone()),
+            ]
+        })
+        .collect();
+    output.table(&["ID", "CREATED", "TYPE", "SPACE", "TITLE"], &rows)?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! binds. Whether something is visible is decided here and nowhere else. A test of the routes sees
 //! to it that none goes past this module.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use waypost_auth::Scope;
@@ -110,32 +110,15 @@ impl Scoped {
 
     /// What an add found in place of its draft.
     pub(crate) fn added(&self, memory: Memory) -> Memory {
-        let mut memory = self.shown(memory);
-        // The rest is what the caller sent.
-        if !self.caller.may(Scope::MemoryRead) {
-            memory.tags.clear();
-            memory.metadata.clear();
-        }
-        memory
+        let memory = self.shown(memory);
+        if self.caller.may(Scope::MemoryRead) { memory } else { memory.as_sent() }
     }
 
     pub(crate) fn update(&self, id: MemoryId, patch: Patch) -> Result<Memory, Failure> {
         self.visible(id)?;
         let memory = self.shown(self.store.update(id, patch, now())?);
-        if self.caller.may(Scope::MemoryRead) {
-            return Ok(memory);
-        }
         // A change is no way to read what stays as it was.
-        Ok(Memory {
-            title: String::new(),
-            content: String::new(),
-            kind: String::new(),
-            tags: Vec::new(),
-            metadata: BTreeMap::new(),
-            session: None,
-            superseded_by: None,
-            ..memory
-        })
+        Ok(if self.caller.may(Scope::MemoryRead) { memory } else { memory.without_text() })
     }
 
     pub(crate) fn delete(&self, id: MemoryId) -> Result<(), Failure> {

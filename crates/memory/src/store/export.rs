@@ -6,7 +6,7 @@ use crate::codec::Reader;
 use crate::state::damaged;
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_out};
+use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
 use crate::{Error, Exported, MemoryId, Result};
 
 /// Counts and sums what goes through it.
@@ -69,30 +69,7 @@ impl Store {
 
     fn memory_line(&self, id: MemoryId, version: u32, stored: StoredVersion) -> Result<MemoryLine> {
         let valid_from = stored.valid_from;
-        let body = self.records.whole_body(stored)?;
-        let mut line = MemoryLine {
-            id: id.get(),
-            version,
-            title: None,
-            content: None,
-            kind: None,
-            tags: Vec::new(),
-            metadata: std::collections::BTreeMap::new(),
-            session: None,
-            space: Some(body.space),
-            created_at: Some(body.created_at.to_string()),
-            valid_from: Some(valid_from.to_string()),
-            purged: body.text.is_none(),
-        };
-        if let Some(text) = body.text {
-            line.title = Some(text.title);
-            line.content = Some(text.content);
-            line.kind = Some(text.kind);
-            line.tags = text.tags;
-            line.metadata = metadata_out(&text.metadata);
-            line.session = text.session;
-        }
-        Ok(line)
+        Ok(MemoryLine::of(id, version, valid_from, self.records.whole_body(stored)?))
     }
 }
 

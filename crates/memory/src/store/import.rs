@@ -15,16 +15,16 @@ use std::sync::mpsc;
 use crate::check;
 use crate::index::Index;
 use crate::limits::{IMPORT_LINE_BYTES_MAX, IMPORT_VERSION_MAX};
-use crate::record::{Body, BodyText, Edge};
+use crate::record::{Body, Edge};
 use crate::store::Store;
-use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION, metadata_in};
+use crate::wire::{FORMAT, Header, Line, MemoryLine, VERSION};
 use crate::writer::Writer;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import::{FileIds, ImportUnit, ImportVersion};
 use crate::writer::lost;
 use crate::{
-    DEFAULT_KIND, DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, LinkKind, MemoryId,
-    Result, Timestamp,
+    DEFAULT_SPACE, Error, ImportOptions, ImportProblem, Imported, LinkKind, MemoryId, Result,
+    Timestamp,
 };
 
 /// A batch is written when it has so many lines …
@@ -353,23 +353,15 @@ fn time_of(text: Option<&str>, now: Timestamp) -> std::result::Result<Timestamp,
     })
 }
 
-fn body_of(given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
+fn body_of(mut given: MemoryLine, valid_from: Timestamp) -> std::result::Result<Body, Refused> {
     let created_at = time_of(given.created_at.as_deref(), valid_from)?;
-    let space = given.space.unwrap_or_else(|| DEFAULT_SPACE.to_owned());
+    let space = given.space.take().unwrap_or_else(|| DEFAULT_SPACE.to_owned());
     check::space(&space)?;
     if given.purged {
         return Ok(Body { space, created_at, text: None });
     }
-    let metadata = metadata_in(given.metadata).map_err(|key| {
+    let text = given.into_text().map_err(|key| {
         Refused::Line(format!("metadata/{key} is neither a string nor a number nor a boolean"))
     })?;
-    let text = check::body_text(BodyText {
-        title: given.title.unwrap_or_default(),
-        content: given.content.unwrap_or_default(),
-        kind: given.kind.unwrap_or_else(|| DEFAULT_KIND.to_owned()),
-        tags: given.tags,
-        metadata,
-        session: given.session,
-    })?;
-    Ok(Body { space, created_at, text: Some(text) })
+    Ok(Body { space, created_at, text: Some(check::body_text(text)?) })
 }

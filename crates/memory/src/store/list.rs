@@ -3,7 +3,6 @@
 use crate::index::view::Condition;
 use crate::limits::LIST_LIMIT_MAX;
 use crate::record::Body;
-use crate::records::memory;
 use crate::state::keys::StoredVersion;
 use crate::store::Store;
 use crate::{Error, Filter, Memory, MemoryId, Result, Version};
@@ -62,7 +61,7 @@ impl Store {
                 }
                 let body = self.records.body(id, head.version)?;
                 if let Some(body) = body.filter(|it| meets(filter, it)) {
-                    let memory = memory(id, head.version, head.updated_at, body);
+                    let memory = Memory::of(id, head.version, head.updated_at, body);
                     found.push(self.index.complete(memory));
                 }
             }
@@ -90,22 +89,7 @@ impl Store {
 
     fn version(&self, version: u32, stored: StoredVersion) -> Result<Version> {
         let valid_from = stored.valid_from;
-        let body = self.records.whole_body(stored)?;
-        let is_purged = body.text.is_none();
-        let then = memory(MemoryId::FIRST, version, valid_from, body);
-        Ok(Version {
-            version,
-            title: then.title,
-            content: (!is_purged).then_some(then.content),
-            kind: then.kind,
-            tags: then.tags,
-            metadata: then.metadata,
-            space: then.space,
-            session: then.session,
-            created_at: then.created_at,
-            valid_from,
-            valid_until: None,
-        })
+        Ok(Version::of(version, valid_from, self.records.whole_body(stored)?))
     }
 }
 

@@ -6,11 +6,10 @@ use waypost_ranking::Document;
 
 use crate::check;
 use crate::record::{Body, Record};
-use crate::records::memory;
 use crate::writer::batch::Batch;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::import;
-use crate::{Error, MemoryId, Patch, Result, Timestamp};
+use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
 
 impl Batch<'_> {
     pub(super) fn decide(&mut self, command: Command) -> Result<Outcome> {
@@ -78,7 +77,7 @@ impl Batch<'_> {
         if let Some(id) = self.txn.duplicate(&body)? {
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
-            return Ok(Outcome::Existing(memory(id, head.version, head.updated_at, body)));
+            return Ok(Outcome::Existing(Memory::of(id, head.version, head.updated_at, body)));
         }
         let number = self.txn.next_id()?;
         let id = MemoryId::new(number)
@@ -86,7 +85,7 @@ impl Batch<'_> {
         self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
         self.note(Some(id), note)?;
         self.documents.insert(id, document);
-        Ok(Outcome::Added(memory(id, 1, at, body)))
+        Ok(Outcome::Added(Memory::of(id, 1, at, body)))
     }
 
     fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {
@@ -98,7 +97,7 @@ impl Batch<'_> {
         let before = body.text.as_ref().ok_or(Error::NotFound(id))?;
         let after = check::patched(before, patch)?;
         if after == *before {
-            return Ok(Outcome::Updated(memory(id, head.version, head.updated_at, body)));
+            return Ok(Outcome::Updated(Memory::of(id, head.version, head.updated_at, body)));
         }
         let version = head.version.checked_add(1).ok_or_else(|| {
             let reason = format!("is {}, the last one possible; add a new memory", head.version);
@@ -106,6 +105,6 @@ impl Batch<'_> {
         })?;
         let body = Body { text: Some(after), ..body };
         self.push(&Record::Update { id, version, at, body: Cow::Borrowed(&body) })?;
-        Ok(Outcome::Updated(memory(id, version, at, body)))
+        Ok(Outcome::Updated(Memory::of(id, version, at, body)))
     }
 }

@@ -1,7 +1,8 @@
 //! What no file can bring any more, but a store may have from an earlier release.
 
 use super::*;
-use crate::{Patch, StoreOptions};
+use crate::record::BodyText;
+use crate::{DEFAULT_KIND, Patch, StoreOptions};
 
 #[test]
 fn a_change_of_the_last_version_is_refused_and_not_lost() {
@@ -9,12 +10,9 @@ fn a_change_of_the_last_version_is_refused_and_not_lost() {
     let (store, _) = Store::open(dir.path(), StoreOptions::default()).expect("it opens");
     let (id, at) = (MemoryId::new(1).expect("an id"), Timestamp::from_millis(0));
     let text = check::body_text(BodyText {
-        title: String::new(),
         content: "before".to_owned(),
         kind: DEFAULT_KIND.to_owned(),
-        tags: Vec::new(),
-        metadata: crate::Metadata::new(),
-        session: None,
+        ..BodyText::default()
     });
     let text = Some(text.expect("it is valid"));
     let body = Body { space: DEFAULT_SPACE.to_owned(), created_at: at, text };
