@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The parts of the service that requests share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ use crate::model::EmbeddingModel;
 use crate::stopping::Stopping;
 use crate::witness::Witness;
 
-/// Free bytes below which readiness and status report the disk. The stores refuse writes that would leave
-/// less than 64 MiB; the rest is for the writes that they still take.
+/// Free disk space, in bytes, below which readiness and status report it. The stores refuse writes
+/// that would leave less than 64 MiB; the difference is for writes that they still accept.
 const FREE_BYTES_MIN: u64 = 96 << 20;
 
 /// The opened parts of the service.
@@ -50,7 +50,7 @@ pub(crate) struct App {
     pub(crate) publisher: Arc<Publisher>,
     pub(crate) mesh: Arc<Membership>,
     pub(crate) gate: Gate,
-    /// Where it is reached over the network.
+    /// The URL of the service over the network.
     pub(crate) url: String,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) bodies: Bodies,
@@ -66,14 +66,14 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Makes the vector of a query; it tells nothing of what is stored.
+    /// Computes a query's vector, which reveals nothing about stored data.
     pub(crate) fn embedder(&self) -> impl Fn(&str) -> QueryVector + Send + use<> {
         let store = Arc::clone(&self.store);
         move |text| store.embed_query(text)
     }
 
-    /// Why requests cannot be served as they should until the next start, if so. A full disk is no
-    /// reason: all goes on when there is room.
+    /// The fault that stops part of the service until the next start, if any. A full disk is not a
+    /// fault: writes continue when there is space.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         if self.store.write_fault().is_some() {
             Some("the store is read-only after a fault")
@@ -84,7 +84,7 @@ impl App {
         }
     }
 
-    /// What works, but not as it should, although requests are served: what it is, and what to do.
+    /// The problem and its remedy if the service responds but is degraded.
     pub(crate) fn hindrance(&self) -> Option<String> {
         if let Some(it) = self.damage.found().first() {
             return Some(format!(
@@ -99,27 +99,27 @@ impl App {
         ))
     }
 
-    /// What there is in the store, for the metrics; its bytes on disk are counted by the upkeep.
+    /// The store's numbers for the metrics. The upkeep thread counts its bytes on disk.
     pub(crate) fn counted(&self) -> waypost_memory::Result<waypost_memory::Status> {
         self.store.counts()
     }
 
-    /// Whether nothing can be published until the next start.
+    /// Whether a fault stops publishing until the next start.
     pub(crate) fn has_event_fault(&self) -> bool {
         self.events.fault().is_some()
     }
 
-    /// Whether an index is being built, and searches do not find everything yet.
+    /// Whether an index is being built, so that searches are incomplete.
     pub(crate) fn is_indexing(&self) -> bool {
         self.store.index_progress().is_some()
     }
 
-    /// Notes how far the stores have come.
+    /// Records the positions of the stores.
     pub(crate) fn write_witness(&self) {
         self.witness.write(&self.store, &self.events, &self.flows);
     }
 
-    /// What is closed in order at the end; everything else is dropped.
+    /// The parts that the end of the service closes in order; the rest is dropped.
     pub(crate) fn into_stores(self) -> (Arc<ProjectContext>, Arc<Store>) {
         (self.context, self.store)
     }

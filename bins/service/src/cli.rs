@@ -1,4 +1,4 @@
-//! The command line and the log.
+//! The command line and the service's log.
 
 mod hint;
 
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Everything resolved: what the service is started with, and how it logs.
+    /// The resolved options of the service and of its log.
     pub(crate) fn resolve(self) -> anyhow::Result<(Options, LogSettings)> {
         let current_dir = env::current_dir().context("cannot determine the current folder")?;
         let project = match &self.project {
@@ -74,7 +74,7 @@ impl Arguments {
         };
         options.flows.environment = env::vars_os().filter_map(text).collect();
         if let Some(hub) = &mut options.model.sources.hub {
-            // The hub's own variables, as its other clients read them.
+            // The variables of the model hub's own clients.
             let given = |name| env::var(name).ok().filter(|it| !it.is_empty());
             hub.endpoint = given("HF_ENDPOINT");
             hub.token = given("HF_TOKEN");
@@ -82,7 +82,7 @@ impl Arguments {
         Ok((options, settings.log))
     }
 
-    /// How the log will be written, as far as flags and variables say.
+    /// The log format, as far as flags and variables determine it.
     pub(crate) fn log_format(&self) -> LogFormat {
         let variable = || env::var("WAYPOST_LOG_FORMAT").ok();
         match self.log_format.clone().or_else(variable).as_deref() {
@@ -107,7 +107,7 @@ impl Arguments {
     }
 }
 
-/// Why the service does not start or ended, as the log would say it.
+/// The reason why the service failed to start or ended, formatted as a log line.
 pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String {
     let message = format!("{error:#}");
     let hint = hint::hint(error);
@@ -131,9 +131,9 @@ pub(crate) fn startup_error(error: &anyhow::Error, format: LogFormat) -> String 
     }
 }
 
-/// Begins to log to standard error.
+/// Starts logging to standard error.
 pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
-    // The mesh's transport says much about peers that come and go; who wants it, says `zenoh=info`.
+    // zenoh logs every peer that comes or goes; `zenoh=info` in the filter shows it.
     let filter = EnvFilter::try_new(format!("zenoh=off,{}", settings.level))
         .with_context(|| format!("log.level: \"{}\" is not a valid log filter", settings.level))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
@@ -141,7 +141,7 @@ pub(crate) fn start_log(settings: &LogSettings) -> anyhow::Result<()> {
         LogFormat::Text => log.with_target(false).with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => log.json().init(),
     }
-    // A panic's message may quote a content or a query; where it happened says enough.
+    // A panic's message may quote a content or a query; its location is enough.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current().name().unwrap_or_default().to_owned();

@@ -4,12 +4,12 @@ use std::time::SystemTime;
 
 use waypost_time::Timestamp;
 
-/// The time of day.
+/// The current time, for the store.
 pub(crate) fn now() -> Timestamp {
     SystemTime::now().into()
 }
 
-/// The time of day in milliseconds since the epoch, for events.
+/// The current time in milliseconds since the epoch, for events.
 pub(crate) fn event_time() -> u64 {
     u64::try_from(now().as_millis()).unwrap_or(0)
 }

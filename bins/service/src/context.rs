@@ -17,7 +17,7 @@ use waypost_project::{ContextSettings, WatchMode};
 
 use crate::error::chain;
 
-/// Bytes read of the file of what git ignores everywhere.
+/// Maximum size of the user's global ignore file.
 const IGNORE_BYTES_MAX: u64 = 256 << 10;
 /// Threads that read and parse files for one scan.
 const THREADS_MAX: usize = 4;
@@ -30,12 +30,12 @@ pub(crate) struct ProjectContext {
     root: PathBuf,
     mode: Mode,
     watch: Mutex<Option<Arc<Watch>>>,
-    /// Requests for a scan that begins from now on; none after the last one.
+    /// Requests for a scan that starts after the request; none after the last one.
     requests: Mutex<Option<Vec<ScanRequest>>>,
     last_scan: Mutex<Option<api::ContextScan>>,
 }
 
-/// The sender of a scan's result; it is dropped if there will be none.
+/// The sender of a scan's result; it is dropped if there is none.
 type ScanRequest = oneshot::Sender<Result<api::ContextScan, Unavailable>>;
 
 /// Why there is no index, or no scan.
@@ -43,16 +43,15 @@ type ScanRequest = oneshot::Sender<Result<api::ContextScan, Unavailable>>;
 pub(crate) enum Unavailable {
     /// There is no index, for this reason.
     Off(String),
-    /// The service stops.
+    /// The service is stopping.
     Stopping,
     /// The scan failed; the log has the cause.
     ScanFailed,
 }
 
 impl ProjectContext {
-    /// Opens the index that an earlier process left. Nothing is scanned before the keeper runs. If the
-    /// index cannot be opened, the service runs without a context: everything in it can be rebuilt, and
-    /// memories cannot.
+    /// Opens the saved index; the keeper scans later. If the index cannot be opened, the service
+    /// runs without project context: unlike memories, it can be rebuilt.
     pub(crate) fn open(
         root: &Path,
         dir: &Path,
@@ -136,7 +135,7 @@ impl ProjectContext {
         self.watch.lock().as_ref().map_or(How::Off, |it| it.how())
     }
 
-    /// Writes what makes the next start fast.
+    /// Saves the index and the vectors, so that the next start is fast.
     pub(crate) fn close(self) {
         if let Ok(context) = self.index
             && let Err(error) = context.close()
@@ -146,7 +145,7 @@ impl ProjectContext {
     }
 }
 
-/// Why nothing is indexed, if the settings say so.
+/// Why the settings disable indexing, if they do.
 fn off(settings: &ContextSettings) -> Option<&'static str> {
     if !settings.enabled {
         return Some("it is disabled: set context.enabled to true");
@@ -166,9 +165,9 @@ fn options(
         kinds.push((glob.clone(), name.parse().context("context.types")?));
     }
     let mut exclude = settings.exclude.clone();
-    // The index never covers what the service writes, wherever in the project that is.
+    // The index never covers files that the service writes, wherever in the project they are.
     let data_dir = dir.parent().and_then(|it| it.strip_prefix(root).ok());
-    // A linked working tree uses the vectors that the main one made of the same texts.
+    // A linked working tree uses the vectors of the main working tree.
     let main = waypost_context::main_worktree(root).ok().flatten();
     let vectors_beside = main.zip(dir.strip_prefix(root).ok()).map(|(main, dir)| main.join(dir));
     exclude.extend(data_dir.filter(|it| !it.as_os_str().is_empty()).map(pattern));
@@ -191,7 +190,7 @@ fn options(
     Ok(options)
 }
 
-/// The lines of what git ignores everywhere; none if the file is not there.
+/// The lines of git's global ignore file; none if it does not exist.
 fn ignored(file: &Path) -> Vec<String> {
     let mut text = String::new();
     let read = File::open(file).and_then(|it| it.take(IGNORE_BYTES_MAX).read_to_string(&mut text));
@@ -203,7 +202,7 @@ fn ignored(file: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// A line of a `.gitignore` for exactly this folder of the project.
+/// A `.gitignore` line that matches exactly this folder of the project.
 fn pattern(folder: &Path) -> String {
     let mut line = "/".to_owned();
     for c in folder.to_string_lossy().chars() {

@@ -1,4 +1,4 @@
-//! Damage that reads met while the service runs.
+//! Damage that reads find while the service runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::flows::Flows;
 pub(crate) struct Damaged {
     /// The store's name.
     pub(crate) store: &'static str,
-    /// The folder of the file, below the data folder.
+    /// The folder of the file, relative to the data folder.
     folder: &'static str,
     damage: Damage,
 }
@@ -28,19 +28,19 @@ impl Damaged {
         all.into_iter().map(move |damage| Self { store, folder, damage })
     }
 
-    /// How many records it concerns; a header or an end marker counts as one.
+    /// The number of affected records; a header or an end marker counts as one.
     pub(crate) fn records(&self) -> u64 {
         self.damage.records().max(1)
     }
 }
 
-/// Knows which stores are damaged.
+/// Tracks which stores are damaged.
 #[derive(Debug)]
 pub(crate) struct Damages {
     store: Arc<Store>,
     events: Arc<Bus>,
     flows: Arc<Flows>,
-    /// The damage that is in the log of the service already.
+    /// The damage that the service has already logged.
     reported: Mutex<Vec<Damaged>>,
 }
 
@@ -50,7 +50,7 @@ impl Damages {
         Self { store, events, flows, reported: Mutex::default() }
     }
 
-    /// The damage that reads have met since the start. Reads no file.
+    /// The damage that reads have found since the start. Reads no file.
     pub(crate) fn found(&self) -> Vec<Damaged> {
         let memory = Damaged::of("memory", "memory/log", self.store.damage());
         let vectors = Damaged::of("memory", "memory/vectors", self.store.vectors_damage());
@@ -59,7 +59,7 @@ impl Damages {
         memory.chain(vectors).chain(events).chain(flows).collect()
     }
 
-    /// Logs what was damaged since the last call.
+    /// Logs damage found since the last call.
     pub(crate) fn report(&self) {
         let found = self.found();
         let mut reported = self.reported.lock();

@@ -1,4 +1,4 @@
-//! How much room the service takes on disk, and how much is left.
+//! Used and free disk space.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use waypost_memory::Store;
 
-/// Bytes on disk as of the last measurement: requests read them, and never walk over folders.
+/// Bytes on disk as of the last measurement, so that requests never walk folders.
 #[derive(Debug)]
 pub(crate) struct DiskUsage {
     data_dir: PathBuf,
@@ -20,7 +20,7 @@ impl DiskUsage {
         Self { data_dir, store, storage_bytes: AtomicU64::new(0) }
     }
 
-    /// Measures how many bytes are on disk, which walks over folders.
+    /// Measures the bytes on disk by walking the folders.
     pub(crate) fn measure(&self) {
         self.storage_bytes.store(self.store.storage_bytes(), Ordering::Relaxed);
     }
@@ -30,7 +30,7 @@ impl DiskUsage {
         self.storage_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that are free where the data folder is, if the system says.
+    /// Free bytes on the disk of the data folder, if the system reports them.
     pub(crate) fn free_bytes(&self) -> Option<u64> {
         let stat = rustix::fs::statvfs(&self.data_dir);
         stat.ok().map(|it| it.f_bavail.saturating_mul(it.f_frsize))

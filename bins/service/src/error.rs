@@ -1,4 +1,4 @@
-//! Errors as log lines show them.
+//! Errors as the log shows them.
 
 /// The error and its causes on one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

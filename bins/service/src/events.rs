@@ -1,4 +1,4 @@
-//! The event bus: opening it, and broadcasting what is new.
+//! The event bus: opening it and broadcasting new events.
 
 pub(crate) mod broadcast;
 
@@ -10,7 +10,7 @@ use waypost_events::{Bus, Retention};
 use crate::predecessor;
 use crate::settings::Options;
 
-/// Opens the bus, which is known to have `reached` that event, and logs what opening it found.
+/// Opens the bus, which is known to have `reached` that event, and logs the result.
 pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
     let keep = options.events;
     let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);

@@ -1,7 +1,7 @@
-//! Flows inside the service: the engine decides, and this part does what it decided.
+//! Flows inside the service: the engine decides, and this part carries out its decisions.
 //!
-//! One thread (`runner`) gives the engine events and the results of actions. Each action is done on a
-//! thread of its own (`actions`). Another one reads the flow files when they change (`files`).
+//! One thread (`runner`) gives the engine events and the results of actions. Each action runs on
+//! its own thread (`actions`). Another thread reads the flow files when they change (`files`).
 
 mod actions;
 mod approvals;
@@ -37,22 +37,23 @@ use crate::wake::Wake;
 
 pub(crate) use self::actions::Targets;
 
-/// Characters of the name that tells this project's idempotency keys from others'.
+/// Length of the random name that distinguishes this project's idempotency keys.
 const IDENTITY_CHARS: usize = 16;
 
 /// The flows of the project.
 #[derive(Debug)]
 pub(crate) struct Flows {
-    /// Never locked while the disk, a process or a folder is waited for.
+    /// Never locked during a sync, a spawn or a folder walk.
     engine: Mutex<Engine>,
     files: Files,
-    /// Locked before the engine while what it decided is written and done, in order.
+    /// Held while the engine's decisions are written and carried out, in order. Locked before the
+    /// engine.
     settling: Mutex<()>,
     /// Locked before the engine.
     loader: Arc<Mutex<Loader>>,
-    /// As of the last time that the flow files were read: who asks does not wait for the next.
+    /// As of the last load of the flow files, so that a request does not wait for the next load.
     file_status: Mutex<Arc<[FileStatus]>>,
-    /// What the user has approved; nothing where everything is taken as approved.
+    /// The user's approvals; `None` if everything counts as approved.
     approvals: Option<Approvals>,
     halt: Mutex<Option<Halt>>,
     inbox: Arc<Inbox>,
@@ -67,7 +68,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// The journal and what programs wrote, for a backup.
+    /// The journal and the output of programs, for a backup.
     pub(crate) fn snapshot(&self) -> Result<waypost_log::Snapshot, Error> {
         self.files.snapshot()
     }
@@ -82,8 +83,8 @@ impl Flows {
         self.engine.lock().reached()
     }
 
-    /// Takes up what an earlier process left. Nothing is done before the runner runs. `reached` is the
-    /// last record of the journal that is known of.
+    /// Opens the journal of an earlier process. Nothing runs before the runner does. `reached` is
+    /// the last record that the journal is known to have had.
     pub(crate) fn open(
         options: &Options,
         reached: u64,
@@ -149,10 +150,10 @@ impl Flows {
         })
     }
 
-    /// Forgets what is too old, now and then.
+    /// Removes old history at intervals.
     pub(crate) fn maintain(&self) -> Result<(), Error> {
         self.engine.lock().forget(event_time());
-        // Nothing may be decided between what is written and what the compaction is to keep.
+        // The engine must not decide anything between the write and the compaction.
         let compaction = self.settle_then(|engine| engine.compaction(event_time()))?;
         if let Some(mut compaction) = compaction {
             compaction.run()?;
@@ -161,14 +162,13 @@ impl Flows {
         Ok(())
     }
 
-    /// Writes to disk what the engine decided, and starts the effects. The engine is not locked
+    /// Writes the engine's decisions to disk and starts their effects, without locking the engine
     /// meanwhile.
     fn settle(&self) -> Result<(), Error> {
         self.settle_then(|_| ())
     }
 
-    /// The same, and calls `ask` at the moment at which everything that the engine decided is on
-    /// disk.
+    /// Also calls `ask` at a moment when every decision of the engine is on disk.
     fn settle_then<T>(&self, ask: impl FnOnce(&mut Engine) -> T) -> Result<T, Error> {
         let _in_order = self.settling.lock();
         let mut commit = self.engine.lock().begin_commit();
@@ -194,7 +194,7 @@ impl Flows {
         Ok(answer)
     }
 
-    /// Publishes an event about flows, without waiting for it.
+    /// Publishes an event about flows without waiting for it.
     fn announce(&self, notice: Notice) {
         let end = notice.end.clone();
         if let Some(end) = end.as_ref().filter(|_| notice.kind.as_str() != "flow:succeeded") {
@@ -202,7 +202,7 @@ impl Flows {
         }
         let inbox = Arc::clone(&self.inbox);
         let published = Box::new(move |done: waypost_events::Result<_>| match (done, end) {
-            // One with its key is there: it was said before.
+            // An event with its key exists: it was published before.
             (Ok(_) | Err(waypost_events::Error::KeyReused { .. }), Some(end)) => {
                 inbox.put(Message::Announced(end));
             }
@@ -226,8 +226,8 @@ fn remove_output(folder: &std::path::Path) {
     }
 }
 
-/// Names this boot of the machine; empty where the system does not say, and then a process of an
-/// earlier one is told apart by its start alone.
+/// The id of this boot of the machine; empty if the system does not provide one: then only its
+/// start time identifies a process of an earlier boot.
 fn boot() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     text.trim().to_owned()

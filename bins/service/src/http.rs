@@ -1,6 +1,6 @@
-//! Everything that speaks HTTP: the server, who is let in, routes, and what goes over the wire.
+//! Everything that speaks HTTP: the server, authentication, routes, and the wire format.
 //!
-//! Modules here see [`App`](crate::app::App). The parts that it lists (memory, events, flows, context,
+//! Modules here see [`App`](crate::app::App). The parts in it (memory, events, flows, context,
 //! mesh, model) know neither it nor HTTP.
 
 pub(crate) mod answer;

@@ -1,7 +1,7 @@
 //! The Waypost service: memory, context, events and flows over HTTP.
 //!
-//! [`run`] is the program: it starts, answers until a signal, and stops in order. [`start`] is the
-//! same inside another program or a test.
+//! [`run`] is the program: it starts, responds until a signal, and stops in order. [`start`] does
+//! the same inside another program or a test.
 
 mod app;
 mod clock;

@@ -21,10 +21,10 @@ use crate::threads::Threads;
 use crate::umask::Umask;
 use crate::wiring::{self, Stores};
 
-/// How long store calls that outlived their requests may take at the end.
+/// How long to wait at the end for store calls that outlived their requests.
 const LAST_CALLS_TIME: Duration = Duration::from_secs(5);
 
-/// A service that answers. Dropping it stops it.
+/// A running service. Dropping it stops it.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -42,12 +42,12 @@ struct Parts {
 }
 
 impl Running {
-    /// Where it listens.
+    /// Its URL.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Finishes what was accepted, writes what makes the next start fast, and ends.
+    /// Drains open requests, saves what makes the next start fast, and ends.
     pub fn shutdown(mut self) -> anyhow::Result<()> {
         self.end()
     }
@@ -64,7 +64,8 @@ impl Running {
         if runtime.block_on(serving).is_err() {
             tracing::error!("the accept loop panicked");
         }
-        // While the store is still ours: the next service makes files of the same names.
+        // While this process holds the store's lock: the next service creates files with the same
+        // names.
         drop(presence);
         threads.stop();
         runtime.shutdown_timeout(LAST_CALLS_TIME);
@@ -77,7 +78,7 @@ impl Running {
             context.close();
             store.close().context("failed to close the store")?;
         } else {
-            // The loader or a call that takes long still has it; what was answered is on disk.
+            // The loader or a slow call still holds the store; every acknowledged write is on disk.
             tracing::warn!("left the store open, because work did not end in time");
         }
         Ok(())
@@ -92,7 +93,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts the service and returns as soon as it answers. It runs on threads of its own.
+/// Starts the service and returns as soon as it responds. It runs on its own threads.
 pub fn start(options: &Options) -> anyhow::Result<Running> {
     let started = Instant::now();
     for warning in &options.warnings {
@@ -107,7 +108,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     let network = runtime.block_on(listen::bind(options))?;
     let address = network.local_addr().context("failed to get the listener's address")?;
     let app = Arc::new(wiring::app(options, stores, address, started)?);
-    // After the parts, so that its files are removed while they still hold the store's lock.
+    // After the parts, so that its files are removed while the parts still hold the store's lock.
     let (mut presence, socket) = Presence::listen(&options.socket(), &runtime)?;
     let listeners = Listeners { network, tls, socket };
     app.disk.measure();
@@ -117,7 +118,7 @@ pub fn start(options: &Options) -> anyhow::Result<Running> {
     app.store.when_noted(Box::new(move || noting.publishing_soon()));
     let shared = Arc::clone(&app);
     runtime.spawn(async move {
-        // Sessions are looked after as long as events are broadcast.
+        // Sessions are checked as long as events are broadcast.
         tokio::select! {
             () = shared.broadcast.run() => {}
             () = shared.sessions.keep(&shared.tokens) => {}
@@ -158,11 +159,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     running.shutdown()
 }
 
-/// Each connection is an open file, and the usual limit of 1,024 is below what the settings allow.
+/// Each connection is an open file, and the usual limit of 1,024 is below the limits in the
+/// settings.
 fn allow_open_files(connections: usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// Files of the stores, models and programs of flows.
+    /// For files of the stores, models and programs of flows.
     const OTHERS: u64 = 512;
     let limit = getrlimit(Resource::Nofile);
     let wanted = connections as u64 + OTHERS;

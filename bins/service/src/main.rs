@@ -9,13 +9,13 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use waypost_project::LogFormat;
 
-/// A request makes and drops some hundred small pieces, often on two threads, which glibc's
-/// allocator is slow at.
+/// A request allocates and frees hundreds of small blocks, often on two threads, which is slow with
+/// glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Has the allocator give free pages back to the system. By itself it does so only while more is
-/// asked of it, and a service that has nothing to do would keep what its first index took.
+/// Makes the allocator return free pages to the system. It does so itself only when memory is
+/// allocated, so an idle service would keep the memory of its first indexing.
 #[expect(unsafe_code, reason = "the allocator is written in C")]
 fn give_memory_back() {
     unsafe extern "C" {
@@ -27,10 +27,10 @@ fn give_memory_back() {
 
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
-    // As far as it is known before the settings are.
+    // As far as it is known before the settings are read.
     let mut format = arguments.log_format();
     let Err(error) = serve(arguments, &mut format) else { return ExitCode::SUCCESS };
-    // The log may not have begun, and may be filtered: why nothing runs is said in any case.
+    // The log may not have started, and may be filtered: the reason is printed in any case.
     let text = cli::startup_error(&error, format);
     let written = writeln!(std::io::stderr(), "{text}");
     if written.is_err() { ExitCode::from(2) } else { ExitCode::FAILURE }

@@ -14,7 +14,7 @@ use waypost_memory::{OpenPhase, OpenReport, Reached, Store, StoreOptions};
 
 use crate::predecessor;
 
-/// Opens the store, which is known to have `reached` that far, and logs what opening it found.
+/// Opens the store, which is known to have `reached` that position, and logs the result.
 pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
     let told = Mutex::new(None::<Instant>);
     let options = StoreOptions {
@@ -43,7 +43,7 @@ pub(crate) fn open(dir: &Path, reached: Reached) -> anyhow::Result<Store> {
     Ok(store)
 }
 
-/// Logs what an operator may want to know about the opening.
+/// Logs the result of opening for the operator.
 fn log_report(report: &OpenReport) {
     if report.log_truncated_bytes > 0 {
         let bytes = report.log_truncated_bytes;

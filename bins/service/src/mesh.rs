@@ -23,7 +23,7 @@ pub(crate) struct Membership {
 struct State {
     joined: Option<Mesh>,
     failed: Option<&'static str>,
-    /// Whether the service stops.
+    /// Whether the service is stopping.
     is_over: bool,
 }
 
@@ -32,7 +32,7 @@ impl Membership {
         Self { is_wanted, state: Mutex::default(), left: Condvar::new() }
     }
 
-    /// The mesh was joined, unless the service stops.
+    /// Records that the mesh was joined, unless the service is stopping.
     fn joined(&self, mesh: Mesh) {
         let mut state = self.state.lock();
         if !state.is_over {
@@ -46,12 +46,12 @@ impl Membership {
         self.state.lock().failed = Some(why);
     }
 
-    /// What is wrong with the mesh, if it is joined.
+    /// The problem of the mesh, if it was joined.
     fn trouble(&self) -> Option<String> {
         self.state.lock().joined.as_ref().and_then(Mesh::trouble)
     }
 
-    /// Leaves the mesh, or does not join it any more.
+    /// Leaves the mesh, or prevents joining it.
     pub(crate) fn leave(&self) {
         let mut state = self.state.lock();
         state.is_over = true;

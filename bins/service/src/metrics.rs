@@ -1,4 +1,4 @@
-//! What the service counts, in Prometheus' text format.
+//! The service's metrics, in Prometheus' text format.
 
 mod process;
 
@@ -20,7 +20,7 @@ const BUCKETS: [f64; 16] = [
     60.0,
 ];
 
-/// Why a request was not let in, for the metrics and the log.
+/// Why a request was rejected, for the metrics and the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Denied {
     Missing,
@@ -53,7 +53,7 @@ impl Denied {
     }
 }
 
-/// Counters of requests; gauges are read where they are when they are asked for.
+/// Counters of requests. Gauges are read from the parts at each scrape.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
@@ -95,7 +95,7 @@ impl Histogram {
     }
 }
 
-/// Values that others keep, at the moment of asking.
+/// Values of the parts at the moment of a scrape.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     pub(crate) memories: u64,
@@ -124,7 +124,7 @@ pub(crate) struct Gauges {
     pub(crate) events: EventGauges,
 }
 
-/// The same of events and flows.
+/// The values of events and flows.
 #[derive(Debug, Default)]
 pub(crate) struct EventGauges {
     pub(crate) kept: u64,
@@ -165,7 +165,7 @@ impl Metrics {
         latencies.entry((method, route)).or_default().take(seconds);
     }
 
-    /// A request was not let in.
+    /// Counts a rejected request.
     pub(crate) fn denied(&self, why: Denied) {
         self.denied[why as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -179,7 +179,7 @@ impl Metrics {
         self.embed_failed.fetch_add(failed, Ordering::Relaxed);
     }
 
-    /// Everything, one metric after the other.
+    /// All metrics, one after the other.
     pub(crate) fn text(&self, gauges: &Gauges) -> String {
         let mut out = String::new();
         let lines = self
@@ -330,14 +330,14 @@ fn fault_and_event_values(gauges: &Gauges) -> [Value; 10] {
     ]
 }
 
-/// Syncs of logs, by all of them together: what every acknowledged write waits for.
+/// Syncs of all logs together: every acknowledged write waits for one.
 static SYNCS: Mutex<Histogram> = Mutex::new(Histogram::NEW);
 
 thread_local! {
     static SYNC_BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Has the syncs of logs measured from now on.
+/// Starts measuring the syncs of logs.
 pub(crate) fn measure_syncs() {
     waypost_events::observe_syncs(|sync| match sync {
         SyncStep::Begins => SYNC_BEGAN.set(Some(Instant::now())),

@@ -11,13 +11,13 @@ use waypost_api::{ModelState, ModelStatus};
 
 use crate::wake::Wake;
 
-/// The model's present state.
+/// The current state of the model.
 #[derive(Debug)]
 pub(crate) struct EmbeddingModel {
     wake: Arc<Wake>,
     present: Mutex<ModelStatus>,
     remedy: Mutex<Option<String>>,
-    /// Why the last text that failed got no vector.
+    /// Why embedding the last failed text failed.
     failure: Mutex<Option<String>>,
 }
 
@@ -48,7 +48,7 @@ impl EmbeddingModel {
         self.present.lock().state == ModelState::Ready
     }
 
-    /// Wakes the thread that embeds, if there is a model: there may be texts without a vector.
+    /// Wakes the embedding thread, if there is a model: there may be texts without a vector.
     pub(crate) fn embed_soon(&self) {
         if self.is_ready() {
             self.wake.embedding();
@@ -93,7 +93,7 @@ impl EmbeddingModel {
         self.set(ModelState::Ready, Some(dimensions as u64));
     }
 
-    /// A text got no vector.
+    /// Records that embedding a text failed.
     pub(crate) fn failed(&self, why: &str) {
         *self.failure.lock() = Some(why.to_owned());
     }

@@ -1,7 +1,7 @@
-//! Opening what a killed process had open.
+//! Opening files that a killed process had open.
 //!
-//! A lock is held by an open file. A process that the killed one was just beginning has a copy of
-//! that file until it runs its program, so that the lock can outlive its owner for a moment.
+//! An open file holds a lock. A process that the killed one was starting has a copy of that file
+//! until it executes its program, so the lock can outlive its owner for a moment.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// How long a lock is waited for whose owner is gone. Beginning a process takes far less.
+/// How long to wait for a lock whose owner is gone. Starting a process takes far less.
 const LET_GO_TIME_MAX: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Opens something that has a lock. While the lock's owner is gone, which `owner` finds in the
-/// error, it is tried again; one that is there is told at once.
+/// Opens something that has a lock. Retries while the lock's owner, which `owner` finds in the
+/// error, is gone; fails at once if the owner is running.
 pub(crate) fn open<T, E>(
     mut open: impl FnMut() -> Result<T, E>,
     owner: impl Fn(&E) -> Option<String>,
@@ -38,14 +38,13 @@ pub(crate) fn open<T, E>(
     }
 }
 
-/// Whether no process with this number can have the lock: it has ended, and waits at most for
-/// somebody to ask how.
+/// Whether the process with this number cannot hold the lock: it has ended, or is a zombie.
 fn is_gone(pid: &str) -> bool {
     let Some(number) = pid.parse().ok().and_then(Pid::from_raw) else { return false };
     if test_kill_process(number) == Err(Errno::SRCH) {
         return true;
     }
-    // After the name in parentheses, which may hold anything, comes the state (proc(5)).
+    // The state follows the name in parentheses, which may contain any character (proc(5)).
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|it| it.trim_start().starts_with(['Z', 'X']))
 }

@@ -1,17 +1,16 @@
-//! What is checked and made in the project before anything in it is opened.
+//! Checks and creates the project's folders before anything in them is opened.
 
 use anyhow::Context;
 
 use crate::settings::{Approval, Options};
 
-/// Makes the folders that are missing, and closes the store's to others, before anything in it is
-/// opened.
+/// Creates missing folders, and closes the store's to other users.
 pub(crate) fn prepare(options: &Options) -> anyhow::Result<()> {
     let project = &options.project;
     refuse_tracked(options)?;
     project.prepare().context("failed to prepare the project")?;
     let owners = project.owners();
-    // It may have been made just now, by whoever was faster.
+    // Another process may have created it just now.
     owners.check_folder(&project.dir())?;
     claim_data(options)?;
     let dir = &options.data_dir;
@@ -23,7 +22,7 @@ pub(crate) fn prepare(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses a store and tokens that a repository has: `git pull` overwrites files that are ignored.
+/// Rejects a store and tokens that are tracked by git: `git pull` overwrites ignored files.
 fn refuse_tracked(options: &Options) -> anyhow::Result<()> {
     let project = &options.project;
     if matches!(options.approval, Approval::Off) {
@@ -44,7 +43,7 @@ fn refuse_tracked(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Makes the store's folder, or makes sure that nobody else brought it.
+/// Creates the store's folder, or checks that it is registered as this project's.
 fn claim_data(options: &Options) -> anyhow::Result<()> {
     let dir = &options.data_dir;
     let claimed = match &options.approval {

@@ -1,4 +1,4 @@
-//! What tells others of this user that the service runs, and where: its socket, and `service.json`.
+//! Announces the running service to programs of this user: its socket, and `service.json`.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use waypost_api::local;
 /// The name of the file in the store's folder.
 const FILE: &str = "service.json";
 
-/// What `service.json` says.
+/// The content of `service.json`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Described<'a> {
@@ -23,16 +23,16 @@ struct Described<'a> {
     socket: Option<&'a Path>,
 }
 
-/// The files that are there while the service runs. Dropping it removes them; the caller still has
-/// the store's lock then, so that they are not those of the next service.
+/// The files that exist while the service runs. Dropping it removes them; the caller must still
+/// hold the store's lock, so that they are not the next service's.
 #[derive(Debug)]
 pub(crate) struct Presence {
     files: Vec<PathBuf>,
 }
 
 impl Presence {
-    /// Listens on the socket, unless its path is too long for one. The caller has the store's lock:
-    /// a socket that is there was left by a service that was killed.
+    /// Listens on the socket, unless its path is too long. The caller holds the store's lock, so an
+    /// existing socket is left over from a killed service.
     pub(crate) fn listen(
         path: &Path,
         runtime: &tokio::runtime::Runtime,

@@ -1,4 +1,4 @@
-//! What the service is started with.
+//! The options of the service.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,65 +10,65 @@ use waypost_project::{
 
 use crate::umask::Umask;
 
-/// What the service is started with, resolved from flags, environment and configuration.
+/// The options of the service, resolved from flags, environment and configuration.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The project.
     pub project: Project,
-    /// The store's folder.
+    /// The data folder.
     pub data_dir: PathBuf,
     /// Where the first start writes the admin token.
     pub token_file: PathBuf,
     /// The address to listen on; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Whether a free port is taken where that one is in use: it was the default, not asked for.
+    /// Whether to take a free port if this one is in use: only for the default.
     pub any_port: bool,
     /// The socket to listen on for this user; by default `service.sock` in the store's folder.
     pub socket: Option<PathBuf>,
-    /// The certificate to show over the network; without one it is plain HTTP.
+    /// The certificate for the network; without one the service speaks plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// Whether an address beyond loopback may be bound although there is no TLS.
+    /// Whether a non-loopback address may be bound without TLS.
     pub allow_remote: bool,
-    /// Further values of `Host` that are ours, with or without a port.
+    /// Further accepted values of `Host`, with or without a port.
     pub hosts: Vec<String>,
-    /// Values of `Origin` that may send requests.
+    /// Accepted values of `Origin`.
     pub origins: Vec<String>,
     /// The embedding model.
     pub model: ModelOptions,
-    /// Which events there are, and how long they are kept.
+    /// Events about memories, and the retention of events.
     pub events: EventSettings,
-    /// What is odd about the settings, to be told at the start.
+    /// Warnings about the settings, to be logged at the start.
     pub warnings: Vec<String>,
-    /// What of the project's files may act.
+    /// Which of the project's files count as approved.
     pub approval: Approval,
-    /// What flows may do, and with what.
+    /// The permissions and the environment of flows.
     pub flows: FlowOptions,
-    /// What of the project is indexed, and how.
+    /// The options of project context.
     pub context: ContextSettings,
-    /// How peers are met; `None` if they are not.
+    /// How to join the mesh; `None` if it is disabled.
     pub mesh: Option<MeshSettings>,
-    /// What is accepted, and how much of it.
+    /// The limits on requests.
     pub limits: LimitSettings,
-    /// Called when much memory has become free at once: who owns the allocator can have it give
-    /// pages back to the system. Does nothing unless set.
+    /// Called when much memory was freed at once, so that the program that owns the allocator can
+    /// return pages to the system. Does nothing unless set.
     pub give_memory_back: fn(),
 }
 
-/// Which model, and where it comes from.
+/// The model and its sources.
 #[derive(Debug, Clone)]
 pub struct ModelOptions {
-    /// Which one.
+    /// The model.
     pub model: Model,
     /// The folder of cached models.
     pub cache_dir: PathBuf,
-    /// Which sources are asked, and how.
+    /// The allowed sources and their options.
     pub sources: fetch::Options,
-    /// Texts that are embedded at once in the background.
+    /// Number of texts embedded at once in the background.
     pub batch: usize,
 }
 
 impl ModelOptions {
-    /// The name for status, without a path of this machine.
+    /// The name for the status, without a path of this machine.
     pub(crate) fn name(&self) -> String {
         match &self.model {
             Model::Named(name) => name.clone(),
@@ -84,34 +84,35 @@ impl ModelOptions {
     }
 }
 
-/// Where the certificate is that the service shows.
+/// The files of the service's certificate.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate and those that lead to its authority, in PEM.
+    /// The certificate and its chain up to the authority, in PEM.
     pub cert: PathBuf,
     /// Its private key, in PEM.
     pub key: PathBuf,
 }
 
-/// What flows may do, and with what.
+/// The permissions and the environment of flows.
 #[derive(Debug, Clone)]
 pub struct FlowOptions {
     /// The folder that is first on the `PATH` of flows' programs.
     pub programs_dir: PathBuf,
-    /// What the variables and secrets of flows' programs are taken from.
+    /// The environment from which flows' programs get variables and secrets.
     pub environment: Vec<(String, String)>,
-    /// The umask of flows' programs, where it is not that of the process.
+    /// The umask of flows' programs, if it differs from the process's.
     pub umask: Option<Umask>,
 }
 
-/// What of the project's files may act.
+/// Which of the project's files count as approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
-    /// Everything counts as approved: flow files, and a data folder that came from elsewhere.
+    /// Everything counts as approved: flow files, and an unregistered data folder.
     Off,
-    /// What the user has approved. This is kept in this folder, outside of the project.
+    /// Only what the user has approved, as recorded in this folder outside the project.
     In(PathBuf),
-    /// What the user has approved, but there is no folder for that: the service does not start.
+    /// Only what the user has approved, but there is no folder with approvals: the service does not
+    /// start.
     Nowhere,
 }
 
@@ -125,19 +126,19 @@ impl Approval {
     }
 }
 
-/// Where the running program is; with it is its `ctl`.
+/// The folder of the running program, which also contains its `ctl`.
 fn programs_dir() -> PathBuf {
     let program = std::env::current_exe().unwrap_or_default();
     program.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 impl Options {
-    /// Where to listen for this user.
+    /// The socket to listen on for this user.
     pub(crate) fn socket(&self) -> PathBuf {
         self.socket.clone().unwrap_or_else(|| self.data_dir.join("service.sock"))
     }
 
-    /// What the settings of a project say.
+    /// The options according to the settings of a project.
     pub fn new(project: Project, settings: &Settings) -> Self {
         Self {
             project,
@@ -175,11 +176,11 @@ impl Options {
         }
     }
 
-    /// The defaults for a project folder, on a free port of loopback, without a model, without a
-    /// mesh, and with everything in the project taken as approved.
+    /// The defaults for a project folder, on a free loopback port, without a model, without a mesh,
+    /// and with everything in the project approved.
     ///
     /// # Errors
-    /// If there is no such folder.
+    /// If the folder does not exist.
     pub fn for_project(folder: &Path) -> anyhow::Result<Self> {
         let project = Project::at(folder)?;
         let dir = project.dir();

@@ -1,10 +1,10 @@
-//! Whether the service stops.
+//! Whether the service is stopping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that is set once, at the beginning of the stop, and shared by everything that has to end
-/// early. [`Wake::stop`](crate::wake::Wake::stop) follows later, when all requests were answered.
+/// A flag that is set once, when the stop begins, and shared by everything that has to end early.
+/// [`Wake::stop`](crate::wake::Wake::stop) follows later, when all requests have been answered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stopping(Arc<AtomicBool>);
 

@@ -1,6 +1,6 @@
 //! Starts the threads of the service, and stops them in order.
 //!
-//! Threads of requests belong to tokio, and those of actions to flows.
+//! tokio owns the threads of requests, and flows those of actions.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -19,7 +19,7 @@ use crate::model::loader::Loader;
 use crate::upkeep::Upkeep;
 use crate::wake::Wake;
 
-/// What each thread works with.
+/// What each thread needs.
 #[derive(Debug)]
 pub(crate) struct Workers {
     pub(crate) flow_files: FlowFiles,
@@ -30,9 +30,9 @@ pub(crate) struct Workers {
     pub(crate) keeper: Keeper,
     pub(crate) upkeep: Upkeep,
     pub(crate) indexing: Arc<Indexing>,
-    /// None where there is to be no model.
+    /// `None` if no model is configured.
     pub(crate) loader: Option<Loader>,
-    /// None where no mesh is wanted.
+    /// `None` if the mesh is disabled.
     pub(crate) mesh: Option<MeshEvents>,
     pub(crate) wake: Arc<Wake>,
 }
@@ -41,14 +41,14 @@ pub(crate) struct Workers {
 #[derive(Debug)]
 pub(crate) struct Threads {
     wake: Arc<Wake>,
-    /// It publishes until it ends, which it does when the mesh is left.
+    /// It publishes until it ends, which it does when the service leaves the mesh.
     mesh: Option<JoinHandle<()>>,
     joined: Vec<JoinHandle<()>>,
 }
 
 impl Threads {
-    /// Starts all threads. Those of flow files and the model are not joined: they may be in the
-    /// middle of something long, which nothing depends on.
+    /// Starts all threads. The threads of flow files and of the model are not joined: they may be
+    /// in a long operation that nothing depends on.
     pub(crate) fn start(workers: Workers) -> anyhow::Result<Self> {
         let Workers { embedding, writer, publisher, flows, keeper, upkeep, .. } = workers;
         spawn("flow files", move || workers.flow_files.run())?;
@@ -71,7 +71,7 @@ impl Threads {
         Ok(Self { wake: workers.wake, mesh, joined })
     }
 
-    /// Stops the threads and waits for what they are in the middle of. The mesh was left before.
+    /// Stops the threads and waits for their current work. The service has left the mesh before.
     pub(crate) fn stop(self) {
         join(self.mesh);
         self.wake.stop();

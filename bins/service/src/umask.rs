@@ -1,7 +1,7 @@
 //! The mode of new files.
 //!
-//! What the service makes is for its user alone, whatever made it: the program runs with a umask of
-//! 077. Programs of flows are not the service: they get the umask that the service was started with.
+//! Files that the service creates are for its user alone: the program runs with umask 077. Programs
+//! of flows get the umask that the service was started with.
 
 use std::io;
 
@@ -15,13 +15,13 @@ const CLOSED: u32 = 0o077;
 pub struct Umask(Mode);
 
 impl Umask {
-    /// Closes new files of this process to others.
+    /// Sets the umask 077 for this process.
     pub(crate) fn close() -> Self {
         Self(umask(Mode::from_raw_mode(CLOSED)))
     }
 
-    /// Does something on this thread with the umask of before. Where the system does not let a thread
-    /// have one of its own (some containers), it is done with the service's.
+    /// Runs a closure on this thread with the original umask. Where the system does not allow a
+    /// umask per thread (some containers), it runs with the service's.
     pub(crate) fn lift<T>(self, work: impl FnOnce() -> T) -> T {
         if let Err(error) = unshare_umask() {
             tracing::debug!(%error, "a flow's program runs with the service's umask of 077");
@@ -37,8 +37,9 @@ impl Umask {
 /// Gives this thread a umask and a current folder of its own.
 #[expect(unsafe_code, reason = "std has no such call")]
 fn unshare_umask() -> io::Result<()> {
-    // SAFETY: it has no pointers. It parts the umask, the current folder and the root folder of this thread from those of
-    // the others; file descriptors, which std relies on, stay shared.
+    // SAFETY: the call takes no pointers. It separates the umask, the current folder and the root
+    // folder of this thread from those of the others; file descriptors, which std relies on, stay
+    // shared.
     let code = unsafe { libc::unshare(libc::CLONE_FS) };
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

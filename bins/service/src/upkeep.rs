@@ -1,4 +1,4 @@
-//! The thread that does now and then what stores need: dropping, saving, measuring.
+//! The thread for periodic maintenance of the stores: retention, saving, measuring.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::wake::Wake;
 use crate::witness::Witness;
 
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
-/// How often the bytes on disk are counted for the metrics, which walks over folders.
+/// How often the bytes on disk are counted for the metrics, which walks folders.
 const MEASURE_EVERY: Duration = Duration::from_secs(60);
 
-/// What the thread works with.
+/// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     pub(crate) store: Arc<Store>,
@@ -35,7 +35,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Keeps the stores until the service stops.
+    /// Maintains the stores until the service stops.
     pub(crate) fn run(&self) {
         let mut measured = Instant::now();
         while self.wake.rest(UPKEEP_EVERY) {
@@ -48,15 +48,15 @@ impl Upkeep {
     }
 
     fn keep_up(&self) {
-        // First of all: the rest may take long.
+        // First, because the rest may take long.
         self.witness.write(&self.store, &self.events, &self.flows);
         self.damage.report();
         self.publisher.try_again();
         match self.store.maintain() {
             Ok(done) => {
                 tracing::trace!(?done, "maintained the store");
-                // Only after the store has written down which of its notes were published: then the
-                // bus forgets no key that a note would be recognised by.
+                // Only after the store has recorded which of its notes were published: then the bus
+                // forgets no key by which it would recognise a note.
                 match self.events.retain(event_time()) {
                     Ok(dropped) => {
                         tracing::trace!(dropped, "dropped events beyond the retention limits");

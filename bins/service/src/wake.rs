@@ -34,7 +34,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// Makes the current thread the one that it wakes.
+    /// Makes this wake the current thread.
     fn is_here(&self) {
         drop(self.thread.set(std::thread::current()));
     }
@@ -52,20 +52,20 @@ impl Bell {
     }
 
     fn unpark(&self) {
-        // A thread that has not started yet looks at everything when it starts.
+        // A thread that has not started yet checks for work when it starts.
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
     }
 
-    /// Waits, on the thread that it wakes, until there is work or `due` has come.
+    /// Waits, on the thread that it wakes, until there is work or until `due`.
     fn wait(&self, due: Option<Instant>) {
         let mut until = due;
         let mut gathers = false;
         loop {
             let now = Instant::now();
             if self.answer() || until.is_some_and(|it| now >= it) {
-                // Before the thread looks, so that later work is mentioned again.
+                // Before the thread checks for work, so that later work is mentioned again.
                 self.mentioned.store(false, Ordering::SeqCst);
                 return;
             }
@@ -105,22 +105,22 @@ impl Wake {
         self.writer.ring();
     }
 
-    /// An event was queued to be published.
+    /// An event was queued for publishing.
     pub(crate) fn publishing(&self) {
         self.publisher.ring();
     }
 
-    /// The same for an event whose publishing no request waits for.
+    /// An event was queued for publishing, and no request waits for it.
     pub(crate) fn publishing_soon(&self) {
         self.publisher.mention();
     }
 
-    /// Something happened that concerns flows.
+    /// Flows have work.
     pub(crate) fn flowing(&self) {
         self.flows.ring();
     }
 
-    /// Waits, on the thread of flows, until something happens or is due.
+    /// Waits, on the thread of flows, until there is work or until `due`.
     pub(crate) fn wait_flowing(&self, due: Option<Instant>) {
         self.flows.wait(due);
     }
@@ -139,7 +139,8 @@ impl Wake {
         self.flowing();
     }
 
-    /// Whether embedding the current backlog has to stop: new work came in, or the service stops.
+    /// Whether embedding the current backlog has to stop: new work arrived, or the service is
+    /// stopping.
     pub(crate) fn breaks_embedding(&self) -> bool {
         let state = self.state.lock();
         state.embedding || state.stopping
@@ -149,7 +150,7 @@ impl Wake {
         self.state.lock().stopping
     }
 
-    /// Waits for work to embed, or that time; `false` to stop.
+    /// Waits for work to embed, or until that time; `false` to stop.
     pub(crate) fn wait_embedding(&self, time_max: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.embedding && !state.stopping {
@@ -175,7 +176,7 @@ impl Wake {
         }
     }
 
-    /// Waits that time; `false` to stop.
+    /// Waits for that time; `false` to stop.
     pub(crate) fn rest(&self, time: Duration) -> bool {
         let until = Instant::now() + time;
         let mut state = self.state.lock();
@@ -220,7 +221,7 @@ mod tests {
         bell.is_here();
         bell.mention();
         bell.mention();
-        // As when something else that parks on the thread has taken the token.
+        // Simulates other code that parks on the thread and consumes the token.
         std::thread::park();
         bell.wait(None);
         assert!(!bell.mentioned.load(Ordering::SeqCst));

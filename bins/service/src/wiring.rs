@@ -43,7 +43,8 @@ use crate::wake::Wake;
 use crate::witness::Witness;
 use crate::{events, memory};
 
-/// What is opened before the service listens: a store that another process has ends the start.
+/// The stores, which are opened before the service listens: a store that another process has open
+/// prevents the start.
 #[derive(Debug)]
 pub(crate) struct Stores {
     store: Arc<Store>,
@@ -53,7 +54,7 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    /// Opens the stores, and makes the admin token where it is missing.
+    /// Opens the stores, and creates the admin token if it is missing.
     pub(crate) fn open(options: &Options) -> anyhow::Result<Self> {
         let witness = Witness::read(&options.data_dir)?;
         let store = Arc::new(memory::open(&options.data_dir, witness.memory())?);
@@ -67,7 +68,7 @@ impl Stores {
     }
 }
 
-/// Builds the parts. None of them does anything before its thread runs.
+/// Builds the parts. They are idle until their threads run.
 pub(crate) fn app(
     options: &Options,
     stores: Stores,
@@ -123,8 +124,8 @@ pub(crate) fn app(
     })
 }
 
-/// Builds what each thread works with. Flow files are read here, so that flows are in force before
-/// the service answers.
+/// Builds what each thread needs. Reads the flow files here, so that flows are in force before the
+/// service responds.
 pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
     let (store, wake) = (|| Arc::clone(&app.store), || Arc::clone(&app.wake));
     let (context, model) = (|| Arc::clone(&app.context), || Arc::clone(&app.model));

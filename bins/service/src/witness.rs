@@ -1,5 +1,5 @@
-//! How far the stores had come, noted outside of their folders: one that is removed or replaced by an
-//! older copy is noticed when the service starts.
+//! Records the positions of the stores outside their folders, so that the next start detects a
+//! folder that was removed or replaced by an older copy.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ const FLOWS: &str = "flows";
 #[derive(Debug)]
 pub(crate) struct Witness {
     dir: PathBuf,
-    /// What the file says; nothing while there is none that can be read.
+    /// The file's content; empty while there is no valid file.
     written: Mutex<waypost_log::Witness>,
 }
 
 impl Witness {
-    /// Reads it. What it says is true of the stores, too, unless they are damaged, so it may be
-    /// missing or damaged itself.
+    /// Reads the file. Unless a store is damaged, the store knows its position itself, so the file
+    /// may be missing or damaged.
     pub(crate) fn read(dir: &Path) -> anyhow::Result<Self> {
         let written = waypost_log::Witness::read(dir).with_context(|| {
             format!("failed to read the positions of the stores of {}", dir.display())
@@ -55,8 +55,8 @@ impl Witness {
         self.written.lock().get(FLOWS)
     }
 
-    /// Writes how far the stores have come, if the file does not say so. What cannot be written now
-    /// is written later: the stores have everything.
+    /// Writes the positions of the stores if they have changed. A failed write is retried later:
+    /// the stores have everything.
     pub(crate) fn write(&self, store: &Store, events: &Bus, flows: &Flows) {
         let mut written = self.written.lock();
         let mut witness = written.clone();

@@ -1,4 +1,4 @@
-//! What the person who starts the service can do about an error.
+//! Remedies for startup errors.
 
 use std::error::Error as StdError;
 

@@ -1,4 +1,4 @@
-//! The thread that keeps the index fresh: it scans at the start, then follows what changes.
+//! The thread that keeps the index fresh: it scans at the start, then follows changes.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,17 +17,18 @@ use crate::nice::yield_to_requests;
 use crate::stopping::Stopping;
 use crate::wake::Wake;
 
-/// How long nothing changes before the index is saved: a save writes all that changed since the
-/// last one.
+/// How long nothing must change before the index is saved: each save writes everything that changed
+/// since the previous one.
 const QUIET_BEFORE_SAVE: Duration = Duration::from_secs(5);
-/// How often the whole project is scanned without a notification: notifications can be lost.
+/// How often the whole project is scanned without a notification, because notifications can be
+/// lost.
 const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
 /// Number of indexed files after which free memory is returned to the system.
 const MANY: u64 = 256;
 /// The pause after a failure.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// What the thread works with.
+/// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) context: Arc<ProjectContext>,
@@ -50,7 +51,7 @@ impl Keeper {
                 unsaved_since: None,
             };
             while !self.stopping.has_begun() {
-                // A pause does not undo a panic, but the next round may see other files.
+                // Unwinding restores nothing, but the next round may see other files.
                 if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
                     tracing::error!("the context updater panicked");
                     self.wake.rest(FAILED_REST);
@@ -58,7 +59,7 @@ impl Keeper {
             }
             follower.save();
         }
-        // Requests that still wait are answered: the service stops.
+        // Requests that still wait get a response: the service is stopping.
         self.context.requests.lock().take();
     }
 }
@@ -67,7 +68,7 @@ impl Keeper {
 struct Follower<'a> {
     keeper: &'a Keeper,
     index: &'a Context,
-    /// What is watched.
+    /// The watched folders.
     folders: Vec<String>,
     git_files: Vec<PathBuf>,
     /// When the whole project was last scanned.
@@ -80,9 +81,9 @@ impl Follower<'_> {
     fn run(&mut self) {
         self.serve_requests_or_scan();
         let watch = self.watch();
-        // Changes from before the watch.
+        // Changes from before the watch started.
         self.scan_and_log();
-        // Memory that opening used.
+        // Memory that opening the index used.
         (self.keeper.give_memory_back)();
         while !self.keeper.stopping.has_begun() {
             if self.has_requests() {
@@ -97,7 +98,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Indexes what has changed; without a change, does what is due.
+    /// Indexes changes; if there are none, does the work that is due.
     fn take(&mut self, watch: &Watch, changes: &Changes) {
         if changes.git {
             self.look_at_git(watch);
@@ -116,7 +117,7 @@ impl Follower<'_> {
         self.follow(watch, changes);
     }
 
-    /// Starts a watch, which replaces an earlier one.
+    /// Starts a watch, replacing an earlier one.
     fn watch(&mut self) -> Arc<Watch> {
         self.folders = self.index.watched();
         self.git_files = self.find_git_files();
@@ -126,18 +127,18 @@ impl Follower<'_> {
         watch
     }
 
-    /// Watches the current folders, until none is new.
+    /// Watches the current folders until no new one appears.
     fn follow(&mut self, watch: &Watch, changes: &Changes) {
         let mut is_new = self.watch_folders(watch, changes);
         while is_new && !self.keeper.stopping.has_begun() {
-            // Files that came into a new folder before it was watched.
+            // Files that were created in a new folder before it was watched.
             self.scan_and_log();
             is_new = self.watch_folders(watch, &Changes::default());
         }
     }
 
-    /// Watches the folders that the last scan saw, and changed ones again: they may be others under the
-    /// same names. Returns whether there was a new one.
+    /// Watches the folders that the last scan saw, and changed ones again: a folder may have been
+    /// replaced under its name. Returns whether there was a new one.
     fn watch_folders(&mut self, watch: &Watch, changes: &Changes) -> bool {
         let folders = self.index.watched();
         let changed: BTreeSet<&str> = changes.paths.iter().map(String::as_str).collect();
@@ -183,7 +184,7 @@ impl Follower<'_> {
         self.keeper.context.requests.lock().as_ref().is_some_and(|it| !it.is_empty())
     }
 
-    /// Runs one scan for all requests that wait.
+    /// Runs one scan for all waiting requests.
     fn serve_requests_or_scan(&mut self) {
         let requests: Vec<ScanRequest> =
             self.keeper.context.requests.lock().as_mut().map(std::mem::take).unwrap_or_default();
@@ -234,7 +235,7 @@ impl Follower<'_> {
         Ok(scan)
     }
 
-    /// Something of the project was indexed.
+    /// After a change of the index: plans the next save, and wakes the embedding thread.
     fn took(&mut self, report: Option<&ScanReport>) {
         if report.is_some_and(|it| it.indexed + it.removed > 0) {
             self.unsaved_since = Some(Instant::now());
@@ -269,7 +270,7 @@ impl Follower<'_> {
 }
 
 /// Runs a scan, and the threads that it starts, at a low priority. A single saved file is indexed
-/// without that: a client may wait for it.
+/// at normal priority, because a client may wait for it.
 fn in_background<T: Send>(scan: impl FnOnce() -> T + Send) -> T {
     let scan = || {
         yield_to_requests();

@@ -1,7 +1,7 @@
 //! Broadcasts new events to listeners; each event is encoded once for all of them.
 //!
-//! A listener that falls behind reads on from the log, so that it misses nothing and never blocks the
-//! others.
+//! A listener that falls behind continues from the log, so that it misses nothing and never blocks
+//! the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,28 +12,28 @@ use waypost_events::{Bus, Event, EventType, Subscription, Tail};
 
 use crate::error::chain;
 
-/// Events that a listener may be behind before it reads on from the log.
+/// Events that a listener may be behind before it continues from the log.
 const FRAMES_KEPT: usize = 4096;
-/// Events that are read from the log at once.
+/// Maximum number of events read from the log at once.
 const READ_AT_ONCE: usize = 500;
-/// Larger frames are not kept: listeners read those events from the log. [`FRAMES_KEPT`] large frames
-/// could take a gigabyte.
+/// Larger frames are not buffered: listeners read those events from the log. [`FRAMES_KEPT`] large
+/// frames could take a gigabyte.
 const FRAME_BYTES_MAX: usize = 16 * 1024;
-/// Listeners that read the log at the same time: each takes a thread, and a thread keeps the memory
-/// that it used once.
+/// Listeners that read the log at the same time: each needs a thread, and a thread keeps the memory
+/// that it has used.
 const READERS_MAX: usize = 2;
-/// How long events are gathered, for each listener, so that a thousand listeners are not woken a
+/// How long events are gathered for each listener, so that a thousand listeners do not wake a
 /// thousand times a second.
 const GATHER_FOR_EACH: Duration = Duration::from_micros(20);
 
-/// An event as listeners get it.
+/// An encoded event for listeners.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) id: u64,
     pub(crate) kind: EventType,
     /// The space that it belongs to.
     pub(crate) space: Option<Box<str>>,
-    /// `None` if they are too large to be kept.
+    /// `None` if the bytes are too large to buffer.
     pub(crate) bytes: Option<Bytes>,
 }
 
@@ -47,7 +47,7 @@ impl Frame {
     }
 }
 
-/// Makes the bytes of an event that listeners get.
+/// Encodes an event for listeners.
 pub(crate) type Encode = fn(Event) -> Vec<u8>;
 
 /// Broadcasts new events.
@@ -77,12 +77,12 @@ impl Broadcast {
         }
     }
 
-    /// The frames of events that come from now on.
+    /// Subscribes to frames of new events.
     pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Frame>> {
         self.frames.subscribe()
     }
 
-    /// One of it is held by a listener while it reads the log.
+    /// A listener holds a permit while it reads the log.
     pub(crate) fn readers(&self) -> Arc<Semaphore> {
         Arc::clone(&self.readers)
     }
@@ -106,7 +106,8 @@ impl Broadcast {
                 () = self.more.notified() => {}
                 _ = stopped.wait_for(|it| *it) => return,
             }
-            // Looked at before the listeners: who listens from now on reads the log up to here.
+            // Read before the listeners are: a listener that subscribes later reads the log up to
+            // here.
             let last = bus.last();
             let listeners = self.frames.receiver_count();
             if listeners == 0 {
@@ -130,12 +131,13 @@ impl Broadcast {
                 Ok(Ok((frames, examined))) => {
                     cursor = examined;
                     for frame in frames {
-                        // Whoever listened may be gone.
+                        // All listeners may be gone.
                         drop(self.frames.send(frame));
                     }
                 }
                 Ok(Err(error)) => {
-                    // Retention overtook it, or the disk failed: listeners see the gap and read on.
+                    // Retention passed the cursor, or the disk failed: listeners see the gap and
+                    // continue from the log.
                     tracing::warn!(error = chain(&error), "failed to read new events");
                     return bus.last();
                 }

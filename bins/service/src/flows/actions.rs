@@ -1,4 +1,4 @@
-//! Actions of flows, each on a thread of its own.
+//! Actions of flows, each on its own thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::error::chain;
 use crate::memory::publisher::{About, Publisher};
 use crate::model::EmbeddingModel;
 
-/// What actions write to.
+/// The stores that actions write to.
 #[derive(Debug)]
 pub(crate) struct Targets {
     pub(crate) store: Arc<Store>,
@@ -32,7 +32,7 @@ pub(crate) struct Targets {
     pub(crate) model: Arc<EmbeddingModel>,
 }
 
-/// What actions are done with.
+/// What actions need.
 #[derive(Debug)]
 pub(super) struct Actions {
     pub(super) targets: Targets,
@@ -44,7 +44,7 @@ pub(super) struct Actions {
 }
 
 impl Actions {
-    /// Starts an action. Its result goes to the inbox of the runner.
+    /// Starts an action. Its result goes to the runner's inbox.
     pub(super) fn start(self: &Arc<Self>, attempt: Attempt, output: PathBuf) {
         let (running, inbox) = (Arc::clone(&self.running), Arc::clone(&self.inbox));
         let id = attempt.id.clone();
@@ -58,7 +58,7 @@ impl Actions {
         let work = move || {
             let report = catch_unwind(AssertUnwindSafe(|| shared.act(&attempt, &stop, &output)))
                 .unwrap_or_else(|_| failed("the action panicked".to_owned()));
-            // Whoever waits for the last action may take the parts apart.
+            // A caller that waits for the last action may then take the parts apart.
             drop(shared);
             ending.ended(&attempt.id);
             told.put(Message::Ended(attempt.id, report));
@@ -111,9 +111,9 @@ impl Actions {
         report
     }
 
-    /// The journal of runs is in the project's folder: what it has of a flow may have come with the files,
-    /// or its approval may have been revoked. A program may have changed since its flow was put in force,
-    /// or since its run was created.
+    /// The journal of runs is in the project's folder: its definition of a flow may have come with
+    /// the project's files, or its approval may have been revoked. A program may have changed since
+    /// its flow came into force or its run was created.
     fn approved(&self, attempt: &Attempt) -> Result<(), String> {
         let mut loader = self.loader.lock();
         let (file, hash) = (attempt.file(), attempt.hash());
@@ -169,7 +169,7 @@ impl Actions {
     }
 }
 
-/// Ends what an earlier process left of an action.
+/// Ends the processes that an earlier service left running for an action.
 pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
     let told = Arc::clone(inbox);
     let run = orphan.run.clone();
@@ -179,7 +179,7 @@ pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
     };
     let thread = std::thread::Builder::new().name("flow orphan".to_owned()).spawn(work);
     if let Err(error) = thread {
-        // It is looked for again at the next start.
+        // The next start looks for it again.
         tracing::error!(%run, %error, "failed to start a thread to stop the leftovers of a run");
     }
 }
@@ -192,7 +192,7 @@ fn failed(detail: String) -> Report {
     Report::new(Outcome::Failed, detail)
 }
 
-/// The file, in a run's folder, of what a try wrote.
+/// The file with an attempt's output, in the run's folder.
 pub(super) fn file_name(step: u16, attempt: u32, stream: &str) -> String {
     format!("{step}.{attempt}.{stream}")
 }

@@ -1,4 +1,4 @@
-//! What the user has approved, as flows ask for it.
+//! The user's approvals, as the interface that flows require.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The folder of flow files: read when it changes.
+//! Loads the folder of flow files when it changes.
 
 use std::sync::{Arc, Weak};
 
@@ -7,33 +7,33 @@ use waypost_project::{Approvals, ApprovalsStamp};
 
 use super::Flows;
 
-/// The thread that looks for changes of flow files, of what they name, and of approvals.
+/// The thread that watches flow files, the files that they name, and approvals.
 #[derive(Debug)]
 pub(crate) struct FlowFiles {
-    /// It waits for two seconds at a time, and nothing is to wait for it at the end.
+    /// It waits up to two seconds at a time, and the stop must not wait for it.
     flows: Weak<Flows>,
     watch: Watch,
     approved: Option<ApprovalsStamp>,
 }
 
 impl FlowFiles {
-    /// Puts in force what there is.
+    /// Loads the current files.
     pub(crate) fn load(flows: &Arc<Flows>) -> Self {
-        // Before the files are read, so that no change falls between.
+        // Before the files are read, so that no change is missed.
         let watch = Watch::new(&flows.folder);
         let approved = flows.approvals.as_ref().map(Approvals::stamp);
         load(flows);
         Self { flows: Arc::downgrade(flows), watch, approved }
     }
 
-    /// Puts in force what changes, until the service stops.
+    /// Loads changes until the service stops.
     pub(crate) fn run(mut self) {
         loop {
             let has_changed = self.watch.wait();
             let Some(flows) = Weak::upgrade(&self.flows).filter(|it| !it.wake.is_stopping()) else {
                 return;
             };
-            // `ctl allow` writes to the user's state folder, and programs are anywhere.
+            // `ctl allow` writes to the user's state folder, and programs can be anywhere.
             let now_approved = flows.approvals.as_ref().map(Approvals::stamp);
             let is_other = now_approved != self.approved;
             self.approved = now_approved;
@@ -44,7 +44,7 @@ impl FlowFiles {
     }
 }
 
-/// Reads the files, and puts in force what can be.
+/// Reads the files and puts valid flows in force.
 pub(super) fn load(flows: &Flows) {
     let mut loader = flows.loader.lock();
     let loaded = loader.load();
@@ -57,7 +57,7 @@ pub(super) fn load(flows: &Flows) {
         flows.engine.lock().install(set);
         flows.wake.flowing();
     }
-    // After the flows are in force, and before an event tells of it.
+    // After the flows are in force, and before an event announces it.
     *flows.file_status.lock() = loader.status().into();
     for notice in loaded.notices {
         let value = |name: &str| notice.data.get(name).map(ToString::to_string);

@@ -1,4 +1,4 @@
-//! Tokens of runs: they are in memory only, and work as long as the action they were made for.
+//! Tokens of runs: only in memory, and valid until their action ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use waypost_auth::{Scope, Scopes};
 use waypost_events::Lineage;
 use waypost_flows::Attempt;
 
-/// What tells a run's token from others'.
+/// The prefix of runs' tokens.
 const PREFIX: &str = "wpr_";
 /// A little more than 256 random bits.
 const SECRET_CHARS: usize = 43;
-/// What the program of a run may do.
+/// The scopes of a run's program.
 const SCOPES: [Scope; 5] = [
     Scope::EventsRead,
     Scope::EventsPublish,
@@ -23,12 +23,12 @@ const SCOPES: [Scope; 5] = [
     Scope::ContextRead,
 ];
 
-/// What a run's token stands for.
+/// The permissions of a run's token.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    /// Of what it publishes.
+    /// The lineage of events that it publishes.
     pub(crate) lineage: Lineage,
-    /// Who publishes it.
+    /// The source of events that it publishes.
     pub(crate) source: String,
     ended: AtomicBool,
 }
@@ -38,18 +38,18 @@ impl Grant {
         SCOPES.into_iter().collect()
     }
 
-    /// Whether the action that it was made for has ended.
+    /// Whether its action has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
-/// The tokens that work now, by their SHA-256.
+/// The valid tokens, by their SHA-256.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<HashMap<[u8; 32], Arc<Grant>>>);
 
 impl Grants {
-    /// Makes a token that works until it is dropped.
+    /// Creates a token that is valid until it is dropped.
     pub(super) fn give(&self, attempt: &Attempt) -> waypost_auth::Result<Given<'_>> {
         let token = format!("{PREFIX}{}", waypost_auth::random_text(SECRET_CHARS)?);
         let hash = hash(&token);
@@ -60,18 +60,18 @@ impl Grants {
         Ok(Given { grants: self, hash, token })
     }
 
-    /// Whether a token is a run's, by its looks.
+    /// Whether a token has the form of a run's token.
     pub(crate) fn is_run(token: &str) -> bool {
         token.starts_with(PREFIX)
     }
 
-    /// What a token stands for, if it still works.
+    /// The grant of a token, if the token is still valid.
     pub(crate) fn find(&self, token: &str) -> Option<Arc<Grant>> {
         self.0.lock().get(&hash(token)).cloned()
     }
 }
 
-/// A token that works.
+/// A valid token.
 #[derive(Debug)]
 pub(super) struct Given<'a> {
     grants: &'a Grants,

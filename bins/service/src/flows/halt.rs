@@ -1,11 +1,11 @@
-//! Why flows stand still, if they do.
+//! Why flows have stopped, if they have.
 
-/// Why nothing is decided any more.
+/// Why the engine makes no decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// There is no room for the journal; they go on when there is.
+    /// The disk is full; flows continue when there is space.
     Full,
-    /// Something failed that a start of the service may mend.
+    /// A fault that a restart may repair.
     Fault,
 }
 
@@ -17,7 +17,7 @@ impl Halt {
         }
     }
 
-    /// For who asks over HTTP: nothing of the inside.
+    /// The reason for HTTP clients, without internals.
     pub(crate) fn why(self) -> &'static str {
         match self {
             Self::Full => {

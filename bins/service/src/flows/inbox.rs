@@ -1,4 +1,4 @@
-//! What the runner is told.
+//! Messages to the runner.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use waypost_flows::{AttemptId, Leader, Report, RunEnd, RunId};
 
 use crate::wake::Wake;
 
-/// Something that happened to an action or a run.
+/// An event of an action or a run.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// An action's process is there.
+    /// An action's process has started.
     Spawned(AttemptId, Leader),
     /// An action has ended.
     Ended(AttemptId, Report),
-    /// Nothing is left of what an earlier process began for a run.
+    /// No process of an earlier service remains for a run.
     OrphanEnded(RunId),
     /// A run's end was published.
     Announced(RunEnd),

@@ -1,4 +1,4 @@
-//! Where actions are done.
+//! The environment in which actions run.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use waypost_flows::Surroundings;
 
 use crate::umask::Umask;
 
-/// Where actions are done.
+/// The environment in which actions run.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) project: PathBuf,

@@ -10,12 +10,12 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use waypost_flows::{Outcome, Post, Report, is_public};
 
-/// How long a connection may take to come about.
+/// Maximum time to connect.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-/// Bytes of the answer that are shown when it is a refusal.
+/// Bytes of a failed response that are shown.
 const ANSWER_BYTES_MAX: u64 = 1000;
 
-/// Finds the addresses of public hosts only, whatever a name says.
+/// Resolves names to public addresses only.
 #[derive(Debug, Default)]
 struct PublicOnly(DefaultResolver);
 
@@ -40,14 +40,14 @@ impl Resolver for PublicOnly {
     }
 }
 
-/// Posts, and says what came of it.
+/// Posts, and reports the result.
 pub(super) fn post(post: &Post, now_s: u64) -> Report {
     let config = Agent::config_builder()
         .timeout_global(Some(post.timeout))
         .timeout_connect(Some(CONNECT_TIME_MAX.min(post.timeout)))
         .max_redirects(0)
         .http_status_as_error(false)
-        // A proxy would look up the name itself.
+        // A proxy would resolve the name itself.
         .proxy(None)
         .user_agent(concat!("waypost/", env!("CARGO_PKG_VERSION")))
         .build();
@@ -63,7 +63,7 @@ pub(super) fn post(post: &Post, now_s: u64) -> Report {
         Ok(mut response) => {
             let mut answer = Vec::new();
             let mut body = response.body_mut().as_reader().take(ANSWER_BYTES_MAX);
-            // What there is of it is shown, all or not.
+            // Shows what was received, even if it is incomplete.
             let read = body.read_to_end(&mut answer);
             let answer = String::from_utf8_lossy(&answer).trim().to_owned();
             let cut = if read.is_err() { " (the rest did not come)" } else { "" };

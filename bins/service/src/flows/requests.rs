@@ -16,34 +16,34 @@ use super::halt::Halt;
 use crate::clock::event_time;
 
 impl Flows {
-    /// Why nothing is decided any more.
+    /// Why the engine makes no decisions, if it does not.
     pub(crate) fn halt(&self) -> Option<Halt> {
         *self.halt.lock()
     }
 
-    /// The engine, to be looked at; nothing is decided meanwhile.
+    /// Locks the engine for reading; it makes no decisions meanwhile.
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock()
     }
 
-    /// The flow files as they were read last.
+    /// The flow files as of the last load.
     pub(crate) fn file_status(&self) -> Arc<[FileStatus]> {
         Arc::clone(&self.file_status.lock())
     }
 
-    /// The flow files, to be looked at.
+    /// Locks the loader of flow files, for reading.
     pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
         self.loader.lock()
     }
 
-    /// Has the engine decide something; it is on disk when this returns.
+    /// Runs a command on the engine; its result is on disk when this returns.
     pub(crate) fn change<T>(
         &self,
         decide: impl FnOnce(&mut Engine, u64) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let decided = decide(&mut self.engine.lock(), event_time())?;
         self.settle()?;
-        // There may be past events to read, or another time to wake up.
+        // There may be past events to read, or an earlier time to wake up.
         self.wake.flowing();
         Ok(decided)
     }
@@ -64,8 +64,8 @@ impl Flows {
         Ok(plan(&flow, event, &self.actions.place.surroundings(HIDDEN, &secret)))
     }
 
-    /// Approves the content of a file that has this hash, and puts it in force. Nothing is returned
-    /// if the file is gone by then.
+    /// Approves the content of a file that has this hash, and puts it in force. Returns nothing if
+    /// the file no longer exists.
     pub(crate) fn allow(
         &self,
         name: &str,
@@ -79,13 +79,13 @@ impl Flows {
         Ok(self.file_status().iter().find(|it| it.name == name).cloned())
     }
 
-    /// The flow files that wait for approval.
+    /// The flow files that are pending approval.
     pub(crate) fn pending(&self) -> Vec<String> {
         let waits = |it: &&FileStatus| matches!(it.problem, Some(Problem::Unapproved(_)));
         self.file_status().iter().filter(waits).map(|it| it.name.clone()).collect()
     }
 
-    /// What is kept of what the programs of a try wrote: standard output and error.
+    /// The stored output of an attempt: standard output and error.
     pub(crate) fn output(folder: &Path, step: u16, attempt: u32) -> [Option<String>; 2] {
         ["out", "err"].map(|stream| {
             let bytes = std::fs::read(folder.join(file_name(step, attempt, stream))).ok()?;

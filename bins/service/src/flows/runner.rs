@@ -1,4 +1,4 @@
-//! The thread that the engine belongs to.
+//! The thread that drives the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use super::halt::Halt;
 use super::inbox::Message;
 use crate::clock::event_time;
 
-/// Events that are decided at once: they go to disk in one batch.
+/// Maximum number of events decided at once, which share one batch on disk.
 const EVENTS_AT_ONCE: usize = 256;
-/// How long nothing is decided after something failed.
+/// The pause after a failure.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// Runs flows until the service stops, then ends what goes on. What is ended so is found cut off at
-/// the next start, and done again.
+/// Runs flows until the service stops, then ends running actions. The next start finds these
+/// interrupted and runs them again.
 pub(crate) fn run(flows: &Flows) {
     flows.wake.flowing_is_here();
     while !flows.wake.is_stopping() {
@@ -48,16 +48,16 @@ pub(crate) fn run(flows: &Flows) {
 fn rest(flows: &Flows) {
     let due_ms = flows.engine.lock().next_wake_ms();
     let due = due_ms.map(|due_ms| {
-        // A millisecond more than none: time is read in whole ones.
+        // At least a millisecond: the engine's time is in whole ones.
         let left_ms = due_ms.saturating_sub(event_time()).max(1);
         Instant::now() + Duration::from_millis(left_ms)
     });
     flows.wake.wait_flowing(due);
 }
 
-/// Does what there is to do now; whether there is more of it at once.
+/// Does the pending work; returns whether there is more.
 fn step(flows: &Flows) -> anyhow::Result<bool> {
-    // What could not be written the last time goes first, so that it does not grow.
+    // Records that could not be written before go first, so that their number does not grow.
     flows.settle()?;
     let mut engine = flows.engine.lock();
     let now_ms = event_time();
@@ -77,7 +77,7 @@ fn step(flows: &Flows) -> anyhow::Result<bool> {
     Ok(offered? | filled?)
 }
 
-/// Gives the engine the next events; whether there were any.
+/// Gives the engine the next events; returns whether there were any.
 fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
     let cursor = engine.cursor();
     let read = read(bus, None, cursor, u64::MAX)?;
@@ -91,7 +91,7 @@ fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<
     Ok(!read.events.is_empty())
 }
 
-/// Gives the engine past events that it asks for; whether it asked.
+/// Gives the engine past events that it requests; returns whether it requested any.
 fn fill(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
     let Some(backfill) = engine.backfill() else { return Ok(false) };
     let Backfill { flow, after, until, .. } = &backfill;
@@ -105,9 +105,9 @@ fn fill(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<b
 #[derive(Debug, Default)]
 struct Read {
     events: Vec<Event>,
-    /// The last event that was looked at.
+    /// The last event that was examined.
     through: u64,
-    /// Events after the cursor that are gone.
+    /// Events after the cursor that retention has removed.
     skipped: u64,
 }
 

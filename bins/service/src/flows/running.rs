@@ -1,4 +1,4 @@
-//! The actions that run now, so that they can be ended.
+//! The running actions, so that they can be stopped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use waypost_flows::{AttemptId, Leader, Orphan, Stop, end_orphans};
 
 /// How long programs may take to end when the service stops, before they are killed.
 const STOP_TIME: Duration = Duration::from_secs(3);
-/// How long the threads of killed ones, and web hooks, are waited for.
+/// How long to wait for the threads of killed programs, and of web hooks.
 const KILLED_TIME: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Running {
         }
     }
 
-    /// Ends all of them, and waits for their threads.
+    /// Stops all actions, and waits for their threads.
     pub(super) fn end_all(&self) {
         for action in self.actions.lock().values() {
             action.stop.stop();
@@ -76,7 +76,7 @@ impl Running {
         }
     }
 
-    /// Whether all have ended within that time.
+    /// Whether all actions ended within that time.
     fn wait(&self, time_max: Duration) -> bool {
         let mut actions = self.actions.lock();
         let are_left = |it: &mut HashMap<AttemptId, Action>| !it.is_empty();

@@ -1,4 +1,4 @@
-//! What happens to every request, in order: id, origin checks, token, route, log line, metrics.
+//! The path of every request: id, origin checks, token, route, log line, metrics.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -29,7 +29,7 @@ use crate::http::request_id::{REQUEST_ID, request_id};
 use crate::http::route::Route;
 use crate::http::sessions;
 
-/// Answers one request; whatever happens, it is an answer.
+/// Responds to one request, whatever happens.
 pub(crate) async fn answer(
     app: Arc<App>,
     router: Router,
@@ -76,7 +76,7 @@ async fn admit(app: &App, router: Router, peer: Peer, mut request: Request) -> R
             let Some(caller) = caller else { return routed(router, request).await };
             let session = Arc::clone(caller.session());
             request.extensions_mut().insert(caller);
-            // What a call has queued is done; its answer is not for a token that has ended.
+            // The call's commands are done; a token that has ended does not get the response.
             tokio::select! {
                 response = routed(router, request) => sessions::bound(response, session),
                 () = Arc::clone(&session).ended() => guard::bad_token().into_response(),
@@ -93,10 +93,11 @@ async fn routed(router: Router, request: Request) -> Response {
     }
 }
 
-/// Headers of every answer, the path in every problem, and the request's id in those of the service's own.
+/// Adds the headers of every response, the path to every problem, and the request id to the
+/// service's own failures.
 async fn finish(response: Response, method: &Method, path: &str, id: &HeaderValue) -> Response {
     let (mut head, mut body) = response.into_parts();
-    // The log has nothing of a request that came when there was too much to do.
+    // Requests that were rejected for overload are not logged.
     let is_logged = head.status.is_server_error() && !head.headers.contains_key(RETRY_AFTER);
     let id = id.to_str().ok().filter(|_| is_logged).map(str::to_owned);
     head.headers.insert(HeaderName::from_static("x-content-type-options"), NOSNIFF);
@@ -104,7 +105,7 @@ async fn finish(response: Response, method: &Method, path: &str, id: &HeaderValu
     let is_problem =
         head.headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes() == PROBLEM_JSON.as_bytes());
     if is_problem && method != Method::HEAD {
-        // Problems are small and complete: there is nothing to wait for.
+        // Problems are small and complete: collecting one does not wait.
         head.headers.remove(CONTENT_LENGTH);
         if let Ok(bytes) = body.collect().await.map(|it| it.to_bytes()) {
             body = match serde_json::from_slice::<Problem>(&bytes) {

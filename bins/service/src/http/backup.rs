@@ -1,4 +1,4 @@
-//! What a backup of the running service has.
+//! The contents of a backup of the running service.
 
 use std::io::Write;
 
@@ -10,8 +10,8 @@ use crate::clock::now;
 use crate::error::chain;
 use crate::http::failure::Failure;
 
-/// The files of all stores, each as of one moment, in the order that leaves nothing dangling: runs
-/// refer to events, and events to memories, so what they refer to is taken after them.
+/// The files of all stores, each store as of one moment. Runs refer to events, and events to
+/// memories; a store is copied before the stores that it refers to, so that no reference dangles.
 pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let dir = &app.data_dir;
     let failed = |it: waypost_log::Error| {
@@ -23,7 +23,8 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let memory = app.store.snapshot()?;
     let pairing =
         Snapshot::default().and_folder(&dir.join("pairing"), &|_| true).map_err(failed)?;
-    // Here, where no store waits for it: each log was right when it was opened, and may have decayed.
+    // Here, where no store waits for it: each log was valid when it was opened, and may have been
+    // damaged since.
     let logs = flows.and(events).and(memory);
     logs.check().map_err(failed)?;
     logs.and(pairing.under("pairing"))
@@ -32,12 +33,12 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
         .map_err(failed)
 }
 
-/// How many bytes its files have together.
+/// The total size of its files.
 pub(crate) fn bytes(taken: &Snapshot) -> u64 {
     taken.files().iter().filter(|it| is_part(it.name())).map(waypost_log::SnapshotFile::bytes).sum()
 }
 
-/// Writes them as a backup.
+/// Writes the files as a backup.
 pub(crate) fn write(taken: &Snapshot, out: &mut dyn Write) -> Result<Summary, Error> {
     let mut backup = Writer::new(out, now(), env!("CARGO_PKG_VERSION"))?;
     for file in taken.files().iter().filter(|it| is_part(it.name())) {

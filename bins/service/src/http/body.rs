@@ -1,4 +1,4 @@
-//! Reading request bodies: within a size, within a time, and without filling the memory.
+//! Reads request bodies within limits of size, time and memory.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::http::failure::Failure;
 
 const KIB: usize = 1024;
 
-/// A body in memory, counted against what all of them may take together.
+/// A body in memory, counted against the limit for all bodies together.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) bytes: Bytes,
     _share: Vec<OwnedSemaphorePermit>,
 }
 
-/// Hands out the memory for bodies.
+/// Allocates the memory for bodies.
 #[derive(Debug)]
 pub(crate) struct Bodies(Arc<Semaphore>);
 
@@ -69,7 +69,7 @@ impl Bodies {
     }
 }
 
-/// The next piece of a streamed body; `None` at its end. `read_bytes` counts up to the limit.
+/// The next chunk of a streamed body; `None` at its end. `read_bytes` counts up to the limit.
 pub(crate) async fn next_piece(
     body: &mut Body,
     read_bytes: &mut u64,

@@ -1,4 +1,4 @@
-//! Answers that say what went wrong: problem+json, and nothing of the inside.
+//! Error responses: problem+json without internals.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
@@ -21,7 +21,7 @@ impl Failure {
         Problem::new(status.as_u16(), detail).into()
     }
 
-    /// Something failed that the client cannot help; the cause is in the log under the request id.
+    /// An error inside the service; the log has its cause under the request id.
     pub(crate) fn internal() -> Self {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -29,7 +29,7 @@ impl Failure {
         )
     }
 
-    /// 503 for a part of the service that a fault has stopped.
+    /// 503 for a part of the service that has stopped after a fault.
     fn unavailable() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -37,20 +37,20 @@ impl Failure {
         )
     }
 
-    /// 503 with a hint to try again.
+    /// 503 with a hint to retry.
     pub(crate) fn busy(reason: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}; try again in a second"))
             .with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
 
-    /// 503 because of a signal to stop.
+    /// 503 because the service is stopping.
     pub(crate) fn stopping() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the service is stopping")
             .with(RETRY_AFTER, HeaderValue::from_static("5"))
             .closing()
     }
 
-    /// 401, for a token that is missing or not good.
+    /// 401 for a missing or invalid token.
     pub(crate) fn unauthorized(detail: &str, challenge: &'static str) -> Self {
         let kind = if challenge.contains("invalid_token") {
             ProblemKind::TokenRefused
@@ -62,7 +62,7 @@ impl Failure {
             .with(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
     }
 
-    /// The same, of that kind.
+    /// 401 of that kind.
     #[must_use]
     pub(crate) fn of(mut self, kind: ProblemKind) -> Self {
         *self.problem = self.problem.of(kind);
@@ -87,7 +87,7 @@ impl Failure {
         self
     }
 
-    /// The connection cannot be used further.
+    /// Closes the connection after the response.
     #[must_use]
     pub(crate) fn closing(self) -> Self {
         self.with(CONNECTION, HeaderValue::from_static("close"))
@@ -110,7 +110,7 @@ impl From<waypost_memory::Error> for Failure {
                 }
                 StatusCode::UNPROCESSABLE_ENTITY
             }
-            // What was to be imported is newer.
+            // A newer release wrote the imported file.
             ErrorKind::Newer => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Busy => {
@@ -130,7 +130,7 @@ impl From<waypost_memory::Error> for Failure {
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
                     .of(ProblemKind::NoModel);
             }
-            // Locked, damaged, or a failure of the system.
+            // Locked, damaged, or a system error.
             _ => {
                 tracing::error!(error = chain(&error), "the store failed");
                 return Self::internal();
@@ -230,7 +230,7 @@ impl From<waypost_auth::Error> for Failure {
         use waypost_auth::ErrorKind;
         match (error.kind(), &error) {
             (ErrorKind::Invalid, waypost_auth::Error::Invalid { field, reason }) => {
-                // The wire's name of it.
+                // The field's name on the wire.
                 let field = if *field == "expires" { "expiresAt" } else { *field };
                 Problem::field(format!("/{field}"), reason.clone()).into()
             }
@@ -268,7 +268,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Turns the router's own bare errors into problems; `Allow` is kept.
+/// Turns the router's own bare errors into problems; keeps `Allow`.
 pub(crate) fn as_problem(response: Response) -> Response {
     let status = response.status();
     let is_problem = response

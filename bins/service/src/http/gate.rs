@@ -1,4 +1,4 @@
-//! What is checked before a token: where a request came in, `Host`, `Origin`, and public paths.
+//! Checks before authentication: the transport, `Host`, `Origin`, and public paths.
 
 use axum::extract::Request;
 use waypost_api::Gate;
@@ -6,16 +6,16 @@ use waypost_api::routes::{Access, ROUTES};
 
 use crate::http::failure::Failure;
 
-/// How a request came in.
+/// The transport of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Peer {
-    /// Over the network, loopback's or another.
+    /// Over the network, loopback included.
     Network,
-    /// Over the socket: from this user, or root.
+    /// Over the socket, from this user or root.
     Socket,
 }
 
-/// Refuses requests for other hosts and from other origins' pages.
+/// Rejects requests for other hosts and from pages of other origins.
 pub(crate) fn check(gate: &Gate, peer: Peer, request: &Request) -> Result<(), Failure> {
     let checked = match peer {
         Peer::Socket => gate.check_page(request.headers()),
@@ -24,9 +24,9 @@ pub(crate) fn check(gate: &Gate, peer: Peer, request: &Request) -> Result<(), Fa
     Ok(checked?)
 }
 
-/// Whether a path needs no token. Metrics tell how much is remembered, and of what: without a token only
-/// at the socket, which nobody but this user reaches. On loopback, it may be any user of the machine, or
-/// a proxy that brings everybody.
+/// Paths that need no token. Metrics reveal how much is stored, so they need one except on the
+/// socket, which only this user can reach. On loopback, the client can be any user of the machine,
+/// or a proxy that forwards everybody's requests.
 pub(crate) fn is_public(path: &str, peer: Peer) -> bool {
     ROUTES.iter().any(|route| match route.access {
         Access::Open => route.path == path,

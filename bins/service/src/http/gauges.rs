@@ -1,4 +1,4 @@
-//! The values of metrics that others keep.
+//! Collects the values of gauges from the parts.
 
 use std::collections::BTreeMap;
 

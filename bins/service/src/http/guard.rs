@@ -1,5 +1,5 @@
-//! Who may come in, once the [`Gate`](waypost_api::Gate) has let the request pass: whoever has a
-//! good token. It is taken from `Authorization` alone, which no web page can send for its reader.
+//! Authentication, after the [`Gate`](waypost_api::Gate). The token is read from `Authorization`
+//! only, which no web page can send on behalf of its visitor.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::http::failure::Failure;
 use crate::http::sessions::{Session, Sessions, Who};
 use crate::metrics::Denied;
 
-/// Longer tokens are refused unread.
+/// Longer tokens are rejected without a check.
 const TOKEN_BYTES_MAX: usize = 512;
-/// Who calls, once the token was found good.
+/// The authenticated caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     session: Arc<Session>,
@@ -41,7 +41,7 @@ impl Caller {
         self.scopes.allows(scope)
     }
 
-    /// Who it is, as the source of an event.
+    /// The caller as the source of an event.
     pub(crate) fn source(&self) -> String {
         match self.session.who() {
             Who::Token(id) => format!("token:{id}"),
@@ -49,7 +49,7 @@ impl Caller {
         }
     }
 
-    /// Where the chain of runs stands with an event of this caller's.
+    /// The lineage of an event that this caller publishes.
     pub(crate) fn lineage(&self) -> Lineage {
         match self.session.who() {
             Who::Token(_) => Lineage::default(),
@@ -57,12 +57,12 @@ impl Caller {
         }
     }
 
-    /// The only space that the token may touch.
+    /// The only space that the token can access, if it is bound to one.
     pub(crate) fn space(&self) -> Option<&str> {
         self.space.as_deref()
     }
 
-    /// 403 for work on all of the store, unless the token is for all of it.
+    /// 403 for operations on the whole store, unless the token is valid for all spaces.
     pub(crate) fn require_all_spaces(&self) -> Result<(), Failure> {
         match self.space() {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl Caller {
         }
     }
 
-    /// Puts the token's space in place of none; another one is 403.
+    /// Puts the token's space in place of none; another space is 403.
     pub(crate) fn narrow(&self, asked: &mut Option<String>) -> Result<(), Failure> {
         let Some(own) = self.space() else { return Ok(()) };
         match asked {
@@ -88,7 +88,7 @@ impl Caller {
         }
     }
 
-    /// Takes the call in, so that it ends when its token does.
+    /// Registers the call, so that it ends with its token.
     pub(crate) fn begin(self, sessions: &Sessions) -> Self {
         Self { session: sessions.begin(self.session.who().clone()), ..self }
     }
@@ -97,7 +97,7 @@ impl Caller {
         &self.session
     }
 
-    /// 401 once the token has ended, for work that goes on in pieces.
+    /// 401 once the token has ended, for long calls.
     pub(crate) fn still_works(&self) -> Result<(), Failure> {
         if self.session.has_ended() { Err(bad_token()) } else { Ok(()) }
     }
@@ -110,7 +110,7 @@ impl<S: Sync> axum::extract::FromRequestParts<S> for Caller {
         parts: &mut http::request::Parts,
         _state: &S,
     ) -> Result<Self, Failure> {
-        // Only a public path has no caller, and none of those routes takes one.
+        // Only public paths have no caller, and their handlers take none.
         parts.extensions.get::<Self>().cloned().ok_or_else(no_token)
     }
 }
@@ -120,7 +120,7 @@ pub(crate) fn no_token() -> Failure {
     Failure::unauthorized("send a token: Authorization: Bearer wp_…", "Bearer realm=\"waypost\"")
 }
 
-/// 401 for a token that does not work, or does not work any more.
+/// 401 for a token that is invalid, or no longer valid.
 pub(crate) fn bad_token() -> Failure {
     Failure::unauthorized(
         "the token is unknown, expired or revoked",
@@ -128,7 +128,8 @@ pub(crate) fn bad_token() -> Failure {
     )
 }
 
-/// Who sends these headers; 401 unless the token is good. Every bad token gets the same answer.
+/// Authenticates the request; 401 unless the token is valid. The response is the same for every
+/// invalid token.
 pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Failure> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let missing = || app.denied(Denied::Missing, None, no_token());
@@ -177,8 +178,8 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
 }
 
 impl App {
-    /// Counts a request that is not let in, and logs it unless that was done a moment ago. Of the
-    /// token only its public part is logged.
+    /// Counts a rejected request, and logs it unless a recent line covers it. Only the public part
+    /// of the token is logged.
     fn denied(&self, why: Denied, token: Option<&str>, failure: Failure) -> Failure {
         self.metrics.denied(why);
         if matches!(why, Denied::Missing | Denied::Unavailable) {

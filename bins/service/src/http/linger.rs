@@ -1,8 +1,8 @@
-//! Closing a connection whose client is still sending.
+//! Closes a connection whose client is still sending.
 //!
-//! A socket that is closed with unread input resets the connection: the client's next write fails, and the answer may
-//! be lost before the client reads it. So the service first ends its own side, then reads and discards what the client
-//! still sends, within a number of bytes and a time.
+//! A socket that is closed with unread input resets the connection: the client's next write fails,
+//! and the response may be lost before the client reads it. So the service first ends its own side,
+//! then reads and discards what the client still sends, within limits of bytes and time.
 
 use std::io;
 use std::pin::Pin;
@@ -15,7 +15,8 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// More than the largest body but that of an import, for clients that read no answer before they have sent all.
+/// More than the largest body except an import's, for clients that read no response before they
+/// have sent everything.
 const BYTES_MAX: u64 = 80 * 1024 * 1024;
 /// The same times as nginx's `lingering_time` and `lingering_timeout`.
 const TIME_MAX: Duration = Duration::from_secs(30);
@@ -36,7 +37,7 @@ impl Unread {
     }
 }
 
-/// A request's body, which notes when it is dropped before its end.
+/// A request's body that records whether it is dropped before its end.
 #[derive(Debug)]
 pub(crate) struct Watched<B: Body> {
     body: B,
@@ -81,14 +82,14 @@ impl<B: Body> Drop for Watched<B> {
     }
 }
 
-/// A connection that is closed as the module says.
+/// A connection that is closed as described above.
 pub(crate) struct Lingering<S> {
     stream: S,
     unread: Unread,
     closing: Option<Closing>,
 }
 
-/// What is left of the limits.
+/// The remaining limits.
 struct Closing {
     bytes_left: u64,
     end: Pin<Box<Sleep>>,

@@ -1,4 +1,4 @@
-//! Where the service listens over the network, and by which names it is reached there.
+//! The network address that the service listens on, and its names.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,8 +8,8 @@ use waypost_api::Gate;
 
 use crate::settings::Options;
 
-/// Refuses an address that other machines reach, unless what goes over it is encrypted or somebody said
-/// that it need not be.
+/// Rejects an address that other machines can reach, unless TLS is configured or the user allows
+/// unencrypted connections.
 pub(crate) fn check_address(options: &Options) -> anyhow::Result<()> {
     let address = options.listen;
     if address.ip().is_loopback() || options.tls.is_some() {
@@ -24,7 +24,7 @@ pub(crate) fn check_address(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Listens over the network. A default port that is in use gives way to a free one.
+/// Listens on the network address. If a default port is in use, takes a free one.
 pub(crate) async fn bind(options: &Options) -> anyhow::Result<TcpListener> {
     let asked = options.listen;
     match TcpListener::bind(asked).await {
@@ -43,7 +43,7 @@ pub(crate) fn gate(address: SocketAddr, options: &Options) -> Gate {
     if options.tls.is_some() { gate.with_tls() } else { gate }
 }
 
-/// Where the service is reached over the network; one that listens everywhere is so on loopback.
+/// The URL of the service; for a listener on all addresses, the one on loopback.
 pub(crate) fn url(address: SocketAddr, tls: bool) -> String {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -54,7 +54,7 @@ pub(crate) fn url(address: SocketAddr, tls: bool) -> String {
     format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }
 
-/// What to try where the address cannot be had.
+/// The error, with its remedy, if the address is not available.
 fn cannot_listen(address: SocketAddr) -> String {
     format!(
         "failed to listen on {address}; if the address is in use, choose another one with `--listen 127.0.0.1:PORT`"

@@ -1,4 +1,4 @@
-//! A bounded pool for calls that block: the store's, which wait for the disk.
+//! A bounded pool for blocking calls: those of the store, which wait for the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::http::failure::Failure;
 
-/// Runs blocking calls on threads of their own: so many at once, so many waiting, no more.
+/// Runs blocking calls on separate threads, with limits on running and on waiting calls.
 #[derive(Debug)]
 pub(crate) struct Pool {
     slots: Arc<Semaphore>,
@@ -18,7 +18,7 @@ pub(crate) struct Pool {
     time_max: Duration,
 }
 
-/// An answer that somebody waits for.
+/// The sender of a pending result.
 #[derive(Debug)]
 pub(crate) struct Promise<T> {
     sender: oneshot::Sender<T>,
@@ -28,7 +28,7 @@ pub(crate) struct Promise<T> {
 impl<T> Promise<T> {
     pub(crate) fn keep(self, answer: T) {
         drop(self.slot);
-        // Whoever waited may be gone.
+        // The receiver may be gone.
         drop(self.sender.send(answer));
     }
 }
@@ -51,14 +51,14 @@ impl Pool {
         }
     }
 
-    /// Calls that wait for a slot now.
+    /// The number of calls that wait for a slot.
     pub(crate) fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
     }
 
     /// Runs `work` within the time limit of a request.
     ///
-    /// Work that has begun is not broken off when the limit passes: only its answer is late.
+    /// The time limit does not interrupt the work; only its response is late.
     pub(crate) async fn run<T, F>(&self, work: F) -> Result<T, Failure>
     where
         T: Send + 'static,
@@ -80,8 +80,8 @@ impl Pool {
         }
     }
 
-    /// Begins a call that answers later by itself, and waits for its answer within the time limit
-    /// of a request. The slot is taken until then, whether or not the client is still there.
+    /// Starts an asynchronous call and waits for its result within the time limit of a request. The
+    /// call holds its slot until it ends, even if the client disconnects.
     pub(crate) async fn begin<T>(&self, begin: impl FnOnce(Promise<T>)) -> Result<T, Failure> {
         let run = async {
             let slot = self.slot().await?;
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    /// A slot for work that runs longer than a request may, or a 503 when too many wait.
+    /// A slot for work that runs longer than a request may, or 503 if too many requests wait.
     pub(crate) async fn slot(&self) -> Result<OwnedSemaphorePermit, Failure> {
         if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
             return Ok(permit);

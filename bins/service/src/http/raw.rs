@@ -1,7 +1,7 @@
-//! Responses written below the router: to refused connections, and to what is not HTTP.
+//! Responses below the router: to rejected connections, and to input that is not HTTP.
 //!
-//! hyper answers a request that it cannot parse with a bare status line. [`Replies`] passes everything
-//! else through, and replaces that response with a problem like all others.
+//! hyper responds to a request that it cannot parse with a bare status line. [`Replies`] replaces
+//! that response with a problem and passes everything else through.
 
 use std::io;
 use std::pin::Pin;
@@ -13,25 +13,25 @@ use waypost_api::{PROBLEM_JSON, Problem};
 use crate::http::linger::Unread;
 use crate::http::request_id::new_id;
 
-/// A bare answer of hyper's is shorter.
+/// hyper's own bare responses are shorter.
 const BARE_BYTES_MAX: usize = 256;
-/// Every answer of ours has this header, and hyper's own has not.
+/// Every response of ours has this header; hyper's own have not.
 const OURS: &[u8] = b"x-request-id:";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// For more connections than are allowed.
+/// For connections above the limit.
 pub(crate) fn too_many_connections() -> Vec<u8> {
     let detail = "too many connections are open; try again in a second";
     whole(503, "Service Unavailable", detail, "retry-after: 1\r\n")
 }
 
-/// For a peer at the socket that is another user.
+/// For a peer on the socket that is another user.
 pub(crate) fn another_user() -> Vec<u8> {
     let detail = "only the user of the service and root may use this socket";
     whole(403, "Forbidden", detail, "")
 }
 
-/// A whole answer, after which the connection ends.
+/// A complete response, after which the connection ends.
 fn whole(status: u16, reason: &str, detail: &str, headers: &str) -> Vec<u8> {
     let problem = serde_json::to_string(&Problem::new(status, detail).at("/")).unwrap_or_default();
     format!(
@@ -44,11 +44,11 @@ fn whole(status: u16, reason: &str, detail: &str, headers: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A stream on which hyper's own answers are replaced.
+/// A stream on which hyper's own responses are replaced.
 pub(crate) struct Replies<S> {
     stream: S,
     header_bytes_max: usize,
-    /// What is sent in place of an answer, and how much of it was.
+    /// The replacement of a response, and how much of it was sent.
     instead: Option<(Vec<u8>, usize)>,
     unread: Unread,
 }
@@ -58,7 +58,8 @@ impl<S> Replies<S> {
         Self { stream, header_bytes_max, instead: None, unread }
     }
 
-    /// Where in these bytes hyper's own answer begins, which ends them, and what goes in its place.
+    /// The offset at which hyper's own response begins, which runs to the end of these bytes, and
+    /// its replacement.
     fn own_answer(&self, bytes: &[u8]) -> Option<(usize, Vec<u8>)> {
         if !bytes.ends_with(HEAD_END) {
             return None;
@@ -68,7 +69,7 @@ impl<S> Replies<S> {
         let at = tail.windows(b"HTTP/1.1 4".len()).rposition(|it| it == b"HTTP/1.1 4")?;
         let head = &tail[at..];
         let is_ours = head.windows(OURS.len()).any(|it| it == OURS);
-        // One head, and nothing of a body before its end.
+        // Exactly one head, and no byte of a body before the end of the head.
         let is_whole = head.windows(HEAD_END.len()).position(|it| it == HEAD_END)
             == Some(head.len() - HEAD_END.len());
         if is_ours || !is_whole {

@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 
 use crate::metrics::Denied;
 
-/// Rejected tokens are logged at most so often, each reason by itself.
+/// Rejected tokens are logged at most this often, for each reason separately.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// Rejected tokens that are to be logged.
+/// Decides which rejected tokens are logged.
 #[derive(Debug, Default)]
 pub(crate) struct Rejections(Mutex<[(Option<Instant>, u64); Denied::ALL.len()]>);
 
 impl Rejections {
-    /// How many rejections a log line of now stands for; `None` if there is to be none.
+    /// The number of rejections that a log line now stands for; `None` for no line.
     pub(crate) fn count(&self, why: Denied) -> Option<u64> {
         let mut logged = self.0.lock();
         let (last, count) = &mut logged[why as usize];

@@ -5,7 +5,7 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use serde::Serialize;
 
-/// A JSON answer.
+/// A JSON response.
 pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     let mut response = (status, encode(value)).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,4 +1,4 @@
-//! Reading a request's body as the type that its route takes.
+//! Parses a request's body as the type that its route takes.
 
 use axum::extract::Request;
 use bytes::Bytes;

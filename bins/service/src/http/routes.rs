@@ -1,4 +1,4 @@
-//! What answers each route.
+//! Every path of the service and its handler.
 
 mod batch;
 mod context;

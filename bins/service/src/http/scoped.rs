@@ -1,9 +1,9 @@
-//! What one caller may see and change of the store and the bus.
+//! What a caller may see and change in the store and on the bus.
 //!
-//! [`Scoped`] is made from a verified caller and is the only way for a route to a memory, a link,
-//! a count or an event; [`Whole`] is the way to all of them at once, for callers that no space
-//! binds. Whether something is visible is decided here and nowhere else. A test of the routes sees
-//! to it that none goes past this module.
+//! [`Scoped`] is created from an authenticated caller and is the only way for a route to a memory,
+//! a link, a count or an event; [`Whole`] accesses all of them at once, for callers that are not
+//! bound to a space. Visibility is decided only here. A test ensures that no route bypasses this
+//! module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::memory::publisher::{About, Publisher};
 
-/// The store and the bus as one caller may know them.
+/// The store and the bus as one caller sees them.
 #[derive(Debug, Clone)]
 pub(crate) struct Scoped {
     store: Arc<Store>,
@@ -31,7 +31,7 @@ pub(crate) struct Scoped {
     publisher: Arc<Publisher>,
 }
 
-/// All of the store and the bus.
+/// The whole store and the whole bus.
 #[derive(Debug, Clone)]
 pub(crate) struct Whole {
     pub(crate) store: Arc<Store>,
@@ -39,7 +39,7 @@ pub(crate) struct Whole {
 }
 
 impl App {
-    /// What this caller may see and change.
+    /// The caller's view of the store and the bus.
     pub(crate) fn scoped(&self, caller: &Caller) -> Scoped {
         Scoped {
             store: Arc::clone(&self.store),
@@ -49,7 +49,7 @@ impl App {
         }
     }
 
-    /// Everything there is; 403 for a caller that is bound to a space.
+    /// The whole store and bus; 403 for a caller that is bound to a space.
     pub(crate) fn whole(&self, caller: &Caller) -> Result<Whole, Failure> {
         caller.require_all_spaces()?;
         Ok(Whole { store: Arc::clone(&self.store), bus: Arc::clone(&self.events) })
@@ -61,13 +61,13 @@ impl Scoped {
         self.caller.space()
     }
 
-    /// Whether what belongs to that space exists for the caller. What belongs to none is for
+    /// Whether data of that space is visible to the caller. Data without a space is visible to
     /// callers of all spaces.
     fn sees(&self, space: Option<&str>) -> bool {
         self.space().is_none_or(|own| space == Some(own))
     }
 
-    /// Whether the caller may know of a memory; free for a caller that is bound to no space.
+    /// Whether the caller may see a memory; without a lookup if the caller is bound to no space.
     fn exists(&self, id: MemoryId) -> bool {
         self.space().is_none() || self.visible(id).is_ok()
     }
@@ -77,20 +77,20 @@ impl Scoped {
         if self.sees(Some(&memory.space)) { Ok(memory) } else { Err(Error::NotFound(id)) }
     }
 
-    /// A memory without what it says of others that the caller may not know of.
+    /// A memory without its references to memories that the caller may not see.
     fn shown(&self, mut memory: Memory) -> Memory {
         memory.superseded_by = memory.superseded_by.filter(|it| self.exists(*it));
         memory
     }
 
-    /// The filter within the caller's space.
+    /// The filter, restricted to the caller's space.
     fn within(&self, filter: &mut Filter) {
         if let Some(own) = self.space() {
             filter.space = Some(own.to_owned());
         }
     }
 
-    /// What is to be added, in the caller's space, with the note that has others told of it.
+    /// A draft in the caller's space, with the note from which its event is published.
     pub(crate) fn draft(&self, mut draft: Draft) -> Draft {
         if let Some(own) = self.space() {
             draft.space = Some(own.to_owned());
@@ -99,7 +99,7 @@ impl Scoped {
         draft
     }
 
-    /// The store, to add drafts to that were made by [`Self::draft`].
+    /// The store, for adding drafts from [`Self::draft`].
     pub(crate) fn adding(&self) -> &Arc<Store> {
         &self.store
     }
@@ -108,7 +108,7 @@ impl Scoped {
         Ok(self.shown(self.visible(id)?))
     }
 
-    /// What an add found in place of its draft.
+    /// What to return for an existing memory that an add found.
     pub(crate) fn added(&self, memory: Memory) -> Memory {
         let memory = self.shown(memory);
         if self.caller.may(Scope::MemoryRead) { memory } else { memory.as_sent() }
@@ -126,13 +126,13 @@ impl Scoped {
         Ok(self.store.delete(id, now())?)
     }
 
-    /// The versions of a memory, also of one that was deleted.
+    /// The versions of a memory, also of a deleted one.
     pub(crate) fn history(&self, id: MemoryId) -> Result<Vec<Version>, Failure> {
         let versions = self.store.history(id)?;
         if !versions.iter().all(|it| self.sees(Some(&it.space))) {
             return Err(Error::NotFound(id).into());
         }
-        // Of one that was deleted in an import nothing tells whose it was.
+        // If an import deleted it, its space is unknown.
         if versions.is_empty() && self.space().is_some() {
             return Err(Error::NotFound(id).into());
         }
@@ -181,14 +181,14 @@ impl Scoped {
         kind: LinkKind,
     ) -> Result<Linked, Failure> {
         let (one, other) = (self.visible(from)?, self.visible(to)?);
-        // A link between two spaces is in neither.
+        // A link between two spaces belongs to neither.
         let space = (one.space == other.space).then_some(one.space);
         let about = About::Link { from, to, kind, space };
         let note = self.publisher.note(&self.caller.lineage(), about);
         Ok(self.store.link_noted(from, to, kind, now(), note)?)
     }
 
-    /// Removes a link; `false` if it was not there.
+    /// Removes a link; returns `false` if it did not exist.
     pub(crate) fn unlink(
         &self,
         from: MemoryId,
@@ -200,7 +200,7 @@ impl Scoped {
         Ok(self.store.unlink(from, to, kind, now())?)
     }
 
-    /// The links around a memory, over memories that the caller may know of, and no others.
+    /// The links around a memory, over memories that the caller may see only.
     pub(crate) fn links(&self, id: MemoryId, depth: u32) -> Result<Vec<Link>, Failure> {
         self.visible(id)?;
         let mut links = self.store.links(id, depth)?;
@@ -208,7 +208,7 @@ impl Scoped {
             return Ok(links);
         }
         links.retain(|it| self.shows(it));
-        // What was reached over a hidden memory only is as far away as if it were not linked.
+        // A memory that is connected only through a hidden one counts as not linked.
         let (mut reached, mut border) = (BTreeSet::from([id]), BTreeSet::from([id]));
         let mut walked = Vec::with_capacity(links.len());
         for _ in 0..depth {
@@ -229,7 +229,7 @@ impl Scoped {
         })
     }
 
-    /// Queues what [`Self::publishing`] made.
+    /// Queues a draft from [`Self::publishing`].
     pub(crate) fn publish(
         &self,
         draft: waypost_events::Draft,
@@ -239,7 +239,7 @@ impl Scoped {
         self.bus.queue(draft, now_ms, then)
     }
 
-    /// What the caller publishes: from it, and in its space.
+    /// The caller's draft of an event, with its source and space.
     pub(crate) fn publishing(&self, draft: waypost_events::Draft) -> waypost_events::Draft {
         let (source, lineage) = (self.caller.source(), self.caller.lineage());
         let space = self.space().map(str::to_owned);
@@ -256,7 +256,7 @@ impl Scoped {
         self.bus.read(&Query { space, ..query })
     }
 
-    /// The last event of all: where a cursor may be.
+    /// The last event of all spaces: the highest valid cursor.
     pub(crate) fn last_event(&self) -> u64 {
         self.bus.last()
     }
@@ -266,7 +266,7 @@ impl Scoped {
         Tail::new(Arc::clone(&self.bus), pattern, after).in_space(space)
     }
 
-    /// Whether a new event is for the caller.
+    /// Whether the caller may see a new event.
     pub(crate) fn hears(&self, frame: &Frame) -> bool {
         self.sees(frame.space.as_deref())
     }

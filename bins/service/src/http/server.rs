@@ -1,4 +1,4 @@
-//! The accept loop: one task a connection, a limit on them, and a graceful end.
+//! The accept loop: one task per connection, a limit on connections, and a graceful end.
 
 use std::io;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::http::gate::Peer;
 use crate::http::linger::{Lingering, Unread, Watched};
 use crate::http::raw::{self, Replies};
 
-/// Where the service listens.
+/// The listeners of the service.
 pub(crate) struct Listeners {
     pub(crate) network: TcpListener,
-    /// What comes over the network is encrypted.
+    /// The TLS of network connections.
     pub(crate) tls: Option<TlsAcceptor>,
-    /// For this user alone.
+    /// The socket, for this user only.
     pub(crate) socket: Option<UnixListener>,
 }
 
@@ -38,13 +38,13 @@ enum Accepted {
     Socket(UnixStream),
 }
 
-/// What all connections share.
+/// The state shared by all connections.
 struct Shared {
     app: Arc<App>,
     router: Router,
 }
 
-/// Accepts until `stop` says so, then waits for what was accepted, at most for the grace period.
+/// Accepts until `stop` resolves, then waits for open connections, at most for the grace period.
 pub(crate) async fn serve(
     listeners: Listeners,
     app: Arc<App>,
@@ -63,7 +63,7 @@ pub(crate) async fn serve(
         let accepted = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, mostly: let some connection end first.
+                // Usually no file descriptors are left: wait until some connection ends.
                 warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
@@ -90,7 +90,7 @@ pub(crate) async fn serve(
                 let (shared, tls) = (Arc::clone(&shared), listeners.tls.clone());
                 tokio::spawn(accept_tls(stream, tls, shared, watcher, permit));
             }
-            // Who expects TLS could not read it.
+            // A client that expects TLS could not read it.
             (Accepted::Network(stream), None) if listeners.tls.is_some() => {
                 app.metrics.refused_connection();
                 drop(stream);
@@ -116,12 +116,12 @@ async fn accept(listeners: &Listeners) -> io::Result<Accepted> {
     }
 }
 
-/// The socket's folder keeps other users away; this holds also where it does not.
+/// The socket's folder keeps other users away; this check is for systems where it does not.
 fn trusted(stream: &UnixStream) -> local::Result<()> {
     local::check_uid(local::unix_peer_uid(stream)?)
 }
 
-/// A connection over the network, after its TLS is agreed upon.
+/// A connection over the network, after the TLS handshake.
 async fn accept_tls(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
@@ -171,7 +171,7 @@ async fn serve_connection<S>(
     }
 }
 
-/// Says that there are too many connections, without reading anything.
+/// Responds that there are too many connections, without reading anything.
 fn refuse_over_limit(app: &App, stream: impl AsyncWrite + Unpin + Send + 'static) {
     app.metrics.refused_connection();
     tokio::spawn(refuse(stream, raw::too_many_connections()));

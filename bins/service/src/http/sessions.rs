@@ -1,8 +1,8 @@
-//! Calls in progress, and their end when their token ends.
+//! Calls in progress, which end when their token ends.
 //!
-//! A token is checked when a call begins. One that lasts, such as a stream of events, has to end as
-//! soon as its token is revoked or expires, also when another process (`ctl token revoke`) did it:
-//! while there are calls, the file of tokens is looked at several times a second.
+//! A token is checked when a call begins. A long call, such as a stream of events, has to end as
+//! soon as its token is revoked or expires, even if another process (`ctl token revoke`) revoked
+//! it: while there are calls, the token file is checked several times a second.
 
 use std::collections::HashMap;
 use std::io;
@@ -24,23 +24,22 @@ use waypost_auth::{TokenId, TokenStore};
 use crate::clock::now;
 use crate::flows::grants::Grant;
 
-/// How often tokens of calls in progress are looked at: one `stat` each, for an answer within a
-/// moment.
+/// How often the tokens of calls in progress are checked: one `stat` each time.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Who calls.
+/// The caller.
 #[derive(Debug, Clone)]
 pub(crate) enum Who {
     Token(TokenId),
-    /// The program of a flow's run.
+    /// The program of a run.
     Run(Arc<Grant>),
 }
 
-/// What tells one caller from another.
+/// Identifies a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Token(TokenId),
-    /// Where the grant is, which the session keeps there.
+    /// The address of the grant, which the session keeps alive.
     Run(usize),
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct Sessions {
 }
 
 impl Session {
-    /// A session that nobody looks after.
+    /// A session that is never ended.
     pub(crate) fn new(who: Who) -> Arc<Self> {
         Arc::new(Self { who, ended: watch::Sender::new(false) })
     }
@@ -75,7 +74,7 @@ impl Session {
     /// Waits until the token has ended.
     pub(crate) async fn ended(self: Arc<Self>) {
         let mut ended = self.ended.subscribe();
-        // The sender is in `self`, which is here.
+        // The sender is in `self`, so it is not dropped.
         drop(ended.wait_for(|it| *it).await);
     }
 
@@ -88,7 +87,7 @@ impl Session {
 }
 
 impl Sessions {
-    /// Takes a call in whose token was just found good.
+    /// Registers a call whose token was just verified.
     pub(crate) fn begin(&self, who: Who) -> Arc<Session> {
         let key = match &who {
             Who::Token(id) => Key::Token(*id),
@@ -109,12 +108,12 @@ impl Sessions {
         session
     }
 
-    /// Has the tokens looked at now.
+    /// Triggers a check of the tokens.
     pub(crate) fn look(&self) {
         self.look.notify_one();
     }
 
-    /// Looks after sessions, until the future is dropped.
+    /// Checks the tokens of sessions until the future is dropped.
     pub(crate) async fn keep(&self, tokens: &TokenStore) {
         loop {
             if self.open.lock().is_empty() {
@@ -136,7 +135,7 @@ impl Sessions {
     }
 }
 
-/// The answer, which breaks off when the session ends. A complete one is sent as it is.
+/// The response, cut off when the session ends. A complete one is sent unchanged.
 pub(crate) fn bound(response: Response, session: Arc<Session>) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;
@@ -147,8 +146,8 @@ pub(crate) fn bound(response: Response, session: Arc<Session>) -> Response {
     })
 }
 
-/// A body that ends with its session: a stream of events with a last one that says so, anything
-/// else with an error, so that its reader sees that it is not whole.
+/// A body that ends with its session: a stream of events with a last event that says why, any other
+/// with an error, so that its reader knows that it is incomplete.
 struct Bound {
     body: Option<Body>,
     of_events: bool,
@@ -166,7 +165,7 @@ impl http_body::Body for Bound {
         let this = &mut *self;
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
         if this.ended.as_mut().poll(context).is_ready() {
-            // What makes the body sees that nobody takes it, and ends.
+            // The producer of the body notices that its receiver is gone, and ends.
             this.body = None;
             let detail = "the token was revoked or has expired";
             return Poll::Ready(Some(if this.of_events {

@@ -1,4 +1,5 @@
-//! Bodies that are made while they are sent, and read while they arrive.
+//! Response bodies that are produced while they are sent, and request bodies that are read while
+//! they arrive.
 
 use std::io::{self, Read, Write};
 use std::pin::Pin;
@@ -13,14 +14,14 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 
-/// Bytes that a [`Writer`] gathers before it sends them.
+/// Bytes that a [`Writer`] buffers before it sends them.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Pieces that wait for the client.
+/// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 8;
 
-/// An answer that is written by a blocking thread, as fast as its client reads.
+/// A response that a blocking thread writes as fast as its client reads.
 ///
-/// A client that leaves it unread for too long gets its connection closed.
+/// The service closes the connection of a client that leaves it unread for too long.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pieces: mpsc::Sender<io::Result<Bytes>>,
@@ -30,7 +31,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The writer, and the body that carries what is written. To be called on the runtime.
+    /// Returns the writer, and the body that it fills. Must be called on the runtime.
     pub(crate) fn new(unread_time_max: Duration) -> (Self, Body) {
         let (pieces, receiver) = mpsc::channel(PIECES_MAX);
         let body = Body::from_stream(tokio_stream::wrappers::ReceiverStream::new(receiver));
@@ -38,7 +39,7 @@ impl Writer {
         (Self { pieces, gathered, unread_time_max, runtime: Handle::current() }, body)
     }
 
-    /// Breaks the answer off, so that the client sees that it is not whole.
+    /// Aborts the response, so that the client knows that it is incomplete.
     pub(crate) fn break_off(self) {
         let error = io::Error::other("failed to finish the response");
         if self.pieces.try_send(Err(error)).is_err() {
@@ -72,7 +73,7 @@ impl Write for Writer {
     }
 }
 
-/// A request's body as something a blocking thread reads.
+/// A request's body, as a reader for a blocking thread.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pieces: mpsc::Receiver<Bytes>,
@@ -80,7 +81,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The sending side, closed when the body ended well, and the reader.
+    /// The sending side, which is closed when the body has ended without error, and the reader.
     pub(crate) fn new() -> (mpsc::Sender<Bytes>, Self) {
         let (sender, pieces) = mpsc::channel(PIECES_MAX);
         (sender, Self { pieces, piece: Bytes::new() })
@@ -101,8 +102,8 @@ impl Read for Reader {
     }
 }
 
-/// Lines of an answer that may run ahead of its client, so that a client which sends its whole
-/// request before it reads anything does not wait for itself.
+/// Response lines that are buffered ahead of the client, so that a client which reads nothing
+/// before it has sent its whole request does not deadlock.
 #[derive(Debug, Clone)]
 pub(crate) struct Ahead {
     pieces: mpsc::UnboundedSender<Bytes>,
@@ -110,10 +111,10 @@ pub(crate) struct Ahead {
     unread_bytes_max: usize,
 }
 
-/// Why [`Ahead::send`] did not send.
+/// Why [`Ahead::send`] failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotSent {
-    /// Too much lies unread.
+    /// Too many bytes are unread.
     Unread,
     /// The client is gone.
     Gone,

@@ -1,4 +1,4 @@
-//! The certificate that the service shows, read again when its files have changed.
+//! The service's certificate, reloaded when its files change.
 
 use std::fs;
 use std::io::Read;
@@ -18,11 +18,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::settings::TlsFiles;
 
-/// How often the files are looked at, while there are connections.
+/// How often the files are checked, while there are connections.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Takes connections with the certificate of these files.
+/// Accepts connections with the certificate in these files.
 pub(crate) fn acceptor(files: &TlsFiles) -> anyhow::Result<TlsAcceptor> {
     let provider = Arc::new(ring::default_provider());
     let shown = Shown::read(files)?;
@@ -51,7 +51,7 @@ struct Shown {
     looked: Instant,
 }
 
-/// Tells a file from what was there before.
+/// Identifies the content of a file, to detect changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -72,7 +72,8 @@ impl ResolvesServerCert for Certificate {
                         *shown = new;
                     }
                     Err(error) => {
-                        // Both are replaced one after the other: the next look may find them whole.
+                        // Both files are replaced one after the other: the next check may find a
+                        // matching pair.
                         tracing::warn!("kept the old certificate: {error:#}");
                     }
                 }
@@ -84,7 +85,7 @@ impl ResolvesServerCert for Certificate {
 
 impl Shown {
     fn read(files: &TlsFiles) -> anyhow::Result<Self> {
-        // Before they are read: what changes meanwhile is seen at the next look.
+        // Before the files are read, so that the next check detects a change in between.
         let stamps = stamps(files)?;
         let key = read(files)?;
         Ok(Self { key: Arc::new(key), stamps, looked: Instant::now() })
@@ -110,7 +111,7 @@ fn read(files: &TlsFiles) -> anyhow::Result<CertifiedKey> {
     if chain.is_empty() {
         bail!("{}: the file contains no certificate (PEM)", unusable("tls.cert", cert));
     }
-    // A group may have the key, as that of Debian's ssl-cert.
+    // A group may read the key, as Debian's `ssl-cert` does.
     let pem = read_file("tls.key", key, 0o027)?;
     let private = PrivateKeyDer::from_pem_slice(&pem)
         .with_context(|| format!("{}: it holds no private key (PEM)", unusable("tls.key", key)))?;
@@ -119,7 +120,7 @@ fn read(files: &TlsFiles) -> anyhow::Result<CertifiedKey> {
     })
 }
 
-/// A file that belongs to this user or root, and whose mode has none of these bits.
+/// A file that belongs to this user or root and has none of these mode bits.
 fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>> {
     let open = || {
         let file = fs::File::open(path)?;
@@ -132,7 +133,7 @@ fn read_file(setting: &str, path: &Path, closed: u32) -> anyhow::Result<Vec<u8>>
     }
     waypost_api::local::check_uid(metadata.uid()).with_context(|| unusable(setting, path))?;
     let mode = metadata.mode() & 0o777;
-    // A group with the user's own number is the user's alone.
+    // A group with the user's own number contains only that user.
     let closed = if metadata.gid() == metadata.uid() { closed & 0o007 } else { closed };
     if mode & closed != 0 {
         bail!(

@@ -1,4 +1,4 @@
-//! Between the domain's types and the wire's: plain functions, nothing else.
+//! Conversions between the domain's types and the wire's: plain functions, nothing else.
 
 pub(crate) mod context;
 pub(crate) mod flows;
@@ -35,7 +35,7 @@ const _: () = {
     assert!(wire::METADATA_BYTES_MAX == store::METADATA_BYTES_MAX);
 };
 
-/// The id that a body or path gave, whose range has been checked.
+/// The id from a body or path, whose range has been checked.
 pub(crate) fn id(number: u64) -> Result<memory::MemoryId, Failure> {
     memory::MemoryId::new(number).ok_or_else(|| {
         let detail = "an id is a whole number between 1 and 9007199254740991 (2^53 - 1)";
@@ -133,7 +133,7 @@ fn version(id: memory::MemoryId, it: memory::Version) -> api::Version {
     };
     let changed_at = it.valid_from;
     let metadata = it.metadata.into_iter().map(|(key, value)| (key, scalar(value))).collect();
-    // A purged version has nothing left to show.
+    // A purged version has no content.
     let memory = it.content.map(|content| api::Memory {
         id: id.get(),
         title: it.title,
@@ -253,12 +253,12 @@ pub(crate) fn link(it: memory::Link) -> api::Link {
     }
 }
 
-/// Links in the order of the walk, each with its distance from where the walk began.
+/// Links in the order of the walk, each with its distance from the start.
 pub(crate) fn walk(start: memory::MemoryId, links: Vec<memory::Link>) -> Vec<api::Link> {
     let mut steps = BTreeMap::from([(start, 0_u64)]);
     let mut walked = Vec::with_capacity(links.len());
     for it in links {
-        // Breadth first: at least one end was met before.
+        // Breadth first: at least one end was visited before.
         let near = [it.from, it.to].iter().filter_map(|end| steps.get(end)).min().copied();
         let depth = near.unwrap_or(0) + 1;
         for end in [it.from, it.to] {
@@ -326,7 +326,7 @@ pub(crate) fn new_token(it: api::NewTokenRequest) -> auth::NewToken {
 pub(crate) fn token(it: auth::TokenInfo) -> api::TokenInfo {
     api::TokenInfo {
         id: it.id.as_str().to_owned(),
-        // Both crates name the same scopes of the contract.
+        // Both crates define the same scopes.
         scopes: it.scopes.iter().filter_map(|it| api::Scope::from_name(it.as_str())).collect(),
         created_at: it.created,
         expires_at: it.expires,
@@ -350,7 +350,7 @@ pub(crate) fn scope(it: api::Scope) -> auth::Scope {
     }
 }
 
-/// What is wrong with an event is told with a pointer to it.
+/// Reports an invalid event with a pointer to the field.
 pub(crate) fn event_draft(
     it: api::PublishRequest,
     source: String,

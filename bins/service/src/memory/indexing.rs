@@ -9,10 +9,10 @@ use waypost_memory::Store;
 use crate::error::chain;
 use crate::wake::Wake;
 
-/// How long building the index rests after it failed.
+/// The pause after a failure.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// What the threads work with.
+/// What the threads need.
 #[derive(Debug)]
 pub(crate) struct Indexing {
     pub(crate) store: Arc<Store>,
@@ -27,7 +27,8 @@ impl Indexing {
         std::thread::available_parallelism().map_or(1, usize::from)
     }
 
-    /// Adds missing memories to the index, until it is complete. Every core takes a piece at a time.
+    /// Adds missing memories to the index until it is complete. Every core takes one piece at a
+    /// time.
     pub(crate) fn run(&self) {
         while !self.wake.is_stopping() {
             let failed = match catch_unwind(AssertUnwindSafe(|| self.store.build_index())) {

@@ -26,17 +26,17 @@ const NOTES_AT_ONCE: usize = 500;
 /// More than 128 random bits.
 const RUN_CHARS: usize = 22;
 
-/// Random bits of this run of the service, so that no client can use a note's key for another event
-/// first, and a store that was restored from a backup has other keys than before.
+/// Random bits of this run of the service: no client can use a note's key for another event first,
+/// and a store that was restored from a backup has other keys than before.
 static RUN: LazyLock<String> = LazyLock::new(|| {
-    // Without randomness a key may have been used; then the event counts as published.
+    // Without randomness a key may have been used before; then the event counts as published.
     waypost_auth::random_text(RUN_CHARS).unwrap_or_else(|_| "without-a-name".to_owned())
 });
 
-/// What a note is about.
+/// The change that a note is about.
 #[derive(Debug)]
 pub(crate) enum About {
-    /// The memory that comes with it.
+    /// The memory that the previous record adds.
     Memory,
     Link {
         from: MemoryId,
@@ -86,7 +86,7 @@ pub(crate) struct Publisher {
     wake: Arc<Wake>,
     /// Whether changes get notes from now on.
     is_on: bool,
-    /// Whether notes could not be published, and wait.
+    /// Whether notes wait because publishing failed.
     is_behind: AtomicBool,
 }
 
@@ -106,29 +106,30 @@ impl Publisher {
         }
     }
 
-    /// Publishes what is queued and noted, until the service stops.
+    /// Publishes queued events and notes until the service stops.
     pub(crate) fn run(&self) {
         self.wake.serve(&self.wake.publisher, "publishing", || {
-            // What cannot be published now is tried again by the upkeep.
+            // The upkeep thread retries what cannot be published now.
             let is_done = self.publish_noted();
             self.is_behind.store(!is_done, Ordering::Relaxed);
             self.events.write_queued();
         });
     }
 
-    /// Wakes the thread if notes wait for another try.
+    /// Wakes the thread if notes wait for a retry.
     pub(crate) fn try_again(&self) {
         if self.is_behind.load(Ordering::Relaxed) {
             self.wake.publishing();
         }
     }
 
-    /// The note that has an event published about a change; `None` where there are to be none.
+    /// The note for a change, from which its event is published; `None` if events about memories
+    /// are off.
     pub(crate) fn note(&self, lineage: &Lineage, about: About) -> Option<Vec<u8>> {
         self.is_on.then(|| note(lineage, about))
     }
 
-    /// Publishes what was noted; `false` if that has to be tried again later.
+    /// Publishes the notes; `false` if a retry is necessary.
     fn publish_noted(&self) -> bool {
         loop {
             let notices = self.store.notices(NOTES_AT_ONCE);
@@ -149,7 +150,7 @@ impl Publisher {
                     self.store.told(last);
                 }
                 Err(error) => {
-                    // Logged once, until it works again.
+                    // Logged once, until publishing works again.
                     if !self.is_behind.load(Ordering::Relaxed) {
                         tracing::warn!(
                             error = chain(&error),
@@ -193,7 +194,7 @@ impl Publisher {
     }
 }
 
-/// The note that has an event published about a change.
+/// The note for a change, from which its event is published.
 fn note(lineage: &Lineage, about: About) -> Vec<u8> {
     let link = match about {
         About::Memory => None,
@@ -206,7 +207,7 @@ fn note(lineage: &Lineage, about: About) -> Vec<u8> {
     serde_json::to_vec(&stored).expect("texts and numbers are JSON")
 }
 
-/// The event that a note asks for.
+/// The event of a note.
 fn event_of(notice: Notice) -> Option<Draft> {
     let drafted = match serde_json::from_slice::<Stored>(&notice.note) {
         Ok(stored) => drafted(stored, notice.sequence, notice.added),

@@ -6,7 +6,7 @@ use waypost_memory::Store;
 
 use crate::wake::Wake;
 
-/// What the thread works with.
+/// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) store: Arc<Store>,

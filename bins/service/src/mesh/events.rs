@@ -22,10 +22,10 @@ use crate::wake::Wake;
 const TASK: &str = "mesh:task";
 /// What a person does in a browser.
 const HUMAN: &str = "human_*";
-/// The longest single wait for an event; leaving the mesh ends it, too.
+/// The longest single wait for an event; leaving the mesh ends it early.
 const WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// What the thread works with.
+/// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct MeshEvents {
     pub(crate) membership: Arc<Membership>,
@@ -35,7 +35,7 @@ pub(crate) struct MeshEvents {
 }
 
 impl MeshEvents {
-    /// Joins the mesh and takes its events, until it is left. Nothing waits for this.
+    /// Joins the mesh and receives its events until the service leaves it. Nothing waits for this.
     pub(crate) fn run(&self) {
         let mut logged = None;
         loop {
@@ -70,7 +70,7 @@ impl MeshEvents {
         Ok(listeners)
     }
 
-    /// Takes events until the mesh is left, and looks now and then whether something is wrong.
+    /// Receives events until the service leaves the mesh, and checks at intervals for problems.
     fn take_part(&self, listeners: &[Listener]) {
         thread::scope(|scope| {
             for listener in listeners {
@@ -95,7 +95,7 @@ impl MeshEvents {
         });
     }
 
-    /// Takes events until the mesh is closed.
+    /// Receives events until the mesh is closed.
     fn receive(&self, listener: &Listener) {
         while !listener.is_closed() {
             if let Some(event) = listener.next(WAIT_MAX) {
@@ -104,8 +104,8 @@ impl MeshEvents {
         }
     }
 
-    /// Puts an event of a peer on the bus, checked as any other; what is none is logged. The same event
-    /// is published once, however often it comes.
+    /// Publishes an event of a peer, checked like any other; logs an invalid one. An event that
+    /// arrives twice is published once.
     fn publish(&self, event: &Event) {
         let failed = |error: String| {
             tracing::warn!(
@@ -131,7 +131,7 @@ impl MeshEvents {
     }
 }
 
-/// What the status says: no path and nothing else of the machine.
+/// The problem for the status, without paths or other details of the machine.
 fn told(error: &waypost_mesh::Error) -> &'static str {
     use waypost_mesh::Error;
     match error {
@@ -161,21 +161,21 @@ fn draft(event: &Event) -> Result<Draft, String> {
     for (name, value) in flat {
         data.insert(&name, value).map_err(|it| it.to_string())?;
     }
-    // The origin is proved, the name is the peer's word; both are checked names.
+    // The origin is proved; the name is the peer's claim. Both are checked names.
     let source = format!("mesh:{}/{}", event.from.origin, event.from.says);
     let key = format!("mesh:{}:{}", event.from.origin, event.id);
     let key = key.parse::<IdempotencyKey>().expect("names and digits are a key");
     Ok(Draft { key: Some(key), ..Draft::new(kind, data, source) })
 }
 
-/// Data has no levels: `element.tag` becomes `element_tag`.
+/// Event data is flat: `element.tag` becomes `element_tag`.
 fn flatten(
     name: String,
     value: &serde_json::Value,
     data: &mut BTreeMap<String, Value>,
 ) -> Result<(), String> {
     if let Some(inner) = value.as_object() {
-        // One level, as events of browsers have it; deeper is no data.
+        // Browser events have one level; deeper values are not event data.
         for (key, value) in inner {
             let scalar =
                 Value::deserialize(value).map_err(|_| not_flat(&format!("{name}/{key}")))?;

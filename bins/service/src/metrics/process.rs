@@ -1,9 +1,9 @@
-//! What the system says of this process, under the names that Prometheus' own clients use.
+//! Metrics of this process, with the names that Prometheus' own clients use.
 
 use std::fs;
 use std::sync::LazyLock;
 
-/// `None` where the system does not say.
+/// `None` if the system does not report the value.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     cpu_seconds: Option<f64>,
@@ -14,7 +14,7 @@ pub(crate) struct Process {
     max_fds: Option<u64>,
 }
 
-/// Ticks of a second in `/proc`, the same on every architecture that Rust has Linux on.
+/// Ticks per second in `/proc`, the same on every Linux architecture that Rust supports.
 const TICKS: f64 = 100.0;
 
 /// A metric: name, kind, help, value.
@@ -30,7 +30,7 @@ impl Process {
     pub(crate) fn now() -> Self {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let folder = fs::read_dir("/proc/self/fd").ok();
-        // Reading it takes one itself.
+        // Listing them opens one itself.
         let open_fds = folder.map(|it| (it.count() as u64).saturating_sub(1));
         let process = Self { open_fds, max_fds: limit.current, ..Self::default() };
         process.with_stat().unwrap_or_default()
@@ -38,9 +38,9 @@ impl Process {
 
     fn with_stat(self) -> Option<Self> {
         let Ok(stat) = fs::read_to_string("/proc/self/stat") else { return Some(self) };
-        // The name before it may have anything in it.
+        // The name before it may contain any character.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        // As numbered in proc_pid_stat(5), where the first one here is the third.
+        // As numbered in proc_pid_stat(5), which counts the first one here as the third.
         let field = |number: usize| fields.get(number - 3).and_then(|it| it.parse::<u64>().ok());
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let memory = |name: &str| {

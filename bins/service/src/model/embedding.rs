@@ -12,12 +12,12 @@ use crate::error::chain;
 use crate::metrics::Metrics;
 use crate::wake::Wake;
 
-/// How often the thread looks for memories without a vector although nothing woke it.
+/// How often the thread looks for memories without a vector even if nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How long embedding rests when the model failed.
+/// The pause after a failure of the model.
 const FAILED_REST: Duration = Duration::from_secs(5);
 
-/// What the thread works with.
+/// What the thread needs.
 #[derive(Debug)]
 pub(crate) struct Embedding {
     pub(crate) store: Arc<Store>,
@@ -26,7 +26,7 @@ pub(crate) struct Embedding {
     pub(crate) priority: Arc<Priority>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) wake: Arc<Wake>,
-    /// Texts that are embedded at once.
+    /// Number of texts embedded at once.
     pub(crate) batch: usize,
 }
 
@@ -40,7 +40,7 @@ impl Embedding {
         }
     }
 
-    /// Embeds memories until none lacks a vector.
+    /// Embeds memories until every memory has a vector.
     fn embed_memories(&self) {
         while !self.wake.is_stopping() {
             match self.store.embed_pending(self.priority.step_aside(self.batch)) {
@@ -64,7 +64,7 @@ impl Embedding {
         }
     }
 
-    /// Embeds chunks of the project, until there may be memories to embed, which go first.
+    /// Embeds chunks of the project until there may be memories to embed, which take precedence.
     fn embed_context(&self) {
         let Some(context) = self.context.index() else { return };
         while self.model.is_ready() && !self.wake.breaks_embedding() {

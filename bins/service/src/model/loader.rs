@@ -1,4 +1,4 @@
-//! The thread that fetches and loads the embedding model while the service already answers.
+//! The thread that downloads and loads the embedding model while the service already responds.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::error::chain;
 use crate::settings::ModelOptions;
 use crate::wake::Wake;
 
-/// How often the cache is checked while there is no model: the user may have put one there.
+/// How often the cache is checked while there is no model: the user may have added one.
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// How often the other sources are tried again.
 const TRY_EVERY: Duration = Duration::from_secs(15 * 60);
 
-/// What the loader works with.
+/// What the loader needs.
 #[derive(Debug)]
 pub(crate) struct Loader {
     pub(crate) options: ModelOptions,
@@ -34,7 +34,7 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// Tries until the model is in use or the service stops.
+    /// Retries until the model is in use or the service stops.
     pub(crate) fn run(&self) {
         let mut tried: Option<Instant> = None;
         loop {

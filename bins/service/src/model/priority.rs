@@ -1,4 +1,4 @@
-//! Searches run the model before background embedding does.
+//! Gives searches priority over background embedding.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +7,9 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::nice::yield_to_all;
 
-/// Memories embedded between two checks for waiting searches, while there are searches.
+/// Number of memories embedded between two checks for waiting searches, while there are searches.
 const BATCH_BUSY: usize = 4;
-/// A search within this time makes the batches small.
+/// After a search, batches stay small for this time.
 const BUSY_TIME: Duration = Duration::from_secs(2);
 /// The longest time that embedding waits for searches, so that it does not starve.
 const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! Many memories in one request: a line in, a line out, in order.
+//! Many memories in one request: one result per line, in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,9 +24,9 @@ use crate::http::scoped::Scoped;
 use crate::http::stream::{Ahead, NotSent};
 use crate::http::wire;
 
-/// Lines that are stored together.
+/// Maximum number of lines stored together.
 const GROUP_LINES_MAX: usize = 256;
-/// Bytes of lines that are stored together.
+/// Maximum size of the lines stored together.
 const GROUP_BYTES_MAX: usize = 1024 * 1024;
 /// How long a group waits for more lines.
 const GROUP_WAIT: Duration = Duration::from_millis(5);
@@ -55,19 +55,19 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// The lines of a batch on their way.
+/// The state of a batch.
 struct Lines {
     app: Arc<App>,
     caller: Caller,
     ahead: Ahead,
     group: Vec<(u64, Bytes)>,
     group_bytes: usize,
-    /// The group before it, on its way to the disk.
+    /// The previous group, while it is written.
     writing: Option<Writing>,
     line: u64,
 }
 
-/// What becomes of a line: its status and id, or why it was not stored.
+/// The outcome of a line: its status and id, or why it was not stored.
 type Stored = Result<(u16, u64), Failure>;
 
 struct Writing {
@@ -79,7 +79,7 @@ impl Lines {
     async fn run(mut self, mut body: Body) -> Result<(), NotSent> {
         let limits = self.app.limits.clone();
         let mut rest = Vec::new();
-        // Set while the rest of a line that is too long goes by.
+        // Set while the rest of an overlong line is skipped.
         let mut skipping = false;
         let mut read_bytes = 0;
         loop {
@@ -136,13 +136,13 @@ impl Lines {
         Ok(())
     }
 
-    /// Stores what was taken, and says what became of it.
+    /// Stores the group, and responds with the outcomes.
     async fn finish(&mut self) -> Result<(), NotSent> {
         self.store_group().await?;
         self.say_written().await
     }
 
-    /// Reads and analyses the group while the one before it is written, then has it written.
+    /// Parses and analyses the group while the previous one is written, then starts writing it.
     async fn store_group(&mut self) -> Result<(), NotSent> {
         let group = std::mem::take(&mut self.group);
         self.group_bytes = 0;
@@ -163,7 +163,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Waits for the group that is being written, and says what became of it.
+    /// Waits for the group that is being written, and responds with its outcomes.
     async fn say_written(&mut self) -> Result<(), NotSent> {
         let Some(Writing { numbers, outcome }) = self.writing.take() else { return Ok(()) };
         let stored = outcome.await.unwrap_or_else(|_| Err(Failure::internal()));
@@ -199,10 +199,10 @@ impl Lines {
     }
 }
 
-/// Lines that were read and analysed.
+/// Parsed and analysed lines.
 struct ReadyLines {
     ready: Ready,
-    /// For each line: why it is refused, if it is.
+    /// The reason for rejection of each line, if any.
     checked: Vec<Result<(), Failure>>,
 }
 
@@ -221,7 +221,7 @@ fn ready_lines(scoped: &Scoped, caller: &Caller, group: Vec<(u64, Bytes)>) -> Re
     ReadyLines { ready: scoped.adding().make_ready(drafts, now()), checked }
 }
 
-/// Stores what is right among the lines; each has its own result.
+/// Stores the valid lines; each has its own outcome.
 fn store_lines(store: &Store, lines: ReadyLines) -> Vec<Stored> {
     let mut added = store.add_ready(lines.ready).into_iter();
     lines

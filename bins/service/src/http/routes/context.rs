@@ -1,4 +1,4 @@
-//! What of the project a task needs.
+//! Project context for a task.
 
 mod items;
 mod memories;
@@ -22,11 +22,11 @@ use crate::http::reply::json;
 use crate::http::request::whole;
 use crate::http::wire;
 
-/// How long an answer waits for the query's vector. A model that is busy takes longer; then words
-/// alone count, and the next time the vector is known.
+/// How long a response waits for the query's vector. A busy model takes longer; then ranking is
+/// lexical, and the next query finds the vector in the cache.
 const VECTOR_TIME_MAX: Duration = Duration::from_millis(150);
 
-/// A body of up to so many bytes is parsed at once: giving it to another thread takes longer.
+/// A body of up to this size is parsed at once: moving it to another thread takes longer.
 const SHORT: usize = 16 << 10;
 
 pub(super) async fn query(
@@ -67,7 +67,7 @@ pub(super) async fn query(
     Ok(response)
 }
 
-/// The query's vector, if the model gives it soon.
+/// The query's vector, if the model computes it in time.
 async fn vector(app: &Arc<App>, text: String) -> Option<Vec<f32>> {
     if !app.model.is_ready() {
         return None;

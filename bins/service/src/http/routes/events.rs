@@ -32,7 +32,7 @@ pub(super) async fn publish(
     let now = event_time();
     let mut refused = None;
     let begin = |promise: Promise<_>| {
-        // Who is refused at once is answered by this, and nobody keeps the promise.
+        // A publish that fails at once is answered below, and its promise is dropped.
         refused = scoped.publish(draft, now, Box::new(|it| promise.keep(it))).err();
         app.wake.publishing();
     };
@@ -97,7 +97,7 @@ pub(super) async fn get(
     app.reads.run(move || Ok(json(StatusCode::OK, &wire::event(scoped.event(id)?)))).await?
 }
 
-/// What is wrong with a query is wrong with a parameter.
+/// Reports an error in a query as an error of its parameter.
 fn of_query(error: Error) -> Failure {
     match error {
         Error::Invalid { field, reason } => api::Problem::field(format!("?{field}"), reason).into(),
@@ -105,14 +105,14 @@ fn of_query(error: Error) -> Failure {
     }
 }
 
-/// A pattern of a query string.
+/// A pattern in a query string.
 pub(super) fn pattern(text: &str) -> Result<Pattern, Failure> {
     let invalid =
         |it: waypost_events::InvalidPattern| api::Problem::field("?pattern", it.to_string());
     Ok(text.parse().map_err(invalid)?)
 }
 
-/// The same query, going on after that event.
+/// The same query, continued after that event.
 fn next_page(query: &str, after: u64) -> String {
     let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
     let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={after}")]).collect();

@@ -1,4 +1,4 @@
-//! Flows: what is in force, what ran, and what people order.
+//! Flows: state, runs and control.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::http::reply::json;
 use crate::http::request::{parse, whole};
 use crate::http::wire;
 
-/// Why a run is cancelled by a request.
+/// The reason recorded when a request cancels a run.
 const CANCELLED: &str = "cancelled by a request";
-/// Why a flow is paused that nobody gave a reason for.
+/// The default reason for a pause.
 const PAUSED: &str = "paused by a request";
-/// Events that a dry run of a replay looks at.
+/// Events that a dry run of a replay examines.
 const DRY_EVENTS_MAX: u64 = 10_000;
-/// Events that it names.
+/// Events that it lists.
 const DRY_EVENTS_SHOWN: usize = 100;
 
 pub(super) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<Response, Failure> {
@@ -172,7 +172,7 @@ pub(super) async fn test(
         .run(move || {
             let asked: api::FlowTestRequest = parse(&body.bytes)?;
             let event = Event {
-                // As if it were the next one.
+                // As if it were the next event.
                 id: bus.last() + 1,
                 kind: wire::event_type(&asked.kind)?,
                 data: wire::data(asked.data)?,
@@ -216,7 +216,7 @@ pub(super) async fn replay(
         .await?
 }
 
-/// The events in a range that a flow wants: how many, and the first of them.
+/// The events in a range that trigger a flow: their number, and the first ones.
 fn wanted(
     app: &App,
     bus: &Bus,

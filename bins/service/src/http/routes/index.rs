@@ -24,9 +24,9 @@ use crate::http::reply::{encode, json};
 use crate::http::request::whole;
 use crate::http::wire;
 
-/// Progress is told at most this often.
+/// The shortest time between two progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// A comment is sent when nothing else was for this long, so that the connection is seen alive.
+/// A comment is sent after this time without an event, so that the connection stays alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 enum News {
@@ -62,7 +62,7 @@ pub(super) async fn index(
         }
         return Err(Failure::internal());
     }
-    // What is wrong from the start is an answer of its own, not an event.
+    // An error at the start is a response of its own, not an event.
     let first = match news.recv().await {
         Some(News::Done(Err(failure))) => return Err(failure),
         Some(first) => first,
@@ -95,7 +95,7 @@ fn reindex(
     let mut told: Option<Instant> = None;
     let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
         let due = told.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
-        // One place is kept for the end; a client that does not read misses progress, no more.
+        // One slot is reserved for the end; a client that does not read misses progress only.
         if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
             told = Some(Instant::now());
         }

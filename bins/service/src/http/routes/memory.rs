@@ -18,8 +18,8 @@ use crate::http::reply::json;
 use crate::http::request::{parse, whole};
 use crate::http::wire;
 
-/// Bytes of a body that is read and analysed without leaving the connection's thread: about half a
-/// millisecond.
+/// Bodies up to this size are parsed and analysed on the connection's thread, which takes about
+/// half a millisecond.
 const BODY_AT_ONCE_MAX: usize = 16 * 1024;
 
 pub(super) async fn add(
@@ -141,7 +141,7 @@ pub(super) async fn list(
         .await?
 }
 
-/// The same query, beginning after that memory.
+/// The same query, continued after that memory.
 fn next_page(query: &str, last: MemoryId) -> String {
     let kept = query.split('&').filter(|it| !it.is_empty() && !it.starts_with("after="));
     let parts: Vec<String> = kept.map(str::to_owned).chain([format!("after={last}")]).collect();

@@ -1,4 +1,4 @@
-//! What operators ask: status, health, metrics, the API's description.
+//! For operators: status, health, metrics, the API description.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
             bytes: of_store.index.bytes,
             lacking: of_store.index.lacking,
         },
-        // It would tell how much there is in other spaces.
+        // It would reveal the size of other spaces.
         storage_bytes: if caller.space().is_none() { app.disk.storage_bytes() } else { 0 },
         last_reindex_at: of_store.last_reindex_at,
         pending_approval: if caller.space().is_none() && caller.may(Scope::FlowsRead) {
@@ -101,7 +101,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     Ok(json(StatusCode::OK, &api::Readiness { status: status.to_owned(), detail }))
 }
 
-/// For this user at the socket, and elsewhere for whoever may see the status of all spaces.
+/// On the socket for this user, elsewhere for callers that may see the status of all spaces.
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     caller: Option<Extension<Caller>>,

@@ -1,4 +1,4 @@
-//! `GET /api/events/stream`: events as they come, resumable.
+//! `GET /api/events/stream`: new events, resumable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ use crate::http::scoped::Scoped;
 use crate::http::wire;
 
 const LAST_EVENT_ID: &str = "last-event-id";
-/// How often a listener is told how far the events are when none is for it.
+/// How often a listener without matching events gets its position.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Bytes that are sent as one piece.
+/// Bytes sent as one piece.
 const PIECE_BYTES: usize = 32 * 1024;
-/// Pieces that wait for the client.
+/// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 4;
-/// Events that one who catches up reads from the log at once.
+/// Maximum number of events read from the log at once.
 const READ_AT_ONCE: usize = 200;
 
 pub(super) async fn stream(
@@ -64,7 +64,7 @@ pub(super) async fn stream(
     let (pieces, body) = mpsc::channel(PIECES_MAX + 1);
     let farewell = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
     let listener = Listener {
-        // Listened before the log is read, so that nothing falls between.
+        // Subscribed before the log is read, so that no event is missed.
         frames: app.broadcast.listen(),
         readers: app.broadcast.readers(),
         stopped: app.broadcast.stopped(),
@@ -87,7 +87,7 @@ pub(super) async fn stream(
     Ok(response)
 }
 
-/// The bytes of an event as listeners get it.
+/// An event encoded for listeners.
 pub(crate) fn frame(event: Event) -> Vec<u8> {
     let head = format!("id: {}\ndata: ", event.id);
     // JSON has no raw line breaks, so one data line is enough.
@@ -95,7 +95,7 @@ pub(crate) fn frame(event: Event) -> Vec<u8> {
     [head.as_bytes(), &data, b"\n\n"].concat()
 }
 
-/// The cursor that a client resumes with.
+/// The cursor from which a client resumes.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     let bad = |why: &str| Failure::new(StatusCode::BAD_REQUEST, format!("Last-Event-ID: {why}"));
     let mut values = headers.get_all(LAST_EVENT_ID).iter();
@@ -104,7 +104,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
         return Err(bad("it is given more than once"));
     }
     match value.to_str().map(str::trim) {
-        // What a client has that was told no id yet.
+        // An empty id: the client has not received one yet.
         Ok("") => Ok(None),
         Ok(text) if text.bytes().all(|it| it.is_ascii_digit()) => {
             text.parse().map(Some).map_err(|_| bad("the number is too large"))
@@ -113,7 +113,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Failure> {
     }
 }
 
-/// One who listens.
+/// A listener.
 struct Listener {
     scoped: Scoped,
     tail: Tail,
@@ -131,7 +131,7 @@ struct Listener {
 enum End {
     /// The client is gone.
     Gone,
-    /// The client left too much unread for too long.
+    /// The client has left too much unread for too long.
     Unread,
     Stopping,
     Failed,
@@ -164,7 +164,7 @@ impl Listener {
         }
     }
 
-    /// Sends what the log has after the cursor.
+    /// Sends the events in the log after the cursor.
     async fn catch_up(&mut self) -> Result<(), End> {
         loop {
             let (tail, read) = self.read_on().await?;
@@ -195,8 +195,8 @@ impl Listener {
         }
     }
 
-    /// Reads what the log has after the cursor: the tail behind it, and what it is for the client,
-    /// nothing if there is nothing after it.
+    /// Reads the log after the cursor: returns the advanced tail and the events for the client,
+    /// nothing if the log has no more.
     async fn read_on(&self) -> Result<(Tail, waypost_events::Result<Vec<u8>>), End> {
         let turn = Arc::clone(&self.readers).acquire_owned().await.map_err(|_| End::Failed)?;
         let mut tail = self.tail.clone();
@@ -215,7 +215,7 @@ impl Listener {
         reading.await.map_err(|_| End::Failed)
     }
 
-    /// Sends what comes, until some of it has to be read from the log.
+    /// Sends new events until some have to be read from the log.
     async fn follow(&mut self) -> Result<(), End> {
         loop {
             let next = tokio::select! {
@@ -243,7 +243,7 @@ impl Listener {
                 if frame.id == cursor + 1 {
                     let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
                     if is_wanted && self.scoped.hears(&frame) {
-                        // What is too large for the frame is in the log.
+                        // Events that are too large for a frame are in the log.
                         let Some(bytes) = &frame.bytes else { return self.flush().await };
                         self.gather(bytes).await?;
                     }

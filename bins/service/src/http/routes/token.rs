@@ -1,4 +1,4 @@
-//! Tokens, for those who administrate.
+//! Tokens, for administrators.
 
 use std::sync::Arc;
 

@@ -42,7 +42,7 @@ pub(super) async fn export(
     Ok(response)
 }
 
-/// Everything that the service keeps, as one stream.
+/// All data of the service, as one stream.
 pub(super) async fn backup(
     State(app): State<Arc<App>>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! The project's context between the index's types and the wire's.
+//! Conversions between the context index's types and the wire's.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, T
 
 use crate::context::ProjectContext;
 
-/// Whether the request asks for anything of the project.
+/// Whether the request includes any source of the project.
 pub(crate) fn asks_the_project(it: &api::ContextRequest) -> bool {
     let a_source = it.sources.is_empty() || it.sources.iter().any(|it| source(*it).is_some());
     let a_type = it.types.is_empty() || it.types.iter().any(|it| it.parse::<Kind>().is_ok());
@@ -21,7 +21,7 @@ pub(crate) fn query(asked: &api::ContextRequest, vector: Option<Vec<f32>>) -> Qu
         .with_task(task(asked.task_type.unwrap_or_default()));
     query.max_tokens = asked.max_tokens.map(number);
     query.sources = asked.sources.iter().filter_map(|it| source(*it)).collect();
-    // What is no type of the project's is one of memories.
+    // A type that the project does not have is a type of memories.
     query.kinds = asked.types.iter().filter_map(|it| it.parse().ok()).collect();
     query.paths.clone_from(&asked.paths);
     query.vector = vector;
@@ -38,7 +38,7 @@ fn task(it: api::ContextTask) -> TaskType {
     }
 }
 
-/// The index's source, if it has it.
+/// The index's source, if it has one for it.
 fn source(it: api::ContextSource) -> Option<Source> {
     match it {
         api::ContextSource::Journal => Some(Source::Journal),

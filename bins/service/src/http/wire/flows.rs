@@ -1,4 +1,4 @@
-//! Flows and runs between the engine's types and the wire's.
+//! Conversions between the engine's types of flows and runs and the wire's.
 
 use waypost_api::{self as api, Vocabulary};
 use waypost_flows as flows;
@@ -140,7 +140,7 @@ pub(crate) fn state_in(phase: &flows::Phase) -> api::RunState {
     stage(phase.stage())
 }
 
-/// Where runs are, as the metrics name it.
+/// The state of a run, as the metrics name it.
 pub(crate) fn stage(stage: flows::Stage) -> api::RunState {
     match stage {
         flows::Stage::Quiet => api::RunState::Quiet,
@@ -161,7 +161,7 @@ pub(crate) fn state(end: flows::End) -> api::RunState {
     }
 }
 
-/// What makes the engine list runs in that state, as far as it can tell them apart.
+/// The engine's filter for runs in that state, as far as the engine distinguishes states.
 pub(crate) fn run_filter(
     flow: Option<flows::FlowName>,
     state: Option<api::RunState>,

@@ -1,4 +1,4 @@
-//! The items of an answer: what the index finds, and memories among them.
+//! The items of a response: from the index, and from memories.
 
 use waypost_api as api;
 use waypost_context::Context;
@@ -9,7 +9,7 @@ use crate::http::failure::Failure;
 use crate::http::scoped::Scoped;
 use crate::http::wire;
 
-/// A request that was checked, and what belongs to it.
+/// A validated request with its caller and time.
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a api::ContextRequest,
     /// The query's vector, if there is a model.
@@ -18,7 +18,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Finds what is asked for.
+/// Finds the requested items.
 pub(crate) fn find(
     context: Option<&Context>,
     scoped: &Scoped,
@@ -37,7 +37,7 @@ pub(crate) fn find(
         let best = answer.items.first().map_or(1.0, |it| it.score);
         let wanted = memories::Wanted { limit: query.max_items, types: &request.types };
         answer.items.extend(memories::find(scoped, &query.text, &wanted, best)?);
-        // Stable: of equal scores, what is of the project comes first.
+        // A stable sort: items of the project precede memories with the same score.
         answer.items.sort_by(|a, b| b.score.total_cmp(&a.score));
         answer.items.truncate(query.max_items);
         answer.truncated |= fit(&mut answer.items, query.max_tokens);
@@ -45,7 +45,7 @@ pub(crate) fn find(
     Ok(answer)
 }
 
-/// Leaves out what is too much for the tokens; whether there was such.
+/// Removes items beyond the token budget; returns whether there were any.
 fn fit(items: &mut Vec<api::ContextItem>, max_tokens: Option<usize>) -> bool {
     let Some(mut left) = max_tokens.map(|it| it as u64) else { return false };
     let before = items.len();

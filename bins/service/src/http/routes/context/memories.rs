@@ -1,4 +1,4 @@
-//! Memories as items of an answer: what the store finds for the same query.
+//! Memories as items of a response: the store's results for the same query.
 
 use waypost_api as api;
 use waypost_memory::{Filter, Hit, SearchOptions};
@@ -6,14 +6,14 @@ use waypost_memory::{Filter, Hit, SearchOptions};
 use crate::http::failure::Failure;
 use crate::http::scoped::Scoped;
 
-/// Bytes of a memory's content that an item shows; the rest is at its path.
+/// Bytes of a memory's content that an item shows; the item's path leads to the rest.
 const CONTENT_BYTES_MAX: usize = 2000;
 
-/// Bytes of a token, about: what the index counts with, too.
+/// Approximate bytes of a token, as in the index.
 const TOKEN_BYTES: usize = 4;
 
-/// The memories that fit, best first, their scores on the scale of the project's items: the best
-/// memory counts as much as the best of these.
+/// The matching memories, best first, with scores on the scale of the project's items: the best
+/// memory gets the score of the best item.
 pub(super) fn find(
     scoped: &Scoped,
     query: &str,
@@ -28,7 +28,7 @@ pub(super) fn find(
     Ok(found.hits.into_iter().map(|it| item(it, f64::from(best) / top)).collect())
 }
 
-/// Which memories.
+/// The filter on memories.
 pub(super) struct Wanted<'a> {
     pub(super) limit: usize,
     pub(super) types: &'a [String],
@@ -54,12 +54,12 @@ fn item(hit: Hit, scale: f64) -> api::ContextItem {
     }
 }
 
-/// What a text takes.
+/// The tokens of a text.
 fn tokens(title: &str, content: &str) -> u64 {
     (title.len() + content.len()).div_ceil(TOKEN_BYTES) as u64
 }
 
-/// The beginning of a text: whole lines if one fits, else whole characters.
+/// The beginning of a text: whole lines if at least one fits, else whole characters.
 fn cut(text: &str, bytes_max: usize) -> &str {
     if text.len() <= bytes_max {
         return text;
