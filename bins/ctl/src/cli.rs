@@ -1,4 +1,4 @@
-//! The command line as clap sees it, and nothing else.
+//! The command line, as clap defines it.
 
 mod context;
 mod events;

@@ -1,4 +1,4 @@
-//! What each command does.
+//! The implementation of each command.
 
 mod allow;
 mod backup;
@@ -68,7 +68,7 @@ fn text_or_stdin(text: String) -> Result<String> {
     io::stdin().lock().read_to_end(&mut bytes)?;
     let mut text =
         String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not valid UTF-8"))?;
-    // The line end that every shell pipe adds is not part of what was meant.
+    // Removes the line end that shell pipes add.
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {

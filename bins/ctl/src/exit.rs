@@ -1,12 +1,12 @@
 //! The exit statuses of the program.
 
-/// Success; also if the reader of the output has closed it.
+/// Success, also if the reader of the output has closed it.
 pub const DONE: u8 = 0;
-/// It failed.
+/// Failure.
 pub const FAILED: u8 = 1;
 /// Invalid command line.
 pub const USAGE: u8 = 2;
-/// What the command names does not exist: a memory, a flow, a file.
+/// Something that the command names does not exist: a memory, a flow, a file.
 pub const NOT_FOUND: u8 = 3;
 /// The token is missing, invalid or lacks the scope; or a file is pending approval.
 pub const NOT_ALLOWED: u8 = 4;
@@ -29,7 +29,7 @@ pub const TABLE: [(u8, &str); 6] = [
     ),
 ];
 
-/// The meaning of a status, in a few words.
+/// The short meaning of a status.
 pub(crate) fn meaning(code: u8) -> &'static str {
     TABLE.iter().find(|it| it.0 == code).map_or("failed", |it| it.1)
 }

@@ -1,4 +1,4 @@
-//! Why a command failed, what to do about it, and the exit status that says so.
+//! The reason why a command failed, a remedy, and the exit status.
 
 use std::error::Error as StdError;
 use std::io;
@@ -12,14 +12,14 @@ use crate::naming;
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
     causes: Vec<String>,
     hint: Option<String>,
-    /// What the service answered, if that is why.
+    /// The service's response, if that is the reason.
     problem: Option<Box<Problem>>,
 }
 
@@ -37,7 +37,7 @@ impl Failure {
         Self { code: exit::NOT_FOUND, ..Self::new(message) }
     }
 
-    /// An error with everything that caused it.
+    /// An error with all its causes.
     pub(crate) fn of(error: &(dyn StdError + 'static)) -> Self {
         let mut failure = Self::new(error.to_string());
         let mut next = error.source();
@@ -58,7 +58,7 @@ impl Failure {
         self
     }
 
-    /// With the status of a failure in place of that of a wrong command line.
+    /// With the status of a failure instead of a usage error.
     #[must_use]
     pub(crate) fn not_usage(self) -> Self {
         if self.code == exit::USAGE { self.with_code(exit::FAILED) } else { self }
@@ -70,7 +70,7 @@ impl Failure {
         self
     }
 
-    /// In front of the message: what was being done.
+    /// Prefixes the message with the operation that failed.
     #[must_use]
     pub(crate) fn while_doing(mut self, what: impl Into<String>) -> Self {
         let message = std::mem::replace(&mut self.message, what.into());
@@ -78,7 +78,7 @@ impl Failure {
         self
     }
 
-    /// With fields of the request named as that command's help names them.
+    /// Renames fields of the request to the names in that command's help.
     #[must_use]
     pub(crate) fn naming(mut self, command: &clap::Command) -> Self {
         let problem = self.problem.as_ref().filter(|it| it.detail == self.message);
@@ -104,7 +104,7 @@ impl Failure {
         self.hint.as_deref()
     }
 
-    /// The failure as a problem of RFC 9457, with the exit status, the causes and the hint beside it.
+    /// The failure as a problem of RFC 9457, with the exit status, the causes and the hint.
     pub(crate) fn to_json(&self) -> Value {
         let mut members = match self.problem.as_ref().map(serde_json::to_value) {
             Some(Ok(Value::Object(members))) => members,
@@ -126,10 +126,10 @@ impl Failure {
     }
 }
 
-/// Trouble with standard output or input.
+/// An error of standard output or input.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // Who read the output has seen enough.
+        // The reader of the output has closed it.
         let code =
             if error.kind() == io::ErrorKind::BrokenPipe { exit::DONE } else { exit::FAILED };
         Self::of(&error).with_code(code)
@@ -147,7 +147,7 @@ impl From<client::Error> for Failure {
             Error::Refused(problem) => {
                 failure.problem = Some(problem.clone());
                 failure.code = match problem.status {
-                    // The fields are what the command line gave.
+                    // The fields are arguments of the command line.
                     422 => exit::USAGE,
                     401 | 403 => exit::NOT_ALLOWED,
                     404 => exit::NOT_FOUND,
@@ -179,14 +179,14 @@ impl From<client::Error> for Failure {
     }
 }
 
-/// Where the cause is of what failed inside the service.
+/// Where to find the cause of an error inside the service.
 fn cause_of(request_id: &str) -> String {
     format!(
         "look for request id {request_id} in the service's log; `ctl doctor` checks the stored data"
     )
 }
 
-/// What to do about a problem, where the service's own words do not say it all.
+/// The remedy for a problem, if the service's message does not name it.
 fn hint_for(kind: ProblemKind) -> Option<&'static str> {
     Some(match kind {
         ProblemKind::TokenMissing => {

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::exit;
 use crate::failure::{Failure, Result};
 
-/// Opens a file to read, with its length. A folder is none.
+/// Opens a file for reading, with its length. A folder is an error.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let opened = File::open(path).and_then(|it| it.metadata().map(|found| (it, found)));
     let (file, found) = opened.map_err(|error| cannot_read(path, &error))?;
@@ -17,7 +17,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     Ok((file, found.len()))
 }
 
-/// All of a file.
+/// The content of a file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let (mut file, _) = open(path)?;
     let mut bytes = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// That a file cannot be read, and why: the same status for every command if it is not there.
+/// A file cannot be read: if it does not exist, the status is the same for every command.
 pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Failure {
     let code = match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => exit::NOT_FOUND,

@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::program::Program;
 
-/// Runs the program with these arguments, its own name first.
+/// Runs the program with these arguments, the first of which is its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let literal_from = arguments.iter().position(|it| it == "--");
@@ -46,7 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(exit::USAGE);
         }
         Err(error) => {
-            // Help and version end here; a reader that went away is no reason to complain.
+            // Help and version end here; a closed output is not an error.
             drop(error.print());
             return ExitCode::from(exit::DONE);
         }

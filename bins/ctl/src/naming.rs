@@ -1,9 +1,9 @@
-//! Fields of a request, as they are called on the command line.
+//! The names of request fields on the command line.
 
 use clap::{Arg, ArgMatches, Command};
 use waypost_api::{FieldError, Problem};
 
-/// Fields whose option or argument is called otherwise.
+/// Fields whose option or argument has another name.
 const OTHERWISE: [(&str, &[&str]); 9] = [
     ("tags", &["tag"]),
     ("metadata", &["meta"]),
@@ -16,7 +16,7 @@ const OTHERWISE: [(&str, &[&str]); 9] = [
     ("type", &["name", "event", "kind"]),
 ];
 
-/// The subcommand that was given.
+/// The subcommand in use.
 pub(crate) fn given(root: Command, matches: &ArgMatches) -> Command {
     let (mut command, mut matches) = (root, matches);
     while let Some((name, inner)) = matches.subcommand() {
@@ -26,8 +26,8 @@ pub(crate) fn given(root: Command, matches: &ArgMatches) -> Command {
     command
 }
 
-/// What is wrong with the fields, by the names that the command's help has for them; `None` where the problem says
-/// something else.
+/// The errors of the fields, with the names in the command's help; `None` if the problem is not
+/// about fields.
 pub(crate) fn renamed(problem: &Problem, command: &Command) -> Option<String> {
     let by_fields = Problem::fields(problem.errors.clone());
     if problem.errors.is_empty() || by_fields.detail != problem.detail {
@@ -48,7 +48,7 @@ fn option_of(command: &Command, pointer: &str) -> Option<String> {
     let names = std::iter::once(kebab.as_str()).chain(otherwise.iter().copied());
     let mut found = names.filter_map(|name| command.get_arguments().find(|it| is_called(it, name)));
     let mut shown = shown(found.next()?);
-    // A place in a list is not counted on the command line; a key is.
+    // An index in a list has no name on the command line; a key has.
     for key in parts.filter(|it| it.parse::<usize>().is_err()) {
         shown.push(' ');
         shown.push_str(key);

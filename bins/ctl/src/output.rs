@@ -1,6 +1,7 @@
 //! The only module that writes to the terminal.
 //!
-//! Texts of others (stored memories, answers, file names) go through [`visible`] here, so that no command can forget it.
+//! Untrusted text (stored memories, responses, file names) goes through [`visible`] here, so that
+//! no command can forget it.
 
 use std::io::{self, BufWriter, IsTerminal, StderrLock, StdoutLock, Write};
 
@@ -24,7 +25,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// How a piece of text looks.
+/// The style of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Plain,
@@ -89,17 +90,17 @@ impl Output {
         }
     }
 
-    /// Whether the answer should be JSON.
+    /// Whether to print JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Columns to lay text out in.
+    /// The width for layout, in columns.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// One JSON document: indented for a reader at a terminal, a line for a script.
+    /// One JSON document: indented on a terminal, one line in a pipe.
     pub(crate) fn document(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = if self.is_terminal {
             serde_json::to_string_pretty(value)
@@ -109,7 +110,7 @@ impl Output {
         writeln!(self.out, "{}", visible_json(&text))
     }
 
-    /// One JSON value on a line of its own.
+    /// One JSON value on its own line.
     pub(crate) fn line_of_json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
         writeln!(self.out, "{}", visible_json(&text))
@@ -120,7 +121,7 @@ impl Output {
         self.styled(&[(Look::Plain, text)])
     }
 
-    /// A line in pieces, each with its look. Line breaks in them become blanks.
+    /// A line of styled pieces. Line breaks in them become spaces.
     pub(crate) fn styled(&mut self, pieces: &[(Look, &str)]) -> io::Result<()> {
         for (look, text) in pieces {
             let text = visible(text, Lines::Fold);
@@ -134,17 +135,17 @@ impl Output {
         writeln!(self.out, "{}", visible(text, Lines::Keep).trim_end_matches('\n'))
     }
 
-    /// Shows what was written so far, for output that comes bit by bit.
+    /// Flushes the output, for commands that print incrementally.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Bytes as they are, for output that is a file's content, such as an export.
+    /// Raw bytes, for output that is a file's content, such as an export.
     pub(crate) fn raw(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// A table; its cells are folded to a line each, the last column is cut to the terminal's width.
+    /// A table with one line per row; the last column is truncated to the terminal's width.
     pub(crate) fn table(&mut self, heads: &[&str], rows: &[Vec<(Look, String)>]) -> io::Result<()> {
         let shown: Vec<Vec<(Look, String)>> = rows
             .iter()
@@ -186,7 +187,7 @@ impl Output {
         writeln!(self.out)
     }
 
-    /// A remark on standard error: it is not part of the answer.
+    /// A note on standard error, which is not part of the result.
     pub(crate) fn note(&mut self, text: &str) {
         if self.json {
             return self.json_on_stderr(&serde_json::json!({ "note": text }));
@@ -202,9 +203,10 @@ impl Output {
         self.on_stderr(&[(Look::Warn, "warning:"), (Look::Plain, text)]);
     }
 
-    /// Says why the command failed, and what to do.
+    /// Reports the failure and its remedy.
     pub(crate) fn fail(&mut self, failure: &Failure) {
-        // Who went away wants to hear no more; of anything else that stops the output, the failure tells.
+        // A closed output needs no report; any other error of the output is reported with the
+        // failure.
         let is_gone = self.finish().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         if is_gone || failure.code() == crate::exit::DONE {
             return;
@@ -221,10 +223,10 @@ impl Output {
         }
     }
 
-    /// A JSON object on a line of its own: with `--json` standard error has nothing else.
+    /// A JSON object on its own line: with `--json`, standard error has nothing else.
     #[expect(clippy::unused_self, reason = "whoever writes must hold the output")]
     fn json_on_stderr(&mut self, value: &serde_json::Value) {
-        // There is nowhere left to complain to.
+        // Standard error is the last place for errors.
         drop(writeln!(io::stderr().lock(), "{}", visible_json(&value.to_string())));
     }
 
@@ -235,7 +237,7 @@ impl Output {
             .map(|(look, text)| painted(colors, *look, &visible(text, Lines::Keep)))
             .collect();
         let mut stderr: StderrLock<'_> = io::stderr().lock();
-        // There is nowhere left to complain to.
+        // Standard error is the last place for errors.
         drop(writeln!(stderr, "{}", words.join(" ")));
     }
 
@@ -253,13 +255,13 @@ impl Output {
         bar
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffers.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
-/// What a progress bar counts.
+/// The unit of a progress bar.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unit {
     Things,
@@ -273,7 +275,7 @@ fn painted(colors: bool, look: Look, text: &str) -> String {
     format!("\u{1b}[{}m{text}\u{1b}[0m", look.code())
 }
 
-/// The text, cut to that many columns.
+/// The text, truncated to that many columns.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if measure_text_width(text) <= columns {
         return text.to_owned();

@@ -1,12 +1,12 @@
-//! `key=value,key=value`, as `--data` takes it.
+//! Parses `key=value,key=value`, the argument of `--data`.
 
 use serde_json::Number;
 use waypost_api::Scalar;
 
 /// Splits a text into keys and values.
 ///
-/// A value that is a finite number is one, unless it is quoted. In quotes commas and equal signs
-/// are part of the value; outside, a backslash before `,`, `=`, `"` or `\` takes its meaning away.
+/// A finite number is a number unless it is quoted. Within quotes, commas and equal signs are part
+/// of the value; elsewhere, a backslash escapes `,`, `=`, `"` and `\`.
 pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
     let mut pairs = Vec::new();
     let mut rest = text.chars().peekable();
@@ -26,7 +26,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<(String, Scalar)>, String> {
     Ok(pairs)
 }
 
-/// One key and its value, which is everything after the first equal sign.
+/// A key and its value, which is everything after the first equal sign.
 pub(crate) fn whole(text: &str) -> Result<(String, Scalar), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), scalar(value.to_owned()))),
@@ -34,7 +34,7 @@ pub(crate) fn whole(text: &str) -> Result<(String, Scalar), String> {
     }
 }
 
-/// A pair as `--data` would take it.
+/// A pair in the syntax of `--data`.
 pub(crate) fn shown(key: &str, value: &Scalar) -> String {
     match value {
         Scalar::Number(number) => format!("{key}={number}"),
@@ -51,7 +51,7 @@ pub(crate) fn shown(key: &str, value: &Scalar) -> String {
 
 type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// Up to an equal sign or a comma, which is returned as well.
+/// Reads up to an equal sign or a comma, which is returned as well.
 fn key(rest: &mut Rest<'_>) -> (String, Option<char>) {
     let mut key = String::new();
     while let Some(it) = rest.next() {
@@ -64,7 +64,7 @@ fn key(rest: &mut Rest<'_>) -> (String, Option<char>) {
     (key, None)
 }
 
-/// Up to a comma or the end, and whether it was quoted.
+/// Reads up to a comma or the end; also returns whether the value was quoted.
 fn value(rest: &mut Rest<'_>) -> Result<(String, bool), &'static str> {
     let mut value = String::new();
     if rest.peek() == Some(&'"') {
@@ -92,12 +92,12 @@ fn value(rest: &mut Rest<'_>) -> Result<(String, bool), &'static str> {
     Ok((value, false))
 }
 
-/// What a backslash stands for: itself, unless what follows has a meaning.
+/// The character that an escape stands for; a backslash before any other character is literal.
 fn escaped(rest: &mut Rest<'_>) -> char {
     rest.next_if(|it| matches!(it, ',' | '=' | '"' | '\\')).unwrap_or('\\')
 }
 
-/// A number, if the whole text is one as JSON writes it.
+/// A number, if the whole text is one in JSON's syntax.
 fn scalar(text: String) -> Scalar {
     match text.parse::<Number>() {
         Ok(number) if number.as_f64().is_some_and(f64::is_finite) => Scalar::Number(number),

@@ -24,7 +24,7 @@ pub(crate) struct Program {
     settings: OnceCell<Settings>,
 }
 
-/// Where systems keep the certificates of the authorities that they trust.
+/// The usual paths of the system's certificate authorities.
 const SYSTEM_AUTHORITIES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -67,13 +67,13 @@ impl Program {
         &self.current_dir
     }
 
-    /// The user's folder of what was approved.
+    /// The user's state folder, which has the approvals.
     pub(crate) fn state_dir() -> Result<PathBuf> {
         let folder = waypost_project::state_dir(&|name| std::env::var_os(name));
         folder.ok_or_else(|| waypost_project::Error::NoState.into())
     }
 
-    /// The settings; read when they are asked for, so that a broken file does not stop what does not need it.
+    /// The settings, read on first use, so that a broken file stops only commands that need it.
     pub(crate) fn settings(&self) -> Result<&Settings> {
         let settings = self.preview()?;
         match settings.pending() {
@@ -82,12 +82,12 @@ impl Program {
         }
     }
 
-    /// What is odd about the settings, if they were read.
+    /// The warnings about the settings, if they were read.
     pub(crate) fn warnings(&self) -> &[String] {
         self.settings.get().map_or(&[], Settings::warnings)
     }
 
-    /// Refuses a store and tokens that a repository has: `git pull` overwrites files that are ignored.
+    /// Rejects a store and tokens that are tracked by git: `git pull` overwrites ignored files.
     pub(crate) fn refuse_tracked(&self) -> Result<()> {
         let settings = self.preview()?;
         if settings.trust_project {
@@ -108,7 +108,7 @@ impl Program {
         }
     }
 
-    /// Makes sure that the data folder, if it is there, did not come with the project's files.
+    /// Checks that an existing data folder is registered as this project's.
     pub(crate) fn check_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if settings.trust_project {
@@ -119,7 +119,7 @@ impl Program {
         Ok(waypost_project::check_data(&self.project, &settings.data_dir, &state)?)
     }
 
-    /// Makes the data folder, or makes sure that it did not come with the project's files.
+    /// Creates the data folder, or checks that it is registered as this project's.
     pub(crate) fn claim_data(&self) -> Result<()> {
         let settings = self.settings()?;
         if settings.trust_project {
@@ -142,7 +142,7 @@ impl Program {
         Ok(())
     }
 
-    /// The settings, where what waits for approval counts as not there.
+    /// The settings, without values that are pending approval.
     pub(crate) fn preview(&self) -> Result<&Settings> {
         if let Some(settings) = self.settings.get() {
             return Ok(settings);
@@ -172,14 +172,14 @@ impl Program {
         self.flags.iter().any(|it| it.key == "url")
     }
 
-    /// The store's file of tokens, which the service keeps.
+    /// The token file of the store, which the service maintains.
     pub(crate) fn tokens_file(&self) -> Result<PathBuf> {
         self.check_data()?;
         Ok(self.settings()?.data_dir.join("tokens.json"))
     }
 
-    /// A client with the token of the token file. Without such a file it asks without a token: an unprotected route
-    /// still answers, and of the others the service says what is missing.
+    /// A client with the token of the token file. Without such a file, requests have no token:
+    /// public routes still respond, and the others say what is missing.
     pub(crate) fn client(&self) -> Result<Client> {
         self.check_named_token_file()?;
         let settings = self.settings()?;
@@ -203,11 +203,11 @@ impl Program {
         Ok(Client::with_authorities(url, token, authorities.as_deref())?)
     }
 
-    /// The token in the token file, if there is one. Only a file of this user or root is used, which
-    /// nobody else can write to.
+    /// The token in the token file, if it exists. The file must belong to this user or root, and
+    /// nobody else may be able to write to it.
     fn file_token(&self, settings: &Settings) -> Result<Option<String>> {
         let mut path = settings.token_file.clone();
-        // Whoever names a link has seen it; one that a checkout brings is not followed.
+        // A link that the user named is followed; one from a checkout is not.
         let is_named =
             matches!(settings.origin("token_file"), Some(Origin::Flag(_) | Origin::Variable(_)));
         if is_named && let Ok(target) = path.canonicalize() {
@@ -221,7 +221,7 @@ impl Program {
         read_token(&path)
     }
 
-    /// A token file that the command line names must be there.
+    /// A token file that the command line names must exist.
     fn check_named_token_file(&self) -> Result<()> {
         let file = &self.settings()?.token_file;
         if file.exists() || !self.flags.iter().any(|it| it.key == "token_file") {
@@ -232,7 +232,7 @@ impl Program {
         Err(failure.with_code(exit::NOT_FOUND).with_hint(hint))
     }
 
-    /// The token that a flow's run is given; a token file that is named goes before it.
+    /// The token of a flow's run; a token file that the command line names takes precedence.
     fn environment_token(&self) -> Option<String> {
         let is_named = self.flags.iter().any(|it| it.key == "token_file");
         std::env::var("WAYPOST_TOKEN").ok().filter(|it| !is_named && !it.is_empty())
@@ -253,23 +253,23 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
     Ok(Some(file.secret.expose().to_owned()))
 }
 
-/// The certificates that OpenSSL and others would use; `None` where there are none, and then those that
-/// are built in hold.
+/// The certificate authorities that OpenSSL and others use; if there are none, `None`: then the
+/// built-in ones apply.
 fn system_authorities() -> Option<Vec<u8>> {
     let named = std::env::var_os("SSL_CERT_FILE").filter(|it| !it.is_empty()).map(PathBuf::from);
     let usual = SYSTEM_AUTHORITIES.iter().map(PathBuf::from);
     named.into_iter().chain(usual).find_map(|it| fs::read(it).ok())
 }
 
-/// What `service.json` says, as far as it matters here.
+/// The fields of `service.json` that `ctl` uses.
 #[derive(Deserialize)]
 struct Described {
     url: String,
     socket: Option<PathBuf>,
 }
 
-/// The socket of the project's own service, if the variable names that very service by its address, as
-/// for programs of flows: its certificate need not be for loopback.
+/// The socket of the project's own service, if the variable has that service's address, as for
+/// programs of flows: the service's certificate need not be valid for loopback.
 fn own_socket(settings: &Settings) -> Option<String> {
     if !settings.url.starts_with("https:")
         || !matches!(settings.origin("url"), Some(Origin::Variable(_)))

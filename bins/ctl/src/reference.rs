@@ -27,7 +27,7 @@ pub fn reference() -> String {
 
 fn describe(command: &Command, parent: &str, text: &mut String) {
     let path = format!("{parent} {}", command.get_name());
-    // `context` does something by itself, too.
+    // `context` also works without a subcommand.
     if !command.has_subcommands() || command.get_positionals().next().is_some() {
         describe_itself(command, &path, text);
     }

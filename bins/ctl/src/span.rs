@@ -1,4 +1,4 @@
-//! Points in time on the command line: `30d`, `2025-01-31`, `2025-01-31T09:30:00Z`.
+//! Times on the command line: `30d`, `2025-01-31`, `2025-01-31T09:30:00Z`.
 
 use std::time::{Duration, SystemTime};
 
@@ -41,7 +41,7 @@ fn point(text: &str, from_now: impl Fn(Duration) -> Option<Timestamp>) -> Result
     })
 }
 
-/// How long to wait at most: a span such as `10s`, up to 3 minutes.
+/// A time limit: a duration such as `10s`, up to 3 minutes.
 pub(crate) fn short(text: &str) -> std::result::Result<Duration, String> {
     span(text)
         .filter(|it| (Duration::from_secs(1)..=SHORT_MAX).contains(it))

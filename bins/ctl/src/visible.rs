@@ -1,21 +1,21 @@
-//! Stored text on a terminal: what would command the terminal is shown instead of obeyed.
+//! Untrusted text on a terminal: escapes everything that the terminal would interpret.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What becomes of line breaks and tabs.
+/// How to treat line breaks and tabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lines {
-    /// They stay.
+    /// Keep them.
     Keep,
-    /// They become blanks.
+    /// Replace them by spaces.
     Fold,
 }
 
-/// The text with every character that a terminal obeys, or that hides or reorders other text, as an escape such as
-/// `\u{1b}`.
+/// The text with an escape such as `\u{1b}` for every character that a terminal interprets, or that
+/// hides or reorders other text.
 ///
 /// ```
 /// use waypost_ctl::{Lines, visible};
@@ -44,7 +44,7 @@ pub fn visible(text: &str, lines: Lines) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// JSON text with the same characters as `\uXXXX`. Outside of strings JSON has none of them.
+/// JSON text with these characters as `\uXXXX`. Outside strings, JSON has none of them.
 pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     if !json.chars().any(|c| c != '\n' && is_dangerous(c)) {
         return Cow::Borrowed(json);
@@ -62,8 +62,8 @@ pub(crate) fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// One line of bytes, for what is looked at before it acts: what is not a visible character or a blank within the line
-/// is an escape, bytes that are not UTF-8 included.
+/// One line of bytes, for content that is approved: everything except visible characters and inner
+/// spaces is an escape, including bytes that are not UTF-8.
 pub(crate) fn exact(line: &[u8]) -> String {
     let inner = line.trim_ascii_end().len();
     let mut shown = String::with_capacity(line.len() + 16);
@@ -87,7 +87,7 @@ pub(crate) fn exact(line: &[u8]) -> String {
     shown
 }
 
-/// Whether a character has no look of its own. Only the blank of ASCII is a blank.
+/// Whether a character is invisible. Among blanks, only the ASCII space counts as visible.
 fn is_unseen(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -95,8 +95,9 @@ fn is_unseen(c: char) -> bool {
     UNSEEN.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// Controls, formats, unassigned and private characters; separators; what is drawn as nothing by default. Then those that
-/// are blank although their categories are of letters, marks and symbols: of Braille, of music, of hieroglyphs, of Khitan.
+/// Controls, formats, unassigned and private characters; separators; characters that are invisible
+/// by default. Then blanks in other categories (letters, marks, symbols): of Braille, music,
+/// hieroglyphs, Khitan.
 static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
     let class = r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\x{2800}\x{1d159}\x{13430}-\x{1345f}\x{16fe4}]";
     Regex::new(class).expect("the class is valid")

@@ -1,4 +1,4 @@
-//! The command about the project's context.
+//! The command for project context.
 
 use clap::{Args, Subcommand};
 use waypost_api::{ContextSource, ContextTask};
@@ -18,7 +18,7 @@ pub(crate) struct ContextArgs {
     pub(crate) command: Option<ContextCommand>,
     #[command(flatten)]
     pub(crate) find: ContextFindArgs,
-    /// Whether the query came after `--`.
+    /// Whether the query follows `--`.
     #[arg(skip)]
     pub(crate) is_literal: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) enum ContextCommand {
     Rescan,
 }
 
-/// What is asked for.
+/// A query for project context.
 #[derive(Debug, Default, PartialEq, Args)]
 pub(crate) struct ContextFindArgs {
     /// Words, names in code or paths that describe the task; `-` reads standard input

@@ -35,7 +35,7 @@ pub(crate) struct SearchArgs {
     pub(crate) explain: bool,
 }
 
-/// Which memories count.
+/// Filters on memories.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
     /// Only memories of this type; may be repeated to match any of them
@@ -231,7 +231,7 @@ pub(crate) struct CompactArgs {
     pub(crate) versions: Option<u32>,
 }
 
-/// An id on the command line; `#12` is as good as `12`, because the output shows ids so.
+/// An id on the command line; accepts `#12` for `12`, because the output shows ids in that form.
 fn id(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('#').unwrap_or(text);
     waypost_api::parse_id(digits)

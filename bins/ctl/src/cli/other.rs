@@ -1,4 +1,4 @@
-//! Commands about everything but memories.
+//! Commands about everything except memories.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `allow`: which of the project's files may act. It works on the files themselves, and needs no service.
+//! `allow`: approves files of the project. It works on the files themselves, and needs no service.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,14 +16,14 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::visible::exact;
 
-/// Lines around a change that are shown.
+/// Lines of context around a change.
 const AROUND: usize = 3;
-/// Longer contents are not shown, and approved by their hashes only.
+/// Longer contents are not shown, and are approved by their hashes only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
 pub(super) const READ_FIRST: &str = "read the file, then use --sha256 with the hash of each file";
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// A file that can be approved, as it was read.
+/// A file that can be approved, with the content that was read.
 #[derive(Debug, Clone)]
 struct Part {
     file: String,
@@ -34,12 +34,12 @@ struct Part {
 }
 
 impl Part {
-    /// The file's name, to be shown.
+    /// The file's name for display.
     fn name(&self) -> String {
         exact(self.file.as_bytes())
     }
 
-    /// Whether all of the content is shown before it is approved.
+    /// Whether the user sees the whole content before approving it.
     fn is_shown(&self) -> bool {
         self.content.len() <= SHOWN_BYTES_MAX
     }
@@ -56,7 +56,7 @@ impl From<Approvable> for Part {
     }
 }
 
-/// What there is to approve.
+/// The files that need approval.
 #[derive(Debug, Default)]
 struct Found {
     parts: Vec<Part>,
@@ -122,7 +122,7 @@ fn allow(
     output.flush()?;
     refuse_unseen(&pending, args)?;
     confirm(&pending, &everything(program).parts, args, output)?;
-    // What is recorded is what was shown; a file that is another by now is looked at again.
+    // Only the shown content is approved: a file that has changed since is an error.
     for part in &pending {
         let now = everything(program).parts.into_iter().find(|it| it.file == part.file);
         if now.is_none_or(|it| it.sha256 != part.sha256) {
@@ -173,7 +173,7 @@ fn everything(program: &Program) -> Found {
     found
 }
 
-/// The flow files and programs that wait for approval.
+/// The flow files and programs that are pending approval.
 pub(super) fn pending_flows(program: &Program) -> Result<Vec<String>> {
     let approvals = Approvals::new(program.project(), &Program::state_dir()?);
     let mut pending = Vec::new();
@@ -185,11 +185,11 @@ pub(super) fn pending_flows(program: &Program) -> Result<Vec<String>> {
     Ok(pending)
 }
 
-/// What was named, else everything that has to be approved.
+/// The named files, else everything that needs approval.
 fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
     let mut found = everything(program);
     if files.is_empty() {
-        // A file of settings that need no approval is not asked about.
+        // Skip settings that need no approval.
         let waits = program.preview()?.pending().is_some();
         found.parts.retain(|it| it.file != Project::CONFIG_FILE || waits);
         return Ok(found);
@@ -198,7 +198,7 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
     let loader = Loader::new(program.project().root(), &program.project().flows_dir(), None);
     let mut wanted = names.clone();
     for (file, parts) in loader.approvable(None) {
-        // A flow file comes with its programs.
+        // A flow file includes its programs.
         if names.contains(&file) {
             wanted.extend(parts.into_iter().flatten().map(|it| it.file));
         }
@@ -216,7 +216,7 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
     Ok(found)
 }
 
-/// A file's name relative to the project: as it was given, or of a flow file.
+/// The name of an existing file, relative to the project.
 fn name_of(program: &Program, file: &Path) -> Result<String> {
     let project = program.project();
     let places = [
@@ -224,7 +224,7 @@ fn name_of(program: &Program, file: &Path) -> Result<String> {
         project.root().join(file),
         project.flows_dir().join(file),
     ];
-    // Of the file itself, not of what it links to.
+    // The location of the file itself, not of a link's target.
     let named = places.iter().find_map(|it| {
         it.symlink_metadata().ok()?;
         let folder = it.parent()?.canonicalize().ok()?;
@@ -258,7 +258,7 @@ fn present(part: &Part, before: Option<&[u8]>, output: &mut Output) -> Result<()
     Ok(())
 }
 
-/// The programs of a flow file that receive texts of events: each is worth a look.
+/// The programs of a flow file that receive texts of events.
 fn receivers(file: &str, text: &str) -> Vec<String> {
     let Ok(flows) = FlowFile::new(file, text) else { return Vec::new() };
     let of_flow = |flow: &Flow| {
@@ -270,7 +270,8 @@ fn receivers(file: &str, text: &str) -> Vec<String> {
     flows.flows().flat_map(of_flow).collect()
 }
 
-/// Shows what has changed, with some lines around it; what a terminal would obey, or not show, is made visible.
+/// Shows the changes with some context, and escapes everything that a terminal would interpret or
+/// hide.
 pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Result<()> {
     let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
     let mut last_shown = None;
@@ -300,7 +301,7 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
     Ok(())
 }
 
-/// Refuses a file that was not shown in full, unless its hash was given.
+/// Rejects a file that was not shown in full, unless its hash was given.
 fn refuse_unseen(pending: &[Part], args: &AllowArgs) -> Result<()> {
     let unseen = pending.iter().find(|it| !it.is_shown());
     match unseen.filter(|_| args.sha256.is_empty()) {
@@ -335,7 +336,7 @@ fn confirm(pending: &[Part], known: &[Part], args: &AllowArgs, output: &mut Outp
     Err(Failure::new("nothing was approved"))
 }
 
-/// Refuses a hash that no file has: it was mistyped, or the file has changed since.
+/// Rejects a hash that no file has: it was mistyped, or the file has changed since.
 pub(super) fn refuse_unknown<'a>(
     given: &[String],
     known: impl Iterator<Item = &'a str>,
@@ -352,7 +353,7 @@ pub(super) fn refuse_unknown<'a>(
     }
 }
 
-/// Asks at the terminal.
+/// Asks for confirmation on the terminal.
 pub(super) fn is_wanted(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(
@@ -434,7 +435,7 @@ fn revoke(
 ) -> Result<()> {
     let mut revoked = Vec::new();
     for file in files {
-        // The file may be gone.
+        // The file may no longer exist.
         let given = file.to_string_lossy().into_owned();
         let flow = format!(".waypost/flows/{given}");
         let names = [name_of(program, file).unwrap_or_else(|_| given.clone()), given, flow];

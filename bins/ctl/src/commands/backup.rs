@@ -24,10 +24,9 @@ use crate::output::{Output, Unit};
 use crate::program::Program;
 use crate::span;
 
-/// The file that says whose a data folder is. A backup has none.
+/// The file with the id of a data folder. A backup has none.
 const PROJECT_ID: &str = "project-id";
-/// The logs in a data folder, and the names under which it is noted how far they had come. Vectors can
-/// be made again.
+/// The logs in a data folder, and their names in the witness file. Vectors can be computed again.
 const LOGS: [(&str, &str); 4] = [
     ("flows/log", "flows"),
     ("events/log", "events"),
@@ -67,14 +66,14 @@ pub(super) fn backup(program: &Program, args: &BackupArgs, output: &mut Output) 
     Ok(())
 }
 
-/// Writes the backup to standard output, where nothing can read it back.
+/// Writes the backup to standard output, without reading it back.
 fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Result<()> {
     if io::stdout().is_terminal() {
         return Err(Failure::usage("cannot write a backup to a terminal")
             .with_hint("pass a file or a folder, or redirect standard output"));
     }
     let written = fill(program, output.raw(), bar).and_then(|()| Ok(output.finish()?));
-    // A reader that goes away early has no backup.
+    // A reader that disconnects early has no backup.
     written.map_err(|it| if it.code() == exit::DONE { it.with_code(exit::FAILED) } else { it })?;
     bar.finish_and_clear();
     output
@@ -82,10 +81,10 @@ fn to_stdout(program: &Program, bar: &ProgressBar, output: &mut Output) -> Resul
     Ok(())
 }
 
-/// The file to write: none that is there.
+/// The path of the new file, which must not exist.
 fn target(to: &Path) -> Result<PathBuf> {
     let file = if to.is_dir() {
-        // Colons are no part of file names everywhere.
+        // Not every file system allows colons in file names.
         let time = span::now().to_string().replace(':', "");
         to.join(format!("waypost-{time}.backup"))
     } else {
@@ -107,7 +106,7 @@ fn cannot(what: &str, file: &Path, error: &io::Error) -> Failure {
     Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
 }
 
-/// Has the service write the backup; where none runs, the stores are read while they are locked.
+/// Requests a backup from the service; without a running service, reads the locked stores.
 fn fill(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Result<()> {
     let answer = program.client()?.backup(out, &mut |done, total| {
         bar.set_length(total.max(done));
@@ -155,7 +154,7 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
     written.finish().map(drop).map_err(|it| failed(&it))
 }
 
-/// Keeps services away while the stores are read.
+/// Locks the data folder, so that no service starts while the stores are read.
 fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     let folders = [data.to_path_buf(), data.join("events")];
     let present = folders.iter().filter(|it| it.is_dir());
@@ -167,7 +166,7 @@ fn lock(data: &Path) -> Result<Vec<FolderLock>> {
     })
 }
 
-/// Refuses a log that is damaged, or that ends before the record `reached`.
+/// Rejects a log that is damaged, or that ends before the record `reached`.
 fn check_log(folder: &Path, reached: u64) -> Result<()> {
     if !folder.is_dir() && reached == 0 {
         return Ok(());
@@ -196,7 +195,7 @@ fn failed(error: &backup::Error) -> Failure {
     hint.into_iter().fold(failure, Failure::with_hint)
 }
 
-/// Reads all of a backup that was written, and checks it.
+/// Reads the written backup back and verifies it.
 fn read_back(file: &File, bar: &ProgressBar) -> Result<Summary> {
     let input = bar.wrap_read(file);
     let mut reader =
@@ -217,17 +216,18 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A folder that is not whole yet, and goes away again.
+/// An incomplete folder, removed on drop.
 struct Part(PathBuf);
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // What was renamed is gone already.
+        // A renamed folder no longer exists under this name.
         drop(fs::remove_dir_all(&self.0));
     }
 }
 
-/// What a restore creates around the data folder, and removes when nothing is restored.
+/// The files and folders that a restore creates around the data folder, and removes if nothing is
+/// restored.
 struct Surroundings<'a> {
     data: &'a Path,
     created: Vec<PathBuf>,
@@ -251,7 +251,7 @@ impl Drop for Surroundings<'_> {
             return;
         }
         for path in &self.created {
-            // A folder that something else is in by now stays.
+            // A folder that has other entries by now stays.
             drop(fs::remove_file(path).or_else(|_| fs::remove_dir(path)));
         }
     }
@@ -276,10 +276,10 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
         let id = part.0.join(PROJECT_ID);
         fs::rename(data.join(PROJECT_ID), &id).map_err(|error| cannot("create", &id, &error))?;
     }
-    // Only an empty folder is replaced by this.
+    // The rename replaces an empty folder only.
     fs::rename(&part.0, &data).map_err(|error| cannot("create", &data, &error))?;
     sync_folder(parent(&data)).map_err(|error| cannot("sync", &data, &error))?;
-    // A backup is restored at the user's request, so the data are this project's.
+    // The user requested the restore, so the data belong to this project.
     program.adopt_data()?;
     if output.is_json() {
         output.document(&json!({
@@ -297,7 +297,7 @@ pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output
     Ok(())
 }
 
-/// Refuses what the service could not open.
+/// Rejects data that the service could not open.
 fn check_unpacked(part: &Path) -> Result<()> {
     const OTHER: &str = "use another backup; nothing was restored from this one";
     waypost_memory::check_format(part).map_err(|error| {
@@ -331,7 +331,7 @@ fn refuse_what_is_there(data: &Path) -> Result<()> {
     };
     let mut names: Vec<String> =
         entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
-    // `ctl allow` gives a project its id before there is anything else.
+    // `ctl allow` gives a project its id before any other file exists.
     names.retain(|it| it != PROJECT_ID);
     names.sort();
     if names.is_empty() {
@@ -343,7 +343,7 @@ fn refuse_what_is_there(data: &Path) -> Result<()> {
     ))
 }
 
-/// What is restored, with its length where that is known.
+/// The backup to restore, with its length if known.
 fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
     if file.as_os_str() != "-" {
         let (file, length) = files::open(file)?;
@@ -356,7 +356,7 @@ fn source(file: &Path) -> Result<(Box<dyn Read>, u64)> {
     Ok((Box::new(io::stdin().lock()), 0))
 }
 
-/// Writes the files of a backup into a new folder, and syncs all of it.
+/// Writes the files of a backup into a new folder, and syncs them.
 fn unpack(input: impl io::BufRead, to: &Path) -> Result<Summary> {
     let mut reader = Reader::new(input).map_err(|it| failed(&it))?;
     folder(to).map_err(|error| cannot("create", to, &error))?;

@@ -16,7 +16,7 @@ use crate::program::Program;
 
 /// Lines of content under an item.
 const SNIPPET_LINES: usize = 2;
-/// Paths of left out files that are shown for each reason.
+/// Number of excluded paths that are shown for each reason.
 const SAMPLES_SHOWN: usize = 3;
 
 pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> Result<()> {
@@ -43,7 +43,8 @@ pub(super) fn run(program: &Program, args: ContextArgs, output: &mut Output) -> 
     }
 }
 
-/// The subcommand that a word misses by one letter: left out, added, changed, or swapped with its neighbour.
+/// The subcommand that differs from a word by one letter: left out, added, changed, or swapped with
+/// its neighbour.
 fn near_miss(word: &str) -> Option<&'static str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
     ["status", "rescan"].into_iter().find(|name| {
@@ -99,7 +100,7 @@ fn show_item(item: &ContextItem, full: bool, output: &mut Output) -> Result<()> 
         Some(line) => format!("{}:{line}", item.path),
         None => item.path.clone(),
     };
-    // The title of code begins with the path, which is there already.
+    // The title of code begins with the path, which is shown already.
     let title = item.title.strip_prefix(&item.path).and_then(|it| it.strip_prefix("::"));
     output.styled(&[
         (Look::Good, &format!("{:.3}", item.score)),

@@ -1,4 +1,4 @@
-//! `doctor`: each part is looked at by itself, so that one fault does not hide the next.
+//! `doctor`: checks each part separately, so that one fault does not hide the next.
 
 mod stores;
 
@@ -21,10 +21,11 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::visible::exact;
 
-/// Free bytes below which `doctor` warns: room for hours of writing, and for a compaction of a usual store.
+/// Free disk space, in bytes, below which `doctor` warns: enough for hours of writes, and for a
+/// compaction of a typical store.
 const FREE_BYTES_LOW: u64 = 512 << 20;
 
-/// What was found about one part.
+/// The result of checking one part.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Finding {
@@ -62,7 +63,7 @@ impl Finding {
 }
 
 pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) -> Result<()> {
-    // What a check or a repair of the stores creates is for this user alone, as what the service creates.
+    // Files that a check or a repair creates are for this user alone, as those of the service.
     umask(Mode::from_raw_mode(0o077));
     let mut findings = Vec::new();
     findings.push(Finding::ok("project", program.project().root().display().to_string()));
@@ -118,7 +119,8 @@ fn print(finding: &Finding, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What waits for approval, and whether the data folder is this project's, so that it may be opened.
+/// Checks for pending approvals, and whether the data folder is this project's, so that it may be
+/// opened.
 fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     const PART: &str = "approval";
     if settings.trust_project {
@@ -157,7 +159,7 @@ fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
     (findings, is_ours)
 }
 
-/// How much room is left on the disk of the data folder, or of the folder that it will be in.
+/// Free space on the disk of the data folder, or of the folder in which it will be created.
 fn room(data_dir: &Path) -> Option<Finding> {
     const PART: &str = "disk";
     let there = data_dir.ancestors().find(|it| it.exists())?;
@@ -257,12 +259,13 @@ fn model(settings: &Settings) -> Finding {
     }
 }
 
-/// What the service says. It may be another project's: the store's own lock tells whether it is open.
+/// The state according to the service. It may be another project's service: the store's own lock
+/// shows whether the store is open.
 fn service(program: &Program) -> Finding {
     const PART: &str = "service";
     let client = match program.client() {
         Ok(client) => client,
-        // The token file has a finding of its own; whether a service runs is worth knowing all the same.
+        // The token file is checked separately; whether a service is running is useful in any case.
         Err(failure) => match program.settings().and_then(|it| program.connect(&it.url, None)) {
             Ok(client) => client,
             _ => return Finding::fault(PART, &failure),

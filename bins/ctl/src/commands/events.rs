@@ -12,10 +12,10 @@ use crate::pairs;
 use crate::program::Program;
 use crate::span;
 
-/// How long to wait before a connection that broke is made again.
+/// How long to wait before reconnecting.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// What `--data` and `--set` say together.
+/// The data from `--data` and `--set` together.
 pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
     let mut data: Vec<(String, Scalar)> = Vec::new();
     let mut take = |pairs: Vec<(String, Scalar)>| {
@@ -57,8 +57,8 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
     Ok(())
 }
 
-/// Says which flows do not run for the event because they wait for approval. What a flow emits is not
-/// watched by a person, and a token that may not read flows is not told.
+/// Names the flows that do not run for the event because they are pending approval. Says nothing in
+/// a flow's program, which nobody watches, and for a token that may not read flows.
 fn tell_pending(client: &Client, output: &mut Output) {
     if std::env::var_os("WAYPOST_RUN_ID").is_some() {
         return;
@@ -101,7 +101,7 @@ fn list(program: &Program, args: EventsListArgs, output: &mut Output) -> Result<
 fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()> {
     let mut left = args.limit;
     let pattern = args.pattern;
-    // Where to go on after a break; known from the start, so that none falls between.
+    // Where to resume after a disconnect; known from the start, so that no event is missed.
     let mut after = match args.after {
         Some(it) => it,
         None => {

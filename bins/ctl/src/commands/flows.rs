@@ -190,7 +190,7 @@ fn replay(program: &Program, args: &FlowsReplayArgs, output: &mut Output) -> Res
         if !confirm("replay?", output)? {
             return Err(Failure::new(format!("{} was not replayed", args.flow)));
         }
-        // Only what was shown: events that came meanwhile are not part of it.
+        // Only the events that were shown: newer ones are excluded.
         (request.after, request.until) = (Some(planned.range.after), Some(planned.range.until));
     }
     replayed(&client.replay_flow(&args.flow, &request)?, output)
@@ -228,7 +228,7 @@ fn why(all: &[FlowWhy], output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// What a flow makes of an event, in a line and one for each comparison.
+/// How a flow evaluates an event: a line, and one for each comparison.
 fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
     let verdict = match (&it.run, &it.stopped) {
         (Some(run), _) => format!("  yes: run {} is {}", run.id, run.state.as_str()),
@@ -251,7 +251,7 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Approves a flow file here, or where the service is if its address is given.
+/// Approves a flow file on this machine, or on the service whose address is given.
 fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     if program.names_address() {
         return allow_there(program, args, output);
@@ -289,7 +289,7 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
         }
         output.flush()?;
     }
-    // By the hashes of what was shown: what has changed since is not approved by this.
+    // By the hashes of the shown contents: a file that has changed since is rejected.
     let programs: BTreeMap<String, String> =
         texts.programs.iter().map(|it| (it.file.clone(), it.hash.clone())).collect();
     if !args.sha256.is_empty() {
@@ -319,7 +319,7 @@ fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) ->
     answer(&file, &line, output)
 }
 
-/// Asks on the terminal; where there is none, `--yes` has to say it.
+/// Asks for confirmation on the terminal; without one, `--yes` is required.
 fn confirm(question: &str, output: &mut Output) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(

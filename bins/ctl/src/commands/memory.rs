@@ -15,7 +15,7 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::span;
 
-/// Memories that are asked for at once.
+/// Number of memories per request.
 const PAGE: u64 = 500;
 
 pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Result<()> {
@@ -50,7 +50,7 @@ pub(super) fn add(program: &Program, args: AddArgs, output: &mut Output) -> Resu
     Ok(())
 }
 
-/// `key=value` pairs; a value that is a finite number or a truth value keeps its kind unless it is quoted.
+/// `key=value` pairs; an unquoted number or boolean keeps its JSON type.
 fn metadata(pairs: &[String]) -> Result<BTreeMap<String, Scalar>> {
     let mut read = BTreeMap::new();
     for pair in pairs {

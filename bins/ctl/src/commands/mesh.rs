@@ -1,6 +1,6 @@
-//! `mesh`: this program joins as a peer, and leaves when it is done.
+//! `mesh`: joins the mesh as a peer, and leaves it at the end.
 //!
-//! What peers say is their text; the output shows its control characters instead of sending them.
+//! Text from peers is untrusted; the output escapes its control characters.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::output::{Look, Output};
 use crate::program::Program;
 use crate::span;
 
-/// How long one waits for an event before looking whether any were lost.
+/// How long to wait for an event before checking whether any were lost.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a listener that has just joined needs to hear of an event before the sender leaves.
+/// How long a new listener may need to discover the sender before the sender leaves.
 const LEAVE_AFTER: Duration = Duration::from_millis(100);
 
 pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) -> Result<()> {
@@ -62,7 +62,7 @@ fn json_of(what: &str, text: &str) -> Result<Value> {
 
 fn peers(program: &Program, output: &mut Output) -> Result<()> {
     let mut peers = join(program, output)?.peers()?;
-    // It would only ever name itself.
+    // It would name only itself.
     peers.retain(|it| !it.is_self);
     if output.is_json() {
         let peers: Vec<_> = peers.iter().map(peer_json).collect();
@@ -165,7 +165,7 @@ fn broadcast(program: &Program, args: MeshBroadcastArgs, output: &mut Output) ->
     }
     let mesh = join(program, output)?;
     let id = mesh.broadcast(&args.source, &event)?;
-    // It is on its way when this returns, and leaving at once could overtake it.
+    // The event is still being sent when this returns; leaving at once could overtake it.
     std::thread::sleep(LEAVE_AFTER);
     if output.is_json() {
         output.document(&json!({ "id": id, "type": args.kind }))?;
@@ -223,7 +223,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
     Ok(())
 }
 
-/// What a router lets pass names each machine.
+/// The rules of a router name each machine.
 fn note_routers(pairing: &Pairing, output: &mut Output) {
     for router in pairing.machines().iter().filter(|it| it.router && !it.revoked) {
         let name = &router.name;

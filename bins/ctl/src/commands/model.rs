@@ -24,7 +24,7 @@ pub(super) fn run(program: &Program, command: ModelCommand, output: &mut Output)
     }
 }
 
-/// The model that was named, else that of the settings.
+/// The named model, else the one in the settings.
 fn named(program: &Program, name: Option<String>) -> Result<String> {
     match (name, &program.settings()?.model.name) {
         (Some(name), _) => Ok(name),
@@ -37,7 +37,7 @@ fn named(program: &Program, name: Option<String>) -> Result<String> {
     }
 }
 
-/// Where models come from: what the settings allow, and the hub's own variables.
+/// The model sources: those that the settings allow, and the variables of the hub's own clients.
 fn sources(program: &Program) -> Result<Options> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let mut hub = Hub::default();

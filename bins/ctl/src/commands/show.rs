@@ -1,6 +1,6 @@
 //! Days and counts as a person reads them.
 
-/// The day of a written time.
+/// The day of a formatted time.
 pub(super) fn day(time: &str) -> String {
     time.split('T').next().unwrap_or_default().to_owned()
 }

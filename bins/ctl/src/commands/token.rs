@@ -1,4 +1,4 @@
-//! `token`: through the service, or while none runs, in its file.
+//! `token`: uses the service, or, if none is running, the token file.
 
 use serde_json::json;
 use waypost_api::client;
@@ -22,8 +22,8 @@ pub(super) fn run(program: &Program, command: TokenCommand, output: &mut Output)
     }
 }
 
-/// Asks the service, else, if none answers, works on the file of tokens of this project's store. Both lock the file,
-/// so a service that starts meanwhile does no harm.
+/// Sends the request to the service; if none responds, works on this project's token file. Both
+/// lock the file, so a service that starts meanwhile does no harm.
 fn either<T>(
     program: &Program,
     output: &mut Output,
@@ -134,7 +134,7 @@ fn list(program: &Program, output: &mut Output) -> Result<()> {
 
 fn revoke(program: &Program, ids: &[String], output: &mut Output) -> Result<()> {
     for id in ids {
-        // A whole token is as good as its id: whoever found one in the open has nothing else.
+        // A whole token works as its id: a person who found a leaked token may have nothing else.
         let id = id.strip_prefix("wp_").and_then(|rest| rest.split('_').next()).unwrap_or(id);
         either(
             program,

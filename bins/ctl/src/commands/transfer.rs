@@ -16,17 +16,17 @@ use crate::files;
 use crate::output::{Output, Unit};
 use crate::program::Program;
 
-/// Lines and bytes of one request of a batch: enough to share the syncs, few enough to show progress.
+/// Lines and bytes per batch request: enough to share the syncs, few enough to show progress.
 const CHUNK_LINES_MAX: usize = 1000;
 const CHUNK_BYTES_MAX: usize = 4 << 20;
-/// A line longer than this cannot be an add: its content alone may have 1 MiB, six times that as escapes.
+/// A longer line cannot be an add: the content has at most 1 MiB, and six times that when escaped.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-/// Bad lines that are shown; all of them are counted.
+/// Number of invalid lines that are shown; all of them are counted.
 const PROBLEMS_SHOWN: u64 = 20;
-/// Mapped ids that are shown; `--json` shows all.
+/// Number of mapped ids that are shown; `--json` shows all.
 const MAPPED_SHOWN: usize = 20;
 
-/// What is read, with its length where that is known.
+/// The input, with its length if known.
 type Input = (Box<dyn Read>, Option<u64>);
 
 #[derive(Default)]
@@ -149,7 +149,7 @@ fn written(file: &Path, bytes: u64, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Writes an export beside the file and puts it in place when it is whole and on disk.
+/// Writes an export next to the file, and renames it when it is complete and on disk.
 fn export_to(client: &Client, file: &Path) -> Result<u64> {
     let cannot = |what: &str, error: &io::Error| {
         Failure::of(error).while_doing(format!("could not {what} {}", file.display()))
@@ -178,12 +178,12 @@ fn export_to(client: &Client, file: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// A file that goes away again unless it was renamed.
+/// A file that is removed on drop unless it was renamed.
 struct Part(PathBuf);
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Renamed files are gone already.
+        // A renamed file no longer exists under this name.
         drop(fs::remove_file(&self.0));
     }
 }
@@ -199,7 +199,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     let asked = ImportRequest { ids: Some(args.ids) };
     let imported = client.import(&mut input, &asked);
     bar.finish_and_clear();
-    // What is wrong is in the file, not on the command line.
+    // The error is in the file, not on the command line.
     let imported = imported.map_err(|it| Failure::from(it).not_usage())?;
     for problem in imported.problems.iter().take(PROBLEMS_SHOWN as usize) {
         output.warn(&format!("line {}: {}", problem.line, problem.message));
@@ -228,8 +228,8 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
     })
 }
 
-/// The file, of which nothing is sent unless all of it is as it was exported. What comes from a pipe is sent as it
-/// comes.
+/// Opens the input. A file is verified completely before any of it is sent; a pipe is sent as it
+/// arrives.
 fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
     if path.as_os_str() == "-" {
         return open(path);
@@ -255,7 +255,7 @@ fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
     Ok((Box::new(file), Some(bytes)))
 }
 
-/// Which memories have another id here than in the file.
+/// Shows the memories that have another id here than in the file.
 fn show_mapped(mapped: &[MappedId], output: &mut Output) -> Result<()> {
     for it in mapped.iter().take(MAPPED_SHOWN) {
         output.line(&format!("#{} in the file is now #{}", it.from, it.to))?;

@@ -1,5 +1,5 @@
-//! A backup while it is written: a file without a name where the file system has such files, so that nothing is left of
-//! it when the process is killed.
+//! An incomplete backup: an unnamed file if the file system supports these, so that nothing remains
+//! if the process is killed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -17,17 +17,17 @@ use crate::failure::{Failure, Result};
 
 const PART: &str = "part";
 
-/// A file that only this user can read, and that is not whole yet.
+/// An incomplete file that only this user can read.
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) file: File,
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     part: Option<PathBuf>,
 }
 
 impl Draft {
-    /// In the folder of the target. Named drafts that processes left which are gone are removed: of that target, or,
-    /// if a folder was named, of every backup in it.
+    /// Creates a draft in the folder of the target. Removes named drafts of dead processes: those
+    /// for the same target, or, if a folder was named, those of every backup in it.
     pub(super) fn beside(target: &Path, in_folder: bool) -> Result<Self> {
         let leftovers = if in_folder { parent(target).join("waypost-") } else { target.to_owned() };
         remove_leftovers(&leftovers, PART);
@@ -41,7 +41,7 @@ impl Draft {
         Ok(Self { file, part: Some(part) })
     }
 
-    /// Gives the whole backup its name, unless something has that name by now.
+    /// Gives the complete backup its name, unless the name exists by now.
     pub(super) fn publish(&self, target: &Path) -> Result<()> {
         let linked = match &self.part {
             None => link_nameless(&self.file, target),
@@ -68,13 +68,13 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // What was renamed is gone already.
+            // A renamed file no longer exists under this name.
             drop(fs::remove_file(part));
         }
     }
 }
 
-/// A file without a name; `None` where the file system has none, or where none could be named later.
+/// An unnamed file; `None` if the file system does not support these, or could not name one later.
 fn nameless(folder: &Path) -> Option<File> {
     if !Path::new("/proc/self/fd").is_dir() {
         return None;
@@ -88,7 +88,7 @@ fn link_nameless(file: &File, target: &Path) -> io::Result<()> {
     Ok(rustix::fs::linkat(CWD, opened, CWD, target, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// A name beside the target that names this process.
+/// A name next to the target that contains this process's id.
 pub(super) fn name_beside(target: &Path, kind: &str) -> Result<PathBuf> {
     let mut name = target
         .file_name()
@@ -98,19 +98,20 @@ pub(super) fn name_beside(target: &Path, kind: &str) -> Result<PathBuf> {
     Ok(target.with_file_name(name))
 }
 
-/// Removes what processes that were killed have left under names of [`name_beside`], for targets that begin so.
+/// Removes files that killed processes have left under names of [`name_beside`], for targets with
+/// this prefix.
 pub(super) fn remove_leftovers(target: &Path, kind: &str) {
     let begin = target.file_name().unwrap_or_default();
     for entry in fs::read_dir(parent(target)).into_iter().flatten().flatten() {
         if left_by(&entry.file_name(), begin, kind).is_some_and(is_gone) {
             let path = entry.path();
-            // What stays is in nobody's way.
+            // A file that cannot be removed does no harm.
             drop(fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path)));
         }
     }
 }
 
-/// The process that a name beside such a target names.
+/// The process in a name from [`name_beside`].
 fn left_by(name: &OsStr, begin: &OsStr, kind: &str) -> Option<Pid> {
     let rest = name.to_str()?.strip_prefix(begin.to_str()?)?;
     let (middle, pid) = rest.strip_suffix(kind)?.strip_suffix('.')?.rsplit_once('.')?;
@@ -118,7 +119,7 @@ fn left_by(name: &OsStr, begin: &OsStr, kind: &str) -> Option<Pid> {
     Pid::from_raw(pid.parse().ok().filter(|it| is_whole && *it > 0)?)
 }
 
-/// A process id that was used again may be this process's own.
+/// The process with this id has ended. This process may have its id.
 fn is_gone(pid: Pid) -> bool {
     pid == rustix::process::getpid() || test_kill_process(pid) == Err(Errno::SRCH)
 }

@@ -21,7 +21,7 @@ const REBUILT: &str = "the next start of the service rebuilds it; nothing is los
 const IMPORT: &str = "`ctl import EXPORT` adds missing memories; to use a backup, restore it into an empty project and export it there";
 const NEWER: &str = "use the release that wrote it, or a newer one";
 
-/// The stores of a data folder that may not be opened.
+/// The stores of a data folder that must not be opened.
 pub(super) fn refused(repair: bool) -> Finding {
     let done = if repair { "repaired" } else { "checked" };
     let detail = format!(
@@ -38,24 +38,24 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     }
     let (mut witness, mut findings) = match witness(data_dir) {
         Ok(read) => read,
-        // Without it, a repair might give ids out again.
+        // Without the witness, a repair might reuse ids.
         Err(newer) if repair => return vec![newer],
         Err(newer) => (Witness::default(), vec![newer]),
     };
     let (found, is_open) = memory(data_dir, &mut witness, repair);
     findings.extend(found);
     if is_open {
-        // A service that has one has all of them.
+        // If a service has this store open, it has all of them open.
         return findings;
     }
     let (events_dir, flows_dir) = (data_dir.join("events"), data_dir.join("flows"));
-    // The journal of flows knows of events that must be there.
+    // The journal of flows refers to events that must exist.
     let journal = waypost_flows::verify(&flows_dir, witness.get(FLOWS));
     let known = journal.as_ref().map_or(0, |it| it.cursor).max(witness.get(EVENTS));
     if repair {
         let (found, last) = repair_events(&events_dir, known);
         findings.extend(found);
-        // Without the last event, the events that flows have decided are not known.
+        // Without the last event, the events that flows have evaluated are unknown.
         if let Some(last) = last {
             witness.raise(EVENTS, last);
             findings.extend(repair_flows(&flows_dir, &mut witness, last));
@@ -71,7 +71,7 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
     findings
 }
 
-/// What is noted outside of the stores' folders of how far they had come. The service writes the same
+/// The positions of the stores, as recorded outside their folders. The service writes the same
 /// names.
 fn witness(data_dir: &Path) -> Result<(Witness, Vec<Finding>), Finding> {
     match Witness::read(data_dir) {
@@ -89,7 +89,7 @@ fn witness(data_dir: &Path) -> Result<(Witness, Vec<Finding>), Finding> {
     }
 }
 
-/// What was found, and whether a service has the store open.
+/// The findings, and whether a service has the store open.
 fn memory(data_dir: &Path, witness: &mut Witness, repair: bool) -> (Vec<Finding>, bool) {
     let known = Reached { sequence: witness.get("memory"), id: witness.get("memory-id") };
     let found = if repair {
@@ -117,7 +117,7 @@ fn memory(data_dir: &Path, witness: &mut Witness, repair: bool) -> (Vec<Finding>
     })
 }
 
-/// Also returns how far the store counts as having come now.
+/// Also returns the position of the store after the repair.
 fn repair_memory(
     data_dir: &Path,
     known: Reached,
@@ -151,7 +151,7 @@ fn repair_memory(
     Ok((findings, repaired.reached))
 }
 
-/// What a repair did about one damaged place; `hint` is for lost records.
+/// The finding for one repaired place; `hint` is for lost records.
 fn mended(part: &'static str, it: &Mended, hint: &str) -> Finding {
     const KEPT: &str = "the damaged bytes are next to the log in *.damaged";
     let Mended { what, is_loss, is_kept } = it;
@@ -206,7 +206,7 @@ fn flows(
     verdicts(FLOWS, &checked.damage, &checked.derived_damage, detail)
 }
 
-/// One finding for each damage, or that all is good.
+/// One finding per damage, or one that everything is intact.
 fn verdicts(
     part: &'static str,
     damage: &[String],
@@ -222,7 +222,7 @@ fn verdicts(
     findings
 }
 
-/// Repairs the events, and returns the last id that was given out if that went well.
+/// Repairs the events, and returns the last assigned id if that succeeded.
 fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
     let repaired = match waypost_events::repair(dir, known) {
         Ok(repaired) => repaired,
@@ -297,7 +297,7 @@ fn flows_failure(error: &waypost_flows::Error) -> Finding {
     )
 }
 
-/// What is derived of the project: opening makes it again.
+/// The index of project context is derived: opening it creates it again.
 fn context(dir: &Path) -> Vec<Finding> {
     match waypost_context::verify(dir) {
         Ok(damage) => verdicts(CONTEXT, &[], &damage, dir.display().to_string()),

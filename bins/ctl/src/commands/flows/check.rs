@@ -13,7 +13,7 @@ use crate::files;
 use crate::output::{Look, Output};
 use crate::program::Program;
 
-/// What was found in a file.
+/// The result of checking a file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Checked {

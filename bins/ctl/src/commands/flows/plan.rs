@@ -1,4 +1,4 @@
-//! `flows test`: what a flow would do.
+//! `flows test`: shows what a flow would do.
 
 use std::io;
 
