@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use waypost_api::local;
 
-pub(crate) use self::answer::{Client, Door};
+pub(crate) use self::answer::{Access, Client};
 pub(crate) use self::place::{Place, candidates};
 
 /// The maximum number of concurrent connections; further ones wait until one of them ends.
@@ -44,22 +44,26 @@ pub(crate) enum Entrance {
 }
 
 /// An accepted connection.
-enum Came {
+enum Accepted {
     ByPort(TcpStream),
     BySocket(UnixStream),
 }
 
 impl Entrance {
-    async fn accept(&self) -> io::Result<Came> {
+    async fn accept(&self) -> io::Result<Accepted> {
         match self {
-            Self::Port(listener) => listener.accept().await.map(|it| Came::ByPort(it.0)),
-            Self::Socket(listener) => listener.accept().await.map(|it| Came::BySocket(it.0)),
+            Self::Port(listener) => listener.accept().await.map(|it| Accepted::ByPort(it.0)),
+            Self::Socket(listener) => listener.accept().await.map(|it| Accepted::BySocket(it.0)),
         }
     }
 }
 
 /// Serves requests until `stop` is set, and then for a short time those in progress.
-pub(crate) async fn serve(entrance: Entrance, door: Arc<Door>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    entrance: Entrance,
+    access: Arc<Access>,
+    mut stop: watch::Receiver<bool>,
+) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let graceful = GracefulShutdown::new();
     loop {
@@ -72,17 +76,17 @@ pub(crate) async fn serve(entrance: Entrance, door: Arc<Door>, mut stop: watch::
             _ = stop.wait_for(|it| *it) => break,
         };
         match accepted {
-            (Ok(permit), Ok(Came::ByPort(stream))) => {
+            (Ok(permit), Ok(Accepted::ByPort(stream))) => {
                 // Without it responses are a little slower.
                 stream.set_nodelay(true).unwrap_or_default();
                 let client = Client { is_admitted: is_ours(&stream), is_by_socket: false };
-                connect(stream, client, &door, &graceful, permit);
+                connect(stream, client, &access, &graceful, permit);
             }
-            (Ok(permit), Ok(Came::BySocket(stream))) => {
+            (Ok(permit), Ok(Accepted::BySocket(stream))) => {
                 let uid = local::unix_peer_uid(&stream).map_err(local::Error::from);
                 let is_admitted = uid.and_then(local::check_uid).is_ok();
                 let client = Client { is_admitted, is_by_socket: true };
-                connect(stream, client, &door, &graceful, permit);
+                connect(stream, client, &access, &graceful, permit);
             }
             // Usually there are no file descriptors left: let some connection end first.
             _ => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -104,14 +108,14 @@ fn is_ours(stream: &TcpStream) -> bool {
 fn connect(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     client: Client,
-    door: &Arc<Door>,
+    access: &Arc<Access>,
     graceful: &GracefulShutdown,
     permit: OwnedSemaphorePermit,
 ) {
-    let door = Arc::clone(door);
+    let access = Arc::clone(access);
     let service = service_fn(move |request| {
-        let door = Arc::clone(&door);
-        async move { Ok::<_, Infallible>(door.answer(client, request).await) }
+        let access = Arc::clone(&access);
+        async move { Ok::<_, Infallible>(access.answer(client, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

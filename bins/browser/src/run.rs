@@ -25,7 +25,7 @@ const END_TIME: Duration = Duration::from_secs(12);
 const LAST_TIME: Duration = Duration::from_secs(1);
 
 /// The address for starting without a page.
-const NOWHERE: &str = "about:blank";
+const BLANK_PAGE: &str = "about:blank";
 
 /// What all running parts need.
 struct Parts<'a> {
@@ -87,23 +87,23 @@ impl Parts<'_> {
         let name = engine.capabilities().engine;
         let relay = Arc::new(Relay::new(engine, policy, &settings));
         // Before anyone can send commands: they wait for the first page.
-        let first = (options.url != NOWHERE).then(|| relay.begin(&options.url));
+        let first = (options.url != BLANK_PAGE).then(|| relay.begin(&options.url));
         let commands = Commands::new(Arc::clone(&relay), stop.clone());
         let join = |it| {
             let commands = commands.clone();
             Peer::join(it, runtime.handle(), commands, relay.events(), news.clone())
         };
         let peer = options.mesh.as_ref().map(join).transpose()?;
-        let door = Arc::new(http::Door::new(Gate::new(address), commands));
+        let access = Arc::new(http::Access::new(Gate::new(address), commands));
         let entrance = http::Entrance::Port(listener);
-        let serving = runtime.spawn(http::serve(entrance, Arc::clone(&door), stop.clone()));
+        let serving = runtime.spawn(http::serve(entrance, Arc::clone(&access), stop.clone()));
         let listening = runtime.block_on(async { http::Place::listen(&options.sockets) });
         let mut addresses = format!("http://{address}");
         let socket = match listening {
             Ok((place, listener)) => {
                 addresses = format!("{addresses} and {}", place.path().display());
                 let entrance = http::Entrance::Socket(listener);
-                Some((place, runtime.spawn(http::serve(entrance, door, stop.clone()))))
+                Some((place, runtime.spawn(http::serve(entrance, access, stop.clone()))))
             }
             Err(why) => {
                 news.tell(format!("there is no socket for commands: {why}"));

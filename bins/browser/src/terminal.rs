@@ -38,7 +38,7 @@ use self::album::Wanted;
 use self::color::Depth;
 use self::graphics::Way;
 use self::screen::Screen;
-use self::state::{Around, Effect, State};
+use self::state::{Effect, RelayState, State};
 
 /// The pause between two frames, for at most twenty per second.
 const REST: Duration = Duration::from_millis(50);
@@ -169,9 +169,9 @@ impl Hands<'_> {
     }
 }
 
-fn around(relay: &Relay) -> Around {
+fn around(relay: &Relay) -> RelayState {
     let (tabs, current) = relay.shown_tabs();
-    Around { tabs, current, holder: relay.holder(), doing: relay.doing() }
+    RelayState { tabs, current, holder: relay.holder(), doing: relay.doing() }
 }
 
 /// Requests frames as they change.

@@ -29,14 +29,14 @@ fn describe(command: &Command, parent: &str, text: &mut String) {
     let path = format!("{parent} {}", command.get_name());
     // `context` also works without a subcommand.
     if !command.has_subcommands() || command.get_positionals().next().is_some() {
-        describe_itself(command, &path, text);
+        describe_command(command, &path, text);
     }
     for inner in command.get_subcommands() {
         describe(inner, &path, text);
     }
 }
 
-fn describe_itself(command: &Command, path: &str, text: &mut String) {
+fn describe_command(command: &Command, path: &str, text: &mut String) {
     line(text, format_args!("\n## `{path}`\n"));
     let about = command
         .get_long_about()

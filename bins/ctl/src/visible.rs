@@ -74,7 +74,7 @@ pub(crate) fn exact(line: &[u8]) -> String {
                 '\0' => shown.push_str("\\x00"),
                 '\r' | '\n' | '\t' => shown.extend(c.escape_default()),
                 ' ' if at >= inner => shown.push_str("\\x20"),
-                c if is_unseen(c) => shown.extend(c.escape_unicode()),
+                c if is_invisible(c) => shown.extend(c.escape_unicode()),
                 c => shown.push(c),
             }
             at += c.len_utf8();
@@ -88,17 +88,17 @@ pub(crate) fn exact(line: &[u8]) -> String {
 }
 
 /// Whether a character is invisible. Among blanks, only the ASCII space counts as visible.
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    UNSEEN.is_match(c.encode_utf8(&mut [0; 4]))
+    INVISIBLE.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
 /// Controls, formats, unassigned and private characters; separators; characters that are invisible
 /// by default. Then blanks in other categories (letters, marks, symbols): of Braille, music,
 /// hieroglyphs, Khitan.
-static UNSEEN: LazyLock<Regex> = LazyLock::new(|| {
+static INVISIBLE: LazyLock<Regex> = LazyLock::new(|| {
     let class = r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\x{2800}\x{1d159}\x{13430}-\x{1345f}\x{16fe4}]";
     Regex::new(class).expect("the class is valid")
 });

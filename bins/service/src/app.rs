@@ -85,7 +85,7 @@ impl App {
     }
 
     /// The problem and its remedy if the service responds but is degraded.
-    pub(crate) fn hindrance(&self) -> Option<String> {
+    pub(crate) fn degradation(&self) -> Option<String> {
         if let Some(it) = self.damage.found().first() {
             return Some(format!(
                 "the {} store is damaged: stop the service and run `ctl doctor`, which says what and how to repair it",

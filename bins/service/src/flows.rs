@@ -113,7 +113,7 @@ impl Flows {
         let files = options.project.flows_dir();
         let of_files = approvals.clone().map(approvals::boxed);
         let loader = Loader::new(options.project.root(), &files, of_files);
-        let told = Arc::clone(wake);
+        let notified = Arc::clone(wake);
         let loader = Arc::new(Mutex::new(loader));
         let inbox = Arc::new(Inbox::new(wake));
         let actions = Actions {
@@ -144,7 +144,7 @@ impl Flows {
             grants: Arc::clone(&actions.grants),
             actions: Arc::new(actions),
             folder: files,
-            _subscription: events.subscribe(Box::new(move |_| told.flowing())),
+            _subscription: events.subscribe(Box::new(move |_| notified.flowing())),
             events,
             wake: Arc::clone(wake),
         })

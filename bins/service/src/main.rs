@@ -17,7 +17,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 /// Makes the allocator return free pages to the system. It does so itself only when memory is
 /// allocated, so an idle service would keep the memory of its first indexing.
 #[expect(unsafe_code, reason = "the allocator is written in C")]
-fn give_memory_back() {
+fn release_memory() {
     unsafe extern "C" {
         fn mi_collect(force: bool);
     }
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 fn serve(arguments: cli::Arguments, format: &mut LogFormat) -> anyhow::Result<()> {
     let (mut options, log) = arguments.resolve()?;
     *format = log.format;
-    options.give_memory_back = give_memory_back;
+    options.release_memory = release_memory;
     cli::start_log(&log)?;
     waypost_service::run(&options)
 }

@@ -9,7 +9,7 @@ use waypost_api as api;
 use waypost_mesh::Mesh;
 
 /// How often membership is checked, and joining is retried.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const CHECK_EVERY: Duration = Duration::from_secs(5);
 
 /// Whether the service is a peer of the mesh.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Membership {
     fn rest(&self) -> bool {
         let mut state = self.state.lock();
         if !state.is_over {
-            self.left.wait_for(&mut state, LOOK_EVERY);
+            self.left.wait_for(&mut state, CHECK_EVERY);
         }
         !state.is_over
     }

@@ -12,17 +12,17 @@ const INDEXING_NICE: i32 = 5;
 /// Gives this thread a low priority, if the system has priorities of threads.
 pub(crate) fn yield_to_all() {
     #[cfg(target_os = "linux")]
-    be_nice(BACKGROUND_NICE);
+    set_nice(BACKGROUND_NICE);
 }
 
 /// Gives this thread, and threads that it starts, the priority of indexing.
 pub(crate) fn yield_to_requests() {
     #[cfg(target_os = "linux")]
-    be_nice(INDEXING_NICE);
+    set_nice(INDEXING_NICE);
 }
 
 #[cfg(target_os = "linux")]
-fn be_nice(value: i32) {
+fn set_nice(value: i32) {
     if let Err(error) = rustix::process::setpriority_process(None, value) {
         tracing::debug!(%error, "failed to lower the priority of a background thread");
     }

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 /// How long to wait for a lock whose owner is gone. Starting a process takes far less.
-const LET_GO_TIME_MAX: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const RELEASE_TIME_MAX: Duration = Duration::from_secs(30);
+const CHECK_EVERY: Duration = Duration::from_millis(5);
 
 /// Opens something that has a lock. Retries while the lock's owner, which `owner` finds in the
 /// error, is gone; fails at once if the owner is running.
@@ -19,22 +19,22 @@ pub(crate) fn open<T, E>(
     mut open: impl FnMut() -> Result<T, E>,
     owner: impl Fn(&E) -> Option<String>,
 ) -> Result<T, E> {
-    let begun = Instant::now();
-    let mut is_told = false;
+    let started = Instant::now();
+    let mut is_logged = false;
     loop {
         let error = match open() {
             Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
         let Some(pid) = owner(&error).filter(|it| is_gone(it)) else { return Err(error) };
-        if begun.elapsed() > LET_GO_TIME_MAX {
+        if started.elapsed() > RELEASE_TIME_MAX {
             return Err(error);
         }
-        if !is_told {
-            is_told = true;
+        if !is_logged {
+            is_logged = true;
             tracing::info!(pid, "waiting for a killed service to release its files");
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(CHECK_EVERY);
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Options {
     pub limits: LimitSettings,
     /// Called when much memory was freed at once, so that the program that owns the allocator can
     /// return pages to the system. Does nothing unless set.
-    pub give_memory_back: fn(),
+    pub release_memory: fn(),
 }
 
 /// The model and its sources.
@@ -172,7 +172,7 @@ impl Options {
             context: settings.context.clone(),
             mesh: Some(settings.mesh.clone()).filter(|it| it.enabled),
             limits: settings.limits.clone(),
-            give_memory_back: || (),
+            release_memory: || (),
         }
     }
 
@@ -211,7 +211,7 @@ impl Options {
             context: ContextSettings::default(),
             mesh: None,
             limits: LimitSettings::default(),
-            give_memory_back: || (),
+            release_memory: || (),
             project,
         })
     }

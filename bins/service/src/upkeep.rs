@@ -39,7 +39,7 @@ impl Upkeep {
     pub(crate) fn run(&self) {
         let mut measured = Instant::now();
         while self.wake.rest(UPKEEP_EVERY) {
-            self.keep_up();
+            self.maintain();
             if measured.elapsed() >= MEASURE_EVERY {
                 self.disk.measure();
                 measured = Instant::now();
@@ -47,7 +47,7 @@ impl Upkeep {
         }
     }
 
-    fn keep_up(&self) {
+    fn maintain(&self) {
         // First, because the rest may take long.
         self.witness.write(&self.store, &self.events, &self.flows);
         self.damage.report();

@@ -35,7 +35,7 @@ pub(crate) struct Bell {
 
 impl Bell {
     /// Makes this wake the current thread.
-    fn is_here(&self) {
+    fn register(&self) {
         drop(self.thread.set(std::thread::current()));
     }
 
@@ -126,8 +126,8 @@ impl Wake {
     }
 
     /// Makes the current thread the one that [`flowing`](Self::flowing) wakes.
-    pub(crate) fn flowing_is_here(&self) {
-        self.flows.is_here();
+    pub(crate) fn register_flows_thread(&self) {
+        self.flows.register();
     }
 
     pub(crate) fn stop(&self) {
@@ -162,7 +162,7 @@ impl Wake {
 
     /// Serves a queue on this thread whenever its bell rings, and once more at the stop.
     pub(crate) fn serve(&self, bell: &Bell, doing: &str, work: impl Fn()) {
-        bell.is_here();
+        bell.register();
         loop {
             let is_last = self.is_stopping();
             // Requests of the batch that panicked get an error; the next ones are served.
@@ -201,7 +201,7 @@ mod tests {
         let (begins, has_begun) = std::sync::mpsc::channel();
         let rung = Arc::clone(&bell);
         let thread = std::thread::spawn(move || {
-            rung.is_here();
+            rung.register();
             for due in [None, None, Some(Instant::now())] {
                 begins.send(()).expect("the test is there");
                 rung.wait(due);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn what_is_mentioned_while_the_thread_is_busy_is_not_forgotten() {
         let bell = Bell::default();
-        bell.is_here();
+        bell.register();
         bell.mention();
         bell.mention();
         // Simulates other code that parks on the thread and consumes the token.

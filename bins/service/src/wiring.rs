@@ -164,7 +164,7 @@ pub(crate) fn workers(app: &App, options: &Options) -> anyhow::Result<Workers> {
             model: model(),
             wake: wake(),
             stopping: app.stopping.clone(),
-            give_memory_back: options.give_memory_back,
+            release_memory: options.release_memory,
         },
         upkeep: Upkeep {
             store: store(),

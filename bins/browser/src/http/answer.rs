@@ -19,7 +19,7 @@ use crate::relay::Commands;
 
 /// Which clients are admitted, and what they can access.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Access {
     gate: Gate,
     commands: Commands,
 }
@@ -44,7 +44,7 @@ impl Client {
     }
 }
 
-impl Door {
+impl Access {
     pub(crate) fn new(gate: Gate, commands: Commands) -> Self {
         Self { gate, commands }
     }
@@ -79,10 +79,10 @@ impl Door {
     ) -> Result<Value, Problem> {
         let (head, body) = request.into_parts();
         let command = path.strip_prefix('/').filter(|it| COMMANDS.contains(it));
-        let is_let_in = client.check().and_then(|()| {
+        let admission = client.check().and_then(|()| {
             if client.is_by_socket { Ok(()) } else { self.gate.check(&head.uri, &head.headers) }
         });
-        let admitted = is_let_in.and_then(|()| match command {
+        let admitted = admission.and_then(|()| match command {
             Some(command) if head.method == Method::POST => Ok(command),
             Some(_) => Err(Problem::new(405, "commands take POST only")),
             None => {

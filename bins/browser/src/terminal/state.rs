@@ -21,7 +21,7 @@ use super::layout::{Layout, tab_spans};
 use super::line::Line;
 
 /// How long typed text waits at most, in milliseconds, for the effect of earlier actions to show.
-const HOLD_MS: u64 = 1_500;
+const HOLD_TIME_MAX_MS: u64 = 1_500;
 /// The zoom at which pages have their own size.
 const ZOOM: u16 = 100;
 
@@ -47,7 +47,7 @@ pub(crate) struct Choice {
 
 /// The reported state of the relay.
 #[derive(Debug, Clone)]
-pub(crate) struct Around {
+pub(crate) struct RelayState {
     pub(crate) tabs: Vec<TabInfo>,
     pub(crate) current: Option<TabId>,
     pub(crate) holder: Holder,
@@ -79,7 +79,7 @@ pub(crate) struct State {
     pub(crate) gallery: Gallery,
     pub(crate) mode: Mode,
     pub(crate) frame: Option<Box<Frame>>,
-    pub(crate) around: Around,
+    pub(crate) around: RelayState,
     pub(crate) message: Option<String>,
     pub(crate) is_paused: bool,
     found: String,
@@ -91,7 +91,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(size: (u16, u16), around: Around, way: Way) -> Self {
+    pub(crate) fn new(size: (u16, u16), around: RelayState, way: Way) -> Self {
         Self {
             size,
             zoom: ZOOM,
@@ -159,7 +159,7 @@ impl State {
             }
             self.held = self.held.filter(|it| number < it.0);
         }
-        self.held = self.held.filter(|it| now < it.1 + HOLD_MS);
+        self.held = self.held.filter(|it| now < it.1 + HOLD_TIME_MAX_MS);
         let mut effects = Vec::new();
         while self.held.is_none()
             && let Some(event) = self.waiting.pop_front()

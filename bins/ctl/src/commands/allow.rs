@@ -17,7 +17,7 @@ use crate::program::Program;
 use crate::visible::exact;
 
 /// Lines of context around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 /// Longer contents are not shown, and are approved by their hashes only.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
 pub(super) const READ_FIRST: &str = "read the file, then use --sha256 with the hash of each file";
@@ -107,10 +107,10 @@ fn allow(
         }
         return Ok(());
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for part in &pending {
         let before = approvals.last(&part.file)?;
-        told.push(json!({
+        reported.push(json!({
             "file": part.file,
             "sha256": part.sha256,
             "state": if before.is_some() { "changed" } else { "new" },
@@ -120,7 +120,7 @@ fn allow(
         }
     }
     output.flush()?;
-    refuse_unseen(&pending, args)?;
+    refuse_unshown(&pending, args)?;
     confirm(&pending, &everything(program).parts, args, output)?;
     // Only the shown content is approved: a file that has changed since is an error.
     for part in &pending {
@@ -134,7 +134,7 @@ fn allow(
         pending.iter().map(|it| (it.file.as_str(), it.content.as_ref())).collect();
     approvals.allow(&contents)?;
     if output.is_json() {
-        output.document(&told)?;
+        output.document(&reported)?;
         return Ok(());
     }
     for part in &pending {
@@ -204,9 +204,9 @@ fn selected(program: &Program, files: &[PathBuf]) -> Result<Found> {
         }
     }
     for name in &names {
-        let is_there = found.parts.iter().any(|it| it.file == *name)
+        let exists = found.parts.iter().any(|it| it.file == *name)
             || found.problems.iter().any(|(file, _)| file == name);
-        if !is_there {
+        if !exists {
             return Err(Failure::not_found(format!("{} does not need approval", exact(name.as_bytes())))
                 .with_hint("only .waypost/config.yaml, the flow files in .waypost/flows, and files of the project that a flow names as its program need approval"));
         }
@@ -276,7 +276,7 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
     let is_change = |it: &DiffLine<'_>| !matches!(it, DiffLine::Same(_));
     let mut last_shown = None;
     for (idx, line) in lines.iter().enumerate() {
-        let near = idx.saturating_sub(AROUND)..(idx + AROUND + 1).min(lines.len());
+        let near = idx.saturating_sub(CONTEXT_LINES)..(idx + CONTEXT_LINES + 1).min(lines.len());
         if !lines[near].iter().any(is_change) {
             continue;
         }
@@ -302,9 +302,9 @@ pub(super) fn show_difference(lines: &[DiffLine<'_>], output: &mut Output) -> Re
 }
 
 /// Rejects a file that was not shown in full, unless its hash was given.
-fn refuse_unseen(pending: &[Part], args: &AllowArgs) -> Result<()> {
-    let unseen = pending.iter().find(|it| !it.is_shown());
-    match unseen.filter(|_| args.sha256.is_empty()) {
+fn refuse_unshown(pending: &[Part], args: &AllowArgs) -> Result<()> {
+    let unshown = pending.iter().find(|it| !it.is_shown());
+    match unshown.filter(|_| args.sha256.is_empty()) {
         None => Ok(()),
         Some(part) => {
             Err(Failure::new(format!("{} is too long to show; nothing was approved", part.name()))

@@ -91,13 +91,13 @@ fn target(to: &Path) -> Result<PathBuf> {
         to.to_path_buf()
     };
     match fs::symlink_metadata(&file) {
-        Ok(_) => Err(there_already(&file)),
+        Ok(_) => Err(already_exists(&file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file),
         Err(error) => Err(cannot("create", &file, &error)),
     }
 }
 
-fn there_already(file: &Path) -> Failure {
+fn already_exists(file: &Path) -> Failure {
     Failure::new(format!("{} already exists, and a backup never replaces a file", file.display()))
         .with_hint("pass the name of a new file, or a folder to create one in")
 }
@@ -260,7 +260,7 @@ impl Drop for Surroundings<'_> {
 pub(super) fn restore(program: &Program, args: &RestoreArgs, output: &mut Output) -> Result<()> {
     program.refuse_tracked()?;
     let data = program.settings()?.data_dir.clone();
-    refuse_what_is_there(&data)?;
+    refuse_existing(&data)?;
     let (input, length) = source(&args.file)?;
     let _surroundings = Surroundings::create(program, &data)?;
     draft::remove_leftovers(&data, "restoring");
@@ -323,7 +323,7 @@ fn check_unpacked(part: &Path) -> Result<()> {
     Ok(())
 }
 
-fn refuse_what_is_there(data: &Path) -> Result<()> {
+fn refuse_existing(data: &Path) -> Result<()> {
     let entries = match fs::read_dir(data) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

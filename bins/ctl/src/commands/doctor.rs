@@ -78,7 +78,7 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             }
             findings.push(model(settings));
             findings.push(service(program));
-            findings.extend(room(&settings.data_dir));
+            findings.extend(disk_space(&settings.data_dir));
             if is_ours {
                 findings.extend(stores::check(&settings.data_dir, args.repair));
             } else {
@@ -160,7 +160,7 @@ fn approval(program: &Program, settings: &Settings) -> (Vec<Finding>, bool) {
 }
 
 /// Free space on the disk of the data folder, or of the folder in which it will be created.
-fn room(data_dir: &Path) -> Option<Finding> {
+fn disk_space(data_dir: &Path) -> Option<Finding> {
     const PART: &str = "disk";
     let there = data_dir.ancestors().find(|it| it.exists())?;
     let free = waypost_log::free_bytes(there).ok()?;
@@ -168,7 +168,7 @@ fn room(data_dir: &Path) -> Option<Finding> {
     if free >= FREE_BYTES_LOW {
         return Some(Finding::ok(PART, detail));
     }
-    let hint = "make room: the service refuses writes that would leave less than 64 MiB, and `ctl compact` needs room for what it rewrites";
+    let hint = "free disk space: the service refuses writes that would leave less than 64 MiB, and `ctl compact` needs space for the rewritten log";
     Some(Finding::warning(PART, detail, hint))
 }
 

@@ -13,10 +13,10 @@ use crate::program::Program;
 use crate::span;
 
 /// How long to wait before reconnecting.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
+const RECONNECT_AFTER: Duration = Duration::from_secs(1);
 
 /// The data from `--data` and `--set` together.
-pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
+pub(super) fn data(texts: &[String], literals: &[String]) -> Result<EventData> {
     let mut data: Vec<(String, Scalar)> = Vec::new();
     let mut take = |pairs: Vec<(String, Scalar)>| {
         for (key, value) in pairs {
@@ -30,7 +30,7 @@ pub(super) fn data(texts: &[String], wholes: &[String]) -> Result<EventData> {
     for text in texts {
         take(pairs::split(text).map_err(|it| Failure::usage(format!("--data: {it}")))?)?;
     }
-    for text in wholes {
+    for text in literals {
         take(vec![pairs::whole(text).map_err(|it| Failure::usage(format!("--set: {it}")))?])?;
     }
     Ok(EventData(data))
@@ -48,18 +48,18 @@ pub(super) fn emit(program: &Program, args: &EmitArgs, output: &mut Output) -> R
     let published = stored.into_inner();
     if output.is_json() {
         output.document(&published)?;
-        tell_pending(&client, output);
+        warn_pending(&client, output);
         return Ok(());
     }
     let id = format!(" #{} ", published.event.id);
     output.styled(&[(Look::Plain, did), (Look::Name, &id), (Look::Bold, &published.event.kind)])?;
-    tell_pending(&client, output);
+    warn_pending(&client, output);
     Ok(())
 }
 
 /// Names the flows that do not run for the event because they are pending approval. Says nothing in
 /// a flow's program, which nobody watches, and for a token that may not read flows.
-fn tell_pending(client: &Client, output: &mut Output) {
+fn warn_pending(client: &Client, output: &mut Output) {
     if std::env::var_os("WAYPOST_RUN_ID").is_some() {
         return;
     }
@@ -142,7 +142,7 @@ fn tail(client: &Client, args: EventsTailArgs, output: &mut Output) -> Result<()
             Err(error) => return Err(error.into()),
         }
         output.warn("lost the connection; reconnecting");
-        std::thread::sleep(AGAIN_AFTER);
+        std::thread::sleep(RECONNECT_AFTER);
     }
 }
 

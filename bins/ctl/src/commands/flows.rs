@@ -254,7 +254,7 @@ fn explain(it: &FlowWhy, output: &mut Output) -> Result<()> {
 /// Approves a flow file on this machine, or on the service whose address is given.
 fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     if program.names_address() {
-        return allow_there(program, args, output);
+        return allow_remotely(program, args, output);
     }
     let file = program.project().flows_dir().join(&args.file);
     if !file.exists() {
@@ -271,7 +271,7 @@ fn allow(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Resul
     allow::run(program, &args, output)
 }
 
-fn allow_there(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
+fn allow_remotely(program: &Program, args: &FlowsAllowArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let texts = client.flow_file(&args.file)?;
     if !output.is_json() {

@@ -18,7 +18,7 @@ use crate::program::Program;
 use crate::span;
 
 /// How long to wait for an event before checking whether any were lost.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// How long a new listener may need to discover the sender before the sender leaves.
 const LEAVE_AFTER: Duration = Duration::from_millis(100);
 
@@ -102,7 +102,7 @@ fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Resu
     let listener = mesh.listen(&pattern)?;
     let (mut left, mut lost) = (args.limit, 0);
     while left != Some(0) {
-        if let Some(event) = listener.next(LOOK_EVERY) {
+        if let Some(event) = listener.next(CHECK_EVERY) {
             if output.is_json() {
                 output.line_of_json(&event_json(&event))?;
             } else {
@@ -111,7 +111,7 @@ fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Resu
             output.flush()?;
             left = left.map(|it| it - 1);
         }
-        lost = tell_lost(&listener, lost, output);
+        lost = warn_lost(&listener, lost, output);
         if listener.is_closed() {
             return Err(Failure::new("the mesh closed"));
         }
@@ -119,7 +119,7 @@ fn listen(program: &Program, args: &MeshListenArgs, output: &mut Output) -> Resu
     Ok(())
 }
 
-fn tell_lost(listener: &Listener, before: u64, output: &mut Output) -> u64 {
+fn warn_lost(listener: &Listener, before: u64, output: &mut Output) -> u64 {
     let lost = listener.dropped();
     if lost > before {
         output.warn(&format!("lost {} events that arrived too fast", lost - before));

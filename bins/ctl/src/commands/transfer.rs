@@ -191,7 +191,7 @@ impl Drop for Part {
 pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) -> Result<()> {
     let client = program.client()?;
     let bar = output.progress(Unit::Bytes);
-    let (input, bytes) = whole_export(&args.file, &bar)?;
+    let (input, bytes) = verified_export(&args.file, &bar)?;
     bar.set_message("importing");
     bar.set_position(0);
     bar.set_length(bytes.unwrap_or(0));
@@ -230,7 +230,7 @@ pub(super) fn import(program: &Program, args: &ImportArgs, output: &mut Output) 
 
 /// Opens the input. A file is verified completely before any of it is sent; a pipe is sent as it
 /// arrives.
-fn whole_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
+fn verified_export(path: &Path, bar: &ProgressBar) -> Result<Input> {
     if path.as_os_str() == "-" {
         return open(path);
     }

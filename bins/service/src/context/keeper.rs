@@ -22,11 +22,11 @@ use crate::wake::Wake;
 const QUIET_BEFORE_SAVE: Duration = Duration::from_secs(5);
 /// How often the whole project is scanned without a notification, because notifications can be
 /// lost.
-const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
+const CHECK_EVERY: Duration = Duration::from_secs(5 * 60);
 /// Number of indexed files after which free memory is returned to the system.
 const MANY: u64 = 256;
 /// The pause after a failure.
-const FAILED_REST: Duration = Duration::from_secs(5);
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
     pub(crate) model: Arc<EmbeddingModel>,
     pub(crate) wake: Arc<Wake>,
     pub(crate) stopping: Stopping,
-    pub(crate) give_memory_back: fn(),
+    pub(crate) release_memory: fn(),
 }
 
 impl Keeper {
@@ -54,7 +54,7 @@ impl Keeper {
                 // Unwinding restores nothing, but the next round may see other files.
                 if catch_unwind(AssertUnwindSafe(|| follower.run())).is_err() {
                     tracing::error!("the context updater panicked");
-                    self.wake.rest(FAILED_REST);
+                    self.wake.rest(FAILURE_PAUSE);
                 }
             }
             follower.save();
@@ -84,7 +84,7 @@ impl Follower<'_> {
         // Changes from before the watch started.
         self.scan_and_log();
         // Memory that opening the index used.
-        (self.keeper.give_memory_back)();
+        (self.keeper.release_memory)();
         while !self.keeper.stopping.has_begun() {
             if self.has_requests() {
                 self.serve_requests_or_scan();
@@ -103,7 +103,7 @@ impl Follower<'_> {
         if changes.git {
             self.look_at_git(watch);
         }
-        if changes.rescan || self.looked.elapsed() >= LOOK_EVERY {
+        if changes.rescan || self.looked.elapsed() >= CHECK_EVERY {
             self.scan_and_log();
         } else if !changes.paths.is_empty() {
             let done = self.index.update(&changes.paths, now());
@@ -226,7 +226,7 @@ impl Follower<'_> {
             tracing::info!(files = found, indexed, removed, duration_ms, "indexed the project");
         }
         if report.indexed + report.removed >= MANY {
-            (self.keeper.give_memory_back)();
+            (self.keeper.release_memory)();
         }
         if !report.cancelled {
             *self.keeper.context.last_scan.lock() = Some(scan);
@@ -248,12 +248,12 @@ impl Follower<'_> {
             return;
         }
         tracing::warn!(error = chain(error), "failed to index the project");
-        self.keeper.wake.rest(FAILED_REST);
+        self.keeper.wake.rest(FAILURE_PAUSE);
     }
 
     /// The time until something is due if nothing changes.
     fn next_due(&self) -> Duration {
-        let look = LOOK_EVERY.saturating_sub(self.looked.elapsed());
+        let look = CHECK_EVERY.saturating_sub(self.looked.elapsed());
         let save = self.unsaved_since.map(|it| QUIET_BEFORE_SAVE.saturating_sub(it.elapsed()));
         save.map_or(look, |it| it.min(look))
     }

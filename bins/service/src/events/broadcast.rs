@@ -65,13 +65,13 @@ pub(crate) struct Broadcast {
 impl Broadcast {
     pub(crate) fn new(events: &Arc<Bus>, encode: Encode) -> Self {
         let more = Arc::new(Notify::new());
-        let told = Arc::clone(&more);
+        let notified = Arc::clone(&more);
         Self {
             events: Arc::clone(events),
             encode,
             frames: broadcast::Sender::new(FRAMES_KEPT),
             more,
-            _subscription: events.subscribe(Box::new(move |_| told.notify_one())),
+            _subscription: events.subscribe(Box::new(move |_| notified.notify_one())),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
             stopped: watch::Sender::new(false),
         }

@@ -54,14 +54,14 @@ impl Actions {
         };
         running.begin(&id, &attempt.idempotency_key, &stop);
         let shared = Arc::clone(self);
-        let (ending, told, failed_id) = (Arc::clone(&running), Arc::clone(&inbox), id.clone());
+        let (ending, notified, failed_id) = (Arc::clone(&running), Arc::clone(&inbox), id.clone());
         let work = move || {
             let report = catch_unwind(AssertUnwindSafe(|| shared.act(&attempt, &stop, &output)))
                 .unwrap_or_else(|_| failed("the action panicked".to_owned()));
             // A caller that waits for the last action may then take the parts apart.
             drop(shared);
             ending.ended(&attempt.id);
-            told.put(Message::Ended(attempt.id, report));
+            notified.put(Message::Ended(attempt.id, report));
         };
         let thread = std::thread::Builder::new().name(format!("flow {}", id.run.flow)).spawn(work);
         if let Err(error) = thread {
@@ -171,11 +171,11 @@ impl Actions {
 
 /// Ends the processes that an earlier service left running for an action.
 pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
-    let told = Arc::clone(inbox);
+    let notified = Arc::clone(inbox);
     let run = orphan.run.clone();
     let work = move || {
         end_orphans(&orphan, GRACE);
-        told.put(Message::OrphanEnded(orphan.run));
+        notified.put(Message::OrphanEnded(orphan.run));
     };
     let thread = std::thread::Builder::new().name("flow orphan".to_owned()).spawn(work);
     if let Err(error) = thread {

@@ -50,14 +50,14 @@ pub(crate) struct Grants(Mutex<HashMap<[u8; 32], Arc<Grant>>>);
 
 impl Grants {
     /// Creates a token that is valid until it is dropped.
-    pub(super) fn give(&self, attempt: &Attempt) -> waypost_auth::Result<Given<'_>> {
+    pub(super) fn give(&self, attempt: &Attempt) -> waypost_auth::Result<IssuedToken<'_>> {
         let token = format!("{PREFIX}{}", waypost_auth::random_text(SECRET_CHARS)?);
         let hash = hash(&token);
         let source = format!("flow {}", attempt.id.run.flow);
         let ended = AtomicBool::new(false);
         let grant = Grant { lineage: attempt.lineage.clone(), source, ended };
         self.0.lock().insert(hash, Arc::new(grant));
-        Ok(Given { grants: self, hash, token })
+        Ok(IssuedToken { grants: self, hash, token })
     }
 
     /// Whether a token has the form of a run's token.
@@ -73,13 +73,13 @@ impl Grants {
 
 /// A valid token.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct IssuedToken<'a> {
     grants: &'a Grants,
     hash: [u8; 32],
     pub(super) token: String,
 }
 
-impl Drop for Given<'_> {
+impl Drop for IssuedToken<'_> {
     fn drop(&mut self) {
         if let Some(grant) = self.grants.0.lock().remove(&self.hash) {
             grant.ended.store(true, Ordering::Relaxed);

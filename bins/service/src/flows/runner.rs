@@ -14,12 +14,12 @@ use crate::clock::event_time;
 /// Maximum number of events decided at once, which share one batch on disk.
 const EVENTS_AT_ONCE: usize = 256;
 /// The pause after a failure.
-const FAILED_REST: Duration = Duration::from_secs(5);
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
 /// Runs flows until the service stops, then ends running actions. The next start finds these
 /// interrupted and runs them again.
 pub(crate) fn run(flows: &Flows) {
-    flows.wake.flowing_is_here();
+    flows.wake.register_flows_thread();
     while !flows.wake.is_stopping() {
         let halt = match catch_unwind(AssertUnwindSafe(|| step(flows))) {
             Ok(Ok(has_more)) => {
@@ -39,7 +39,7 @@ pub(crate) fn run(flows: &Flows) {
             }
         };
         *flows.halt.lock() = Some(halt);
-        flows.wake.rest(FAILED_REST);
+        flows.wake.rest(FAILURE_PAUSE);
     }
     flows.running.end_all();
 }

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::clock::now;
 use crate::flows::grants::{Grant, Grants};
 use crate::http::failure::Failure;
-use crate::http::sessions::{Session, Sessions, Who};
+use crate::http::sessions::{Identity, Session, Sessions};
 use crate::metrics::Denied;
 
 /// Longer tokens are rejected without a check.
@@ -44,16 +44,16 @@ impl Caller {
     /// The caller as the source of an event.
     pub(crate) fn source(&self) -> String {
         match self.session.who() {
-            Who::Token(id) => format!("token:{id}"),
-            Who::Run(grant) => grant.source.clone(),
+            Identity::Token(id) => format!("token:{id}"),
+            Identity::Run(grant) => grant.source.clone(),
         }
     }
 
     /// The lineage of an event that this caller publishes.
     pub(crate) fn lineage(&self) -> Lineage {
         match self.session.who() {
-            Who::Token(_) => Lineage::default(),
-            Who::Run(grant) => grant.lineage.clone(),
+            Identity::Token(_) => Lineage::default(),
+            Identity::Run(grant) => grant.lineage.clone(),
         }
     }
 
@@ -98,7 +98,7 @@ impl Caller {
     }
 
     /// 401 once the token has ended, for long calls.
-    pub(crate) fn still_works(&self) -> Result<(), Failure> {
+    pub(crate) fn ensure_valid(&self) -> Result<(), Failure> {
         if self.session.has_ended() { Err(bad_token()) } else { Ok(()) }
     }
 }
@@ -152,12 +152,13 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Fai
     }
     if Grants::is_run(token) {
         let unknown = || app.denied(Denied::Unknown, None, bad_token());
-        let session = Session::new(Who::Run(app.flows.grants.find(token).ok_or_else(unknown)?));
+        let session =
+            Session::new(Identity::Run(app.flows.grants.find(token).ok_or_else(unknown)?));
         return Ok(Caller { session, scopes: Grant::scopes(), space: None });
     }
     let rejected = match app.tokens.verify(token, now()) {
         Ok(it) => {
-            let session = Session::new(Who::Token(it.id));
+            let session = Session::new(Identity::Token(it.id));
             return Ok(Caller { session, scopes: it.scopes, space: it.space });
         }
         Err(rejected) => rejected,

@@ -16,7 +16,7 @@ use crate::http::request_id::new_id;
 /// hyper's own bare responses are shorter.
 const BARE_BYTES_MAX: usize = 256;
 /// Every response of ours has this header; hyper's own have not.
-const OURS: &[u8] = b"x-request-id:";
+const OWN_HEADER: &[u8] = b"x-request-id:";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// For connections above the limit.
@@ -68,7 +68,7 @@ impl<S> Replies<S> {
         let tail = &bytes[from..];
         let at = tail.windows(b"HTTP/1.1 4".len()).rposition(|it| it == b"HTTP/1.1 4")?;
         let head = &tail[at..];
-        let is_ours = head.windows(OURS.len()).any(|it| it == OURS);
+        let is_ours = head.windows(OWN_HEADER.len()).any(|it| it == OWN_HEADER);
         // Exactly one head, and no byte of a body before the end of the head.
         let is_whole = head.windows(HEAD_END.len()).position(|it| it == HEAD_END)
             == Some(head.len() - HEAD_END.len());

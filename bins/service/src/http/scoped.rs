@@ -267,7 +267,7 @@ impl Scoped {
     }
 
     /// Whether the caller may see a new event.
-    pub(crate) fn hears(&self, frame: &Frame) -> bool {
+    pub(crate) fn receives(&self, frame: &Frame) -> bool {
         self.sees(frame.space.as_deref())
     }
 }

@@ -25,11 +25,11 @@ use crate::clock::now;
 use crate::flows::grants::Grant;
 
 /// How often the tokens of calls in progress are checked: one `stat` each time.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 /// The caller.
 #[derive(Debug, Clone)]
-pub(crate) enum Who {
+pub(crate) enum Identity {
     Token(TokenId),
     /// The program of a run.
     Run(Arc<Grant>),
@@ -46,7 +46,7 @@ enum Key {
 /// The calls of one token.
 #[derive(Debug)]
 pub(crate) struct Session {
-    who: Who,
+    who: Identity,
     ended: watch::Sender<bool>,
 }
 
@@ -59,11 +59,11 @@ pub(crate) struct Sessions {
 
 impl Session {
     /// A session that is never ended.
-    pub(crate) fn new(who: Who) -> Arc<Self> {
+    pub(crate) fn new(who: Identity) -> Arc<Self> {
         Arc::new(Self { who, ended: watch::Sender::new(false) })
     }
 
-    pub(crate) fn who(&self) -> &Who {
+    pub(crate) fn who(&self) -> &Identity {
         &self.who
     }
 
@@ -78,20 +78,20 @@ impl Session {
         drop(ended.wait_for(|it| *it).await);
     }
 
-    fn works(&self, tokens: &TokenStore) -> bool {
+    fn is_valid(&self, tokens: &TokenStore) -> bool {
         match &self.who {
-            Who::Token(id) => tokens.works(*id, now()),
-            Who::Run(grant) => !grant.has_ended(),
+            Identity::Token(id) => tokens.works(*id, now()),
+            Identity::Run(grant) => !grant.has_ended(),
         }
     }
 }
 
 impl Sessions {
     /// Registers a call whose token was just verified.
-    pub(crate) fn begin(&self, who: Who) -> Arc<Session> {
+    pub(crate) fn begin(&self, who: Identity) -> Arc<Session> {
         let key = match &who {
-            Who::Token(id) => Key::Token(*id),
-            Who::Run(grant) => Key::Run(Arc::as_ptr(grant) as usize),
+            Identity::Token(id) => Key::Token(*id),
+            Identity::Run(grant) => Key::Run(Arc::as_ptr(grant) as usize),
         };
         let mut open = self.open.lock();
         let known = open.get(&key).and_then(Weak::upgrade).filter(|it| !it.has_ended());
@@ -120,16 +120,16 @@ impl Sessions {
                 self.look.notified().await;
             } else {
                 // Whichever comes first.
-                drop(tokio::time::timeout(LOOK_EVERY, self.look.notified()).await);
+                drop(tokio::time::timeout(CHECK_EVERY, self.look.notified()).await);
             }
             let mut open = self.open.lock();
             open.retain(|_, session| {
                 let Some(session) = session.upgrade() else { return false };
-                let works = session.works(tokens);
-                if !works {
+                let is_valid = session.is_valid(tokens);
+                if !is_valid {
                     session.ended.send_replace(true);
                 }
-                works
+                is_valid
             });
         }
     }

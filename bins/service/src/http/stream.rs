@@ -40,7 +40,7 @@ impl Writer {
     }
 
     /// Aborts the response, so that the client knows that it is incomplete.
-    pub(crate) fn break_off(self) {
+    pub(crate) fn abort(self) {
         let error = io::Error::other("failed to finish the response");
         if self.pieces.try_send(Err(error)).is_err() {
             tracing::debug!("the client of an incomplete response disconnected or does not read");

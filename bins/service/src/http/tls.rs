@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::settings::TlsFiles;
 
 /// How often the files are checked, while there are connections.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+const CHECK_EVERY: Duration = Duration::from_secs(2);
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Accepts connections with the certificate in these files.
@@ -62,7 +62,7 @@ struct Stamp {
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let mut shown = self.shown.lock();
-        if shown.looked.elapsed() >= LOOK_EVERY {
+        if shown.looked.elapsed() >= CHECK_EVERY {
             shown.looked = Instant::now();
             let stamps = stamps(&self.files);
             if stamps.as_ref().is_ok_and(|it| *it != shown.stamps) {

@@ -10,7 +10,7 @@ use crate::error::chain;
 use crate::wake::Wake;
 
 /// The pause after a failure.
-const FAILED_REST: Duration = Duration::from_secs(5);
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
 /// What the threads need.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Indexing {
                     true
                 }
             };
-            if failed && !self.wake.rest(FAILED_REST) {
+            if failed && !self.wake.rest(FAILURE_PAUSE) {
                 return;
             }
             if self.store.index_progress().is_none() {

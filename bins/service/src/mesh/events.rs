@@ -47,7 +47,7 @@ impl MeshEvents {
                         tracing::warn!(error = why, "failed to join the mesh");
                     }
                     logged = Some(why);
-                    self.membership.failed(told(&error));
+                    self.membership.failed(remedy(&error));
                 }
             }
             if !self.membership.rest() {
@@ -132,7 +132,7 @@ impl MeshEvents {
 }
 
 /// The problem for the status, without paths or other details of the machine.
-fn told(error: &waypost_mesh::Error) -> &'static str {
+fn remedy(error: &waypost_mesh::Error) -> &'static str {
     use waypost_mesh::Error;
     match error {
         Error::Exposed { .. } => "other users can access its folder; see the service's log",

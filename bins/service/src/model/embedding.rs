@@ -13,9 +13,9 @@ use crate::metrics::Metrics;
 use crate::wake::Wake;
 
 /// How often the thread looks for memories without a vector even if nothing wakes it.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+const CHECK_EVERY: Duration = Duration::from_secs(30);
 /// The pause after a failure of the model.
-const FAILED_REST: Duration = Duration::from_secs(5);
+const FAILURE_PAUSE: Duration = Duration::from_secs(5);
 
 /// What the thread needs.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Embedding {
     /// Embeds until the service stops.
     pub(crate) fn run(&self) {
         enter_background();
-        while self.wake.wait_embedding(LOOK_EVERY) {
+        while self.wake.wait_embedding(CHECK_EVERY) {
             self.embed_memories();
             self.embed_context();
         }
@@ -43,7 +43,7 @@ impl Embedding {
     /// Embeds memories until every memory has a vector.
     fn embed_memories(&self) {
         while !self.wake.is_stopping() {
-            match self.store.embed_pending(self.priority.step_aside(self.batch)) {
+            match self.store.embed_pending(self.priority.yield_to_searches(self.batch)) {
                 Ok(done) => {
                     self.metrics.embeddings(done.embedded, done.failed);
                     if let Some(error) = &done.last_error {
@@ -56,7 +56,7 @@ impl Embedding {
                 }
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "background embedding failed");
-                    if !self.wake.rest(FAILED_REST) {
+                    if !self.wake.rest(FAILURE_PAUSE) {
                         return;
                     }
                 }
@@ -68,7 +68,7 @@ impl Embedding {
     fn embed_context(&self) {
         let Some(context) = self.context.index() else { return };
         while self.model.is_ready() && !self.wake.breaks_embedding() {
-            match context.embed_pending(self.priority.step_aside(self.batch)) {
+            match context.embed_pending(self.priority.yield_to_searches(self.batch)) {
                 Ok(done) => {
                     self.metrics.embeddings(done.embedded, done.failed);
                     if let Some(error) = &done.last_error {
@@ -80,7 +80,7 @@ impl Embedding {
                 }
                 Err(error) => {
                     tracing::warn!(error = chain(&error), "failed to embed the project");
-                    self.wake.rest(FAILED_REST);
+                    self.wake.rest(FAILURE_PAUSE);
                     return;
                 }
             }

@@ -18,7 +18,7 @@ use crate::settings::ModelOptions;
 use crate::wake::Wake;
 
 /// How often the cache is checked while there is no model: the user may have added one.
-const LOOK_EVERY: Duration = Duration::from_secs(15);
+const CHECK_EVERY: Duration = Duration::from_secs(15);
 /// How often the other sources are tried again.
 const TRY_EVERY: Duration = Duration::from_secs(15 * 60);
 
@@ -38,34 +38,34 @@ impl Loader {
     pub(crate) fn run(&self) {
         let mut tried: Option<Instant> = None;
         loop {
-            let asks_all = tried.is_none_or(|it| it.elapsed() >= TRY_EVERY);
-            if asks_all {
+            let tries_all = tried.is_none_or(|it| it.elapsed() >= TRY_EVERY);
+            if tries_all {
                 tried = Some(Instant::now());
             }
-            match self.load(asks_all) {
+            match self.load(tries_all) {
                 Ok(()) => return,
                 Err(error) => {
-                    if asks_all {
+                    if tries_all {
                         let error = chain(&error);
                         tracing::warn!(error, "no embedding model: search is lexical");
                     }
                     self.model.missing(&remedy(&error));
                 }
             }
-            if !self.wake.rest(LOOK_EVERY) {
+            if !self.wake.rest(CHECK_EVERY) {
                 return;
             }
         }
     }
 
-    fn load(&self, asks_all: bool) -> Result<(), Error> {
+    fn load(&self, tries_all: bool) -> Result<(), Error> {
         let options = &self.options;
         let folder = match &options.model {
             Choice::Folder(path) => path.clone(),
             Choice::Off => return Ok(()),
             Choice::Named(name) => {
                 let mut sources = options.sources.clone();
-                sources.offline |= !asks_all;
+                sources.offline |= !tries_all;
                 let mut display = Display::new(Arc::clone(&self.model));
                 let cache_dir = &options.cache_dir;
                 let folder = fetch::ensure(name, cache_dir, &sources, &mut |it| display.show(&it));

@@ -12,7 +12,7 @@ const BATCH_BUSY: usize = 4;
 /// After a search, batches stay small for this time.
 const BUSY_TIME: Duration = Duration::from_secs(2);
 /// The longest time that embedding waits for searches, so that it does not starve.
-const ASIDE_TIME_MAX: Duration = Duration::from_millis(250);
+const YIELD_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// Gives searches priority over background embedding: both use the same model and cores.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ impl Priority {
     }
 
     /// Waits until no search runs the model, up to a limit, and returns how much to embed at once.
-    pub(crate) fn step_aside(&self, batch: usize) -> usize {
-        let until = Instant::now() + ASIDE_TIME_MAX;
+    pub(crate) fn yield_to_searches(&self, batch: usize) -> usize {
+        let until = Instant::now() + YIELD_TIME_MAX;
         let mut state = self.state.lock();
         while state.running > 0 {
             if self.ended.wait_until(&mut state, until).timed_out() {

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use super::{cannot, parent, sync_folder, there_already};
+use super::{already_exists, cannot, parent, sync_folder};
 use crate::failure::{Failure, Result};
 
 const PART: &str = "part";
@@ -31,7 +31,7 @@ impl Draft {
     pub(super) fn beside(target: &Path, in_folder: bool) -> Result<Self> {
         let leftovers = if in_folder { parent(target).join("waypost-") } else { target.to_owned() };
         remove_leftovers(&leftovers, PART);
-        if let Some(file) = nameless(parent(target)) {
+        if let Some(file) = unnamed(parent(target)) {
             return Ok(Self { file, part: None });
         }
         let part = name_beside(target, PART)?;
@@ -44,17 +44,17 @@ impl Draft {
     /// Gives the complete backup its name, unless the name exists by now.
     pub(super) fn publish(&self, target: &Path) -> Result<()> {
         let linked = match &self.part {
-            None => link_nameless(&self.file, target),
+            None => link_unnamed(&self.file, target),
             Some(part) => fs::hard_link(part, target),
         };
         match (linked, &self.part) {
             (Ok(()), _) => {}
             (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => {
-                return Err(there_already(target));
+                return Err(already_exists(target));
             }
             // Not every file system has hard links.
             (Err(_), Some(_)) if fs::symlink_metadata(target).is_ok() => {
-                return Err(there_already(target));
+                return Err(already_exists(target));
             }
             (Err(_), Some(part)) => {
                 fs::rename(part, target).map_err(|error| cannot("create", target, &error))?;
@@ -75,7 +75,7 @@ impl Drop for Draft {
 }
 
 /// An unnamed file; `None` if the file system does not support these, or could not name one later.
-fn nameless(folder: &Path) -> Option<File> {
+fn unnamed(folder: &Path) -> Option<File> {
     if !Path::new("/proc/self/fd").is_dir() {
         return None;
     }
@@ -83,7 +83,7 @@ fn nameless(folder: &Path) -> Option<File> {
     rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR).ok().map(File::from)
 }
 
-fn link_nameless(file: &File, target: &Path) -> io::Result<()> {
+fn link_unnamed(file: &File, target: &Path) -> io::Result<()> {
     let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::linkat(CWD, opened, CWD, target, AtFlags::SYMLINK_FOLLOW)?)
 }

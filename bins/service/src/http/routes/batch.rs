@@ -97,7 +97,7 @@ impl Lines {
                 Ok(None) => break,
                 Err(failure) => {
                     self.finish().await?;
-                    return self.say(self.line + 1, Err(failure));
+                    return self.respond(self.line + 1, Err(failure));
                 }
             };
             for part in piece.split_inclusive(|it| *it == b'\n') {
@@ -110,7 +110,7 @@ impl Lines {
                     skipping = true;
                     self.line += 1;
                     self.finish().await?;
-                    self.say(self.line, Err(too_large(limits.body_bytes_max as u64)))?;
+                    self.respond(self.line, Err(too_large(limits.body_bytes_max as u64)))?;
                 } else if ended && !skipping {
                     self.take(std::mem::take(&mut rest)).await?;
                 }
@@ -139,7 +139,7 @@ impl Lines {
     /// Stores the group, and responds with the outcomes.
     async fn finish(&mut self) -> Result<(), NotSent> {
         self.store_group().await?;
-        self.say_written().await
+        self.respond_written().await
     }
 
     /// Parses and analyses the group while the previous one is written, then starts writing it.
@@ -153,7 +153,7 @@ impl Lines {
         let (scoped, caller) = (self.app.scoped(&self.caller), self.caller.clone());
         let storing = Arc::clone(scoped.adding());
         let ready = self.app.writes.run(move || ready_lines(&scoped, &caller, group)).await;
-        self.say_written().await?;
+        self.respond_written().await?;
         let app = Arc::clone(&self.app);
         let outcome = tokio::spawn(async move {
             let ready = ready?;
@@ -164,26 +164,26 @@ impl Lines {
     }
 
     /// Waits for the group that is being written, and responds with its outcomes.
-    async fn say_written(&mut self) -> Result<(), NotSent> {
+    async fn respond_written(&mut self) -> Result<(), NotSent> {
         let Some(Writing { numbers, outcome }) = self.writing.take() else { return Ok(()) };
         let stored = outcome.await.unwrap_or_else(|_| Err(Failure::internal()));
         self.app.model.embed_soon();
         match stored {
             Ok(results) => {
                 for (number, result) in numbers.into_iter().zip(results) {
-                    self.say(number, result)?;
+                    self.respond(number, result)?;
                 }
             }
             Err(failure) => {
                 for number in numbers {
-                    self.say(number, Err(failure.problem.as_ref().clone().into()))?;
+                    self.respond(number, Err(failure.problem.as_ref().clone().into()))?;
                 }
             }
         }
         Ok(())
     }
 
-    fn say(&self, line: u64, result: Stored) -> Result<(), NotSent> {
+    fn respond(&self, line: u64, result: Stored) -> Result<(), NotSent> {
         let result = match result {
             Ok((status, id)) => api::BatchResult { line, status, id: Some(id), problem: None },
             Err(failure) => api::BatchResult {
@@ -211,7 +211,7 @@ fn ready_lines(scoped: &Scoped, caller: &Caller, group: Vec<(u64, Bytes)>) -> Re
     let checked = group
         .into_iter()
         .map(|(_, line)| {
-            caller.still_works()?;
+            caller.ensure_valid()?;
             let mut asked: api::AddRequest = parse(&line)?;
             caller.narrow(&mut asked.space)?;
             drafts.push(scoped.draft(wire::draft(asked)));

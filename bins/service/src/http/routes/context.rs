@@ -13,7 +13,7 @@ use waypost_api as api;
 use waypost_auth::Scope;
 use waypost_memory::SearchMode;
 
-use self::items::{Asked, find};
+use self::items::{ContextQuery, find};
 use crate::app::App;
 use crate::clock::now;
 use crate::http::failure::Failure;
@@ -42,7 +42,7 @@ pub(super) async fn query(
     if asked.sources.contains(&api::ContextSource::Memory) {
         caller.require(Scope::MemoryRead)?;
     }
-    if wire::context::asks_the_project(&asked) {
+    if wire::context::includes_project(&asked) {
         app.context.required()?;
     }
     let text = asked.query.as_deref().unwrap_or_default().trim();
@@ -54,7 +54,7 @@ pub(super) async fn query(
     };
     let (shared, scoped) = (Arc::clone(&app), app.scoped(&caller));
     let find = move || {
-        let asked = Asked { request: &asked, vector, now: now() };
+        let asked = ContextQuery { request: &asked, vector, now: now() };
         let mut answer = find(shared.context.index(), &scoped, asked)?;
         answer.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok::<_, Failure>(json(StatusCode::OK, &answer))

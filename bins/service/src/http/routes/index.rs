@@ -92,12 +92,12 @@ fn reindex(
     news: &mpsc::Sender<News>,
 ) -> Result<api::IndexResult, Failure> {
     let started = Instant::now();
-    let mut told: Option<Instant> = None;
+    let mut reported: Option<Instant> = None;
     let done = store.reindex(Reindex { backfill }, now(), &mut |progress| {
-        let due = told.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
+        let due = reported.is_none_or(|it| it.elapsed() >= PROGRESS_EVERY);
         // One slot is reserved for the end; a client that does not read misses progress only.
         if due && news.capacity() > 1 && news.try_send(News::Progress(progress)).is_ok() {
-            told = Some(Instant::now());
+            reported = Some(Instant::now());
         }
     })?;
     app.publisher.reindexed(&done, caller.lineage());

@@ -40,8 +40,8 @@ fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api
         Some(what.to_owned())
     } else if let Some(halt) = app.flows.halt() {
         Some(halt.why().to_owned())
-    } else if let Some(hindrance) = app.hindrance() {
-        Some(hindrance)
+    } else if let Some(degradation) = app.degradation() {
+        Some(degradation)
     } else if of_store.index.lacking > 0 {
         let lacking = of_store.index.lacking;
         Some(format!(
@@ -92,7 +92,7 @@ pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<Response, Fail
     if let Some(fault) = app.fault() {
         return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, fault));
     }
-    let detail = app.hindrance();
+    let detail = app.degradation();
     let status = match &detail {
         Some(_) => "degraded",
         None if app.is_indexing() => "indexing",

@@ -62,7 +62,7 @@ pub(super) async fn stream(
     let slot = Arc::clone(&app.listeners).try_acquire_owned();
     let slot = slot.map_err(|_| Failure::busy("too many event streams are open"))?;
     let (pieces, body) = mpsc::channel(PIECES_MAX + 1);
-    let farewell = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
+    let final_permit = pieces.clone().reserve_owned().await.map_err(|_| Failure::internal())?;
     let listener = Listener {
         // Subscribed before the log is read, so that no event is missed.
         frames: app.broadcast.listen(),
@@ -78,7 +78,7 @@ pub(super) async fn stream(
     };
     tokio::spawn(async move {
         let end = listener.run().await;
-        farewell.send(end.last_words());
+        final_permit.send(end.final_message());
     });
     let body = Body::from_stream(ReceiverStream::new(body).map(Ok::<_, std::convert::Infallible>));
     let mut response = (StatusCode::OK, body).into_response();
@@ -138,7 +138,7 @@ enum End {
 }
 
 impl End {
-    fn last_words(self) -> Bytes {
+    fn final_message(self) -> Bytes {
         let detail = match self {
             Self::Gone => return Bytes::new(),
             Self::Unread => {
@@ -242,7 +242,7 @@ impl Listener {
                 }
                 if frame.id == cursor + 1 {
                     let is_wanted = self.pattern.as_ref().is_none_or(|it| it.matches(&frame.kind));
-                    if is_wanted && self.scoped.hears(&frame) {
+                    if is_wanted && self.scoped.receives(&frame) {
                         // Events that are too large for a frame are in the log.
                         let Some(bytes) = &frame.bytes else { return self.flush().await };
                         self.gather(bytes).await?;

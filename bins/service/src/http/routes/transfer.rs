@@ -31,7 +31,7 @@ pub(super) async fn export(
         let written = store.export(&mut writer);
         if let Err(error) = written {
             tracing::warn!(error = chain(&error), "an export was aborted");
-            writer.break_off();
+            writer.abort();
         } else if let Err(error) = writer.flush() {
             tracing::debug!(%error, "the client did not read the end of an export");
         }
@@ -59,7 +59,7 @@ pub(super) async fn backup(
             Ok(summary) => tracing::info!(files = summary.files, bytes, "sent a backup"),
             Err(error) => {
                 tracing::warn!(error = chain(&error), "a backup was aborted");
-                writer.break_off();
+                writer.abort();
             }
         }
         drop(slot);

@@ -8,7 +8,7 @@ use waypost_context::{Answer, Context, How, Item, Kind, Query, Source, Status, T
 use crate::context::ProjectContext;
 
 /// Whether the request includes any source of the project.
-pub(crate) fn asks_the_project(it: &api::ContextRequest) -> bool {
+pub(crate) fn includes_project(it: &api::ContextRequest) -> bool {
     let a_source = it.sources.is_empty() || it.sources.iter().any(|it| source(*it).is_some());
     let a_type = it.types.is_empty() || it.types.iter().any(|it| it.parse::<Kind>().is_ok());
     a_source && a_type

@@ -10,7 +10,7 @@ use crate::http::scoped::Scoped;
 use crate::http::wire;
 
 /// A validated request with its caller and time.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ContextQuery<'a> {
     pub(crate) request: &'a api::ContextRequest,
     /// The query's vector, if there is a model.
     pub(crate) vector: Option<Vec<f32>>,
@@ -22,12 +22,12 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn find(
     context: Option<&Context>,
     scoped: &Scoped,
-    asked: Asked<'_>,
+    asked: ContextQuery<'_>,
 ) -> Result<api::ContextAnswer, Failure> {
-    let Asked { request, vector, now } = asked;
+    let ContextQuery { request, vector, now } = asked;
     let query = wire::context::query(request, vector);
     let mut answer = match context {
-        Some(context) if wire::context::asks_the_project(request) => {
+        Some(context) if wire::context::includes_project(request) => {
             wire::context::answered(context.query(&query, now)?)
         }
         _ => api::ContextAnswer::default(),
