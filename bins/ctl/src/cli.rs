@@ -63,7 +63,7 @@ pub(crate) struct Global {
     /// Address of the service [default: the setting `url`, else the socket of the project's service]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// File that has the access token [default: the setting `token_file`]
+    /// File with the access token [default: the setting `token_file`]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// File with the certificate authorities to trust over https, in PEM [default: the system's]

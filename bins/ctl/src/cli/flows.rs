@@ -21,7 +21,7 @@ pub(crate) enum FlowsCommand {
     /// Resume a failed run at the failed action
     #[command(after_help = "Example:\n  ctl flows retry auto-merge.12")]
     Retry(RunArgs),
-    /// Cancel a run, whether it is waiting or running
+    /// Cancel a waiting or running run
     #[command(after_help = "Example:\n  ctl flows cancel auto-merge.12")]
     Cancel(RunArgs),
     Replay(FlowsReplayArgs),
@@ -51,7 +51,7 @@ pub(crate) struct FlowsCheckArgs {
     after_help = "Example:\n  ctl flows test auto-merge eval:scored --data improved=true,pr_number=412"
 )]
 pub(crate) struct FlowsTestArgs {
-    /// The flow
+    /// Name of the flow
     pub(crate) flow: String,
     /// The event's type, as `namespace:name`
     pub(crate) event: String,
@@ -80,13 +80,13 @@ pub(crate) struct FlowsRunsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The run's id, as `flow.event`
+    /// Id of the run, as `flow.event`
     pub(crate) run: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FlowArgs {
-    /// The flow
+    /// Name of the flow
     pub(crate) flow: String,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct FlowArgs {
     after_help = "Examples:\n  ctl flows replay training-capture --after 100 --dry-run\n  ctl flows replay training-capture --after 100 --yes"
 )]
 pub(crate) struct FlowsReplayArgs {
-    /// The flow
+    /// Name of the flow
     pub(crate) flow: String,
     /// Only events after this one [default: all stored events]
     #[arg(long, value_name = "ID")]
@@ -117,7 +117,7 @@ pub(crate) struct FlowsReplayArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FlowsWhyArgs {
-    /// The event
+    /// Id of the event
     pub(crate) event: u64,
 }
 
@@ -142,7 +142,7 @@ pub(crate) struct FlowsAllowArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl flows pause auto-merge --why 'the host is down'")]
 pub(crate) struct FlowsPauseArgs {
-    /// The flow
+    /// Name of the flow
     pub(crate) flow: String,
     /// Reason, shown by `ctl flows list`
     #[arg(long)]

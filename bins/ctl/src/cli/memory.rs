@@ -81,7 +81,7 @@ pub(crate) struct AddArgs {
     /// The space [default: default]
     #[arg(long)]
     pub(crate) space: Option<String>,
-    /// The session it belongs to
+    /// The session of the memory
     #[arg(long)]
     pub(crate) session: Option<String>,
     /// Creation time [default: now]
@@ -105,7 +105,7 @@ pub(crate) struct BatchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl get 12")]
 pub(crate) struct GetArgs {
-    /// Their ids
+    /// Ids of the memories
     #[arg(required = true, value_name = "ID", value_parser = id)]
     pub(crate) ids: Vec<u64>,
 }
@@ -132,7 +132,7 @@ pub(crate) struct ListArgs {
 #[command(after_help = "Example:\n  ctl update 12 --title 'Spare keys' --tag home --tag keys")]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
 pub(crate) struct UpdateArgs {
-    /// Its id
+    /// Id of the memory
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: u64,
     /// The new title
@@ -159,7 +159,7 @@ pub(crate) struct UpdateArgs {
     /// The new session
     #[arg(long, group = "change", conflicts_with = "no_session")]
     pub(crate) session: Option<String>,
-    /// Remove it from its session
+    /// Remove the memory from its session
     #[arg(long, group = "change")]
     pub(crate) no_session: bool,
 }
@@ -168,10 +168,10 @@ pub(crate) struct UpdateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl delete 12 13 --purge")]
 pub(crate) struct DeleteArgs {
-    /// Their ids
+    /// Ids of the memories
     #[arg(required = true, value_name = "ID", value_parser = id)]
     pub(crate) ids: Vec<u64>,
-    /// Also remove them from disk at once, as `ctl compact` does
+    /// Also remove their texts from disk, as `ctl compact` does
     #[arg(long)]
     pub(crate) purge: bool,
 }
@@ -180,7 +180,7 @@ pub(crate) struct DeleteArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl history 12")]
 pub(crate) struct HistoryArgs {
-    /// Its id
+    /// Id of the memory
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: u64,
 }
@@ -188,10 +188,10 @@ pub(crate) struct HistoryArgs {
 /// An edge.
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
-    /// The id of the source memory
+    /// Id of the source memory
     #[arg(value_name = "FROM", value_parser = id)]
     pub(crate) from: u64,
-    /// The id of the target memory
+    /// Id of the target memory
     #[arg(value_name = "TO", value_parser = id)]
     pub(crate) to: u64,
     /// Type of the link
@@ -203,10 +203,10 @@ pub(crate) struct LinkArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl links 12 --depth 2")]
 pub(crate) struct LinksArgs {
-    /// Its id
+    /// Id of the memory
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: u64,
-    /// Maximum number of links to follow
+    /// Maximum distance, in links
     #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
     pub(crate) depth: u64,
 }

@@ -21,7 +21,7 @@ pub(crate) enum MeshCommand {
     Machines,
     /// Print the configuration for a paired router, from the current list of machines
     ///
-    /// This is a configuration file for `zenohd` that names each machine: copy it to the router again after pairing or
+    /// The configuration is a file for `zenohd` that names each machine: copy it to the router again after pairing or
     /// revoking a machine.
     #[command(after_help = "Example:\n  ctl mesh router meeting > zenohd.json5")]
     Router {
@@ -103,13 +103,13 @@ pub(crate) struct MeshPairArgs {
     /// New folder for the other machine's certificate and key
     #[arg(long, value_name = "FOLDER")]
     pub(crate) to: PathBuf,
-    /// Permit it to call this, as `TARGET/COMMAND` or `TARGET/*`; may be repeated
+    /// Permit the machine to call this, as `TARGET/COMMAND` or `TARGET/*`; may be repeated
     #[arg(long, value_name = "TARGET/COMMAND")]
     pub(crate) call: Vec<String>,
-    /// Exchange events with it
+    /// Exchange events with the machine
     #[arg(long)]
     pub(crate) events: bool,
-    /// It is a zenoh router at this address; what it forwards is attributed to the machine that it names
+    /// Pair a zenoh router at this address; messages that it forwards are attributed to the machine that it names
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) router: Option<String>,
     /// For the first pairing: the address where other machines reach this one

@@ -12,7 +12,7 @@ use super::names::names;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ctl export memories.ndjson")]
 pub(crate) struct ExportArgs {
-    /// The file, which appears once it is complete; `-` (the default) writes to standard output
+    /// Output file, created once the export is complete; `-` (the default) writes to standard output
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
 }
@@ -125,7 +125,7 @@ pub(crate) enum TokenCommand {
     /// Revoke tokens at once
     #[command(after_help = "Example:\n  ctl token revoke aB3dE5fG7h")]
     Revoke {
-        /// The tokens' ids: the middle part of a token
+        /// Ids of the tokens: the middle part of each token
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -145,17 +145,17 @@ pub(crate) struct TokenCreateArgs {
     /// Expiry: in `30d`, on `2030-01-31`, or RFC 3339 [default: never]
     #[arg(long, value_name = "TIME")]
     pub(crate) expires: Option<String>,
-    /// The only space it can access [default: all]
+    /// The only space that the token can access [default: all]
     #[arg(long)]
     pub(crate) space: Option<String>,
-    /// A note on its purpose
+    /// Note about its purpose
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ModelCommand {
-    /// Download a model to the cache, unless it is already there
+    /// Download a model to the cache if it is missing
     #[command(after_help = "Example:\n  ctl model pull")]
     Pull {
         /// The model's name [default: the setting `model.name`]
