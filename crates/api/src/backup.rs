@@ -73,15 +73,15 @@ pub enum Error {
     /// It cannot be read.
     #[error("failed to read the backup")]
     Read {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// It, or a file from it, cannot be written.
     #[error("failed to write {what}")]
     Write {
-        /// Which.
+        /// The file.
         what: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }

@@ -81,17 +81,17 @@ pub struct Published {
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct EventsRequest {
-    /// How many at most: 1 to 1000, by default 100.
+    /// Maximum number of results: 1 to 1000; default: 100.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<u64>,
-    /// Only events of this type; with a `*` at its end, of all types that begin so.
+    /// Only events of this type; a trailing `*` matches all types with that prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Only events after this one, from the oldest of them on; without it the newest are read.
+    /// Only events after this one, starting with the oldest; default: the newest events.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
@@ -122,11 +122,11 @@ impl Check for EventsRequest {
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StreamRequest {
-    /// Only events of this type; with a `*` at its end, of all types that begin so.
+    /// Only events of this type; a trailing `*` matches all types with that prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Begin after this event, 0 for all that are kept; without it only new events come. The
-    /// header `Last-Event-ID` goes before it.
+    /// Start after this event; 0 starts with the oldest; default: only new events. The header
+    /// `Last-Event-ID` takes precedence.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",

@@ -73,9 +73,9 @@ pub struct FlowInfo {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct FlowFailure {
-    /// Which.
+    /// The id of the run.
     pub run: String,
-    /// Why.
+    /// Why it failed.
     pub why: String,
     /// When it ended.
     pub at: Timestamp,
@@ -86,9 +86,9 @@ pub struct FlowFailure {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct EventRange {
-    /// Events after this one,
+    /// The event before the first one.
     pub after: u64,
-    /// up to and including this one.
+    /// The last event.
     pub until: u64,
 }
 
@@ -184,7 +184,7 @@ pub struct RunsRequest {
     /// Only runs in this state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<RunState>,
-    /// How many at most: 1 to 1000, by default 100.
+    /// Maximum number of results: 1 to 1000; default: 100.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",

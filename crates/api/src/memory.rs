@@ -165,14 +165,14 @@ pub struct Memory {
 #[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListRequest {
-    /// How many at most: 1 to 1000, by default 100.
+    /// Maximum number of results: 1 to 1000; default: 100.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
         skip_serializing_if = "Option::is_none"
     )]
     pub limit: Option<u64>,
-    /// Only memories with a larger id: the last one of the page before.
+    /// Only memories with a larger id: the last id of the previous page.
     #[serde(
         default,
         deserialize_with = "wire::optional_whole",
@@ -187,7 +187,7 @@ pub struct ListRequest {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub kinds: Vec<String>,
-    /// Only memories that carry all of these tags; may be repeated.
+    /// Only memories with all of these tags; may be repeated.
     #[serde(
         default,
         deserialize_with = "wire::one_or_many",
@@ -231,7 +231,7 @@ impl Check for ListRequest {
 pub struct Version {
     /// The number of the version, from 1.
     pub version: u64,
-    /// What happened.
+    /// The kind of change.
     pub change: VersionChange,
     /// When.
     pub changed_at: Timestamp,

@@ -156,7 +156,7 @@ pub struct Readiness {
     /// `ready`, or `indexing` while the index is being rebuilt after a start and searches do not find everything; a
     /// service that is not ready responds with 503 and a problem.
     pub status: String,
-    /// When degraded: what hinders it, and what to do about it.
+    /// When degraded: the problem and its remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }

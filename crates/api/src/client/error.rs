@@ -24,7 +24,7 @@ pub enum Error {
     /// The certificates of the authorities are invalid.
     #[error("cannot use the certificate authorities: {reason}")]
     Authorities {
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// Another user of this machine listens there; no token was sent.
@@ -74,13 +74,13 @@ pub enum Error {
     /// The input to be sent could not be read.
     #[error("failed to read the request")]
     Input {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The response could not be written to the caller's output.
     #[error("failed to write the response")]
     Output {
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
