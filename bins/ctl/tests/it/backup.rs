@@ -222,7 +222,7 @@ fn a_backup_that_the_service_could_not_open_is_refused() {
 }
 
 #[test]
-fn a_restore_that_was_killed_leaves_an_empty_or_a_whole_project() {
+fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
     let service = filled();
     for _ in 0..40 {
         service.add(&"much to restore ".repeat(4000));
@@ -262,7 +262,7 @@ fn a_restore_that_was_killed_leaves_an_empty_or_a_whole_project() {
 }
 
 #[test]
-fn what_was_answered_before_a_backup_began_is_in_it_while_many_write() {
+fn a_backup_has_every_write_acknowledged_before_it_began() {
     let mut service = with_flows();
     let first = service.add("the first");
     let to = folder();

@@ -137,7 +137,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn memories_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
+fn missing_or_older_memories_are_rejected_and_no_id_is_reused() {
     for is_gone in [true, false] {
         let mut world = World::new();
         world.replace("memory", is_gone);
@@ -154,7 +154,7 @@ fn memories_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
 }
 
 #[test]
-fn events_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
+fn missing_or_older_events_are_rejected_and_no_id_is_reused() {
     for is_gone in [true, false] {
         let mut world = World::new();
         world.start().expect("it starts");
@@ -170,7 +170,7 @@ fn events_that_are_gone_or_older_are_refused_and_no_id_is_given_out_again() {
 }
 
 #[test]
-fn a_journal_of_flows_that_is_gone_or_older_is_refused_and_no_action_is_done_again() {
+fn a_missing_or_older_journal_of_flows_is_rejected_and_no_action_is_repeated() {
     for is_gone in [true, false] {
         let mut world = World::new();
         assert_eq!(world.marks(), 6);

@@ -161,7 +161,7 @@ impl Service {
 }
 
 #[test]
-fn nothing_that_a_hostile_clone_brings_acts() {
+fn no_file_of_a_hostile_clone_takes_effect() {
     let evil = TempDir::new().expect("a folder");
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("it can");

@@ -92,7 +92,7 @@ fn check(program: &Program, kept: &Answered) {
 }
 
 #[test]
-fn answered_adds_survive_twenty_kills() {
+fn acknowledged_adds_survive_twenty_kills() {
     let folder = TempDir::new().expect("a temporary folder");
     let mut kept = Answered::new();
     for round in 0..20 {

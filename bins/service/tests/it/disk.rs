@@ -43,7 +43,7 @@ fn add(program: &Program, content: &str) -> crate::client::Answer {
 }
 
 #[test]
-fn a_full_disk_refuses_writes_keeps_reads_and_recovers() {
+fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let program = on_small_disk(96);
     let filler = inside(program.pid()).join("filler");
     let mut kept = Vec::new();
@@ -159,7 +159,7 @@ fn damage(folder: &std::path::Path, text: &str) -> String {
 }
 
 #[test]
-fn damage_that_a_read_meets_shows_in_readiness_status_metrics_and_log() {
+fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     let folder = TempDir::new().expect("a temporary folder");
     let program = Program::start(folder.path());
     let mut published = Vec::new();

@@ -154,7 +154,7 @@ impl Seen {
 }
 
 #[test]
-fn every_answered_event_is_there_and_its_flows_ran_whenever_the_service_is_killed() {
+fn every_acknowledged_event_exists_and_its_flows_ran_whenever_the_service_is_killed() {
     let rounds = std::env::var(ROUNDS_VARIABLE).map_or(ROUNDS, |it| it.parse().expect("a number"));
     let flows: Vec<String> = FLOWS
         .iter()

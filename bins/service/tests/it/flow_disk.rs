@@ -40,7 +40,7 @@ fn metric(program: &Program, name: &str) -> u64 {
 }
 
 #[test]
-fn a_full_disk_refuses_events_keeps_reading_and_recovers() {
+fn a_full_disk_rejects_events_keeps_reading_and_recovers() {
     let program = on_small_disk(96);
     let filler = inside(program.pid()).join("filler");
     let text = "x".repeat(60_000);
@@ -73,7 +73,7 @@ fn a_full_disk_refuses_events_keeps_reading_and_recovers() {
 }
 
 #[test]
-fn flows_stand_still_while_their_journal_has_no_room_and_then_go_on() {
+fn flows_stop_while_the_disk_is_full_and_then_continue() {
     let yaml = r#"
 flows:
   - name: counts
@@ -130,7 +130,7 @@ fn limitable(project: &Path) -> Program {
 }
 
 #[test]
-fn a_journal_that_fails_is_told_and_the_next_start_goes_on() {
+fn a_failing_journal_is_reported_and_the_next_start_continues() {
     let folder = project(HOLDS);
     let mut program = limitable(folder.path());
     assert_eq!(publish(&program, 0, "").status, 201);

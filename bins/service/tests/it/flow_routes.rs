@@ -60,7 +60,7 @@ fn a_run_is_listed_shown_and_retried() {
 
 /// `ctl` in a flow would take a key of an event for a setting: `DIR` once was `data_dir`.
 #[test]
-fn no_setting_has_a_name_that_a_run_gives_to_a_value() {
+fn no_setting_has_the_name_of_a_variable_of_a_run() {
     let page = waypost_project::reference();
     let names: Vec<&str> =
         page.lines().filter_map(|it| it.split("`WAYPOST_").nth(1)?.split('`').next()).collect();

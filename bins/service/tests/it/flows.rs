@@ -318,7 +318,7 @@ pub(crate) fn wait_for(path: &Path) -> String {
 }
 
 #[test]
-fn a_run_has_a_token_of_its_own_that_ends_with_it() {
+fn a_run_has_its_own_token_that_ends_with_it() {
     let service = start(HOLDS);
     let event = service.emit("a:b", &json!({}));
     let token = wait_for(&service.folder.path().join("token"));

@@ -58,7 +58,7 @@ fn settle(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
 }
 
 #[test]
-fn a_client_that_is_gone_before_the_answer_leaves_an_event_behind() {
+fn a_client_that_disconnects_before_the_response_still_gets_its_event() {
     let service = Service::start();
     let large = "x".repeat(40 * 1024);
     for number in 0..40 {

@@ -45,7 +45,7 @@ fn assert_ends(mut stream: TcpStream) {
 }
 
 #[test]
-fn a_stream_ends_when_its_token_is_revoked_over_http_and_others_go_on() {
+fn a_stream_ends_when_its_token_is_revoked_over_http_and_others_continue() {
     let service = Service::start();
     let made = service.post("/api/tokens", &json!({"scopes": ["events:read"]})).json();
     let token = made["token"].as_str().expect("a token").to_owned();

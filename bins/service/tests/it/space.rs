@@ -198,7 +198,7 @@ fn described(path: &str) -> String {
 }
 
 #[test]
-fn every_route_has_a_row_that_says_what_a_token_of_a_space_gets() {
+fn every_route_is_in_the_table_of_what_a_space_bound_token_gets() {
     let rows: BTreeSet<(String, String)> =
         ROUTES.iter().map(|(method, path, ..)| ((*method).to_owned(), described(path))).collect();
     let routes: BTreeSet<(String, String)> = waypost_api::routes::ROUTES
@@ -298,7 +298,7 @@ impl Spaces {
 }
 
 #[test]
-fn no_route_tells_a_token_of_a_space_a_word_of_another() {
+fn no_route_reveals_another_space_to_a_space_bound_token() {
     let two = Two::new();
     let all = two.spaces.bound_all(&SCOPES);
     let storage = two.spaces.service.get("/api/memory/status").json()["storageBytes"].to_string();
@@ -390,7 +390,7 @@ fn an_idempotency_key_of_another_space_is_free() {
 }
 
 #[test]
-fn no_route_goes_past_the_scoped_reader() {
+fn no_route_bypasses_the_scoped_reader() {
     let routes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http/routes");
     let mut folders = vec![routes];
     while let Some(folder) = folders.pop() {

@@ -127,7 +127,7 @@ fn every_route_of_the_description_is_served_and_every_served_one_described() {
 }
 
 #[test]
-fn no_answer_tells_a_path_or_a_token_of_the_server() {
+fn no_response_contains_a_path_or_a_token_of_the_server() {
     let service = Service::start();
     let folder = service.folder.path().to_string_lossy().into_owned();
     let mut answers = vec![

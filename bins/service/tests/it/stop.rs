@@ -100,7 +100,7 @@ fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answere
 }
 
 #[test]
-fn a_second_service_on_the_same_store_names_the_first_and_harms_nothing() {
+fn a_second_service_on_the_same_store_names_the_first_and_changes_nothing() {
     let folder = TempDir::new().expect("a temporary folder");
     let first = Program::start(folder.path());
     assert_eq!(add(&first, "one"), 201);
@@ -170,7 +170,7 @@ fn a_wide_address_with_the_flag_answers_to_its_addresses() {
 }
 
 #[test]
-fn the_log_has_a_line_a_request_and_no_contents_queries_or_tokens() {
+fn the_log_has_one_line_per_request_and_no_contents_queries_or_tokens() {
     let folder = TempDir::new().expect("a temporary folder");
     let mut command = command(folder.path());
     command.args(["--log-format", "json", "--log-level", "trace"]);
@@ -256,7 +256,7 @@ fn a_start_that_fails_says_why_in_the_log_s_format() {
 }
 
 #[test]
-fn what_a_killed_service_was_beginning_may_hold_its_locks_for_a_moment() {
+fn a_process_that_a_killed_service_was_starting_may_hold_its_locks_for_a_moment() {
     let folder = TempDir::new().expect("a temporary folder");
     Program::start(folder.path()).kill();
     for lock in ["lock", "events/lock"] {

@@ -82,7 +82,7 @@ fn a_token_ends_exactly_when_it_expires() {
 }
 
 #[test]
-fn revoking_ends_a_token_at_once_and_for_good() {
+fn revoking_invalidates_a_token_at_once_and_permanently() {
     let place = Place::new();
     let store = place.open();
     let (secret, made) = store.create(reader(), NOW).unwrap();

@@ -104,7 +104,7 @@ fn texts_that_are_damaged_while_it_is_open_come_from_the_files() {
 }
 
 #[test]
-fn a_file_rewritten_a_thousand_times_is_never_half_there() {
+fn a_file_rewritten_a_thousand_times_is_never_half_indexed() {
     let world = World::new();
     let text = |number: usize| format!("# Apples {number}\n\nRound {number} and red {number}.\n");
     world.write("docs/a.md", &text(0));

@@ -98,7 +98,7 @@ fn a_folder_that_vanishes_takes_its_files_along() {
 }
 
 #[test]
-fn what_becomes_ignored_leaves_and_comes_back() {
+fn a_file_that_becomes_ignored_leaves_the_index_and_returns() {
     let world = World::new();
     world.write("docs/a.md", "# Apples\n\nRed and round.\n");
     world.write("docs/b.md", "# Apples\n\nGreen ones.\n");
@@ -132,7 +132,7 @@ fn documents_answer_while_code_is_still_waiting() {
 }
 
 #[test]
-fn a_switch_of_five_thousand_files_gives_no_mixed_and_no_deleted_item() {
+fn a_switch_of_five_thousand_files_returns_no_mixed_and_no_deleted_item() {
     let world = World::new();
     let text = |branch: &str, number: usize| {
         let words = format!("{branch} ").repeat(8);

@@ -49,7 +49,7 @@ fn survives(damage: &dyn Fn(&World), told: bool) {
 }
 
 #[test]
-fn a_damaged_index_is_built_anew() {
+fn a_damaged_index_is_rebuilt() {
     let path = |world: &World| world.data().join("index");
     let flip = |world: &World| {
         let mut bytes = fs::read(path(world)).unwrap();
@@ -63,7 +63,7 @@ fn a_damaged_index_is_built_anew() {
 }
 
 #[test]
-fn an_index_of_another_version_is_built_anew() {
+fn an_index_of_another_version_is_rebuilt() {
     survives(
         &|world| {
             let path = world.data().join("index");
@@ -77,7 +77,7 @@ fn an_index_of_another_version_is_built_anew() {
 }
 
 #[test]
-fn damaged_texts_are_built_anew() {
+fn damaged_texts_are_rebuilt() {
     let change = |world: &World, change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = fs::read(world.texts()).unwrap();
         change(&mut bytes);
@@ -92,7 +92,7 @@ fn damaged_texts_are_built_anew() {
 }
 
 #[test]
-fn room_of_texts_that_are_gone_is_given_back() {
+fn space_of_deleted_texts_is_freed() {
     let mut world = shop();
     let page =
         |round: usize| format!("# Marzipan\n\n{}\n", format!("{round} almonds\n").repeat(90_000));

@@ -167,7 +167,7 @@ fn a_half_file_longer_than_the_file_is_dropped() {
 }
 
 #[test]
-fn a_hub_with_other_files_is_not_believed() {
+fn a_hub_with_other_files_is_rejected() {
     let cache = tempfile::tempdir().unwrap();
     // As long as the pinned ones, but different.
     let hub = LoopbackHub::start(tiny::files(2), Manner::Good);
@@ -225,7 +225,7 @@ fn a_cache_folder_may_be_a_relative_path() {
 }
 
 #[test]
-fn a_package_with_other_files_is_not_believed() {
+fn a_package_with_other_files_is_rejected() {
     let (cache, wheels) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     wheel(wheels.path(), &tiny::files(2));
     let options = only_package(wheels.path());

@@ -54,7 +54,7 @@ fn two_hundred_texts_have_the_vectors_of_the_reference() {
 }
 
 #[test]
-fn a_vector_does_not_depend_on_the_texts_beside_it() {
+fn a_vector_does_not_depend_on_the_rest_of_its_batch() {
     let model = default_model::load();
     let (rows, _) = reference();
     let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();

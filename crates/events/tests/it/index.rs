@@ -133,7 +133,7 @@ fn what_was_just_published_answers_the_same() {
 }
 
 #[test]
-fn an_index_that_is_gone_is_built_anew() {
+fn a_missing_index_is_rebuilt() {
     let dir = copy();
     std::fs::remove_dir_all(dir.path().join("state")).unwrap();
     let (bus, opened) = open(dir.path());
@@ -145,7 +145,7 @@ fn an_index_that_is_gone_is_built_anew() {
 }
 
 #[test]
-fn an_index_with_flipped_bits_is_noticed_or_harmless() {
+fn an_index_with_flipped_bits_is_detected_or_harmless() {
     for at in [40, 5_000, 100_000, 400_000] {
         let dir = copy();
         let path = dir.path().join("state").join("db");
@@ -162,7 +162,7 @@ fn an_index_with_flipped_bits_is_noticed_or_harmless() {
 }
 
 #[test]
-fn a_row_that_vanished_is_noticed_and_the_log_is_asked() {
+fn a_missing_row_is_detected_and_read_from_the_log() {
     let dir = copy();
     let state = dir.path().join("state");
     let tree_options = TreeOptions { cache_bytes: 8 << 20, value_version: 1 };
@@ -265,7 +265,7 @@ fn child_that_fills() {
 }
 
 #[test]
-fn kills_while_blocks_are_finished_leave_an_index_that_is_right() {
+fn kills_while_blocks_are_finished_leave_a_correct_index() {
     use std::io::{BufRead as _, BufReader};
     use std::process::{Command, Stdio};
 

@@ -142,7 +142,7 @@ fn child_that_publishes() {
 }
 
 #[test]
-fn answered_events_survive_kills() {
+fn acknowledged_events_survive_kills() {
     use std::io::{BufRead as _, BufReader};
 
     let dir = folder();

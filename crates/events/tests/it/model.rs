@@ -104,7 +104,7 @@ fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {
 }
 
 #[test]
-fn a_bus_is_a_list_whatever_is_done_to_it() {
+fn a_bus_behaves_like_a_list() {
     for seed in 1..=6 {
         let mut random = Random(seed * 0x9e37_79b9);
         let dir = folder();

@@ -114,7 +114,7 @@ fn settle(world: &mut World, recorded: &mut BTreeSet<(String, u16)>) {
 }
 
 #[test]
-fn a_run_and_the_cursor_are_on_disk_before_anything_begins() {
+fn a_run_and_the_cursor_are_on_disk_before_any_action_starts() {
     let mut world = World::new(&[flow("a", "a:x", 1, "")]);
     world.publish("a:x", "{}");
     world.offer_all();

@@ -92,7 +92,7 @@ fn said(loaded: &Loaded) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_in_force_until_it_is_approved_as_it_is() {
+fn no_file_is_in_force_until_its_current_content_is_approved() {
     let project = Project::new();
     project.write("self-driving.yaml", &one("first"));
     let mut loader = project.loader();
@@ -142,7 +142,7 @@ fn runs(command: &str) -> String {
 }
 
 #[test]
-fn a_program_that_a_flow_names_is_approved_with_it_and_withdraws_it_when_it_changes() {
+fn a_program_is_approved_with_its_flow_and_a_changed_program_revokes_the_approval() {
     let project = Project::new();
     let tools = project.folder().join("tools");
     fs::create_dir_all(&tools).unwrap();

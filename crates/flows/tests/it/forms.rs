@@ -803,7 +803,7 @@ fn there_are_at_least_as_many_forms_as_promised() {
 }
 
 #[test]
-fn where_a_text_would_be_code_the_command_is_refused() {
+fn a_command_that_would_run_a_text_as_code_is_rejected() {
     let accepted: Vec<&&str> = REFUSED.iter().filter(|it| command(it).is_ok()).collect();
     assert!(accepted.is_empty(), "{accepted:#?}");
     let accepted: Vec<_> = REFUSED_EXEC.iter().filter(|it| exec(it).is_ok()).collect();
@@ -1177,7 +1177,7 @@ proptest! {
     #![proptest_config(cases(1000))]
 
     #[test]
-    fn no_command_that_is_accepted_lets_a_text_act(text in prop_oneof![bits(), built(), built()], pick in 0..HOSTILE.len()) {
+    fn no_accepted_command_executes_a_text(text in prop_oneof![bits(), built(), built()], pick in 0..HOSTILE.len()) {
         let Ok(flow) = command(&text) else { return Ok(()) };
         if !text.contains("{{data.x}}") {
             return Ok(());

@@ -65,7 +65,7 @@ proptest! {
     /// Whatever is requested in whatever order: limits hold, a restart of the service remembers
     /// everything, and in the end nothing waits that could run.
     #[test]
-    fn whatever_is_asked_limits_hold_nothing_is_forgotten_and_nothing_hangs(seed in 1_u64..) {
+    fn under_any_operations_limits_hold_nothing_is_lost_and_nothing_hangs(seed in 1_u64..) {
         let mut choices = Choices(seed);
         let mut world = World::new(&flows());
         let names: Vec<_> = world.engine().status().into_iter().map(|it| it.name).collect();

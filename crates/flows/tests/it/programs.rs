@@ -92,7 +92,7 @@ fn a_command_has_the_event_and_nothing_of_the_service_s_environment() {
 }
 
 #[test]
-fn keys_of_an_event_reach_no_variable_of_the_shell() {
+fn keys_of_an_event_set_no_variable_of_the_shell() {
     let data = r#"{"PATH": "/x", "LD_PRELOAD": "x.so", "BASH_ENV": "/x", "ENV": "/x", "IFS": ":", "VALUE_0": "x", "RUN_ID": "x"}"#;
     let out =
         text(&sh("env | sed 's/=.*//' | grep -v ^WAYPOST_; echo $WAYPOST_RUN_ID", data).stdout);
@@ -137,7 +137,7 @@ fn secrets_are_variables_that_do_not_show() {
 }
 
 #[test]
-fn what_takes_too_long_is_ended_with_all_that_it_began() {
+fn a_program_that_takes_too_long_is_killed_with_its_processes() {
     let project = tempfile::tempdir().unwrap();
     for command in [
         "sleep 1000",
@@ -156,7 +156,7 @@ fn what_takes_too_long_is_ended_with_all_that_it_began() {
 }
 
 #[test]
-fn what_begins_processes_without_end_is_ended_with_all_of_them() {
+fn a_program_that_starts_processes_endlessly_is_killed_with_all_of_them() {
     std::thread::scope(|scope| {
         for (name, command) in [
             (

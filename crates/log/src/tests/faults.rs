@@ -204,7 +204,7 @@ fn a_folder_that_may_not_be_written_is_named() {
 }
 
 #[test]
-fn a_panic_of_the_leader_is_an_error_to_those_who_wait_and_poisons() {
+fn a_panic_of_the_leader_fails_all_waiting_writes_and_poisons_the_log() {
     let dir = folder();
     let armed = Arc::new(AtomicBool::new(false));
     let (entered, entries_wait) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));

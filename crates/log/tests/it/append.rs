@@ -6,7 +6,7 @@ use waypost_log::{Error, ErrorKind, Log, Options, PAYLOAD_BYTES_MAX, Record};
 use crate::{entries, fill, open, record, small};
 
 #[test]
-fn an_answered_append_is_there_after_opening_again() {
+fn an_acknowledged_append_exists_after_reopening() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let nested = dir.path().join("of/its/own");
     let (log, _) = Log::open(&nested, &Options::default()).expect("a missing folder is created");

@@ -39,7 +39,7 @@ fn compaction_removes_and_replaces_and_keeps_sequences() {
 }
 
 #[test]
-fn sequences_go_on_when_nothing_remains() {
+fn sequences_continue_when_no_record_remains() {
     let dir = crate::folder();
     let log = open(dir.path());
     fill(&log, 100);

@@ -274,7 +274,7 @@ fn last_segment(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_log_that_lost_its_end_is_damaged_wherever_it_was_cut() {
+fn a_log_that_lost_its_end_is_damaged() {
     let source = crate::folder();
     let log = open(source.path());
     fill(&log, 150);

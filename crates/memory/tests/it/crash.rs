@@ -74,7 +74,7 @@ fn filled(count: u64) -> World {
 }
 
 #[test]
-fn a_copy_taken_while_the_store_is_open_has_every_answered_write() {
+fn a_copy_of_an_open_store_has_every_acknowledged_write() {
     let mut world = World::new();
     for number in 1..=30 {
         world.add(&format!("memory {number}"));
@@ -89,7 +89,7 @@ fn a_copy_taken_while_the_store_is_open_has_every_answered_write() {
 }
 
 #[test]
-fn a_log_cut_anywhere_is_refused_and_repaired_without_giving_ids_out_again() {
+fn a_truncated_log_is_rejected_and_repaired_without_reusing_ids() {
     let mut world = filled(12);
     let now = world.now();
     world.store().link(id(4), id(5), LinkKind::Updates, now).expect("a link");
@@ -180,7 +180,7 @@ fn zeros_at_the_end_of_a_closed_log_are_reported() {
 }
 
 #[test]
-fn a_log_whose_files_are_gone_is_reported_by_whatever_is_left() {
+fn a_log_with_missing_files_is_reported_by_what_remains() {
     let mut world = filled(20);
     world.close();
     let segments: fn(&Path) -> bool = |it| it.extension().is_some_and(|it| it == "log");
@@ -273,7 +273,7 @@ fn append(dir: &Path, kind: u8, version: u8, payload: &[u8]) {
 }
 
 #[test]
-fn what_a_newer_release_wrote_is_refused_by_that_name_and_left_alone() {
+fn data_of_a_newer_release_are_rejected_as_newer_and_left_unchanged() {
     let mut world = filled(5);
     world.close();
     let add = [1_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat();
@@ -331,7 +331,7 @@ fn a_link_that_was_removed_stays_removed_when_a_compaction_is_followed_by_a_cras
 }
 
 #[test]
-fn derived_folders_may_vanish() {
+fn derived_folders_may_be_deleted() {
     let mut world = filled(30);
     let before = world.export();
     let hits = format!("{:?}", world.store().search("memory 7", &SearchOptions::default()));
@@ -351,7 +351,7 @@ fn derived_folders_may_vanish() {
 }
 
 #[test]
-fn a_damaged_state_is_noticed_or_harmless() {
+fn a_damaged_state_is_detected_or_harmless() {
     let mut world = filled(60);
     let before = world.export();
     world.close();
@@ -426,7 +426,7 @@ fn a_torn_snapshot_of_sled_is_removed() {
 }
 
 #[test]
-fn a_damaged_snapshot_of_the_index_is_built_anew() {
+fn a_damaged_snapshot_of_the_index_is_rebuilt() {
     let mut world = filled(20);
     let hits = world.found("memory 7");
     world.close();
@@ -463,7 +463,7 @@ fn an_old_snapshot_of_the_index_catches_up() {
 }
 
 #[test]
-fn damaged_vectors_are_made_again() {
+fn damaged_vectors_are_computed_again() {
     let mut world = filled(40);
     let hits = world.found("memory 7");
     world.close();

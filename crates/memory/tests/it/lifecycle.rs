@@ -89,7 +89,7 @@ fn history_keeps_every_version_with_its_time() {
 }
 
 #[test]
-fn ids_are_dense_and_never_given_out_twice() {
+fn ids_are_dense_and_never_reused() {
     let mut world = World::new();
     assert_eq!(world.add("one").get(), 1);
     assert_eq!(world.add("two").get(), 2);

@@ -70,7 +70,7 @@ fn what_was_not_told_waits_after_a_crash_and_what_was_written_down_as_told_does_
 }
 
 #[test]
-fn a_compaction_keeps_what_was_not_told_and_drops_the_rest() {
+fn a_compaction_keeps_unpublished_notices_and_drops_the_rest() {
     let mut world = World::new();
     let told = world.add_draft(noted("one", "a-told-note"));
     let gone = world.add_draft(noted("a secret title", "kept"));

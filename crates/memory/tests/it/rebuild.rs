@@ -51,7 +51,7 @@ fn bytes(dir: &Path) -> u64 {
 }
 
 #[test]
-fn everything_but_search_is_whole_while_the_index_is_built() {
+fn everything_except_search_is_complete_while_the_index_is_built() {
     let mut world = filled();
     let filter = Filter::default().with_tags(["group3"]);
     let (all, some) = (ids(world.store(), &Filter::default()), ids(world.store(), &filter));
@@ -85,7 +85,7 @@ fn everything_but_search_is_whole_while_the_index_is_built() {
 }
 
 #[test]
-fn writes_and_searches_go_on_while_threads_build_the_index() {
+fn writes_and_searches_continue_while_threads_build_the_index() {
     let mut world = filled();
     world.close();
     fs::remove_dir_all(world.folder("index")).expect("it goes");

@@ -89,7 +89,7 @@ fn import_with(world: &World, text: &str, ids: ImportIds) -> Imported {
 }
 
 #[test]
-fn no_link_of_an_import_ever_joins_a_memory_that_only_has_the_same_id() {
+fn no_imported_link_connects_a_memory_that_only_has_the_same_id() {
     let source = filled();
     let exported = source.export();
     for ids in [ImportIds::Keep, ImportIds::Map] {

@@ -37,7 +37,7 @@ fn an_event_is_heard_in_its_shape_by_whoever_asked_for_it() {
 }
 
 #[test]
-fn a_slow_listener_loses_old_events_and_holds_up_no_call() {
+fn a_slow_listener_loses_old_events_and_delays_no_call() {
     let place = Place::new();
     let (server, slow) = (place.join("server"), place.join("slow"));
     let _serving = serve_echo(&server);

@@ -168,7 +168,7 @@ fn a_certificate_of_another_authority_and_none_at_all_open_nothing() {
 }
 
 #[test]
-fn a_paired_machine_that_forges_its_name_is_not_heard() {
+fn a_paired_machine_that_forges_its_name_is_ignored() {
     let (home, laptop, desk) = (Machine::new(), Machine::new(), Machine::new());
     let mut pairing = home.found("home");
     pair(&mut pairing, "laptop", &["echo/say"], &laptop.pairing);

@@ -70,7 +70,7 @@ fn who_has_other_credentials_is_not_let_in() {
 }
 
 #[test]
-fn a_caller_that_says_it_is_another_machine_is_denied() {
+fn a_caller_that_claims_to_be_another_machine_is_denied() {
     let place = Place::new();
     let server = place.join("server");
     let _serving = serve_echo(&server);
@@ -84,7 +84,7 @@ fn a_caller_that_says_it_is_another_machine_is_denied() {
 }
 
 #[test]
-fn a_replayed_request_is_answered_again_and_not_done_again() {
+fn a_replayed_request_gets_the_same_response_and_is_not_executed_again() {
     let place = Place::new();
     let server = place.join("server");
     let done = Arc::new(AtomicUsize::new(0));

@@ -115,7 +115,7 @@ fn a_router_that_goes_away_and_comes_back_is_met_again() {
 }
 
 #[test]
-fn machines_that_are_linked_twice_and_peers_of_one_machine_are_called_and_told_once() {
+fn machines_with_two_links_and_peers_of_one_machine_get_each_call_and_event_once() {
     let mut meeting = Meeting::new(&["echo/*", "count/*"]);
     let desk = meeting.pair("desk", &[]);
     let direct = meeting.pairing.address().unwrap().to_owned();
@@ -182,7 +182,7 @@ fn a_target_that_two_machines_serve_is_not_called_through_a_router() {
 }
 
 #[test]
-fn nobody_speaks_under_another_s_name_through_a_router() {
+fn no_machine_can_use_another_name_through_a_router() {
     let meeting = Meeting::new(&["echo/say"]);
     let _router = meeting.route();
     let server = meeting.home.join("server", false);
@@ -210,7 +210,7 @@ fn nobody_speaks_under_another_s_name_through_a_router() {
 }
 
 #[test]
-fn a_machine_that_is_not_on_the_list_is_refused_by_the_router_and_past_it() {
+fn an_unlisted_machine_is_rejected_by_the_router_and_without_it() {
     let mut meeting = Meeting::new(&["echo/say"]);
     let file = meeting.home.pairing.join("paired.json");
     let before = std::fs::read(&file).unwrap();

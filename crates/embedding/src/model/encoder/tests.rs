@@ -75,7 +75,7 @@ fn packed(config: &Config, kernel: Kernel) -> Encoder {
 }
 
 #[test]
-fn every_kernel_gives_the_same_bits_alone_and_together() {
+fn every_kernel_returns_the_same_bits_in_any_batch() {
     let (config, rows) = (config(), rows());
     let expected = packed(&config, Kernel::all()[0]).encode(&rows).unwrap();
     for kernel in Kernel::all() {
