@@ -1,4 +1,4 @@
-//! What works without a service.
+//! Commands without a service.
 
 use std::fs;
 use std::net::TcpListener;
@@ -10,7 +10,7 @@ use crate::ctl::run;
 fn project() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder and a port are to be had");
     fs::create_dir(folder.path().join(".waypost")).expect("a folder and a port are to be had");
-    // A port that was free a moment ago, and that nobody listens on.
+    // A port that was free a moment ago, and that no program listens on.
     let port = TcpListener::bind("127.0.0.1:0")
         .expect("a folder and a port are to be had")
         .local_addr()
@@ -147,7 +147,7 @@ fn tokens_are_made_listed_and_revoked_in_their_file_while_no_service_runs() {
     assert!(verified.expires.is_some());
     let id = made["info"]["id"].as_str().unwrap();
     assert!(ctl(&["token", "list"]).done().contains(id));
-    // The whole token is as good as its id.
+    // A whole token works as its id.
     ctl(&["token", "revoke", token]).done();
     assert!(store.verify(token, waypost_auth::Timestamp::EPOCH).is_err());
     assert_eq!(ctl(&["token", "revoke", "nosuch"]).code, 3);

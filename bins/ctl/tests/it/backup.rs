@@ -45,7 +45,7 @@ fn with_flows() -> Service {
     })
 }
 
-/// A service with a memory of each sort, links, events and a token.
+/// A service with memories of each kind, links, events and a token.
 fn filled() -> Service {
     let service = with_flows();
     let (old, new) = (service.add("The door code is 1111"), service.add("The door code is 2222"));
@@ -105,7 +105,7 @@ fn a_restored_backup_has_everything_and_goes_on_above() {
         all.iter().map(|it| it["id"].as_str().expect("an id").to_owned()).collect::<BTreeSet<_>>()
     };
     assert!(ids(&after.2).is_superset(&ids(&before.2)), "the tokens are there");
-    // The same key is still taken, and ids go on above.
+    // The key is still in use, and new ids continue above the old ones.
     let again =
         restored.ctl(&["emit", "work:done", "--data", "n=1", "--idempotency-key", "k1"]).done();
     assert!(again.starts_with("already exists"), "{again}");
@@ -136,7 +136,7 @@ fn without_a_service_the_folder_is_backed_up() {
     service.stop();
     let to = folder();
     let file = to.path().join("offline.backup");
-    // By the settings' address, where nothing listens.
+    // At the address of the settings, where no program listens.
     let mut offline = command(service.folder(), &["backup", &file.to_string_lossy()]);
     offline.env("WAYPOST_URL", "http://127.0.0.1:9");
     let ran = crate::ctl::ran(offline.output().expect("it runs"));
@@ -235,7 +235,7 @@ fn a_killed_restore_leaves_an_empty_or_a_complete_project() {
         let mut child = command(place.path(), &["restore", &file.to_string_lossy()])
             .spawn()
             .expect("the program starts");
-        // It is killed at another amount of work each time: when so many files are there.
+        // Kills it after another amount of work each time: once it has written that many files.
         let parts = || {
             let all = fs::read_dir(place.path().join(".waypost")).into_iter().flatten().flatten();
             let part =
@@ -297,7 +297,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
             });
         }
         for _ in 0..3 {
-            // What is there now was answered before the backup begins.
+            // Every memory in the store now was acknowledged before the backup begins.
             let seen: BTreeSet<u64> = memories(&service).into_iter().map(|it| it.0).collect();
             let events =
                 service.ctl(&["--json", "events", "list", "--pattern", "work:*", "-n", "1000"]);
@@ -338,7 +338,7 @@ fn a_backup_has_every_write_acknowledged_before_it_began() {
     }
 }
 
-/// The names in a folder.
+/// The names of the entries of a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder").flatten();
     let mut names: Vec<_> =
@@ -352,7 +352,7 @@ fn a_backup_that_is_killed_leaves_nothing_behind() {
     let service = filled();
     let to = folder();
     let file = to.path().join("mine.backup").to_string_lossy().into_owned();
-    // A service that never gets to the end of a backup.
+    // A service that never finishes a backup.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let mut child =
@@ -366,7 +366,7 @@ fn a_backup_that_is_killed_leaves_nothing_behind() {
     if rustix::fs::openat(rustix::fs::CWD, to.path(), flags, Mode::RUSR).is_ok() {
         assert!(names(to.path()).is_empty(), "{:?}", names(to.path()));
     }
-    // On file systems that have named files alone, and from earlier releases: no process has such an id.
+    // From file systems without unnamed files, and from earlier releases: no process has these ids.
     let own = format!("mine.backup.{}.part", std::process::id());
     let other = "other.backup.4194305.part";
     for name in ["mine.backup.4194305.part", other, &own] {

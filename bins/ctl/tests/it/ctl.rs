@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -13,31 +13,31 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The output of a run that went well.
+    /// The output of a successful run.
     #[track_caller]
     pub(crate) fn done(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
-    /// The JSON of a run that went well.
+    /// The JSON output of a successful run.
     #[track_caller]
     pub(crate) fn json(self) -> serde_json::Value {
         serde_json::from_str(&self.done()).expect("the output is JSON")
     }
 }
 
-/// A command in a folder, with nothing of the tester's own environment that could matter.
+/// A command in a folder, independent of the tester's environment.
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ctl"));
     command.args(arguments).current_dir(folder).env_clear();
-    // A cache of its own, so that the tester's models are not looked at.
+    // Its own cache, so that it does not find the tester's models.
     command.env("HOME", folder).env("XDG_CACHE_HOME", folder.join("cache"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// A command that takes everything in the folder as approved.
+/// A command that treats everything in the folder as approved.
 pub(crate) fn trusting(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = command(folder, arguments);
     command.env("WAYPOST_TRUST_PROJECT", "1");
@@ -63,7 +63,7 @@ pub(crate) fn run_with_input(folder: &Path, arguments: &[&str], input: &[u8]) ->
 pub(crate) fn with_input(command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("its input is piped");
-    // A program that ends early does not read all.
+    // A program that ends early does not read everything.
     drop(stdin.write_all(input));
     drop(stdin);
     ran(child.wait_with_output().expect("the program ends"))

@@ -1,4 +1,4 @@
-//! Damage anywhere in a data folder: reported or harmless, never a wrong answer, and repaired.
+//! Damage anywhere in a data folder: reported or harmless, never a wrong response, and repaired.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -31,7 +31,7 @@ const FLOWS: &str = "flows:
       - { type: command, command: \"true\" }
 ";
 
-/// A project with a data folder that the stores themselves made.
+/// A project with a data folder that the stores created.
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
     let folder = folder.expect("a temporary folder");
@@ -152,7 +152,7 @@ fn open_context(folder: &Path) -> Context {
     Context::open(folder, &data_of(folder).join("context"), options).expect("the context opens")
 }
 
-/// What was acknowledged, as it reads back.
+/// The acknowledged data, as read back.
 #[derive(Debug, PartialEq)]
 struct Contents {
     memories: Vec<String>,
@@ -165,7 +165,7 @@ struct Contents {
     context: Vec<String>,
 }
 
-/// Opens every store as the service does, and reads all of it.
+/// Opens every store as the service does, and reads everything in it.
 fn read(folder: &Path) -> Result<Contents, String> {
     let data = data_of(folder);
     let refused = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
@@ -217,7 +217,7 @@ fn copy_file(from: &Path, to: &Path) {
     fs::copy(from, to).expect("a copy");
 }
 
-/// Files that hold something: a lock holds nothing.
+/// Files with content; lock files have none.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).expect("a folder").map(|it| it.expect("a file").path()).collect();
@@ -244,11 +244,11 @@ impl Random {
     }
 }
 
-/// Changes a file somehow, and says how.
+/// Changes a file at random, and describes the change.
 fn harm(path: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(path).expect("a file");
     let used = bytes.iter().rposition(|it| *it != 0).map_or(1, |it| it + 1);
-    // Most of a log is what it has grown ahead.
+    // Most of a log is preallocated.
     let within = if random.below(8) == 0 { bytes.len() } else { used };
     let at = random.below(within.min(bytes.len()));
     let what = match random.below(4) {
@@ -272,7 +272,7 @@ fn harm(path: &Path, random: &mut Random) -> String {
     what
 }
 
-/// Whether all that is there was there before, in some version: nothing is invented.
+/// Whether everything in the stores existed before, in some version: nothing is invented.
 fn check_left(before: &Contents, after: &Contents) -> Result<(), String> {
     let known: String = before.memories.concat();
     for line in &after.memories {
@@ -336,8 +336,8 @@ fn damage_is_reported_or_harmless_and_repaired() {
     assert!(reported > 0 && harmless > 0, "{summary}");
 }
 
-/// Whether the damage in a folder was reported. An error says what is wrong with how it was dealt
-/// with.
+/// Whether the damage in a folder was reported. An error describes what was wrong with the
+/// handling.
 fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
     let doctor = |more: &[&str]| {
         let arguments = [&["--json", "--url", "http://127.0.0.1:9", "doctor"], more].concat();
@@ -352,7 +352,8 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
     if found.code != 1 || !found.out.contains(r#""verdict":"fault""#) {
         return Err(format!("refused ({refused}), and the doctor finds nothing: {}", found.out));
     }
-    // In the two files whose version has no checksum, a higher one may as well be a newer release's.
+    // In the two files whose version has no checksum, a higher version may as well be a newer
+    // release's.
     if refused.contains("supports formats up to")
         || refused.contains("waypost-data") && refused.contains("newer")
     {
@@ -371,7 +372,7 @@ fn check(folder: &Path, before: &Contents) -> Result<bool, String> {
     Ok(true)
 }
 
-/// What a repair says of one kind of damage: the findings of the part that was damaged.
+/// The report of a repair for one kind of damage: the findings about the damaged part.
 fn told(folder: &Path, part: &str) -> Vec<(String, String)> {
     let arguments = ["--json", "--url", "http://127.0.0.1:9", "doctor", "--repair"];
     let ran = ran(trusting(folder, &arguments).output().expect("the program starts"));
@@ -402,7 +403,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
     for (part, log, nothing) in parts {
         let segment = |folder: &Path| data_of(folder).join(log).join(format!("{:020}.log", 1));
 
-        // The header has a checksum of its own, and no record.
+        // The header has its own checksum, and no record.
         let folder = fresh(&format!("{part}-header"));
         let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
         bytes[16] ^= 1;
@@ -412,7 +413,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         assert!(detail.contains(nothing), "{detail}");
         assert!(hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
 
-        // The last byte is in the mark of the end, the ones before it are a record's.
+        // The last byte is in the end marker; the bytes before it belong to a record.
         let folder = fresh(&format!("{part}-record"));
         let mut bytes = fs::read(segment(&folder.0)).expect("a segment");
         let used = bytes.iter().rposition(|it| *it != 0).expect("records");
@@ -425,7 +426,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         assert!(!hint.contains("nothing is lost") && hint.contains("*.damaged"), "{hint}");
         assert!(!said.iter().any(|it| it.0.contains("not known which")), "{said:?}");
 
-        // Nothing is left of it that could be kept.
+        // Nothing remains that could be kept.
         let folder = fresh(&format!("{part}-missing"));
         fs::remove_file(segment(&folder.0)).expect("a segment");
         let said = told(&folder.0, part);
@@ -434,7 +435,7 @@ fn a_repair_says_what_was_lost_and_only_that() {
         assert!(!hint.contains("*.damaged"), "{hint}");
     }
 
-    // Only the state could tell of which memories a text was lost.
+    // Only the state could name the memories that lost a text.
     let folder = fresh("unnamed");
     let segment = data_of(&folder.0).join("memory/log").join(format!("{:020}.log", 1));
     let mut bytes = fs::read(&segment).expect("a segment");
@@ -460,7 +461,7 @@ fn differs(before: &Contents, after: &Contents) -> String {
     format!("{} ({:?})", names.join(", "), after.memories.len())
 }
 
-/// A folder that goes with this value.
+/// A folder that is removed on drop.
 struct Removed(PathBuf);
 
 impl Drop for Removed {

@@ -13,7 +13,7 @@ fn an_event_is_emitted_and_listed() {
         "agent": "scout", "delta": 0.25, "improved": "true", "note": "a, b", "pr_number": 412
     });
     assert_eq!((&emitted["id"], &emitted["data"]), (&json!(1), &stored));
-    // What comes from elsewhere becomes no further key.
+    // A value from elsewhere cannot add a key.
     let text = "text=x,admin=1 \u{1b}[31m";
     let kept = service.ctl(&["--json", "emit", "note:taken", "--set", text]).json();
     assert_eq!(kept["data"], json!({"text": "x,admin=1 \u{1b}[31m"}));

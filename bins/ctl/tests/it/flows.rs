@@ -19,7 +19,7 @@ flows:
         command: ctl emit b:c --set "who={{data.who}}"; echo passed on {{data.who}}; test {{data.who}} != nobody
 "#;
 
-/// The folder of the program, which holds `ctl`.
+/// The folder of the program, which contains `ctl`.
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_ctl")).parent().expect("a folder").to_owned()
 }
@@ -35,7 +35,7 @@ fn write_flows(project: &Path, yaml: &str) {
 }
 
 impl Service {
-    /// Waits until so many runs of flows have ended.
+    /// Waits until that many runs of flows have ended.
     fn ended(&self, count: &str) {
         let tail = ["events", "tail", "--after", "0", "--pattern", "flow:*", "-n", count];
         self.ctl(&tail).done();
@@ -140,7 +140,7 @@ fn a_changed_file_is_shown_and_allowed() {
     let allowed = service.ctl(&["flows", "allow", "self-driving.yaml", "--yes"]).done();
     assert!(allowed.ends_with("approved self-driving.yaml; it is active\n"), "{allowed}");
     assert_eq!(service.ctl(&["flows", "allow", "none.yaml", "--yes"]).code, 3);
-    // A program that is no text is not shown here, so that its hash has to be given.
+    // A program that is not text cannot be shown over HTTP, so its hash has to be given.
     fs::create_dir(service.folder().join("tools")).expect("a folder");
     fs::write(service.folder().join("tools/x.sh"), b"evil \xff\n").expect("a file");
     write_flows(service.folder(), &EMITS.replace("ctl emit b:c", "sh tools/x.sh"));

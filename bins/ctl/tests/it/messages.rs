@@ -1,4 +1,4 @@
-//! Messages: what a command says when something is wrong, and how it ends.
+//! Messages: what a command prints when something is wrong, and its exit status.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ fn a_field_is_called_as_on_the_command_line() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
-    // For programs, a field is what it is in the request.
+    // For scripts, a field has the name that it has in the request.
     let refused = service.ctl(&["--json", "search", "x", "--min-score", "2"]);
     let told = &lines(&refused.err)[0];
     assert_eq!(told["errors"][0]["pointer"], "/minScore");
@@ -95,7 +95,7 @@ fn with_json_every_error_is_json() {
         assert!(told[0]["type"].is_string() && told[0]["detail"].is_string(), "{}", told[0]);
         assert_eq!(refused.out, "");
     }
-    // What is only a remark is JSON, too.
+    // Notes are JSON, too.
     service.add("something");
     let found = service.ctl(&["--json", "search", "something"]);
     lines(&found.err);

@@ -1,4 +1,4 @@
-//! How the program finds its service, and whom it trusts with a token.
+//! How the program finds its service, and to whom it sends a token.
 
 use std::fs::{self, Permissions};
 use std::io::Read;
@@ -13,12 +13,12 @@ use tempfile::TempDir;
 use crate::ctl::run;
 use crate::service::Service;
 
-/// Any user but root, who is not this machine's own.
+/// Any user except root who does not exist on this machine.
 const NOBODY: u32 = 65534;
 
 #[test]
 fn the_project_s_own_service_is_found_at_its_socket() {
-    // Both listen on ports of their own, as after `--listen 127.0.0.1:5555`.
+    // Both listen on other ports, as after `--listen 127.0.0.1:5555`.
     let (one, other) = (Service::start(), Service::start());
     one.add("of the first");
     for (service, memories) in [(&one, 1), (&other, 0)] {
@@ -28,7 +28,7 @@ fn the_project_s_own_service_is_found_at_its_socket() {
         let shown = run(service.folder(), &["status"]).done();
         assert!(shown.contains(&format!("at {}", service.url())), "{shown}");
     }
-    // Streams go the same way.
+    // Streams use the same connection.
     run(one.folder(), &["emit", "a:b", "--data", "k=v"]).done();
     let tail = ["--json", "events", "tail", "--pattern", "a:b", "--after", "0", "--limit", "1"];
     assert_eq!(run(one.folder(), &tail).json()["data"]["k"], "v");
@@ -127,7 +127,7 @@ fn a_project_that_another_user_put_above_is_refused_by_name() {
     let ran = run(&work, &["status"]);
     assert_eq!(ran.code, 4, "{ran:?}");
     assert!(ran.err.contains(&name) && ran.err.contains("is writable by others"), "{ran:?}");
-    // In a folder like /tmp, one of one's own is good.
+    // In a folder like /tmp, one's own project is valid.
     fs::set_permissions(&waypost, Permissions::from_mode(0o755)).expect("a mode");
     assert_eq!(run(&work, &["status"]).code, 5);
 }
@@ -151,7 +151,7 @@ fn a_token_file_of_another_user_is_refused_by_name() {
     } else {
         println!("skipped: only root can give files away");
     }
-    // A checkout can bring a link to another project's token; one that is named is followed.
+    // A checkout can contain a link to another project's token; only a named link is followed.
     let elsewhere = service.folder().join("token");
     fs::rename(&file, &elsewhere).expect("a file");
     symlink(&elsewhere, &file).expect("a link");
@@ -166,7 +166,7 @@ fn project() -> TempDir {
     folder
 }
 
-/// Does something on a thread that is another user's; `None` if this process may not become one.
+/// Runs a closure on a thread of another user; `None` if this process may not change the user.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = std::thread::spawn(move || become_nobody().then(work)).join();
@@ -177,9 +177,9 @@ fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Op
     done
 }
 
-/// Of this thread alone: libc's own function would change all of them.
+/// For this thread only: libc's own function would change all threads.
 #[expect(unsafe_code, reason = "std has no such call")]
 fn become_nobody() -> bool {
-    // SAFETY: three numbers, and no pointers.
+    // SAFETY: the arguments are three numbers, and no pointers.
     unsafe { libc::syscall(libc::SYS_setresuid, 0, NOBODY, 0) == 0 }
 }

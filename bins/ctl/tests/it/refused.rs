@@ -1,4 +1,5 @@
-//! What a command shows when the service refuses or fails, and what it does with files that are not as they should be.
+//! What a command prints when the service rejects a request or fails, and how it handles invalid
+//! files.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::ctl::{run, trusting, with_input};
 use crate::service::Service;
 
-/// More than the buffers of both ends take.
+/// More than the buffers of both ends hold.
 const MANY_BYTES: usize = 24 << 20;
 
 /// A file with a token of these scopes in the service's folder.
@@ -103,7 +104,7 @@ fn nothing_of_a_damaged_export_is_imported() {
         assert!(refused.err.contains("nothing was imported from export.ndjson"), "{}", refused.err);
         assert_eq!(two.ctl(&["--json", "list"]).json().as_array().map(Vec::len), Some(0), "{why}");
     }
-    // From a pipe it is taken as it comes.
+    // A pipe is sent as it arrives.
     let piped = two.ctl_with_input(&["import", "-"], changed.as_bytes());
     assert_eq!(piped.code, 1, "{piped:?}");
     assert!(piped.out.starts_with("50 memories imported"), "{piped:?}");
@@ -129,7 +130,7 @@ fn a_file_that_is_not_there_ends_every_command_alike() {
         &["--token-file", "no/such", "status"],
         &["--ca", "no/such", "status"],
     ] {
-        // Restoring and models need no service, and a project with data is not restored to.
+        // Restore and model commands need no service, and a restore rejects a project with data.
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join(".waypost")).expect("a folder");
         let place: &Path = if arguments[0] == "restore" { folder.path() } else { service.folder() };
@@ -137,7 +138,7 @@ fn a_file_that_is_not_there_ends_every_command_alike() {
         assert_eq!(missing.code, 3, "{arguments:?}: {missing:?}");
         assert!(missing.err.contains("no/such"), "{arguments:?}: {}", missing.err);
     }
-    // A folder is no file, and is found out before anything is sent.
+    // A folder is not a file, which is detected before anything is sent.
     for command in ["import", "batch"] {
         let folder = run(service.folder(), &[command, ".waypost"]);
         assert_eq!(folder.code, 1, "{folder:?}");

@@ -1,4 +1,4 @@
-//! Folders of stores that are removed, or replaced by an older copy of themselves, as a whole.
+//! Folders of stores that are removed, or replaced by an older copy, as a whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ flows:
       - type: command
         command: echo {{data.n}} >> marks
 "#;
-/// How long a condition is waited for.
+/// The time limit of a wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A project, its service, and an older copy of its stores.
@@ -30,7 +30,8 @@ struct World {
 }
 
 impl World {
-    /// Three memories, three events and their runs; then a copy; then three more of each.
+    /// Adds three memories, three events and their runs; copies the data; then adds three more of
+    /// each.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let flows = folder.path().join(".waypost/flows");
@@ -75,7 +76,7 @@ impl World {
         self.ctl(&["--json", "add", content]).json()["id"].as_u64().expect("an id")
     }
 
-    /// Emits an event, waits until its run has ended, and gives its id.
+    /// Emits an event, waits until its run has ended, and returns its id.
     fn emit(&self) -> u64 {
         let emitted = self.ctl(&["--json", "emit", "k:n", "--data", "n=1"]).json();
         let id = emitted["id"].as_u64().expect("an id");
@@ -84,12 +85,12 @@ impl World {
         id
     }
 
-    /// How often the flow's action was done.
+    /// The number of times that the flow's action ran.
     fn marks(&self) -> usize {
         fs::read_to_string(self.folder.path().join("marks")).expect("the actions").lines().count()
     }
 
-    /// Removes a store's folder, or puts the older copy into its place.
+    /// Removes a store's folder, or puts the older copy in its place.
     fn replace(&self, store: &str, is_gone: bool) {
         let folder = self.data().join(store);
         fs::remove_dir_all(&folder).expect("it is there");
@@ -109,7 +110,8 @@ impl World {
         faults
     }
 
-    /// The service refuses the store by name, so does the doctor, and a repair makes it start.
+    /// The service and the doctor reject the store with an error that names it, and a repair makes
+    /// the service start.
     fn check_refused_and_repair(&mut self, part: &str, place: &str) {
         let why = self.start().expect_err("records are missing");
         assert!(why.contains(place), "{why}");

@@ -21,12 +21,12 @@ impl Service {
         Self::start_in(folder, |_, _| {})
     }
 
-    /// With what is changed in its folder and its options.
+    /// With changes to its folder and its options.
     pub(crate) fn start_with(change: impl FnOnce(&Path, &mut waypost_service::Options)) -> Self {
         Self::start_in(tempfile::tempdir().expect("the service plays along"), change)
     }
 
-    /// In a folder that is there already.
+    /// In an existing folder.
     pub(crate) fn start_at(
         folder: TempDir,
         change: impl FnOnce(&Path, &mut waypost_service::Options),
@@ -60,10 +60,10 @@ impl Service {
         &self.url
     }
 
-    /// The program, to be run against this service.
+    /// The program, for use with this service.
     pub(crate) fn ctl_command(&self, arguments: &[&str]) -> Command {
         let arguments = [&["--url", &self.url][..], arguments].concat();
-        // As the service here does.
+        // As the service does here.
         ctl::trusting(self.folder(), &arguments)
     }
 
@@ -76,7 +76,7 @@ impl Service {
         ctl::with_input(&mut self.ctl_command(arguments), input)
     }
 
-    /// Adds a memory and gives its id.
+    /// Adds a memory and returns its id.
     pub(crate) fn add(&self, content: &str) -> u64 {
         self.ctl(&["--json", "add", content]).json()["id"]
             .as_u64()

@@ -274,7 +274,7 @@ fn doctor_looks_at_the_running_service_and_at_the_store_of_a_stopped_one() {
             .unwrap_or_default()
     };
     let findings = service.ctl(&["--json", "doctor"]).json();
-    // It runs without a model here, and that is worth a warning.
+    // It runs without a model here, which causes a warning.
     assert!(part(&findings, "service")["hint"].as_str().unwrap().contains("model"), "{findings}");
     let repair = service.ctl(&["doctor", "--repair"]);
     assert_eq!(repair.code, 1, "{repair:?}");

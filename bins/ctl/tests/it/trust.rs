@@ -1,4 +1,4 @@
-//! What a project brings does nothing until its user approves it: both programs, as processes.
+//! Files of a project have no effect until the user approves them: both programs, as processes.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -24,10 +24,10 @@ flows:
     trigger: { pattern: "a:b" }
     actions: [{ type: command, command: "echo noted >> noted" }]
 "#;
-/// How long a process may take for what a test waits for.
+/// The time limit of a wait for a process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A clone, and a user with a home of their own.
+/// A clone, and a user with a separate home.
 struct Clone {
     folder: TempDir,
     home: TempDir,
@@ -83,7 +83,7 @@ impl Clone {
         command
     }
 
-    /// A service that refuses to start; what it says.
+    /// A service that fails to start; its error.
     fn refused(&self, arguments: &[&str]) -> String {
         let output = self.service_command(arguments).output().expect("it starts");
         assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -174,7 +174,7 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     clone.write(".waypost/config.yaml", &config);
     clone.write("tools/token", "wp_aaaaaaaaaa_bbbb");
 
-    // The service does not start, and says where, what, and both remedies.
+    // The service does not start, and reports the line, the problem, and both remedies.
     let said = clone.refused(&[]);
     for wanted in [
         "config.yaml is pending approval",
@@ -189,14 +189,14 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     }
     assert!(!said.contains("log.level"), "harmless: {said}");
     assert!(!clone.is_there(".waypost/data") && !evil.path().join("store").exists());
-    // `ctl` sends nothing anywhere, and exits with 4.
+    // `ctl` sends nothing, and exits with 4.
     for command in [&["status"][..], &["search", "x"], &["emit", "a:b"], &["token", "list"]] {
         let ran = clone.ctl(command);
         assert_eq!(ran.code, 4, "{command:?}: {ran:?}");
         assert!(ran.err.contains("line 5: url: ") && ran.err.contains("`ctl allow`"), "{ran:?}");
     }
     assert!(listener.accept().is_err(), "nobody connected");
-    // These work all the same.
+    // These commands work in any case.
     let shown = clone.ctl(&["--json", "config", "show"]).json();
     assert_eq!(shown["listen"]["value"], "127.0.0.1:4747");
     assert_eq!(shown["listen"]["pending"]["line"], 3);
@@ -204,7 +204,7 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     let doctor = clone.ctl(&["doctor"]);
     assert!(doctor.code != 4 && doctor.out.contains("is pending approval"), "{doctor:?}");
 
-    // Without the hostile settings, the flows wait still.
+    // Without the hostile settings, the flows are still pending.
     fs::remove_file(clone.path(".waypost/config.yaml")).expect("it is there");
     let service = clone.start(&[]);
     assert!(service.log.contains("pending approval of .waypost/flows/builds.yaml, tools/build.sh"));
@@ -214,7 +214,7 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     assert!(told.err.contains("builds.yaml do not run until"), "{told:?}");
     service.wait_for_flows(&clone, &[]);
 
-    // Approved, the honest flows work, without a new start.
+    // Once approved, the honest flows run without a restart.
     let asked = clone.ctl(&["allow"]);
     assert_eq!(asked.code, 2, "{asked:?}");
     for wanted in [
@@ -237,7 +237,7 @@ fn no_file_of_a_hostile_clone_takes_effect() {
     service.wait_for_runs(&clone, 2);
     assert_eq!(fs::read_to_string(clone.path("built")).expect("a file"), "built by me\n");
 
-    // A pull that changes a file has just that one wait.
+    // After a pull that changes a file, only that file is pending.
     clone.write("tools/build.sh", "echo evil >> built\n");
     service.wait_for_flows(&clone, &["notes"]);
     service.ctl(&clone, &["emit", "a:b", "--data", "who=me"]).done();
@@ -269,7 +269,7 @@ fn an_approved_config_decides_until_it_changes() {
     assert_eq!(clone.ctl(&["status"]).code, 4);
     let asked = clone.ctl(&["allow"]);
     assert!(asked.out.contains("-   reads_max: 3") && asked.out.contains("+   reads_max: 4"));
-    // Where nobody can be asked, trust is said for one process.
+    // Where nobody can answer a prompt, trust is given for one process.
     let mut trusting = clone.ctl_command(&["--json", "config", "show"]);
     let shown = ran(trusting.env("WAYPOST_TRUST_PROJECT", "1").output().expect("it starts")).json();
     assert_eq!(shown["limits.reads_max"]["value"], "4");
@@ -302,11 +302,11 @@ fn a_copied_or_moved_project_is_refused_until_its_data_is_registered() {
     assert_eq!(refused.code, 4, "{refused:?}");
     let done = at_copy(&mut copy.ctl_command(&["allow", "--data"])).done();
     assert!(done.contains("it was a copy"), "{done}");
-    // The flows wait again: what was approved there was not approved here.
+    // The flows are pending again: an approval in one place is not valid in another.
     let pending = at_copy(&mut copy.ctl_command(&["allow"]));
     assert!(pending.out.contains("builds.yaml"), "{pending:?}");
     drop(clone.start(&[]));
-    // A project-id that came with an archive is nobody's.
+    // A project-id from an archive is not registered.
     let stranger = copy.ctl(&["allow", "--yes"]);
     assert_eq!(stranger.code, 4, "{stranger:?}");
     assert!(stranger.err.contains("`ctl allow --data`"), "{stranger:?}");
@@ -427,7 +427,7 @@ fn names_of_files_are_shown_in_full() {
 #[test]
 fn a_file_that_changes_while_it_is_looked_at_is_not_approved() {
     let clone = Clone::new();
-    // `script` gives it a terminal, at which it asks.
+    // `script` provides a terminal, so that the program prompts.
     let program = format!("{} allow notes.yaml", env!("CARGO_BIN_EXE_ctl"));
     let answer = |change: &dyn Fn()| {
         let mut command = clone.command(Path::new("/usr/bin/script"));
@@ -502,13 +502,13 @@ flows:
     wait_for(&|| begun() == 1);
     drop(service);
 
-    // Another content waits for approval, and the run keeps to the one that was approved.
+    // The other content is pending, and the run keeps the approved one.
     clone.write(".waypost/flows/notes.yaml", OTHER_FLOWS);
     let service = clone.start(&[]);
     wait_for(&|| begun() == 2);
     drop(service);
 
-    // What the journal has, and nobody approves, is not done.
+    // A run of the journal without an approval does nothing.
     clone.ctl(&["allow", "--revoke", "notes.yaml"]).done();
     let service = clone.start(&[]);
     let runs = || service.ctl(&clone, &["--json", "flows", "runs"]).json();
@@ -536,7 +536,7 @@ fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
     clone.ctl(&["allow", "--yes"]).done();
     drop(clone.start(&[]));
 
-    // Git overwrites what is ignored, and what is merely new it adds.
+    // Git overwrites ignored files, and adds new ones.
     upstream.write(".waypost/data/flows/log/evil", "evil");
     upstream.write(".waypost/data/tokens.json", "{}");
     upstream.write(".waypost/token", "evil");
@@ -553,7 +553,7 @@ fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
     ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
-    // A token that is none is refused even before that.
+    // An invalid token is rejected even before that.
     for command in [&["token", "list"][..], &["backup", "b"]] {
         assert_eq!(clone.ctl(command).code, 4, "{command:?}");
     }
@@ -562,7 +562,7 @@ fn a_store_that_a_repository_brings_into_a_registered_project_is_refused() {
     assert!(ran.err.contains("git tracks .waypost/data/flows/log/evil"), "{ran:?}");
     assert_ne!(clone.ctl(&["doctor"]).code, 0);
 
-    // The remedy, as it was told.
+    // The remedy from the error message.
     git(
         clone.folder.path(),
         &["rm", "-r", "--quiet", "--cached", ".waypost/data", ".waypost/token"],

@@ -1,4 +1,4 @@
-//! Clients that write, and what they were answered: the only things a crash may not take.
+//! Clients that write, and their acknowledged writes: a crash must not lose any of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::client::Answer;
 use crate::service::send;
 
-/// Something an export says: the memory that it is about, and what.
+/// A fact in an export: the memory, and the statement about it.
 pub(crate) type Fact = (u64, String);
 
-/// What one answered write changed.
+/// The facts that an acknowledged write changed.
 #[derive(Debug)]
 struct Step {
     created: Option<u64>,
@@ -31,12 +31,12 @@ impl Step {
     }
 }
 
-/// One client's answered writes, in order. It changes only memories of its own.
+/// One client's acknowledged writes, in order. It changes only its own memories.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Vec<Step>>);
 
 impl Journal {
-    /// How many writes were answered.
+    /// The number of acknowledged writes.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().len()
     }
@@ -46,12 +46,12 @@ impl Journal {
         self.0.lock().truncate(len);
     }
 
-    /// The ids that the first so many writes made.
+    /// The ids that the first writes, up to that number, created.
     pub(crate) fn created(&self, len: usize) -> BTreeSet<u64> {
         self.0.lock()[..len].iter().filter_map(|it| it.created).collect()
     }
 
-    /// After how many writes, at least so many, exactly these facts hold.
+    /// The number of writes, at least the given one, after which exactly these facts hold.
     pub(crate) fn position(&self, at_least: usize, found: &BTreeSet<Fact>) -> Option<usize> {
         let steps = self.0.lock();
         let mut facts = BTreeSet::new();
@@ -63,7 +63,7 @@ impl Journal {
         })
     }
 
-    /// What holds after all writes and is not among these facts, and what is the other way round.
+    /// The facts that are missing after all writes, and the facts that are too many.
     pub(crate) fn difference(&self, found: &BTreeSet<Fact>) -> [Vec<Fact>; 2] {
         let mut facts = BTreeSet::new();
         self.0.lock().iter().for_each(|it| it.apply(&mut facts));
@@ -71,7 +71,7 @@ impl Journal {
     }
 }
 
-/// What an export says.
+/// The facts in an export.
 pub(crate) fn facts(export: &Answer) -> Vec<Fact> {
     let id = |it: &Value| it.as_u64().expect("an id");
     let fact = |it: &Value| match it["record"].as_str() {
@@ -100,7 +100,7 @@ fn link(from: u64, to: u64) -> Fact {
     (from, format!("to {to}"))
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers that are the same in every run.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -111,7 +111,7 @@ impl Random {
     }
 }
 
-/// A client with memories of its own.
+/// A client with its own memories.
 pub(crate) struct Client<'a> {
     address: SocketAddr,
     token: &'a str,
@@ -144,7 +144,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Writes something, and notes it when it is answered.
+    /// Writes something, and records the write when it is acknowledged.
     pub(crate) fn write(&mut self) {
         match self.random.below(20) {
             0..8 => self.add(0),
@@ -167,7 +167,7 @@ impl<'a> Client<'a> {
         self.journal.0.lock().extend(steps);
     }
 
-    /// A text that no other is like, longer than that.
+    /// A text that is different from all others, longer than that.
     fn text(&mut self, longer_than: u64) -> String {
         self.texts += 1;
         let mut text = format!("{} text{}", self.name, self.texts);
@@ -222,7 +222,7 @@ impl<'a> Client<'a> {
         self.note([Step { created: None, added, removed: Vec::new() }]);
     }
 
-    /// Deletes a memory; its links go with it.
+    /// Deletes a memory, and its links with it.
     fn delete(&mut self) {
         let at = self.any();
         let id = self.live.swap_remove(at);
@@ -234,7 +234,7 @@ impl<'a> Client<'a> {
         self.note([Step { created: None, added: vec![deletion(id)], removed }]);
     }
 
-    /// Makes a link, or takes it away if it is there.
+    /// Creates a link, or removes an existing one.
     fn link(&mut self) {
         let (from, to) = (self.any(), self.any());
         let (from, to) = (self.live[from], self.live[to]);

@@ -1,4 +1,4 @@
-//! Who gets in, and how far.
+//! Authentication and scopes.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::service::{Service, request, send};
 
 const EMPTY_EXPORT: &str = r#"{"format":"waypost-memory","version":1}"#;
 
-/// Every route with a body that is right for it, and the scope that it asks for.
+/// Every route with a valid body, and the scope that it requires.
 const ROUTES: &[(&str, &str, &str, &str)] = &[
     ("POST", "/api/memory/search", r#"{"query":"x"}"#, "memory:read"),
     ("POST", "/api/memory/add", r#"{"content":"x"}"#, "memory:write"),
@@ -249,7 +249,7 @@ fn a_token_that_may_only_write_reads_nothing_by_writing() {
         assert_eq!(answer.json()["id"], id);
         assert!(!answer.text().contains("ecret") && !answer.text().contains("hidden"), "{body}");
     }
-    // Whoever sends it again learns nothing but that it is there.
+    // A client that repeats it learns only that it exists.
     let again = json!({"content": "the secret is out", "title": "Secret", "type": "fact"});
     let answer = service.send("POST", "/api/memory/add", &write, again.to_string().as_bytes());
     assert_eq!((answer.status, &answer.json()["id"]), (200, &id));

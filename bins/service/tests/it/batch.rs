@@ -60,7 +60,7 @@ fn results_come_while_lines_are_still_being_sent() {
     );
     stream.write_all(head.as_bytes()).expect("a connection");
     stream.write_all(b"12\r\n{\"content\":\"one\"}\n\r\n").expect("a connection");
-    // The first memory is there before the batch has ended.
+    // The first memory exists before the batch has ended.
     while service.get("/api/memory/status").json()["memories"] == 0 {}
     stream.write_all(b"12\r\n{\"content\":\"two\"}\n\r\n0\r\n\r\n").expect("a connection");
     let statuses: Vec<Value> = read(&mut stream)
@@ -87,7 +87,8 @@ fn a_batch_over_the_limit_is_refused_and_a_line_over_its_own_fails_alone() {
 
     let large = "{\"content\":\"d\"}\n".repeat(10_000);
     service.send("POST", BATCH, &service.token, large.as_bytes()).problem(413);
-    // Without a length it is noticed on the way: what fits is stored, the end is told.
+    // Without a length, the limit is detected while reading: earlier lines are stored, and the end
+    // is reported.
     let head = format!(
         "POST {BATCH} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{:x}\r\n",
         service.address,

@@ -1,4 +1,4 @@
-//! Bodies that are wrong, each told precisely.
+//! Invalid bodies and their exact errors.
 
 use std::io::Write;
 
@@ -108,7 +108,7 @@ fn limits_hold_at_the_edge_and_one_above() {
     assert!(detail.contains("8388608"), "{detail}");
 }
 
-/// More than the buffers of both ends take.
+/// More than the buffers of both ends hold.
 const MANY_BYTES: usize = 24 * 1024 * 1024;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A client that sends exactly the bytes it is told to.
+//! A client that sends exactly the given bytes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -31,13 +31,13 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error} in {:?} {}", self.status, self.text()))
     }
 
-    /// The lines of an NDJSON answer.
+    /// The lines of an NDJSON response.
     pub(crate) fn lines(&self) -> Vec<Value> {
         let text = self.text();
         text.lines().map(|it| serde_json::from_str(it).expect("each line is JSON")).collect()
     }
 
-    /// Checks that this is a problem of that status, complete and about that path; its detail.
+    /// Checks that this is a complete problem with that status and path; returns its detail.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text());
@@ -52,7 +52,7 @@ impl Answer {
         problem["detail"].as_str().expect("a text").to_owned()
     }
 
-    /// The same for 422, with the field at fault.
+    /// The same for 422, with the invalid field.
     #[track_caller]
     pub(crate) fn field_problem(&self, pointer: &str) -> String {
         self.problem(422);
@@ -71,15 +71,15 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends the bytes as they are and reads one answer.
+/// Sends the bytes unchanged and reads one response.
 pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> Answer {
     try_raw(address, bytes).expect("an answer")
 }
 
-/// The same, where the service may also just close.
+/// The same, if the service may also close the connection without a response.
 pub(crate) fn try_raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     let mut stream = connect(address);
-    // The service may answer and close before it has read everything.
+    // The service may respond and close before it has read everything.
     let written = stream.write_all(bytes);
     let answer = read(&mut stream);
     assert!(
@@ -88,7 +88,7 @@ pub(crate) fn try_raw(address: SocketAddr, bytes: &[u8]) -> Option<Answer> {
     answer
 }
 
-/// Reads one answer; `None` if the service closed without one.
+/// Reads one response; `None` if the service closed without one.
 pub(crate) fn read(stream: &mut impl Read) -> Option<Answer> {
     let mut bytes = Vec::new();
     let head_end = loop {
@@ -134,7 +134,7 @@ fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> bool {
     }
 }
 
-/// The next chunk; `None` at the last one. Panics where the answer was broken off.
+/// The next chunk; `None` at the last one. Panics if the response was cut off.
 fn next_chunk(rest: &mut Vec<u8>, stream: &mut impl Read) -> Option<Vec<u8>> {
     let line_end = loop {
         if let Some(at) = rest.windows(2).position(|it| it == b"\r\n") {

@@ -1,4 +1,4 @@
-//! Context over HTTP: a real service over a project of the test's own.
+//! Context over HTTP: a real service with its own project.
 
 use std::fs;
 use std::path::Path;
@@ -60,14 +60,14 @@ fn write(folder: &Path, path: &str, text: &str) {
 }
 
 impl Service {
-    /// The answer to a request for context.
+    /// The response to a request for context.
     fn context(&self, asked: &Value) -> Value {
         let answer = self.post("/api/context", asked);
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
     }
 
-    /// The answer once it is as wanted; the test's own time limit ends a wait in vain.
+    /// The response once it satisfies the condition; the test's own time limit ends the wait.
     fn context_when(&self, asked: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let answer = self.context(asked);
@@ -131,7 +131,7 @@ fn one_query_finds_journals_documents_and_code_headers() {
 #[test]
 fn each_task_has_its_own_order_and_shuts_nothing_out() {
     let service = indexed();
-    // What a file is worth beside the code.
+    // The score of a file relative to that of the code.
     let worth = |task: &str, path: &str| {
         let answer = service.context(&json!({"query": "lamp", "taskType": task}));
         let score = |path: &str| {
@@ -198,7 +198,7 @@ fn a_saved_file_is_found_and_a_deleted_one_is_not() {
     service.context_when(&asked, |it| has(it, "docs/foghorn.md"));
     write(&root, "docs/foghorn.md", "# Foghorn\n\nIt was sold to a museum.\n");
     service.context_when(&asked, |it| it.to_string().contains("museum"));
-    // A folder that was not there is watched from the moment it is.
+    // A new folder is watched from the moment it exists.
     write(&root, "docs/new/deep/siren.md", "# Siren\n\nThe siren is tested on Mondays.\n");
     service.context_when(&json!({"query": "siren"}), |it| has(it, "docs/new/deep/siren.md"));
     write(&root, ".waypost/journal/2026-11-20.md", "# 2026-11-20\n\nThe bell was cast.\n");
@@ -207,7 +207,7 @@ fn a_saved_file_is_found_and_a_deleted_one_is_not() {
     fs::rename(root.join("docs/foghorn.md"), root.join("docs/horn.md")).expect("it moves");
     service.context_when(&asked, |it| has(it, "docs/horn.md") && !has(it, "docs/foghorn.md"));
     fs::remove_file(root.join("docs/horn.md")).expect("it is there");
-    // Deleted is deleted at once: what is answered was there when it was answered.
+    // A deleted file leaves at once: each response has only files that existed at that time.
     assert!(!has(&service.context(&asked), "docs/horn.md"));
 }
 
@@ -235,7 +235,7 @@ fn it_answers_while_the_first_index_is_built_and_takes_it_up_after_a_restart() {
     }
     let service = Service::start_in(folder, |_| {});
     let asked = json!({"query": "stair_299", "taskType": "code"});
-    // Whatever is there, it is an answer, and it says whether files wait.
+    // In any state there is a response, and it says whether files are pending.
     let early = service.context(&asked);
     assert!(early["pending"].is_u64(), "{early}");
     let late = service.context_when(&asked, |it| has(it, "src/stairs/s299.rs"));
@@ -304,7 +304,7 @@ fn nothing_outside_the_project_is_read() {
     let of_krakens = json!({"query": "kraken", "maxItems": 200});
     let text = service.context(&of_krakens).to_string();
     assert!(!text.contains("lives out there") && !text.contains("kraken.md"), "{text}");
-    // A file that becomes a link is not read either.
+    // A file that was replaced by a link is not read either.
     let guide = service.folder.path().join("docs/guide.md");
     fs::remove_file(&guide).expect("it is there");
     symlink(outside.path().join("outside.md"), &guide).expect("a link");
@@ -375,7 +375,7 @@ fn memories_take_part_when_they_are_named() {
     let few = json!({"query": "lamp", "sources": ["memory"], "maxTokens": 20});
     assert_eq!(service.context(&few)["truncated"], true);
 
-    // Who may not see memories sees none here.
+    // A token without access to memories gets none here.
     let reader = service.new_token(&["context:read"], None);
     let denied = service.send("POST", "/api/context", &reader, both.to_string().as_bytes());
     assert!(denied.problem(403).contains("memory:read"));
@@ -433,7 +433,7 @@ fn settings_say_what_is_indexed() {
 fn operators_see_it() {
     let service = indexed();
     let status = loop {
-        // What was written just now is looked at twice.
+        // Recently written files are checked twice.
         let status = service.get("/api/context/status").json();
         if status["status"] == "ready" {
             break status;

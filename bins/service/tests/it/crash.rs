@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of everything: what was answered is there, and the store opens again.
+//! `kill -9` during every operation: acknowledged data exist, and the store opens again.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use crate::client::{connect, read};
 use crate::program::{Program, command};
 use crate::service::{batch, request};
 
-/// What was answered: id and content.
+/// Acknowledged memories: id and content.
 type Answered = BTreeMap<u64, String>;
 
-/// Adds until the service is gone; every answer goes to the channel.
+/// Adds until the service is gone; sends every acknowledged memory to the channel.
 fn add_until_gone(
     address: SocketAddr,
     token: &str,
@@ -32,7 +32,7 @@ fn add_until_gone(
             return;
         }
         let mut answer = Vec::new();
-        // A killed service may have sent all of an answer or a part of it.
+        // A killed service may have sent a response in full or in part.
         let ended = stream.read_to_end(&mut answer).is_ok();
         let text = String::from_utf8_lossy(&answer);
         let memory = text.split_once("\r\n\r\n").map(|(_, it)| serde_json::from_str::<Value>(it));
@@ -44,7 +44,8 @@ fn add_until_gone(
     }
 }
 
-/// Runs writers against the program, kills it after so many answers, keeps what was answered.
+/// Runs writers against the program, kills it after that many responses, returns the acknowledged
+/// memories.
 fn kill_while_adding(mut program: Program, round: usize, answers: usize, kept: &mut Answered) {
     let (address, token) = (program.address, program.token.clone());
     let (sender, receiver) = mpsc::channel();
@@ -61,7 +62,7 @@ fn kill_while_adding(mut program: Program, round: usize, answers: usize, kept: &
     });
 }
 
-/// Every answered memory is there with its content.
+/// Every acknowledged memory exists with its content.
 fn check(program: &Program, kept: &Answered) {
     let mut found = BTreeMap::new();
     let mut after = 0;
@@ -79,7 +80,7 @@ fn check(program: &Program, kept: &Answered) {
     for (id, content) in kept {
         assert_eq!(found.get(id), Some(content), "memory {id} was answered and is lost");
     }
-    // A large index is built beside the answers; all memories are counted from the start.
+    // A large index is built in the background; all memories are counted from the start.
     loop {
         let status = program.send("GET", "/api/memory/status", b"").json();
         assert_eq!(status["memories"], found.len());
@@ -121,7 +122,7 @@ fn a_kill_during_a_reindex_loses_nothing() {
         let bytes = request(program.address, "POST", path, &program.token, &accept, b"{}");
         let mut stream = connect(program.address);
         stream.write_all(&bytes).expect("a connection");
-        // The first bytes of the stream tell that it runs, or has just ended.
+        // The first bytes of the stream show that it is running, or has just ended.
         stream.read_exact(&mut [0; 12]).expect("an answer");
         kill_while_adding(program, round, round, &mut kept);
     }
@@ -149,7 +150,7 @@ fn a_kill_while_state_and_index_are_built_anew_loses_nothing() {
             .stderr(std::process::Stdio::null())
             .spawn()
             .expect("it can be run");
-        // From before the state's first file to when searches are answered from a part of it.
+        // From before the state's first file until searches use a part of it.
         std::thread::sleep(std::time::Duration::from_millis(10 + 25 * round));
         child.kill().expect("it can be killed");
         child.wait().expect("it ended");
@@ -170,7 +171,7 @@ fn a_kill_during_an_import_leaves_a_store_that_takes_it_again() {
         let path = "/api/memory/import";
         let bytes = request(half.address, "POST", path, &half.token, &[], &export.body);
         let mut stream = connect(half.address);
-        // More of it each round; at last all of it.
+        // More of it in each round; in the last round all of it.
         stream.write_all(&bytes[..bytes.len() * (round + 1) / 10]).expect("a connection");
         if round % 3 == 0 {
             let memories = |half: &Program| half.send("GET", "/api/memory/status", b"").json();

@@ -1,4 +1,4 @@
-//! A disk that is full, and folders that cannot be written. Needs root or user namespaces.
+//! Full disks, and folders that are not writable. Needs root or user namespaces.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,14 +11,14 @@ use crate::program::{PROGRAM, Program, command};
 
 const MOUNT: &str = "/mnt";
 
-/// The program on a small file system that only it sees, and that goes when it ends.
+/// The program on a small file system that only it can see, and that disappears when it ends.
 pub(crate) fn on_small_disk(mebibytes: u32) -> Program {
     let mut command = mounted(mebibytes, MOUNT);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project", MOUNT]);
     started(&mut command, inside)
 }
 
-/// Runs the program with a small file system at that folder, which only it sees.
+/// Runs the program with a small file system at that folder, which only the program can see.
 pub(crate) fn mounted(mebibytes: u32, at: &str) -> Command {
     let script = format!("mount -t tmpfs -o size={mebibytes}m tmpfs {at} && exec \"$0\" \"$@\"");
     let mut command = unshare();
@@ -33,7 +33,7 @@ pub(crate) fn started(command: &mut Command, project: impl FnOnce(u32) -> PathBu
         .unwrap_or_else(|log| panic!("needs root or user namespaces to mount a small disk: {log}"))
 }
 
-/// The mount as it is seen from outside.
+/// The mount, seen from outside.
 pub(crate) fn inside(pid: u32) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}/root{MOUNT}"))
 }
@@ -48,7 +48,7 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let filler = inside(program.pid()).join("filler");
     let mut kept = Vec::new();
     assert_eq!(add(&program, "the first one").status, 201);
-    // Everything but 24 MiB is taken by something else.
+    // Other data fill all but 24 MiB.
     std::fs::write(&filler, vec![1; 24 * 1024 * 1024]).expect("there is room yet");
     let refused = loop {
         let content = format!("{} {}", kept.len(), "x".repeat(512 * 1024));
@@ -62,7 +62,7 @@ fn a_full_disk_rejects_writes_keeps_reading_and_recovers() {
     let detail = refused.problem(507);
     assert!(detail.contains("full") && !detail.contains(MOUNT), "{detail}");
 
-    // Reads go on, and nothing that was answered is gone.
+    // Reads continue, and no acknowledged data are lost.
     let hits = program.send("POST", "/api/memory/search", br#"{"query":"first"}"#);
     assert_eq!(hits.json()[0]["content"], "the first one");
     let ready = program.send("GET", "/readyz", b"");
@@ -105,7 +105,7 @@ fn a_store_that_cannot_be_written_is_told_at_the_start() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("Read-only") && said.contains("data"), "{said}");
     assert!(!said.contains("panicked"), "{said}");
-    // Nothing was harmed.
+    // Nothing was changed.
     let program = Program::start(folder.path());
     assert_eq!(add(&program, "x").status, 201);
 }
@@ -129,7 +129,7 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
     let at = bytes.windows(9).position(|it| it == b"memory 20").expect("the record is there");
     bytes[at + 3] ^= 0x10;
     std::fs::write(&segment, bytes).expect("it can be written");
-    // What is derived goes, too, so that the log is needed.
+    // Derived data are removed, too, so that the log is needed.
     for derived in ["state", "index", "vectors"] {
         let path = folder.path().join(".waypost/data/memory").join(derived);
         if path.exists() {
@@ -142,7 +142,7 @@ fn a_damaged_store_is_told_at_the_start_and_never_panics() {
     assert!(said.contains("doctor") && !said.contains("panicked"), "{said}");
 }
 
-/// Flips a bit of the one file below the folder that contains the text, where the text is.
+/// Flips a bit of the one file below the folder that contains the text, inside the text.
 fn damage(folder: &std::path::Path, text: &str) -> String {
     let mut files = std::fs::read_dir(folder).expect("a folder").flatten().map(|it| it.path());
     let place = |bytes: &[u8]| bytes.windows(text.len()).position(|it| it == text.as_bytes());
@@ -181,7 +181,7 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     let data = folder.path().join(".waypost/data");
     let file = damage(&data.join("memory/log"), "memory number 4");
     program.send("GET", "/api/memory/5", b"").problem(500);
-    // Its neighbours are as they were.
+    // Its neighbours are unchanged.
     assert_eq!(program.send("GET", "/api/memory/6", b"").json()["content"], "memory number 5");
     let ready = program.send("GET", "/readyz", b"");
     assert_eq!((ready.status, &ready.json()["status"]), (200, &json!("degraded")));
@@ -202,7 +202,7 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
     let named = |place: &str, record: &str| {
         errors.iter().any(|it| it.contains(place) && it.contains(record))
     };
-    // One record alone.
+    // Only one record.
     assert!(named(&format!("memory/log/{file}"), ", sequence "), "{log}");
     assert!(
         named(&format!("events/log/{of_events}"), &format!(": event {}", published[7])),

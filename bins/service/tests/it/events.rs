@@ -1,4 +1,4 @@
-//! Events over HTTP: publishing, reading, following.
+//! Events over HTTP: publishing, reading, streaming.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -40,7 +40,7 @@ fn client(service: &Service) -> Client {
     Client::new(&format!("http://{}", service.address), Some(&service.token)).expect("a client")
 }
 
-/// The ids that a stream tells, up to and with `last`.
+/// The ids in a stream, up to and including `last`.
 fn follow(service: &Service, pattern: Option<&str>, after: u64, last: u64) -> Vec<u64> {
     let mut told = Vec::new();
     let asked = StreamRequest { pattern: pattern.map(str::to_owned), after: Some(after) };
@@ -199,7 +199,7 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
     }
     assert_eq!(follow(&service, None, 0, 10), (1..=10).collect::<Vec<u64>>());
     assert_eq!(follow(&service, Some("b:*"), 3, 10), [4, 6, 8, 10]);
-    // What an event says cannot end its message or begin another one.
+    // The data of an event cannot end its message or begin another one.
     let text = "a\n\nid: 99\r\nevent: end\rdata: x\u{2028}\n\n";
     assert_eq!(service.publish("c:text", &json!({"text": text})).status, 201);
     let told = service.told("c:text", 0);
@@ -207,7 +207,7 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
     let (all, some) = std::thread::scope(|scope| {
         let all: Vec<_> = (0..20).map(|_| scope.spawn(|| follow(&service, None, 5, 211))).collect();
         let some = scope.spawn(|| follow(&service, Some("b:*"), 0, 212));
-        // One that never reads keeps nobody waiting.
+        // A client that never reads delays nobody.
         let idle = request(service.address, "GET", "/api/events/stream", &service.token, &[], b"");
         let mut silent = connect(service.address);
         silent.write_all(&idle).expect("a connection");
@@ -223,7 +223,7 @@ fn a_stream_tells_what_was_and_what_comes_in_order() {
                 });
             }
         });
-        // Whose pattern leaves out the last one ends with this.
+        // A client whose pattern excludes the last event ends with this one.
         service.publish("b:odd", &json!({}));
         let all: Vec<Vec<u64>> = all.into_iter().map(|it| it.join().expect("no panic")).collect();
         (all, some.join().expect("no panic"))
@@ -278,7 +278,7 @@ fn what_is_not_kept_any_more_is_410_and_a_reset() {
         service.publish("a:b", &json!({}));
     }
     let service = service.restart_with(|it| it.events.keep_count = Some(10));
-    // Upkeep drops them within some seconds.
+    // The upkeep thread drops them within seconds.
     while service.get("/api/events?after=0").status == 200 {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -320,7 +320,7 @@ fn published_events_survive_ten_kills_in_order_and_once() {
     for round in 0..10 {
         let mut program = Program::start(folder.path());
         check(&program, &kept);
-        // Whether it was stored before the kill or is now, it is there once.
+        // Whether it was stored before the kill or now, it exists once.
         for name in unanswered.drain(..) {
             let again = || raw(program.address, &named(&program, &name));
             let (first, second) = (again(), again());
@@ -376,7 +376,7 @@ fn publish_at(address: SocketAddr, bytes: &[u8]) -> Option<u64> {
     Some(event["id"].as_u64().expect("an id"))
 }
 
-/// Every answered event is there once, in one order without gaps.
+/// Every acknowledged event exists once, in one order without gaps.
 fn check(program: &Program, kept: &[(u64, String)]) {
     let mut found = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! `kill -9` under publishers and flows: every event that was answered is there, and each flow that
-//! wants it has run to its end for it.
+//! `kill -9` under publishers and flows: every acknowledged event exists, and each flow that
+//! matches it has run to its end for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,19 +16,19 @@ use crate::flows::project;
 use crate::program::Program;
 use crate::service::request;
 
-/// How many rounds there are, if the environment does not say.
+/// The number of rounds, unless the environment sets it.
 const ROUNDS: usize = 5;
-/// Sets how many there are: `just kills 50`.
+/// The variable with the number of rounds: `just kills 50`.
 const ROUNDS_VARIABLE: &str = "WAYPOST_TEST_KILLS";
-/// Everything is looked at after so many, so that no run is forgotten by then: the history has the
-/// newest 1000 of each flow.
+/// The number of rounds between two checks of everything, so that no run is forgotten by then: the
+/// history has the newest 1000 of each flow.
 const ROUNDS_BETWEEN: usize = 10;
 const PUBLISHERS: usize = 4;
-/// Events of a publisher in a round, if it lives so long.
+/// Events of a publisher in a round, if it lives that long.
 const EVENTS: usize = 12;
 const FLOWS: [&str; 3] = ["one", "two", "three"];
 
-/// What was published, by the id that was answered.
+/// The published events, by acknowledged id.
 type Answered = BTreeMap<u64, Value>;
 
 /// Publishes until it is done or the service is gone.
@@ -51,7 +51,7 @@ fn publish(address: SocketAddr, token: &str, round: usize, publisher: usize) -> 
     answered
 }
 
-/// Waits until so many runs have ended after that event.
+/// Waits until that many runs have ended after that event.
 fn wait_for_ends(program: &Program, after: u64, ends: usize) {
     let client = Client::new(&format!("http://{}", program.address), Some(&program.token));
     let asked = StreamRequest { pattern: Some("flow:*".to_owned()), after: Some(after) };
@@ -68,7 +68,7 @@ fn last(program: &Program) -> u64 {
     newest[0]["id"].as_u64().unwrap_or(0)
 }
 
-/// What the publishers said, by id, after that event; each once, and each publisher's in its order.
+/// The publishers' events after that event, by id; each once, and each publisher's in its order.
 fn published(program: &Program, mut after: u64) -> Answered {
     let mut found = Answered::new();
     let mut newest = BTreeMap::new();
@@ -111,7 +111,7 @@ fn ended_runs(program: &Program, flow: &str, events: &Answered) -> BTreeMap<u64,
     }
 }
 
-/// What was seen in all rounds.
+/// The results of all rounds.
 #[derive(Debug, Default)]
 struct Seen {
     events: usize,
@@ -121,7 +121,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks at everything that was published after that event.
+    /// Checks everything that was published after that event.
     fn check(&mut self, program: &Program, folder: &Path, after: u64, answered: &Answered) {
         let events = published(program, after);
         for (id, data) in answered {
@@ -139,7 +139,7 @@ impl Seen {
                 let tries = run["tries"].as_array().expect("an array");
                 let cut_off = tries.iter().filter(|it| it["outcome"] == "interrupted").count();
                 let times = done.get(&event).copied().unwrap_or(0);
-                // What was cut off may have been done, and its history says that it was cut off.
+                // An interrupted action may have run, and its history says that it was interrupted.
                 match run["state"].as_str() {
                     Some("succeeded") => assert!((1..=1 + cut_off).contains(&times), "{run}"),
                     Some("failed") => assert!(cut_off == 3 && times <= 3, "{run}"),

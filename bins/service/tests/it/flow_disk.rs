@@ -22,7 +22,7 @@ fn flows(program: &Program) -> Value {
     program.send("GET", "/api/flows", b"").json()
 }
 
-/// Asks until the answer is a wanted one.
+/// Repeats the request until the response satisfies the condition.
 fn until<T>(mut ask: impl FnMut() -> T, is_wanted: impl Fn(&T) -> bool) -> T {
     loop {
         let answer = ask();
@@ -58,7 +58,7 @@ fn a_full_disk_rejects_events_keeps_reading_and_recovers() {
     );
     let detail = refused.problem(507);
     assert!(detail.contains("full"), "{detail}");
-    // Reads go on, nothing of what was refused is there, and it is no reason to be started again.
+    // Reads continue, the rejected events do not exist, and no restart is necessary.
     let after = format!("/api/events?after={}", kept - 1);
     let newest = program.send("GET", &after, b"").json();
     assert_eq!(newest.as_array().map(Vec::len), Some(1), "{newest:.100}");
@@ -82,14 +82,14 @@ flows:
     actions: [{ type: command, command: "echo {{data.n}} >> numbers" }]
 "#;
     let folder = project(yaml);
-    // So that the folders are there.
+    // So that the folders exist.
     drop(Program::start(folder.path()));
     let journal = folder.path().join(".waypost/data/flows");
     let mut command = mounted(80, journal.to_str().expect("a path"));
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(folder.path());
     let program = started(&mut command, |_| folder.path().to_owned());
     let seen = format!("/proc/{}/root{}/filler", program.pid(), journal.display());
-    // A journal grows while 64 MiB stay free, so this much is too much for it soon.
+    // A journal may grow as long as 64 MiB stay free, so this is soon too much.
     fs::write(&seen, vec![1; 14 * MEBIBYTE]).expect("there is room yet");
     let text = "x".repeat(60_000);
     let mut sent = 0;
@@ -119,10 +119,10 @@ flows:
     assert_eq!(numbers.lines().collect::<Vec<_>>(), wanted, "each once, in order");
 }
 
-/// The program, which may be forbidden to write by a limit.
+/// The program, with an optional limit on the size of files that it writes.
 fn limitable(project: &Path) -> Program {
     let mut command = Command::new("sh");
-    // Beyond the limit a write fails, and does not end the program.
+    // Beyond the limit a write fails, but does not kill the program.
     command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", PROGRAM]);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(project);
     command.env("WAYPOST_TRUST_PROJECT", "1").stdin(Stdio::null());
@@ -138,7 +138,7 @@ fn a_failing_journal_is_reported_and_the_next_start_continues() {
     let limit = ["--fsize=1", "--pid", &program.pid().to_string()];
     let limited = Command::new("prlimit").args(limit).status();
     assert!(limited.expect("prlimit runs").success());
-    // The action ends, and that cannot be written.
+    // The action ends, and its end cannot be recorded.
     fs::write(folder.path().join("go"), "").expect("a file");
     let unready = until(|| program.send("GET", "/readyz", b""), |it| it.status != 200);
     let detail = unready.problem(503);

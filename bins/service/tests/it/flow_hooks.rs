@@ -1,6 +1,6 @@
-//! Web hooks that a real receiver gets. Flows post to public addresses only, so that the receiver
-//! and the service are in a network of their own, where such an address is this machine's. Needs
-//! root or user namespaces.
+//! Web hooks with a real receiver. Flows post to public addresses only, so the receiver and the
+//! service run in their own network namespace, in which such an address is local. Needs root or
+//! user namespaces.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -25,7 +25,7 @@ fn hooks_reach_a_receiver_that_checks_their_signature() {
     in_a_network(ADDRESS, "", "flow_hooks::in_a_network_of_its_own");
 }
 
-/// What the receiver got.
+/// A received request.
 #[derive(Debug)]
 struct Received {
     path: String,
@@ -38,7 +38,7 @@ impl Received {
         self.headers.get(name).unwrap_or_else(|| panic!("no {name} in {self:?}"))
     }
 
-    /// As the standard has receivers check it.
+    /// The check of a receiver, according to the standard.
     fn check(&self) {
         let (id, at) = (self.header("webhook-id"), self.header("webhook-timestamp"));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
@@ -62,7 +62,7 @@ fn hmac_sha256(key: &[u8], text: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
 }
 
-/// Answers each request on a thread of its own.
+/// Responds to each request on its own thread.
 fn receive(listener: &TcpListener, got: &Sender<Received>) {
     for (seen, stream) in (1..).zip(listener.incoming()) {
         let (stream, got) = (stream.expect("a connection"), got.clone());
@@ -92,7 +92,7 @@ fn answer(stream: TcpStream, got: &Sender<Received>, seen: usize) {
     reader.read_exact(&mut body).expect("a body");
     let body = String::from_utf8(body).expect("text");
     let status = match path.as_str() {
-        // The first time only.
+        // Only the first time.
         "/flaky" if seen == 2 => "500 Internal Server Error\r\nretry-after: 0",
         "/moved" => "302 Found\r\nlocation: /ok",
         _ => "204 No Content",
@@ -106,7 +106,7 @@ fn answer(stream: TcpStream, got: &Sender<Received>, seen: usize) {
         return;
     }
     let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-    // A client may be gone by now.
+    // A client may have disconnected.
     drop(stream.write_all(answer.as_bytes()));
 }
 
@@ -170,7 +170,7 @@ fn in_a_network_of_its_own() {
     assert!(received.try_recv().is_err(), "no redirect is followed, and nothing sent again");
 }
 
-/// Has a flow post, and waits until its run has ended in that state.
+/// Lets a flow post, and waits until its run has ended in that state.
 fn run(service: &Service, flow: &str, state: &str) -> (u64, Value) {
     let event = service.emit(&format!("hook:{flow}"), &json!({"x": "a/b c"}));
     let told = service.told("flow:*", event);

@@ -1,4 +1,4 @@
-//! Flows over HTTP: what is in force, what ran and why, and what people order.
+//! Flows over HTTP: state, runs, explanations and control.
 
 use std::fs;
 
@@ -58,7 +58,7 @@ fn a_run_is_listed_shown_and_retried() {
     service.get("/api/flows/runs?state=lost").problem(422);
 }
 
-/// `ctl` in a flow would take a key of an event for a setting: `DIR` once was `data_dir`.
+/// `ctl` in a flow could take a key of an event for a setting: `DIR` once was `data_dir`.
 #[test]
 fn no_setting_has_the_name_of_a_variable_of_a_run() {
     let page = waypost_project::reference();

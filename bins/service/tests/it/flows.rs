@@ -1,4 +1,4 @@
-//! Flows inside the service: events in, programs run, their ends published.
+//! Flows inside the service: events trigger programs, whose ends are published.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn project(yaml: &str) -> TempDir {
 pub(crate) fn write_flows(project: &Path, yaml: &str) {
     let flows = project.join(".waypost/flows");
     fs::create_dir_all(&flows).expect("a folder");
-    // As an editor does it: nobody sees half of it.
+    // As an editor does it: no reader sees a part of the file.
     let unfinished = flows.join("new");
     fs::write(&unfinished, yaml).expect("a file");
     fs::rename(&unfinished, flows.join("self-driving.yaml")).expect("it is renamed");
@@ -43,7 +43,7 @@ impl Service {
         answer.json()["id"].as_u64().expect("an id")
     }
 
-    /// Waits for the first event of this type after `after`, and gives its data.
+    /// Waits for the first event of this type after `after`, and returns its data.
     pub(crate) fn told(&self, kind: &str, after: u64) -> waypost_api::Event {
         let client = Client::new(&format!("http://{}", self.address), Some(&self.token));
         let asked = StreamRequest { pattern: Some(kind.to_owned()), after: Some(after) };
@@ -106,7 +106,7 @@ flows:
     let added = service.told("memory:added", 0);
     let said = json!({"id": first, "type": "note", "title": "the first", "space": "default"});
     assert_eq!(data(&added), said);
-    // What the flow added is an event that does not start it again.
+    // The memory that the flow added causes an event, which does not start the flow again.
     let echoed = service.told("memory:added", added.id);
     assert_eq!(data(&echoed)["title"], format!("after {first}"));
     assert_eq!(echoed.root, Some(added.id));
@@ -194,7 +194,7 @@ fn a_file_that_changes_is_in_force_at_once_where_nothing_has_to_be_approved() {
     let event = service.emit("a:b", &json!({}));
     assert_eq!(service.told("said:*", event).kind, "said:old", "the last good one is in force");
     write_flows(service.folder.path(), &flow("new"));
-    // Until the change was noticed the old one runs.
+    // Until the change is detected, the old flow runs.
     let mut word = "said:old".to_owned();
     while word == "said:old" {
         let event = service.emit("a:b", &json!({}));
@@ -223,7 +223,7 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
         service.get("/api/memory/status").json()["pendingApproval"],
         json!(["self-driving.yaml"])
     );
-    // Nothing is done for what comes meanwhile.
+    // Events in the meantime trigger nothing.
     service.emit("a:b", &json!({}));
 
     // As `ctl allow` does, in another process.
@@ -296,7 +296,7 @@ fn a_program_that_changes_after_its_approval_is_not_run() {
     assert_eq!(done, "good\n");
 }
 
-/// A flow whose program leaves its token and waits until somebody lets it go.
+/// A flow whose program prints its token and waits until the test releases it.
 pub(crate) const HOLDS: &str = r#"
 flows:
   - name: holds

@@ -1,4 +1,4 @@
-//! Requests that are crooked below HTTP's surface, and clients that dawdle.
+//! Requests that are invalid below HTTP's semantics, and slow clients.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -29,18 +29,19 @@ fn crooked_framing_is_refused_and_adds_nothing() {
     assert_eq!(status("content-length: -1\r\n", body), 400);
     assert_eq!(status("content-length: 99999999999999999999999\r\n", body), 400);
     assert_eq!(status("transfer-encoding: gzip\r\n", body), 400);
-    // It never comes, so the time limit ends it.
+    // It never arrives, so the time limit ends the request.
     assert_eq!(status("transfer-encoding: chunked\r\n", b"FFFFFFFFFFFFFFFF\r\nx"), 408);
     assert_eq!(status("transfer-encoding: chunked\r\n", b"10000000000000000\r\nx"), 400);
     assert_eq!(status("transfer-encoding: chunked\r\n", b"zz\r\nx\r\n"), 400);
     assert_eq!(status("content-length: 18446744073709551614\r\n", body), 431);
     assert_eq!(status("content-length: 99999999999\r\n", body), 413);
-    // More was announced than comes.
+    // The announced length is larger than the body.
     let short = add_with(&service, "content-length: 400\r\n", body).expect("an answer");
     short.problem(408);
     assert_eq!(short.header("connection"), Some("close"));
     assert_eq!(memories(&service), 0);
-    // Less was announced than comes: the rest is not a part of it, nor a good request.
+    // The announced length is smaller than the body: the rest is neither a part of it nor a valid
+    // request.
     let long = add_with(&service, "content-length: 15\r\n", b"{\"content\":\"x\"}garbage\r\n\r\n");
     assert_eq!(long.map(|it| it.status), Some(201));
     assert_eq!(memories(&service), 1);
@@ -67,21 +68,21 @@ fn an_endless_body_is_413_and_a_trickle_408() {
     let answer = add_with(&service, "transfer-encoding: chunked\r\n", &endless);
     answer.expect("an answer").problem(413);
 
-    // A trickle: the service must end it, whatever the client still means to send.
+    // A trickle: the service must end it, whatever the client still sends.
     let whole =
         request(service.address, "POST", "/api/memory/add", &service.token, &[], &[b' '; 999]);
     let mut stream = connect(service.address);
     stream.write_all(&whole[..whole.len() - 990]).expect("a connection");
     read(&mut stream).expect("an answer").problem(408);
 
-    // Headers that never end: closed without a word, or with one.
+    // Headers that never end: closed with or without a response.
     let mut stream = connect(service.address);
     stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("a connection");
     drop(stream);
     assert_eq!(service.get("/healthz").status, 200);
 }
 
-/// hyper answers these by itself.
+/// hyper itself responds to these.
 #[test]
 fn what_is_not_http_is_a_problem_like_all_others() {
     let service = Service::start();
@@ -95,7 +96,7 @@ fn what_is_not_http_is_a_problem_like_all_others() {
         assert!(answer.problem(status).contains(says), "{}", answer.text());
         assert_eq!(answer.header("connection"), Some("close"));
     }
-    // Behind a good request, in one piece with it.
+    // After a valid request, in the same packet.
     let mut stream = connect(service.address);
     let good = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", service.address);
     stream.write_all(&[good.as_bytes(), b"NO HTTP\r\n\r\n"].concat()).expect("a connection");
@@ -130,7 +131,7 @@ fn idle_connections_do_not_keep_others_out_and_one_too_many_is_told() {
     let idle: Vec<TcpStream> = (0..299).map(|_| connect(service.address)).collect();
     assert_eq!(service.get("/healthz").status, 200);
     let more: Vec<TcpStream> = (0..2).map(|_| connect(service.address)).collect();
-    // The last place is taken by now, or will be; the one after it is refused.
+    // The last slot is or will be taken; the next connection is rejected.
     let refused = more.into_iter().filter_map(|mut it| {
         it.set_read_timeout(Some(Duration::from_millis(500))).expect("a socket takes a timeout");
         read(&mut it)
@@ -157,7 +158,7 @@ fn a_connection_takes_one_request_after_the_other() {
         stream.write_all(get.as_bytes()).expect("a connection");
         assert_eq!(read(&mut stream).expect("an answer").status, 200);
     }
-    // A problem does not end the connection where the framing is sound.
+    // A problem does not end the connection if the framing is valid.
     let bad = get.replace("/status", "/nothing/at/all");
     stream.write_all(bad.as_bytes()).expect("a connection");
     read(&mut stream).expect("an answer").problem(404);

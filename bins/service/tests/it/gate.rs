@@ -1,4 +1,4 @@
-//! Web pages and rebound names are kept out, with a good token, too.
+//! Web pages and rebound names are rejected, even with a valid token.
 
 use crate::client::{Answer, raw};
 use crate::service::{Service, send};
@@ -43,7 +43,7 @@ fn only_our_own_names_with_our_port_are_answered() {
     let ours = format!("host: 127.0.0.1:{port}\r\n");
     with_head(&service, &format!("http://evil.example{path}"), &ours).problem(421);
     assert_eq!(with_head(&service, &format!("http://127.0.0.1:{port}{path}"), &ours).status, 200);
-    // The public paths are no way around.
+    // The public paths do not bypass the check.
     with_head(&service, "/healthz", "host: evil.example\r\n").problem(421);
     with_head(&service, "/metrics", "host: evil.example\r\n").problem(421);
 }

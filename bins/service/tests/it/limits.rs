@@ -1,4 +1,4 @@
-//! What the wire refuses and what the store refuses is the same.
+//! The wire and the store reject the same values.
 
 use waypost_api::limits as wire;
 use waypost_memory::limits as store;

@@ -1,4 +1,4 @@
-//! More than the service takes, and clients that do not read.
+//! More load than the service accepts, and clients that do not read.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -56,7 +56,7 @@ fn a_client_that_does_not_read_its_export_gives_its_place_up() {
     let bytes = request(service.address, "GET", "/api/memory/export", &service.token, &[], b"");
     let mut deaf = connect(service.address);
     deaf.write_all(&bytes).expect("a connection");
-    // This one waits for the other's place, which is free once that was given up.
+    // This request waits for the other's slot, which is free once that request is abandoned.
     let export = service.get("/api/memory/export");
     assert_eq!(export.text().matches(&content).count(), 24);
     drop(deaf);
@@ -69,14 +69,14 @@ fn bodies_that_would_fill_the_memory_are_refused() {
     let path = "/api/memory/add";
     let bytes = request(service.address, "POST", path, &service.token, &[], &body);
     let mut stream = connect(service.address);
-    // The service need not read it all.
+    // The service does not have to read everything.
     let sent = stream.write_all(&bytes);
     let answer = read(&mut stream);
     assert!(sent.is_err() || answer.as_ref().is_some_and(|it| it.status == 503), "{answer:?}");
     assert_eq!(service.post(path, &json!({"content": "small"})).status, 201);
 }
 
-/// Bytes of the program's memory that are in use (proc(5)).
+/// The program's memory in use, in bytes (proc(5)).
 fn resident_bytes(program: &Program) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", program.pid())).expect("statm");
     let pages: u64 = text.split(' ').nth(1).expect("a field").parse().expect("a number");
@@ -120,7 +120,7 @@ fn listeners_that_never_read_keep_nobody_waiting_and_cost_little() {
         listening.join().expect("no panic")
     });
     assert_eq!(told, (1..=EVENTS).collect::<Vec<u64>>());
-    // Each of them has yet to get 18 MB.
+    // Each of them still has 18 MB to read.
     let grown = resident_bytes(&program).saturating_sub(before);
     assert!(grown < 250_000_000, "{grown} bytes for {} listeners", deaf.len());
 }

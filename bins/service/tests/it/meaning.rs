@@ -1,4 +1,4 @@
-//! With an embedding model: a tiny one that means nothing, but runs as a real one does.
+//! With an embedding model: a tiny one with arbitrary weights, which runs like a real one.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ fn with(model: &TempDir) -> impl FnOnce(&mut Options) {
     move |it| it.model.model = Model::Folder(folder)
 }
 
-/// Waits until everything has its vector; the status then.
+/// Waits until every memory has its vector; returns the status.
 fn embedded(service: &Service) -> Value {
     loop {
         let status = service.get("/api/memory/status").json();
@@ -80,7 +80,7 @@ fn a_model_that_fails_on_a_text_is_named_in_the_status() {
     };
     assert_eq!(status["status"], "degraded");
     assert_eq!(service.get(&format!("/api/memory/{id}")).json()["embedded"], false);
-    // Once every memory has its vector, nothing is wrong any more.
+    // Once every memory has its vector, the status is ok.
     service.send("DELETE", &format!("/api/memory/{id}"), &service.token, b"");
     assert_eq!(embedded(&service)["status"], "ok");
 }
@@ -96,7 +96,7 @@ fn what_was_added_without_a_model_or_under_another_is_embedded_later() {
     assert_eq!(embedded(&service)["embedded"], 40);
     let result = service.post("/api/memory/index", &json!({"backfill": true})).json();
     assert_eq!((&result["embedded"], &result["skipped"]), (&json!(0), &json!(40)));
-    // Vectors of one model are not compared with another's: all are made anew.
+    // Vectors of two models are not compared: all are computed again.
     let service = service.restart_with(with(&second));
     let status = embedded(&service);
     assert_eq!(status["embedded"], 40);

@@ -1,4 +1,4 @@
-//! The service as a peer.
+//! The service as a peer of the mesh.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

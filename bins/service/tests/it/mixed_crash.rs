@@ -1,6 +1,6 @@
-//! `kill -9` under everything at once: adds, changes, links, unlinks, deletes, events, flows,
-//! compaction, reindexing and retention. Each acknowledged change is there after the next start, and
-//! none that was undone has come back.
+//! `kill -9` under all operations at once: adds, changes, links, unlinks, deletes, events, flows,
+//! compaction, reindexing and retention. Each acknowledged change exists after the next start, and
+//! no undone change has come back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,7 +26,7 @@ const WRITERS: usize = 3;
 const EVENTS_KEPT: usize = 3000;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What one writer asks for.
+/// A change that a writer requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Change {
     Add { content: String },
@@ -37,7 +37,7 @@ enum Change {
     Publish { text: String },
 }
 
-/// What an export says of some memories.
+/// The facts about some memories in an export.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Stored {
     /// Content and title by id.
@@ -46,7 +46,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Takes in a change that was acknowledged with that id, or found after a kill.
+    /// Records a change that was acknowledged with that id, or found after a kill.
     fn apply(&mut self, change: &Change, id: u64) {
         match change {
             Change::Add { content } => {
@@ -84,7 +84,7 @@ struct Writer {
     stored: Stored,
     added: BTreeSet<u64>,
     published: BTreeMap<u64, String>,
-    /// The change that was sent and not acknowledged before the kill.
+    /// The change that was sent but not acknowledged before the kill.
     unanswered: Option<Change>,
 }
 
@@ -106,7 +106,7 @@ impl Writer {
         format!("{} text {}", self.name, self.texts)
     }
 
-    /// One of the newest memories, so that a compaction meets what changes.
+    /// One of the newest memories, so that compaction and changes overlap.
     fn any(&mut self) -> Option<u64> {
         let newest = self.stored.memories.len().min(20) as u64;
         let nth = if newest == 0 { return None } else { self.random.below(newest) };
@@ -167,8 +167,8 @@ impl Writer {
         }
     }
 
-    /// Compares what the store has of this writer's with what was acknowledged; the unanswered
-    /// change may have been made or not.
+    /// Compares the store's memories of this writer with the acknowledged ones; the unacknowledged
+    /// change may or may not have been made.
     fn check(&mut self, found: &Stored, round: usize) {
         let found = found.of(&self.name);
         if let Some(change) = self.unanswered.take()
@@ -182,7 +182,8 @@ impl Writer {
     }
 }
 
-/// Sends a request; the id of the answer (0 if it has none), or nothing if no answer came.
+/// Sends a request; returns the id in the response (0 if it has none), or nothing if no response
+/// arrived.
 fn send(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) -> Option<u64> {
     let bytes = request(address, method, path, token, &[], body.as_bytes());
     let mut stream = TcpStream::connect(address).ok()?;
@@ -200,7 +201,7 @@ fn send(address: SocketAddr, token: &str, method: &str, path: &str, body: &str) 
     Some(body["id"].as_u64().unwrap_or(0))
 }
 
-/// What the export says now.
+/// The facts in the current export.
 fn stored(program: &Program) -> Stored {
     let export = program.send("GET", "/api/memory/export", b"");
     assert_eq!(export.status, 200, "{}", export.text());
@@ -238,7 +239,8 @@ fn events(program: &Program, mut after: u64) -> BTreeMap<u64, Value> {
     }
 }
 
-/// Checks the events of a round: those acknowledged, one for each added memory, and what the flow did.
+/// Checks the events of a round: the acknowledged ones, one for each added memory, and the results
+/// of the flow.
 fn check_events(program: &Program, folder: &Path, after: u64, writers: &mut [Writer]) -> u64 {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -269,7 +271,8 @@ fn check_events(program: &Program, folder: &Path, after: u64, writers: &mut [Wri
     }
 }
 
-/// Whether the run for an event has ended although its action never finished: it was cut off each time.
+/// Whether the run for an event has ended although its action never finished: it was interrupted
+/// each time.
 fn gave_up(program: &Program, event: u64) -> bool {
     let why = program.send("GET", &format!("/api/flows/why?event={event}"), b"").json();
     let tries = why[0]["run"]["tries"].as_array().cloned().unwrap_or_default();

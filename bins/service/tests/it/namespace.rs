@@ -1,15 +1,15 @@
-//! Namespaces of a test's own: disks and networks that nobody else sees. They need root, or user
+//! Namespaces for tests: disks and networks that no other process can see. They need root, or user
 //! namespaces.
 
 use std::process::Command;
 
-/// Set where a test runs in a network of its own.
+/// Set while a test runs in its own network.
 const INSIDE: &str = "WAYPOST_TEST_NETWORK";
 
-/// `unshare`, with what it needs to make namespaces.
+/// `unshare`, with the options to create namespaces.
 pub(crate) fn unshare() -> Command {
     let mut command = Command::new("unshare");
-    // Root needs no user namespace, and may be refused one.
+    // Root needs no user namespace, and may not be allowed to create one.
     let is_root = std::fs::metadata("/proc/self")
         .is_ok_and(|it| std::os::unix::fs::MetadataExt::uid(&it) == 0);
     if !is_root {
@@ -18,8 +18,8 @@ pub(crate) fn unshare() -> Command {
     command
 }
 
-/// Runs a test of this program again where no other machine is, and where this address is this
-/// machine's. What the shell's commands in `prepare` mount is there only there.
+/// Runs a test of this program again in a network namespace in which this address is local. The
+/// mounts of the shell commands in `prepare` exist only there.
 #[track_caller]
 pub(crate) fn in_a_network(address: &str, prepare: &str, test: &str) {
     let script = format!(
@@ -36,7 +36,7 @@ pub(crate) fn in_a_network(address: &str, prepare: &str, test: &str) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Whether this is such a network.
+/// Whether this process is in such a network.
 pub(crate) fn is_in_a_network() -> bool {
     std::env::var_os(INSIDE).is_some()
 }

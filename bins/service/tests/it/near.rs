@@ -17,7 +17,7 @@ use crate::client::{Answer, read};
 use crate::program::{PROGRAM, Program, command};
 use crate::service::Service;
 
-/// Any user but root, who is not this machine's own.
+/// Any user except root who does not exist on this machine.
 const NOBODY: u32 = 65534;
 
 fn data(project: &Path) -> PathBuf {
@@ -43,7 +43,7 @@ fn client(project: &Path, token: Option<&str>) -> Client {
 
 fn ask(project: &Path, request: &str) -> Answer {
     let mut stream = UnixStream::connect(socket(project)).expect("it listens");
-    // A peer that is refused gets its answer before it has sent anything.
+    // A rejected peer gets its response before it has sent anything.
     stream.write_all(request.as_bytes()).unwrap_or_default();
     read(&mut stream).expect("an answer")
 }
@@ -66,7 +66,7 @@ fn the_socket_serves_the_same_and_wants_the_same_token() {
     for path in ["/api/memory/status", "/api/memory", "/api/tokens", "/api/events", "/api/flows"] {
         get(path).problem(401);
     }
-    // A page that a proxy lets through is kept out here, too.
+    // A page that a proxy forwards is rejected here, too.
     let page = "GET /metrics HTTP/1.1\r\nhost: x\r\norigin: https://evil.example\r\n\r\n";
     ask(project, page).problem(403);
     let twice = "GET /metrics HTTP/1.1\r\nhost: x\r\nsec-fetch-site: none\r\nsec-fetch-site: cross-site\r\n\r\n";
@@ -109,7 +109,7 @@ fn a_socket_that_a_kill_left_is_replaced_and_nothing_else_is() {
     assert_eq!(fs::read_to_string(socket(folder.path())).expect("it is left"), "mine");
 }
 
-/// Does something on a thread that is another user's; `None` if this process may not become one.
+/// Runs a closure on a thread of another user; `None` if this process may not change the user.
 #[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let done = std::thread::spawn(move || become_nobody().then(work)).join();
@@ -120,10 +120,10 @@ pub(crate) fn as_nobody<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
     done
 }
 
-/// Of this thread alone: libc's own function would change all of them.
+/// For this thread only: libc's own function would change all threads.
 #[expect(unsafe_code, reason = "std has no such call")]
 fn become_nobody() -> bool {
-    // SAFETY: three numbers, and no pointers.
+    // SAFETY: the arguments are three numbers, and no pointers.
     unsafe { libc::syscall(libc::SYS_setresuid, 0, NOBODY, 0) == 0 }
 }
 
@@ -131,7 +131,7 @@ fn become_nobody() -> bool {
 fn another_user_is_refused_at_the_socket() {
     let service = Service::start();
     let project = service.folder.path().to_owned();
-    // As if somebody had opened all that keeps others away.
+    // As if every protection against other users had been removed.
     for folder in [project.clone(), project.join(".waypost"), data(&project)] {
         fs::set_permissions(folder, Permissions::from_mode(0o711)).expect("a mode");
     }
@@ -202,13 +202,13 @@ fn a_path_that_is_too_long_leads_to_the_runtime_folder() {
     let near = Client::new(&format!("unix:{}", path.display()), None).expect("an address");
     assert!(near.health().is_ok());
     drop(program);
-    // Without such a folder the service runs all the same, and says what is missing.
+    // Without such a folder the service still runs, and reports the missing folder.
     let program = Program::start(&long);
     assert!(program.log.contains("too long for a socket"), "{}", program.log);
     assert!(described(&long).get("socket").is_none());
 }
 
-/// Waits until it holds.
+/// Waits until the condition holds.
 #[track_caller]
 pub(crate) fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();

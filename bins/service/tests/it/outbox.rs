@@ -1,4 +1,4 @@
-//! Each acknowledged add has exactly one `memory:added`, whatever becomes of the request and of the
+//! Each acknowledged add has exactly one `memory:added`, whatever happens to the request and the
 //! service.
 
 use std::collections::BTreeMap;
@@ -14,12 +14,12 @@ use crate::client::{Answer, connect};
 use crate::program::Program;
 use crate::service::{Service, batch, request};
 
-/// Kills of the loop; `just long` asks for more.
+/// Number of kills; `just long` sets more.
 const ROUNDS_VARIABLE: &str = "WAYPOST_TEST_OUTBOX_ROUNDS";
 const ROUNDS: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often each memory was told of, by its id, and how often each link.
+/// The number of events of each memory, by its id, and of each link.
 fn told(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
     let (mut added, mut linked, mut after) = (BTreeMap::new(), 0, 0);
     loop {
@@ -43,7 +43,7 @@ fn told(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
     }
 }
 
-/// Waits until as many memories were told of as there are.
+/// Waits until as many memories have events as exist.
 fn settle(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -77,13 +77,14 @@ fn a_client_that_disconnects_before_the_response_still_gets_its_event() {
     let until = Instant::now() + PATIENCE;
     let get = |path: &str| service.get(path);
     loop {
-        // It may be gone before its request has been read; a link that exists has no second event.
+        // The client may disconnect before its request was read; an existing link has no second
+        // event.
         connect(service.address).write_all(&bytes).expect("a connection");
         let status = service.get("/api/memory/status").json();
         let (added, linked) = settle(&get);
         assert!(added.values().all(|it| *it == 1), "{added:?}");
         assert!(linked <= 1);
-        // Some connections were gone before their request had been read.
+        // Some clients disconnected before their request was read.
         if status["memories"].as_u64() > Some(10) && linked == 1 {
             return;
         }
@@ -139,7 +140,7 @@ fn every_acknowledged_add_has_one_event_whenever_the_service_is_killed() {
             return;
         }
         if round % 3 == 1 {
-            // What was told may leave the log; what was not must stay.
+            // Published notices may leave the log; unpublished ones must stay.
             let compacted = program.send("POST", "/api/memory/compact", b"");
             assert_eq!(compacted.status, 200, "{}", compacted.text());
         }
@@ -177,7 +178,7 @@ fn an_import_a_change_a_duplicate_and_a_deletion_publish_nothing() {
         assert!(Instant::now() < until, "both were told of");
     }
     assert_eq!(told(&|path| service.get(path)).0, BTreeMap::from([(one, 1), (two, 1)]));
-    // A later one of the other service shows that nothing of the import is on its way.
+    // A later event of the other service shows that the import publishes nothing.
     let own = other.add("own");
     loop {
         let (added, _) = told(&|path| other.get(path));

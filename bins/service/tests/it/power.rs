@@ -1,10 +1,10 @@
-//! Power cuts: the disk as it is at one moment, without what was only in memory.
+//! Power cuts: the disk as it is at one moment, without data that were only in memory.
 //!
-//! The project lies on ext4 on a loop device whose file lies on a second file system. Freezing that
-//! one holds back every write to the device, and syncs nothing of the first: what is copied then is
-//! what a disk holds whose power goes. The device writes no more than 4 KiB at once, so that longer
-//! writes are torn. The copy is mounted as after a restart, with its journal
-//! replayed and another boot id. All of it lives in mount namespaces that end with the service.
+//! The project is on ext4 on a loop device whose file is on a second file system. Freezing the
+//! second one holds back every write to the device, and syncs nothing of the first: a copy at that
+//! time is the content of a disk that loses power. The device writes no more than 4 KiB at once, so
+//! that longer writes are torn. The copy is mounted as after a restart, with its journal replayed
+//! and another boot id. All of it is in mount namespaces that end with the service.
 //!
 //! Loop devices need root: for another user the test says that it was skipped.
 
@@ -28,7 +28,7 @@ const CLIENTS: usize = 4;
 const RESTARTED: &str = "the machine was restarted while it was open";
 const TORN: &str = "write at the end of the log";
 
-/// Makes the disk or takes over what is left of one (`$1`), mounts it and runs the service on it.
+/// Creates the disk or reuses what remains of one (`$1`), mounts it and runs the service on it.
 const BOOT: &str = r#"set -e
 mount -t tmpfs -o size=640m tmpfs /mnt
 mkdir /mnt/under /mnt/disk /mnt/cut
@@ -70,7 +70,7 @@ exec "$@""#;
 struct Machine<'a> {
     program: Program,
     model: &'a str,
-    /// What is left of the disk after the last cut.
+    /// What remains of the disk after the last cut.
     left: &'a Path,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Machine<'a> {
         assert!(status.expect("nsenter runs").success(), "the disk could not be copied");
     }
 
-    /// A service on what is left.
+    /// A service on what remains of the disk.
     fn restart(&self) -> Program {
         let mut command = self.enter();
         command.args(["unshare", "--mount", "--propagation", "private"]);
@@ -97,7 +97,7 @@ impl<'a> Machine<'a> {
         run_on(command, self.model, "/mnt/cut")
     }
 
-    /// A command that sees the machine's disks.
+    /// A command that can see the machine's disks.
     fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.arg("--target").arg(self.program.pid().to_string()).arg("--mount");
@@ -112,7 +112,7 @@ fn run_on(mut command: Command, model: &str, project: &str) -> Program {
     Program::try_start(&mut command, project).unwrap_or_else(|log| panic!("{log}"))
 }
 
-/// Ends the clients, also when a check fails.
+/// Ends the clients, also if a check fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -121,7 +121,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// What the cuts came to.
+/// The results of the cuts.
 #[derive(Debug, Default)]
 struct Figures {
     cuts: usize,
@@ -130,8 +130,8 @@ struct Figures {
     torn: usize,
 }
 
-/// The service after a cut has every answered write and no part of another one, and goes on.
-/// Returns how many of each client's writes it has.
+/// The service after a cut has every acknowledged write and no part of another one, and continues.
+/// Returns the number of each client's writes that it has.
 fn check(
     restarted: &Program,
     journals: &[Journal],
@@ -171,7 +171,7 @@ fn check(
         journals.iter().zip(&positions).flat_map(|(it, position)| it.created(*position)).collect();
     assert!(ids.iter().copied().eq(1..=ids.len() as u64), "{ids:?}");
 
-    // What is derived agrees with it.
+    // Derived data agree with it.
     let deleted: BTreeSet<u64> =
         found.iter().flatten().filter(|it| it.1 == "deleted").map(|it| it.0).collect();
     let status = restarted.send("GET", "/api/memory/status", b"").json();
@@ -180,7 +180,7 @@ fn check(
     let links = found.iter().flatten().filter(|it| it.1.starts_with("to ")).count();
     assert_eq!(status["links"], links);
 
-    // It takes new memories, under an id that was never used, and finds them.
+    // It accepts new memories, under ids that were never used, and finds them.
     let added =
         restarted.send("POST", "/api/memory/add", br#"{"content":"a lighthouse after the storm"}"#);
     assert_eq!((added.status, &added.json()["id"]), (201, &json!(ids.len() + 1)));
@@ -190,13 +190,13 @@ fn check(
     positions
 }
 
-/// A token that was answered before the first cut works after it.
+/// A token that was acknowledged before the first cut is valid after it.
 fn check_token(restarted: &Program, token: &str) {
     let answer = send(restarted.address, "GET", "/api/memory/status", token, &[], b"");
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Cuts the power of a machine under load again and again; what remains after the last cut stays.
+/// Cuts the power of a machine under load repeatedly; the disk after the last cut stays.
 fn cut_under_load(
     machine: &Machine<'_>,
     journals: &[Journal],
@@ -220,7 +220,7 @@ fn cut_under_load(
                         return;
                     }
                     client.write();
-                    // Nobody counts any more when a check failed.
+                    // Nothing counts them any more after a failed check.
                     sender.send(()).unwrap_or_default();
                 }
             });
@@ -231,7 +231,7 @@ fn cut_under_load(
             assert_eq!(answers.iter().take(wanted).count(), wanted, "the clients gave up");
             let answered: Vec<usize> = journals.iter().map(Journal::len).collect();
             machine.cut();
-            // All that was asked for before the cut is answered now, so that its ids are known.
+            // All requests sent before the cut have been answered now, so their ids are known.
             let paused = gate.write();
             let restarted = machine.restart();
             let positions = check(&restarted, journals, &answered, figures);

@@ -1,4 +1,4 @@
-//! What is in the store's folder is the user's alone, and what others put there is refused.
+//! The store's folder is private to its user, and other users' files in it are rejected.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -19,7 +19,7 @@ fn under(umask: &str, project: &Path) -> Command {
     command
 }
 
-/// What others could read or write, with its mode.
+/// Entries that other users could read or write, with their modes.
 fn open_ones(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -61,7 +61,8 @@ fn all_files_are_the_user_s_alone_under_every_umask() {
         assert_eq!(added.status, 201);
         let told = program.send("POST", "/api/events", br#"{"type":"a:b","data":{}}"#);
         assert_eq!(told.status, 201, "{}", told.text());
-        // A program of a flow has the umask that the service was started with, where the system lets it.
+        // A program of a flow has the umask that the service was started with, if the system allows
+        // it.
         crate::near::until(|| folder.path().join("umask.txt").exists());
         let text = fs::read_to_string(folder.path().join("umask.txt")).expect("a file");
         let expected = [format!("0{umask}"), "0077".to_owned()];
@@ -154,7 +155,7 @@ fn a_store_behind_a_link_is_refused() {
     assert_eq!(fs::read_dir(elsewhere.path()).expect("a folder").count(), 0);
 }
 
-/// A token that came with the checkout is nothing that the service takes.
+/// The service rejects a token that came with the checkout.
 #[test]
 fn a_token_that_the_store_does_not_know_is_replaced() {
     let other = TempDir::new().expect("a folder");

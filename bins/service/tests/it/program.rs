@@ -19,7 +19,7 @@ pub(crate) struct Program {
     pub(crate) token: String,
 }
 
-/// The program with what every test wants: a free port, no model, nothing of this machine's.
+/// The program with the options of every test: a free port, no model, nothing of this machine.
 pub(crate) fn command(project: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["--listen", "127.0.0.1:0", "--model", "none", "--project"]).arg(project);
@@ -32,12 +32,12 @@ impl Program {
         Self::start_as(command(project), project)
     }
 
-    /// Starts that command; its project is found at `project` here.
+    /// Starts that command; the test finds its project at `project`.
     pub(crate) fn start_as(mut command: Command, project: &Path) -> Self {
         Self::try_start(&mut command, |_| project.to_owned()).unwrap_or_else(|log| panic!("{log}"))
     }
 
-    /// Starts that command and waits until it listens; else what it said.
+    /// Starts that command and waits until it listens; otherwise returns its output.
     pub(crate) fn try_start(
         command: &mut Command,
         project: impl FnOnce(u32) -> PathBuf,
@@ -78,7 +78,7 @@ impl Program {
         self.child.wait().expect("it ended");
     }
 
-    /// Waits for its end; how it ended and all that it said.
+    /// Waits for its end; returns its status and its output.
     pub(crate) fn wait(mut self) -> (ExitStatus, String) {
         self.stderr.read_to_string(&mut self.log).expect("its log is text");
         let status = self.child.wait().expect("it ended");

@@ -1,4 +1,4 @@
-//! A service in this process, on a project folder of its own.
+//! A service in this process, with its own project folder.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Service {
         send(self.address, method, path, token, &[], body)
     }
 
-    /// Adds a memory with that content; its id.
+    /// Adds a memory with that content; returns its id.
     pub(crate) fn add(&self, content: &str) -> u64 {
         let answer = self.post("/api/memory/add", &json!({"content": content}));
         assert_eq!(answer.status, 201, "{}", answer.text());
@@ -86,7 +86,7 @@ pub(crate) fn read_token(project: &Path) -> String {
     text.trim().to_owned()
 }
 
-/// One request on a connection of its own.
+/// One request on its own connection.
 pub(crate) fn send(
     address: SocketAddr,
     method: &str,
@@ -120,7 +120,7 @@ pub(crate) fn request(
     [head.as_bytes(), body].concat()
 }
 
-/// A batch with so many memories.
+/// A batch with that many memories.
 pub(crate) fn batch(count: usize, content: impl Fn(usize) -> String) -> String {
     let lines: Vec<String> =
         (0..count).map(|it| format!("{}\n", json!({"content": content(it)}))).collect();

@@ -1,4 +1,4 @@
-//! Calls that last end as soon as their token does.
+//! Long calls end as soon as their token does.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use crate::client::connect;
 use crate::program::Program;
 use crate::service::{Service, request};
 
-/// Much less than anything else that would end a stream.
+/// Much less than any other time limit of a stream.
 const SOON: Duration = Duration::from_secs(10);
 
 fn open_stream(address: SocketAddr, token: &str) -> TcpStream {
@@ -22,7 +22,7 @@ fn open_stream(address: SocketAddr, token: &str) -> TcpStream {
     stream
 }
 
-/// Reads until that text came.
+/// Reads until that text arrives.
 fn read_until(stream: &mut TcpStream, text: &str) -> String {
     let mut read = Vec::new();
     let mut buffer = [0; 4096];
@@ -34,7 +34,7 @@ fn read_until(stream: &mut TcpStream, text: &str) -> String {
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// The stream ends, says why, and has nothing of what was published after that.
+/// The stream ends, says why, and has nothing that was published after that.
 fn assert_ends(mut stream: TcpStream) {
     let begun = Instant::now();
     let mut rest = String::new();
@@ -91,7 +91,7 @@ fn another_process_that_revokes_a_token_ends_its_streams_and_its_calls_in_progre
     program.send("POST", "/api/events", br#"{"type":"a:before"}"#);
     let mut stream = open_stream(program.address, &token);
     read_until(&mut stream, "a:before");
-    // A batch that has sent one line and takes its time for the next.
+    // A batch that has sent one line and delays the next.
     let mut batch = connect(program.address);
     let head = format!(
         "POST /api/memory/batch HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-length: 1000\r\n\r\n{{\"content\":\"one\"}}\n",
@@ -106,7 +106,7 @@ fn another_process_that_revokes_a_token_ends_its_streams_and_its_calls_in_progre
     assert_ends(stream);
     let mut rest = Vec::new();
     let begun = Instant::now();
-    // It is broken off: no last chunk says that it is whole.
+    // It is cut off: there is no last chunk, which would mark it as complete.
     let closed = batch.read_to_end(&mut rest);
     assert!(begun.elapsed() < SOON, "{closed:?}");
     assert!(!rest.ends_with(b"0\r\n\r\n"), "{}", String::from_utf8_lossy(&rest));

@@ -1,4 +1,4 @@
-//! A token that is bound to a space knows of no other.
+//! A space-bound token sees no other space.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -99,23 +99,23 @@ fn links_across_spaces_do_not_show_the_other_end() {
     assert!(hits[0].get("contradicts").is_none() && hits[0].get("supersededBy").is_none());
 }
 
-/// What a token of a space that has every scope gets, other than by its scopes.
+/// What a space-bound token with every scope gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sees {
-    /// What is of its space, and nothing that says a word of another.
+    /// Data of its space, and nothing about another.
     Own,
-    /// What belongs to the project, which all spaces share.
+    /// Data of the project, which all spaces share.
     Shared,
-    /// 403: it is about all spaces.
+    /// 403: the route concerns all spaces.
     Refused,
-    /// 404: it is another space's, as if it were not there.
+    /// 404: it belongs to another space, and seems not to exist.
     Hidden,
-    /// It needs no token.
+    /// The route needs no token.
     Open,
 }
 
-/// Every route, with a body that is right for it, and what a token of a space gets. `{theirs}` is
-/// another space's memory, `{event}` its event, `{mine}` a memory of the own space.
+/// Every route, with a valid body, and the result for a space-bound token. `{theirs}` is another
+/// space's memory, `{event}` its event, `{mine}` a memory of the token's space.
 const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("POST", "/api/memory/search", r#"{"query":"secret","explain":true,"limit":100}"#, Sees::Own),
     ("POST", "/api/memory/add", r#"{"content":"a secret of mine"}"#, Sees::Own),
@@ -172,7 +172,7 @@ const ROUTES: &[(&str, &str, &str, Sees)] = &[
     ("GET", "/openapi.json", "", Sees::Open),
 ];
 
-/// Every scope that a token of a space can have.
+/// Every scope that a space-bound token can have.
 const SCOPES: [&str; 7] = [
     "memory:read",
     "memory:write",
@@ -183,7 +183,7 @@ const SCOPES: [&str; 7] = [
     "flows:run",
 ];
 
-/// The path of a row as the description of the API has it.
+/// The path of a row as the API description has it.
 fn described(path: &str) -> String {
     let path = path.split('?').next().expect("a path");
     let is_id =
@@ -247,7 +247,7 @@ impl Two {
         assert_eq!(event["space"], "theirs");
         let event = event["id"].as_u64().expect("an id");
         service.post("/api/events", &json!({"type": "a:of-nobody", "data": {"of": "theirs"}}));
-        // Every event about the memories is there before anything is asked.
+        // Every event about the memories exists before the first request.
         let wanted = 5 + 5 + 2;
         while service.get("/api/events?limit=1000").json().as_array().expect("events").len()
             < wanted
@@ -270,7 +270,7 @@ impl Two {
         if !path.contains("/stream") {
             return self.spaces.service.send(method, &path, token, body.as_bytes());
         }
-        // It does not end: what comes within a moment of its last event.
+        // It does not end by itself: reads what arrives shortly after its last event.
         let address = self.spaces.service.address;
         let mut stream = connect(address);
         stream.write_all(&request(address, method, &path, token, &[], b"")).expect("sent");
@@ -303,7 +303,7 @@ fn no_route_reveals_another_space_to_a_space_bound_token() {
     let all = two.spaces.bound_all(&SCOPES);
     let storage = two.spaces.service.get("/api/memory/status").json()["storageBytes"].to_string();
     for (method, path, body, sees) in ROUTES {
-        // A reindex and a rescan are about as loud as it gets; nothing depends on their order.
+        // A reindex and a rescan produce the most events; nothing depends on their order.
         let answer = two.ask(&all, (method, path, body));
         let text = answer.text();
         let row = format!("{method} {path}: {} {text}", answer.status);

@@ -66,7 +66,7 @@ fn health_readiness_and_the_description_need_no_token() {
     service.get("/api/memory/1");
     service.get("/api/memory/2");
     service.get("/a/path/of/a/client");
-    // Over the network, any user of this machine could ask.
+    // Over the network, any user of this machine could request it.
     open("/metrics").problem(401);
     let metrics = service.get("/metrics");
     assert!(metrics.header("content-type").is_some_and(|it| it.starts_with("text/plain")));
@@ -138,7 +138,7 @@ fn no_response_contains_a_path_or_a_token_of_the_server() {
         service.post("/api/memory/index", &json!({})).text(),
         service.post("/api/memory/add", &json!({"content": 1})).text(),
     ];
-    // The store's folder goes away under the service.
+    // The store's folder is removed while the service runs.
     std::fs::remove_dir_all(service.folder.path().join(".waypost/data")).expect("it is there");
     answers.push(service.post("/api/memory/compact", &json!(null)).text());
     answers.push(service.post("/api/tokens", &json!({"scopes": ["admin"]})).text());
@@ -147,7 +147,8 @@ fn no_response_contains_a_path_or_a_token_of_the_server() {
     }
 }
 
-/// Each metric has a help and a type, counters end in `_total`, and what operators ask for is there.
+/// Each metric has a help and a type, counters end in `_total`, and the metrics for operators
+/// exist.
 #[track_caller]
 fn assert_follows_conventions(metrics: &str) {
     let value = |name: &str| -> f64 {

@@ -23,7 +23,7 @@ fn a_signal_lets_accepted_requests_finish_and_ends_well() {
         let folder = TempDir::new().expect("a temporary folder");
         let program = Program::start(folder.path());
         assert_eq!(add(&program, "before"), 201);
-        // A request whose body is still on its way when the signal comes.
+        // A request whose body is incomplete when the signal arrives.
         let body = br#"{"content":"accepted"}"#;
         let path = "/api/memory/add";
         let headers = [("expect", "100-continue")];
@@ -68,7 +68,7 @@ fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answere
             if stream.write_all(&bytes).is_err() {
                 return;
             }
-            // An answer that breaks off is a panic in here.
+            // A response that is cut off is a panic in here.
             let Some(answer) = read(&mut stream) else { return };
             match answer.status {
                 201 => {
@@ -260,7 +260,7 @@ fn a_process_that_a_killed_service_was_starting_may_hold_its_locks_for_a_moment(
     let folder = TempDir::new().expect("a temporary folder");
     Program::start(folder.path()).kill();
     for lock in ["lock", "events/lock"] {
-        // As a process has it that the killed one was just beginning.
+        // As in a process that the killed service was just starting.
         let path = folder.path().join(".waypost/data").join(lock);
         let held = std::fs::File::open(path).expect("a lock");
         held.lock().expect("nobody has it");

@@ -12,7 +12,7 @@ use waypost_service::{Options, TlsFiles, start};
 use crate::near::until;
 use crate::service::Service;
 
-/// An authority of its own, and a certificate of it for loopback in these files.
+/// Its own certificate authority, and a loopback certificate from it in these files.
 fn certify(files: &TlsFiles) -> String {
     let mut params = CertificateParams::new(Vec::new()).expect("names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -54,7 +54,7 @@ fn the_service_speaks_tls_and_takes_a_new_certificate() {
     };
     assert_eq!(ask(Some(&authority)).expect("a status").url, Some(url.clone()));
     assert!(matches!(ask(None), Err(Error::NotReachable { .. })), "an unknown authority");
-    // Nothing is answered in the clear.
+    // No response in the clear.
     let plain = Client::new(&format!("http://{}", service.address), Some(&service.token));
     assert!(plain.expect("an address").health().is_err());
 

@@ -37,7 +37,7 @@ fn what_was_exported_is_imported_the_same() {
     let again = import(&exported.body).json();
     assert_eq!((&again["memories"], &again["links"]), (&json!(0), &json!(0)));
     assert_eq!(two.get("/api/memory/export").text(), exported.text());
-    // An id that was used before the import is not used again after it.
+    // An id that was used before the import is not reused after it.
     assert!(two.add("new") > 3);
 }
 
