@@ -72,7 +72,7 @@ mod tests {
     use super::{clean, clean_line, unseen};
 
     #[test]
-    fn what_steers_terminals_or_is_not_seen_goes() {
+    fn control_and_invisible_characters_are_removed() {
         let cases = [
             ("\x1b]52;c;aGk=\x07x", "]52;c;aGk=x"),
             ("a\u{9b}31mb", "a31mb"),

@@ -87,7 +87,7 @@ mod tests {
     use super::discreet;
 
     #[test]
-    fn addresses_in_events_tell_names_only() {
+    fn addresses_in_events_contain_only_parameter_names() {
         assert_eq!(
             discreet("https://me:pw@a.example/x?user=me&code=123#token=9"),
             "https://a.example/x?user&code"

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_public_reaches_nothing_else_whoever_allowed_it() {
+    fn a_name_that_was_public_reaches_only_public_addresses() {
         let inner = [
             "127.0.0.1",
             "10.0.0.1",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_is_granted_is_for_the_addresses_that_it_had() {
+    fn a_permission_of_a_name_covers_its_class_of_addresses() {
         let policy = Policy::new(vec![], []);
         policy.url("http://printer.example/", None, Who::Human).expect("a person may");
         policy.url("http://both.example/", None, Who::Human).expect("a person may");

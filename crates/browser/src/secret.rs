@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_as_they_are_and_as_they_are_in_addresses() {
+    fn secrets_are_masked_in_plain_and_url_encoded_form() {
         let secrets = holding(&["hunter 2&"]);
         check(
             &secrets,

@@ -55,7 +55,7 @@ mod tests {
     use super::Layout;
 
     #[test]
-    fn every_height_has_a_page_and_no_row_twice() {
+    fn every_height_has_a_page_and_no_duplicate_row() {
         for height in 0..12 {
             let layout = Layout::of(height);
             let (first, rows) = layout.page;

@@ -134,7 +134,7 @@ fn a_problem_is_the_same_over_both_ways() {
 }
 
 #[test]
-fn no_command_poses_as_a_person_and_what_happens_is_heard() {
+fn no_command_poses_as_a_person_and_events_are_broadcast() {
     let server = Server::start(shop);
     let place = Place::new();
     let browser = place.plain(&server.url("/"), &[]);
@@ -161,7 +161,7 @@ fn no_command_poses_as_a_person_and_what_happens_is_heard() {
 }
 
 #[test]
-fn two_agents_at_once_are_served_one_after_the_other() {
+fn concurrent_agents_are_served_in_turn() {
     let server = Server::start(|_| {
         page(
             "<input id=f><p id=out></p><script>f.oninput = () => out.textContent += f.value.length + ' '</script>",

@@ -9,7 +9,7 @@ use crate::server::{Server, page};
 use crate::world::{Place, post};
 
 #[test]
-fn a_chromium_that_is_killed_in_a_call_is_told_and_started_again() {
+fn a_chromium_killed_during_a_call_is_reported_and_restarted() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let browser = place.chromium(&server.url("/"), &["--no-mesh"]);

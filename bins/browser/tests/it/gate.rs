@@ -12,7 +12,7 @@ fn opened(place: &Place) -> (Server, Browser) {
 }
 
 #[test]
-fn web_pages_and_other_names_are_kept_out() {
+fn web_pages_and_other_host_names_are_rejected() {
     let place = Place::new();
     let (server, browser) = opened(&place);
     let address = browser.address;
@@ -51,7 +51,7 @@ fn web_pages_and_other_names_are_kept_out() {
 }
 
 #[test]
-fn bodies_are_json_whatever_they_are_called() {
+fn bodies_are_json_whatever_their_content_type() {
     let place = Place::new();
     let (server, browser) = opened(&place);
     let address = browser.address;

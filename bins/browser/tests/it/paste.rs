@@ -25,7 +25,7 @@ const FORM: &str = "<h1>Form</h1><form action=/sent method=post>
   <button>Send</button></form><p id=told></p>";
 
 #[test]
-fn what_is_pasted_is_text_and_a_secret_is_not_told() {
+fn pasted_input_is_text_and_a_secret_is_not_revealed() {
     let sent = Arc::new(Mutex::new(String::new()));
     let body = Arc::clone(&sent);
     let server = Server::start(move |request| {

@@ -16,7 +16,7 @@ const PUBLIC: [u8; 4] = [1, 2, 3, 4];
 const LOCAL: [u8; 4] = [127, 0, 0, 1];
 
 #[test]
-fn a_name_is_the_address_that_was_asked_about() {
+fn a_name_connects_to_the_checked_address() {
     let folder = tempfile::tempdir().expect("a folder");
     let files =
         [("resolv.conf", "nameserver 127.0.0.1\n"), ("nsswitch.conf", "hosts: files dns\n")];

@@ -17,7 +17,7 @@ const CONNECTIONS_MAX: usize = 128;
 const REST: Duration = Duration::from_millis(100);
 
 #[test]
-fn clients_without_end_are_sent_away_and_others_come_in() {
+fn slow_clients_are_disconnected_and_others_are_served() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let browser = place.plain(&server.url("/"), &["--no-mesh"]);

@@ -39,7 +39,7 @@ fn a_wrong_start_says_what_would_be_right() {
 }
 
 #[test]
-fn a_second_browser_is_told_of_the_first_and_harms_nothing() {
+fn a_second_browser_reports_the_first_and_changes_nothing() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let first = place.plain(&server.url("/"), &[]);
@@ -66,7 +66,7 @@ fn ended(mut command: std::process::Command) -> (Option<i32>, String) {
 }
 
 #[test]
-fn without_chromium_pages_are_shown_without_scripts_or_it_is_said() {
+fn without_chromium_pages_are_shown_without_scripts_or_the_start_fails() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let empty = place.temporary();

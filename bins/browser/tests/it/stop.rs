@@ -67,7 +67,7 @@ fn a_named_profile_stays_with_its_cookies() {
 }
 
 #[test]
-fn what_a_killed_browser_left_is_removed_by_the_next() {
+fn leftovers_of_a_killed_browser_are_removed_by_the_next() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let left = || -> Vec<_> {
@@ -94,7 +94,7 @@ fn what_a_killed_browser_left_is_removed_by_the_next() {
 }
 
 #[test]
-fn a_profile_is_one_browsers_and_nobody_elses() {
+fn a_profile_belongs_to_one_browser_at_a_time() {
     let server = Server::start(|_| page("<h1>Hello</h1>"));
     let place = Place::new();
     let profiles = place.file(".waypost/data/browser");

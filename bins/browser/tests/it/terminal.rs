@@ -111,7 +111,7 @@ fn next(listener: &Listener, kind: &str, heard: &mut Vec<Event>) -> Value {
 }
 
 #[test]
-fn a_login_is_played_by_keys_and_the_agent_goes_on_in_the_session() {
+fn a_login_is_typed_by_keys_and_the_agent_continues_in_the_session() {
     let server = Server::start(site);
     let terminal = Terminal::start(&server.url("/login"), &[], (120, 30));
     let address = terminal.address();
@@ -226,7 +226,7 @@ fn clicks_and_keys_of_the_terminal_are_the_persons() {
 }
 
 #[test]
-fn any_size_is_survived_and_the_end_of_the_terminal_is_the_end() {
+fn any_terminal_size_works_and_closing_the_terminal_ends_the_browser() {
     let server = Server::start(site);
     let mut terminal = Terminal::start(&server.url("/"), &["--no-mesh"], (100, 24));
     let address = terminal.address();
@@ -266,7 +266,7 @@ fn any_size_is_survived_and_the_end_of_the_terminal_is_the_end() {
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn without_a_terminal_the_start_fails() {
     let place = Place::new();
     let done = place.command(&["about:blank", "--no-mesh"]).output().expect("it runs");
     assert_eq!(done.status.code(), Some(1));

@@ -36,7 +36,7 @@ fn as_another_user(address: SocketAddr, request: &str) -> String {
 }
 
 #[test]
-fn programs_of_other_users_give_no_commands() {
+fn programs_of_other_users_cannot_send_commands() {
     let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
     if !is_root {
         println!("skipped: only root can be another user");
@@ -76,7 +76,7 @@ fn ask(place: &Place, command: &str, host: &str) -> String {
 }
 
 #[test]
-fn the_socket_takes_the_same_commands_and_is_this_users_alone() {
+fn the_socket_accepts_the_same_commands_from_this_user_only() {
     let place = Place::new();
     let (_server, mut browser) = opened(&place);
     let socket = place.file(".waypost/data/browser.sock");

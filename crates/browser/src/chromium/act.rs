@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_lacks_a_coordinate_is_none() {
+    fn a_position_without_a_coordinate_is_invalid() {
         assert_eq!(judged(json!({ "x": 3.5, "y": 0 })).place(), Ok((3.5, 0.0)));
         // An invalid number becomes null in transit.
         for answer in

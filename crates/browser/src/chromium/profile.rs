@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_owners_left_is_removed_and_nothing_else() {
+    fn only_leftovers_of_killed_owners_are_removed() {
         let parent = tempfile::tempdir().expect("a folder");
         let parent = parent.path();
         let alive = Profile::fresh(parent).expect("a fresh one");

@@ -48,7 +48,7 @@ mod tests {
     use super::glyphs;
 
     #[test]
-    fn letters_take_the_cells_that_terminals_give_them() {
+    fn letters_have_the_width_that_terminals_use() {
         let widths = |text: &str| glyphs(text).iter().map(|it| u32::from(it.1)).sum::<u32>();
         let shown = |text: &str| glyphs(text).into_iter().map(|it| it.0).collect::<String>();
         let cases = [

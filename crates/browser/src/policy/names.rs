@@ -46,7 +46,7 @@ mod tests {
     use super::{Class, NAMES_MAX, Names};
 
     #[test]
-    fn who_makes_it_ask_for_many_names_makes_it_forget_none() {
+    fn many_lookups_change_no_known_class() {
         let mut names = Names::default();
         assert!(names.note("evil.example", &[Class::Public]));
         assert!(names.note("printer.example", &[Class::Private]));

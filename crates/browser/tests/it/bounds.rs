@@ -44,7 +44,7 @@ fn pages(request: &Request) -> Option<Reply> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_has_no_end_is_taken_as_far_as_it_came() {
+async fn an_endless_page_is_read_up_to_a_limit() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
@@ -93,7 +93,7 @@ async fn what_has_no_end_is_taken_as_far_as_it_came() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_page_tries_beside_is_data_or_nothing() {
+async fn other_attempts_of_a_page_are_data_or_have_no_effect() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/leave")).await;

@@ -146,7 +146,7 @@ async fn what_style_sheets_write_is_drawn_beside_what_the_page_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fields_show_what_is_in_them_and_secret_ones_do_not() {
+async fn fields_show_their_content_and_secret_fields_do_not() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     let view = View::new(60, 20, 100);
@@ -224,7 +224,7 @@ async fn what_changes_is_drawn_anew_and_what_does_not_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_page_reaches_the_terminal_and_no_size_ends_it() {
+async fn no_page_controls_the_terminal_and_every_size_works() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/hostile")).await;
@@ -247,7 +247,7 @@ async fn no_page_reaches_the_terminal_and_no_size_ends_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_long_page_only_what_is_in_view_is_drawn() {
+async fn only_the_visible_part_of_a_long_page_is_drawn() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     let view = View::new(60, 20, 100);

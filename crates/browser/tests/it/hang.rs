@@ -9,7 +9,7 @@ use crate::server::{Server, page};
 use crate::world::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_hangs_is_told_and_another_one_comes() {
+async fn a_page_that_hangs_is_reported_and_the_next_one_loads() {
     let server = Server::start(|request| match request.path.as_str() {
         "/hangs" => page(
             "<h1>Hangs</h1><button id=a onclick=\"setTimeout(() => {

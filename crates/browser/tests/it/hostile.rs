@@ -45,7 +45,7 @@ fn pages(request: &Request) -> Option<Reply> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_a_page_does_commands_end_and_tell() {
+async fn every_command_ends_and_reports_whatever_the_page_does() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     dialogs_are_data(&world, &server).await;

@@ -42,7 +42,7 @@ fn site(request: &Request) -> Option<Reply> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_that_is_told_steers_a_terminal() {
+async fn no_output_contains_terminal_control_characters() {
     let server = Server::start(site);
     let world = World::start(&[&server]).await;
     let mut events = world.relay.events();

@@ -26,7 +26,7 @@ fn greedy(request: &Request) -> Option<Reply> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_takes_all_memory_is_told_and_the_next_one_comes() {
+async fn a_page_that_exhausts_memory_is_reported_and_the_next_one_loads() {
     let server = Server::start(greedy);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;

@@ -72,7 +72,7 @@ impl Listener {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_login_is_the_persons_and_the_session_both_have() {
+async fn a_login_belongs_to_the_person_and_the_session_to_both() {
     let server = Server::start(site);
     let world = World::start(&[&server]).await;
     let mut listener = Listener { events: world.relay.events(), heard: Vec::new() };
@@ -145,7 +145,7 @@ async fn click(world: &World, selector: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_person_comes_first_and_hands_back() {
+async fn a_person_takes_precedence_and_hands_back() {
     let server = Server::start(|request| match request.path.split('?').next()? {
         "/" => page("<button id=a>Press</button><div style='height:4000px'></div>"),
         _ => None,

@@ -79,7 +79,7 @@ fn at(frame: &Frame, all: &[Pixels], column: u16, row: u16) -> Option<(Color, Co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_picture_is_seen_in_its_colours_and_nothing_that_is_over_it() {
+async fn a_picture_is_shown_in_its_colours_without_what_covers_it() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
@@ -160,7 +160,7 @@ async fn what_is_drawn_or_lies_behind_is_a_picture_until_it_is_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_picture_larger_than_any_view_takes_no_more_than_the_view() {
+async fn a_huge_picture_takes_no_more_memory_than_the_view() {
     let server = Server::start(pages);
     let world = World::start(&[&server]).await;
     world.go(&server.url("/huge")).await;

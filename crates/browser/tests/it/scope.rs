@@ -20,7 +20,7 @@ const ASKING: &str = r#"<style>button { position: fixed; left: 20px; width: 90px
   <button id=gone disabled>Disabled</button><p id=out></p>"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_failed_click_accepts_is_accepted_for_no_later_dialog() {
+async fn a_failed_click_accepts_no_later_dialog() {
     let server = Server::start(|_| page(ASKING));
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;

@@ -33,7 +33,7 @@ async fn told(world: &World) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_page_repeats_letter_by_letter_is_masked_from_the_second_letter_on() {
+async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     let server = Server::start(|request| match request.path.split('?').next()? {
         "/login" => page(PAGE),
         _ => None,

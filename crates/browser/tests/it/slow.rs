@@ -59,7 +59,7 @@ fn dawdle(mut client: TcpStream) -> std::io::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_without_end_are_given_up_and_the_next_page_comes() {
+async fn endless_servers_are_abandoned_and_the_next_page_loads() {
     let port = slow();
     let server = Server::start(|_| page("<h1>Front</h1>"));
     let world = World::start_for([port, server.port]).await;

@@ -33,7 +33,7 @@ fn the_folder_and_what_is_in_it_are_this_user_s_alone() {
 }
 
 #[test]
-fn a_folder_that_others_may_read_is_refused_and_says_what_would_be_right() {
+fn a_folder_that_others_can_read_is_rejected_with_the_remedy() {
     let place = Place::new();
     for wrong in [0o755, 0o750, 0o701, 0o710] {
         fs::create_dir_all(place.folder()).unwrap();
@@ -102,7 +102,7 @@ fn a_folder_that_is_a_file_or_too_long_is_refused() {
 }
 
 #[test]
-fn a_peer_whose_socket_was_deleted_is_found_again() {
+fn a_peer_with_a_deleted_socket_is_found_again() {
     let place = Place::new();
     let server = place.join("server");
     let _serving = serve_echo(&server);

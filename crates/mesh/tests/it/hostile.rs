@@ -109,7 +109,7 @@ fn a_replayed_request_gets_the_same_response_and_is_not_executed_again() {
 }
 
 #[test]
-fn wildcards_large_payloads_and_rubbish_reach_no_handler() {
+fn wildcards_large_payloads_and_garbage_reach_no_handler() {
     let place = Place::new();
     let server = place.join("server");
     let done = Arc::new(AtomicUsize::new(0));
