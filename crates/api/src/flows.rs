@@ -206,8 +206,10 @@ impl Check for RunsRequest {
 #[expect(missing_docs, reason = "`describe` says what each means")]
 pub enum RunState {
     Quiet,
+    /// It waits for the retry of an action.
     Retrying,
     Queued,
+    /// An action is running.
     Running,
     Succeeded,
     Failed,

@@ -138,7 +138,7 @@ impl Gate {
     }
 }
 
-/// Refuses a request that has one of the headers twice by which it is judged: a proxy could have looked at the other.
+/// Rejects a request that has one of the checked headers twice: a proxy could have checked the other one.
 fn check_sole(headers: &HeaderMap) -> Result<(), Problem> {
     let judged = [(&HOST, "Host"), (&ORIGIN, "Origin"), (&SITE, "Sec-Fetch-Site")];
     for (name, shown) in judged {

@@ -41,7 +41,7 @@ impl Options {
         Self { embedder: Some(embedder), ..self }
     }
 
-    /// The same with at most so many vectors in memory.
+    /// The same with this limit on vectors in memory.
     #[must_use]
     pub fn with_vectors_max(self, vectors_max: usize) -> Self {
         Self { vectors_max, ..self }

@@ -45,7 +45,7 @@ impl Query {
         Self { max_items, ..self }
     }
 
-    /// The same with at most so many tokens.
+    /// The same with this limit on tokens.
     #[must_use]
     pub fn with_max_tokens(self, max_tokens: usize) -> Self {
         Self { max_tokens: Some(max_tokens), ..self }

@@ -97,7 +97,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same, but nothing beside the cache is asked.
+    /// The same, but restricted to the cache.
     #[must_use]
     pub fn offline(self) -> Self {
         Self { offline: true, ..self }

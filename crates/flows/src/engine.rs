@@ -235,8 +235,8 @@ impl Engine {
         written.map(|()| effects)
     }
 
-    /// Takes what was decided, to be written without the engine. [`end_commit`](Self::end_commit) takes
-    /// it back; no other commit may begin before that.
+    /// Takes the pending decisions, to be written without a lock on the engine. Return them to
+    /// [`end_commit`](Self::end_commit); no other commit may begin before that.
     pub fn begin_commit(&mut self) -> Commit {
         let decided = self.machine.take();
         self.pending.records.extend(decided.records);
@@ -244,8 +244,8 @@ impl Engine {
         Commit::new(self.files.clone(), std::mem::take(&mut self.pending))
     }
 
-    /// Ends a commit, and returns what is to be done, in order; nothing if it was not written, and
-    /// then the next commit has it.
+    /// Ends a commit, and returns its effects in order; if the commit was not written, returns
+    /// nothing, and the next commit contains it.
     pub fn end_commit(&mut self, commit: Commit) -> Vec<Effect> {
         let (Decided { records, effects }, first) = commit.into_parts();
         let Some(first) = first else {
@@ -258,7 +258,7 @@ impl Engine {
         effects
     }
 
-    /// Forgets ended runs that are too old or too many. Call it now and then, and commit.
+    /// Removes ended runs beyond the limits of age and number. Call it at intervals, and commit.
     pub fn forget(&mut self, now_ms: u64) {
         self.machine.forget(self.clock.read(now_ms));
     }
@@ -281,8 +281,8 @@ impl Engine {
         self.kept = compaction.kept();
     }
 
-    /// Does what [`forget`](Self::forget) and [`compaction`](Self::compaction) are for, and waits for
-    /// the disk.
+    /// Runs [`forget`](Self::forget) and, if it is worthwhile, a [`compaction`](Self::compaction), and
+    /// waits for the disk.
     ///
     /// # Errors
     /// [`Error::Log`].
@@ -301,7 +301,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Log`].
     pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
-        // What is not on disk yet must not decide which records are dropped.
+        // Decisions that are not on disk yet must not determine which records are dropped.
         self.flush()?;
         let mut compaction = Compaction::new(self.files.clone(), self.machine.needed(now_ms));
         compaction.run()?;
@@ -309,7 +309,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings what was decided to disk; what is to be done waits for a commit.
+    /// Writes the pending decisions to disk; their effects wait for a commit.
     fn flush(&mut self) -> Result<(), Error> {
         let mut commit = self.begin_commit();
         let written = commit.write();
@@ -319,7 +319,7 @@ impl Engine {
         written
     }
 
-    /// The engine's files, to be used beside it without a lock on it.
+    /// The engine's files, for use without a lock on the engine.
     pub fn files(&self) -> Files {
         self.files.clone()
     }

@@ -23,7 +23,7 @@ pub(crate) struct Repairing {
 }
 
 impl Repairing {
-    /// Takes in a damage, unless an interrupted repair had found it.
+    /// Adds a damage, unless an interrupted repair had found it.
     pub(crate) fn mended(&mut self, mended: Mended) {
         if !self.set_aside.contains(&mended) {
             self.set_aside.push(mended);

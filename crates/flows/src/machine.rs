@@ -199,7 +199,7 @@ impl Machine {
         }
     }
 
-    /// Whether something was decided that nobody has taken.
+    /// Whether there are decisions that no commit has taken.
     pub(crate) fn has_decided(&self) -> bool {
         !self.records.is_empty()
     }

@@ -244,8 +244,8 @@ fn seat_name(ending: &str) -> String {
     format!("{}.{ending}", &random_id()[..12])
 }
 
-/// Refuses a folder in which another user could exchange what is there. In a sticky one nobody can, and
-/// a group with the owner's own number is the owner's alone. Where root works in another user's folder,
+/// Rejects a folder in which another user could replace entries. In a sticky folder nobody can, and a
+/// group with the owner's own number contains only the owner. If root works in another user's folder,
 /// as in a container, that user may own it.
 fn refuse_foreign(path: &Path) -> Result<()> {
     let failed = |error| Error::io("look at", path, error);

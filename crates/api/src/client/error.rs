@@ -46,7 +46,7 @@ pub enum Error {
         /// The network error.
         source: Box<dyn StdError + Send + Sync>,
     },
-    /// The connection was made, and closed before an answer came. The service may have done what was asked.
+    /// The connection was closed before a response arrived. The request may have taken effect.
     #[error("the service at {url} closed the connection before it responded")]
     Closed {
         /// The address.

@@ -62,7 +62,7 @@ pub fn parse(text: &str) -> Result<Vec<Flow>, InvalidFile> {
     Ok(flows)
 }
 
-/// Where a flow's name stands: its line that reads `name: NAME`, counted among flows of that name.
+/// The position of a flow's name: its line `name: NAME`, counted among flows of that name.
 fn name_place(text: &str, name: &str, number: usize, flows: &[Flow]) -> (usize, usize) {
     let earlier = flows[..number].iter().filter(|it| it.name.as_str() == name).count();
     text.lines()

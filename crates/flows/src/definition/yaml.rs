@@ -4,7 +4,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _};
 
 use super::invalid::InvalidFile;
 
-/// Reads a whole document. A fault is told with its place.
+/// Reads a whole document. An error has its position.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, InvalidFile> {
     serde_yaml::from_str(text).map_err(|it| located(&it))
 }

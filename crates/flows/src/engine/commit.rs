@@ -1,13 +1,13 @@
-//! Writing what the engine decided, beside the engine.
+//! Writes the engine's decisions to disk, without locking the engine.
 
 use super::error::Error;
 use super::files::Files;
 use crate::machine::Decided;
 use crate::record::Record;
 
-/// What an engine decided, on its way to disk. Give it back to the engine, written or not.
+/// Decisions of an engine, to be written to disk. Return it to the engine, written or not.
 #[derive(Debug)]
-#[must_use = "the engine has forgotten what is in it"]
+#[must_use = "the engine no longer has these decisions"]
 pub struct Commit {
     files: Files,
     decided: Decided,
@@ -24,8 +24,8 @@ impl Commit {
     /// Writes it, and waits for the disk.
     ///
     /// # Errors
-    /// [`Error::Log`]. When the disk is full, nothing is forgotten: make room and commit again.
-    /// After any other error open the engine anew.
+    /// [`Error::Log`]. If the disk is full, nothing is lost: free some space and commit again.
+    /// After any other error, open the engine again.
     pub fn write(&mut self) -> Result<(), Error> {
         if self.first.is_some() {
             return Ok(());

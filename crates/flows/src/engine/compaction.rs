@@ -1,4 +1,4 @@
-//! Compacting the journal, beside the engine.
+//! Compacts the journal, without locking the engine.
 
 use waypost_log::Keep;
 
@@ -6,8 +6,8 @@ use super::error::{Error, decoded};
 use super::files::Files;
 use crate::machine::needed::Needed;
 
-/// A compaction of the journal: drops the records that the engine does not need, as of the moment that
-/// it was made. The engine may go on meanwhile.
+/// A compaction of the journal: drops the records that the engine did not need when the compaction was
+/// created. The engine may continue meanwhile.
 #[derive(Debug)]
 pub struct Compaction {
     files: Files,

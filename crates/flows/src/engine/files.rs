@@ -1,4 +1,4 @@
-//! The engine's files, beside the engine.
+//! The engine's files, for use without a lock on the engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use waypost_log::{Damage, FolderLock, Log, Snapshot};
 use super::error::Error;
 use crate::RunId;
 
-/// The files of an engine: the journal, and what programs wrote. It can be used while the engine
-/// decides; the folder stays locked until the last copy is dropped.
+/// The files of an engine: the journal, and the output of programs. They can be used while the engine
+/// runs; the folder stays locked until the last copy is dropped.
 #[derive(Debug, Clone)]
 pub struct Files(Arc<Held>);
 

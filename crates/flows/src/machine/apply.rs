@@ -10,7 +10,7 @@ use crate::run::Try;
 use crate::{End, Event, Phase, Report, Run, RunId};
 
 impl Machine {
-    /// Applies a record at position `place` of the journal, or 0 while it is not there yet.
+    /// Applies a record at position `place` of the journal, or 0 while it is not written yet.
     pub(crate) fn apply(&mut self, record: &Record, place: u64) {
         self.latest_ms = self.latest_ms.max(record.at_ms().unwrap_or(0));
         match record {
