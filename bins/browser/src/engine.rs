@@ -25,7 +25,7 @@ pub(crate) async fn start(
     }
     if options.which == BrowserEngine::Chromium {
         bail!(
-            "there is no Chromium or Chrome in PATH: install Debian's package `chromium`, or take --engine static, which runs no scripts"
+            "no Chromium or Chrome in PATH: install Debian's package `chromium`, or pass --engine static, which runs no scripts"
         );
     }
     if options.profile.is_some() {

@@ -44,7 +44,7 @@ impl Peer {
         let waits = runtime.clone();
         let serving = mesh
             .serve(TARGET, move |call| waits.block_on(answer(&commands, call)))
-            .context("programs cannot be served (--no-mesh starts a browser beside another)")?;
+            .context("cannot serve programs; pass --no-mesh to start a second browser")?;
         if let Some(trouble) = mesh.trouble() {
             news.tell(format!("the mesh is joined in part: {trouble}"));
         }
@@ -82,7 +82,7 @@ async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
         let event = match events.recv().await {
             Ok(event) => event,
             Err(RecvError::Lagged(lost)) => {
-                news.tell(format!("{lost} events came too fast for the mesh and were not told"));
+                news.tell(format!("{lost} events were too fast for the mesh and were dropped"));
                 continue;
             }
             Err(RecvError::Closed) => return,
@@ -95,7 +95,7 @@ async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
         });
         match told.await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => news.tell(format!("an event could not be told: {error:#}")),
+            Ok(Err(error)) => news.tell(format!("failed to broadcast an event: {error:#}")),
             Err(_) => return,
         }
     }

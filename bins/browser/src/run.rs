@@ -106,7 +106,7 @@ impl Parts<'_> {
                 Some((place, runtime.spawn(http::serve(entrance, access, stop.clone()))))
             }
             Err(why) => {
-                news.tell(format!("there is no socket for commands: {why}"));
+                news.tell(format!("no socket for commands: {why}"));
                 None
             }
         };

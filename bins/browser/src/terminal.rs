@@ -70,7 +70,7 @@ pub(crate) fn check() -> anyhow::Result<()> {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         return Ok(());
     }
-    bail!("there is no terminal to show the page in: start it in one, or give --headless")
+    bail!("no terminal to show the page in: start the browser in one, or pass --headless")
 }
 
 /// Shows the page until the person quits, the terminal is gone, or it is time to stop.
@@ -279,9 +279,7 @@ fn remark(event: &waypost_browser::Event) -> Option<String> {
             let answer = if dialog["accepted"] == true { "yes" } else { "no" };
             Some(format!("the page says: {} (answered with {answer})", text(dialog, "message")))
         }
-        Download { download } => {
-            Some(format!("a download of {} was refused", text(download, "name")))
-        }
+        Download { download } => Some(format!("blocked a download of {}", text(download, "name"))),
         AuthChanged { change } => Some(match change.state {
             AuthState::Authenticated => "you seem to be logged in".to_owned(),
             _ => "you seem to be logged out".to_owned(),

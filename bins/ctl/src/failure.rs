@@ -190,7 +190,7 @@ fn cause_of(request_id: &str) -> String {
 fn hint_for(kind: ProblemKind) -> Option<&'static str> {
     Some(match kind {
         ProblemKind::TokenMissing => {
-            "no token was sent, because there is no token file: the first start of the service creates `.waypost/token`; or pass one with --token-file"
+            "no token was sent, because no token file exists: the first start of the service creates `.waypost/token`; or pass one with --token-file"
         }
         ProblemKind::TokenRefused => {
             "it may be another project's token: pass a file with --token-file; `ctl doctor` checks the one in use"
@@ -272,7 +272,7 @@ impl From<waypost_embedding::Error> for Failure {
         let failure = Self::of(&error);
         if let waypost_embedding::Error::UnknownModel { .. } = error {
             return failure.with_code(exit::NOT_FOUND).with_hint(
-                "`ctl model import PATH` imports it; `ctl model list` shows what is there",
+                "`ctl model import PATH` imports it; `ctl model list` lists the models in the cache",
             );
         }
         match error.kind() {

@@ -27,7 +27,7 @@ pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
         _ => None,
     };
     let (bus, opened) = predecessor::open(|| Bus::open(&dir, &bus_options), owner)
-        .context("the events could not be opened")?;
+        .context("failed to open the event bus")?;
     if opened.truncated_bytes > 0 {
         let bytes = opened.truncated_bytes;
         tracing::warn!(

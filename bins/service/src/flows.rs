@@ -104,7 +104,7 @@ impl Flows {
         };
         let dir = options.data_dir.join("flows");
         let engine = Engine::open(&dir, engine_options, event_time())
-            .context("the runs of flows could not be opened")?;
+            .context("failed to open the journal of flows")?;
         let approvals = match &options.approval {
             Approval::In(state) => Some(Approvals::new(&options.project, state)),
             Approval::Off => None,

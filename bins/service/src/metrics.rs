@@ -217,7 +217,7 @@ impl Metrics {
         write_counts(out, ended, "state", &events.ended)?;
         let read = |it: Denied| self.denied[it as usize].load(Ordering::Relaxed);
         let denied = Denied::ALL.map(|it| (it.as_str(), read(it)));
-        let failures = ("auth_failures_total", "counter", "Requests without a token that works.");
+        let failures = ("auth_failures_total", "counter", "Requests without a valid token.");
         write_counts(out, failures, "reason", &denied)
     }
 
@@ -317,7 +317,7 @@ fn fault_and_event_values(gauges: &Gauges) -> [Value; 10] {
         ("events_published_total", "counter", "Events ever published.", events.last),
         ("events", "gauge", "Stored events.", events.kept),
         ("events_last", "gauge", "The id of the last event.", events.last),
-        ("events_bytes", "gauge", "Bytes of the log of events.", events.bytes),
+        ("events_bytes", "gauge", "Bytes of the event log.", events.bytes),
         (
             "events_fault",
             "gauge",

@@ -87,8 +87,7 @@ impl Access {
             Some(_) => Err(Problem::new(405, "commands take POST only")),
             None => {
                 let paths: Vec<String> = COMMANDS.iter().map(|it| format!("/{it}")).collect();
-                let detail =
-                    format!("there is nothing at this path; there are {}", paths.join(", "));
+                let detail = format!("unknown path; expected one of {}", paths.join(", "));
                 Err(Problem::new(404, detail))
             }
         });

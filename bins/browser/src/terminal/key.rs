@@ -55,7 +55,7 @@ pub(crate) enum Zoom {
 
 /// The help that `?` shows: keys and their effects. The documentation page has the same table.
 pub(crate) const HELP: &[(&str, &str)] = &[
-    ("f", "hints: type a label to use what it stands at"),
+    ("f", "hints: type a label to use its element"),
     ("Tab Shift+Tab Enter", "go through the page, and use what has the focus"),
     ("i", "into the first field in view"),
     ("Esc", "out of a field, or of what is open here"),

@@ -149,6 +149,6 @@ fn reason(why: &Why) -> String {
             "the project has {folders} folders, more than the {allowed} that may be watched (half of the system's limit)"
         ),
         Why::FileSystem(name) => format!("{name} does not report all changes"),
-        Why::Refused(cause) => format!("the system refused: {cause}"),
+        Why::Refused(cause) => format!("system error: {cause}"),
     }
 }
