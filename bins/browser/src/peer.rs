@@ -39,7 +39,7 @@ impl Peer {
         let far = Far { folder: settings.pairing_dir.clone(), listens: settings.listen };
         let joining = Settings::new(&settings.folder, "browser").with_far(far);
         let mesh = Mesh::open(&joining)
-            .context("the mesh cannot be joined (with --no-mesh it is left out)")?;
+            .context("failed to join the mesh (--no-mesh skips it)")?;
         let mesh = Arc::new(mesh);
         let waits = runtime.clone();
         let serving = mesh
