@@ -145,19 +145,22 @@ mod tests {
 
     #[test]
     fn values_are_read_back() {
+        let times = [Some(Timestamp::MIN), Some(Timestamp::from_secs(1_780_000_000)), None];
         let mut out = Writer::default();
         for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             out.signed(value);
-            out.optional_time(Some(Timestamp::from_secs(value)));
         }
-        out.optional_time(None);
+        for time in times {
+            out.optional_time(time);
+        }
         out.text("wörd");
         let mut input = Reader::new(&out.0);
         for value in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
             assert_eq!(input.signed(), Ok(value));
-            assert_eq!(input.optional_time(), Ok(Some(Timestamp::from_secs(value))));
         }
-        assert_eq!(input.optional_time(), Ok(None));
+        for time in times {
+            assert_eq!(input.optional_time(), Ok(time));
+        }
         assert_eq!(input.text(), Ok("wörd"));
         assert_eq!(input.end(), Ok(()));
     }
