@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-projection", &[]),
     ("waypost-embedding", &[]),
     ("waypost-events", &["waypost-projection", "waypost-log"]),
-    ("waypost-flows", &["waypost-events", "waypost-log"]),
+    ("waypost-flows", &["waypost-events", "waypost-log", "waypost-time"]),
     ("waypost-log", &[]),
     ("waypost-memory", &["waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"]),
     ("waypost-mesh", &["waypost-time"]),

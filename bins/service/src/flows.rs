@@ -30,7 +30,7 @@ use self::halt::Halt;
 use self::inbox::{Inbox, Message};
 use self::place::Place;
 use self::running::Running;
-use crate::clock::event_time;
+use crate::clock::{event_time, now};
 use crate::error::chain;
 use crate::settings::{Approval, Options};
 use crate::wake::Wake;
@@ -103,7 +103,7 @@ impl Flows {
             ..waypost_flows::Options::default()
         };
         let dir = options.data_dir.join("flows");
-        let engine = Engine::open(&dir, engine_options, event_time())
+        let engine = Engine::open(&dir, engine_options, now())
             .context("failed to open the journal of flows")?;
         let approvals = match &options.approval {
             Approval::In(state) => Some(Approvals::new(&options.project, state)),
@@ -152,9 +152,9 @@ impl Flows {
 
     /// Removes old history at intervals.
     pub(crate) fn maintain(&self) -> Result<(), Error> {
-        self.engine.lock().forget(event_time());
+        self.engine.lock().forget(now());
         // The engine must not decide anything between the write and the compaction.
-        let compaction = self.settle_then(|engine| engine.compaction(event_time()))?;
+        let compaction = self.settle_then(|engine| engine.compaction(now()))?;
         if let Some(mut compaction) = compaction {
             compaction.run()?;
             self.engine.lock().compacted(&compaction);

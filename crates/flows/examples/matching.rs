@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use waypost_events::{Data, Event, Lineage};
-use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Options, Outcome, Report};
+use waypost_flows::{Effect, Engine, FlowFile, FlowSet, Options, Outcome, Report, Timestamp};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // In memory, if the system supports it: the example measures evaluation, not the disk.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
-    let mut engine = Engine::open(folder.path(), Options::default(), 0)?;
+    let mut engine = Engine::open(folder.path(), Options::default(), Timestamp::EPOCH)?;
     engine.install(FlowSet::new([&file]));
     engine.commit()?;
 
@@ -31,10 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut event = samples[id as usize % samples.len()].clone();
         event.id = id;
         let begun = now();
-        engine.offer(&event, id);
+        engine.offer(&event, Timestamp::EPOCH);
         deciding += begun.elapsed();
         if id % 256 == 0 || id == events {
-            runs += finish(&mut engine, id)?;
+            runs += finish(&mut engine)?;
         }
     }
     let each = deciding.as_secs_f64() * 1e6 / events as f64;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     drop(engine);
     let bytes = bytes_of(&folder.path().join("log"))?;
     let begun = now();
-    Engine::open(folder.path(), Options::default(), 0)?;
+    Engine::open(folder.path(), Options::default(), Timestamp::EPOCH)?;
     let took = begun.elapsed().as_secs_f64() * 1e3;
     writeln!(out, "opening again: {took:.0} ms, {} MiB of journal", bytes >> 20)?;
     Ok(())
@@ -83,7 +83,7 @@ fn event(idx: usize, flows: usize) -> Result<Event, Box<dyn Error>> {
 }
 
 /// Lets all started actions succeed, and returns the number of runs.
-fn finish(engine: &mut Engine, now_ms: u64) -> Result<u64, waypost_flows::Error> {
+fn finish(engine: &mut Engine) -> Result<u64, waypost_flows::Error> {
     let mut runs = 0;
     loop {
         let effects = engine.commit()?;
@@ -94,7 +94,11 @@ fn finish(engine: &mut Engine, now_ms: u64) -> Result<u64, waypost_flows::Error>
             match effect {
                 Effect::Start(attempt) => {
                     runs += 1;
-                    engine.ended(&attempt.id, Report::new(Outcome::Succeeded, ""), now_ms);
+                    engine.ended(
+                        &attempt.id,
+                        Report::new(Outcome::Succeeded, ""),
+                        Timestamp::EPOCH,
+                    );
                 }
                 Effect::Announce(notice) => notice.end.iter().for_each(|it| engine.announced(it)),
                 _ => {}

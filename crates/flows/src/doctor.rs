@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use waypost_log::{Log, Mended, OnDamage};
+use waypost_time::Timestamp;
 
 use crate::RunId;
 use crate::engine::{Error, decoded};
@@ -84,7 +85,12 @@ pub fn verify(dir: &Path, reached: u64) -> Result<Checked, Error> {
 ///
 /// # Errors
 /// [`Error::Log`] if an engine has it open, [`Error::Newer`] if a newer release wrote a part of it.
-pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<Repaired, Error> {
+pub fn repair(
+    dir: &Path,
+    reached: u64,
+    last_event: u64,
+    now: Timestamp,
+) -> Result<Repaired, Error> {
     let mut repaired = Repaired::default();
     if !dir.is_dir() && reached == 0 {
         return Ok(repaired);
@@ -130,7 +136,7 @@ pub fn repair(dir: &Path, reached: u64, last_event: u64, now_ms: u64) -> Result<
         }
         return Ok(repaired);
     }
-    repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now_ms });
+    repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now });
     repaired.undecided = evaluated.lost(machine.cursor, decided);
     let records = machine.take().records;
     let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use waypost_events::{Data, Event, EventType, Value};
+use waypost_time::Timestamp;
 
 /// As in a URL (RFC 3986, section 2.1): everything but unreserved characters is escaped.
 pub(crate) fn percent_encoded(text: &str, digits: &[u8; 16]) -> String {
@@ -41,19 +42,13 @@ pub(crate) fn event_json(event: &Event) -> String {
         #[serde(rename = "type")]
         kind: &'a EventType,
         data: &'a Data,
-        time: String,
+        time: Timestamp,
         source: &'a str,
     }
 
-    let time_ms = i64::try_from(event.time_ms).unwrap_or(i64::MAX);
-    let time = jiff::Timestamp::from_millisecond(time_ms).unwrap_or(jiff::Timestamp::MAX);
-    let told = Told {
-        id: event.id,
-        kind: &event.kind,
-        data: &event.data,
-        time: format!("{time:.3}"),
-        source: &event.source,
-    };
+    let time = Timestamp::from_millis(i64::try_from(event.time_ms).unwrap_or(i64::MAX));
+    let told =
+        Told { id: event.id, kind: &event.kind, data: &event.data, time, source: &event.source };
     json(&told)
 }
 

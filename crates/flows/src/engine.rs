@@ -7,8 +7,10 @@ mod files;
 mod view;
 
 use std::path::Path;
+use std::time::Duration;
 
 use waypost_log::Log;
+use waypost_time::Timestamp;
 
 pub use self::commit::Commit;
 pub use self::compaction::Compaction;
@@ -55,7 +57,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Log`], [`Error::Damaged`], [`Error::Newer`], [`Error::EventsLost`],
     /// [`Error::Record`] and [`Error::Identity`]; no record is changed then.
-    pub fn open(dir: &Path, options: Options, now_ms: u64) -> Result<Self, Error> {
+    pub fn open(dir: &Path, options: Options, now: Timestamp) -> Result<Self, Error> {
         let identity = options.identity.clone();
         let is_part = |it: u8| it.is_ascii_alphanumeric();
         if !(1..=16).contains(&identity.len()) || !identity.bytes().all(is_part) {
@@ -78,8 +80,8 @@ impl Engine {
         if let Some(last) = last_event.filter(|it| *it < machine.cursor) {
             return Err(Error::EventsLost { cursor: machine.cursor, last });
         }
-        let mut clock = Clock { latest_ms: machine.latest_ms, ahead_ms: 0 };
-        machine.recover(&identity, clock.read(now_ms));
+        let mut clock = Clock { latest: machine.latest, ahead: Duration::ZERO };
+        machine.recover(&identity, clock.read(now));
         let compacted_at = log.last_sequence();
         let files = Files::new(log, dir.to_path_buf(), lock);
         let pending = Decided::default();
@@ -113,8 +115,8 @@ impl Engine {
     /// in one batch.
     ///
     /// The cost depends on the flows that match this type, not on the number of flows.
-    pub fn offer(&mut self, event: &Event, now_ms: u64) {
-        self.machine.offer(event, self.clock.read(now_ms));
+    pub fn offer(&mut self, event: &Event, now: Timestamp) {
+        self.machine.offer(event, self.clock.read(now));
     }
 
     /// Past events to read for a flow: one that is new and starts early, was absent for a while, or
@@ -125,18 +127,18 @@ impl Engine {
 
     /// Evaluates past events. `through` is the last event that was read, `until` if there are no
     /// more.
-    pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now_ms: u64) {
-        self.machine.fill(backfill, events, through, self.clock.read(now_ms));
+    pub fn fill(&mut self, backfill: &Backfill, events: &[Event], through: u64, now: Timestamp) {
+        self.machine.fill(backfill, events, through, self.clock.read(now));
     }
 
-    /// When to call [`wake`](Self::wake) next, in milliseconds since 1970.
-    pub fn next_wake_ms(&self) -> Option<u64> {
-        self.machine.next_wake_ms().map(|it| it.saturating_sub(self.clock.ahead_ms))
+    /// When to call [`wake`](Self::wake) next.
+    pub fn next_wake(&self) -> Option<Timestamp> {
+        self.machine.next_wake().map(|it| it.saturating_sub(self.clock.ahead))
     }
 
     /// Handles what is due: ended debounce periods, retries, breakers that close.
-    pub fn wake(&mut self, now_ms: u64) {
-        self.machine.wake(self.clock.read(now_ms));
+    pub fn wake(&mut self, now: Timestamp) {
+        self.machine.wake(self.clock.read(now));
     }
 
     /// Records an action's process, so that a later process can end it.
@@ -145,13 +147,13 @@ impl Engine {
     }
 
     /// Reports the result of an action. Ignored if the action is no longer running.
-    pub fn ended(&mut self, attempt: &AttemptId, report: Report, now_ms: u64) {
-        self.machine.ended(attempt, report, self.clock.read(now_ms));
+    pub fn ended(&mut self, attempt: &AttemptId, report: Report, now: Timestamp) {
+        self.machine.ended(attempt, report, self.clock.read(now));
     }
 
     /// Reports that nothing remains of what an earlier process started for a run.
-    pub fn orphan_ended(&mut self, run: &RunId, now_ms: u64) {
-        self.machine.interrupt(run, self.clock.read(now_ms));
+    pub fn orphan_ended(&mut self, run: &RunId, now: Timestamp) {
+        self.machine.interrupt(run, self.clock.read(now));
     }
 
     /// Reports that a run's end was published. If the run was retried meanwhile, its new end is
@@ -164,14 +166,14 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::UnknownRun`].
-    pub fn cancel(&mut self, run: &RunId, why: &str, now_ms: u64) -> Result<bool, Error> {
+    pub fn cancel(&mut self, run: &RunId, why: &str, now: Timestamp) -> Result<bool, Error> {
         self.run(run)?;
-        Ok(self.machine.cancel(run, why, self.clock.read(now_ms)))
+        Ok(self.machine.cancel(run, why, self.clock.read(now)))
     }
 
     /// Ends all waiting runs of a flow, whatever they wait for, and returns their number.
-    pub fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
-        self.machine.purge(flow, self.clock.read(now_ms))
+    pub fn purge(&mut self, flow: &FlowName, now: Timestamp) -> usize {
+        self.machine.purge(flow, self.clock.read(now))
     }
 
     /// Pauses a flow until it is resumed; new runs are created and wait.
@@ -188,9 +190,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::UnknownFlow`].
-    pub fn resume(&mut self, flow: &FlowName, now_ms: u64) -> Result<(), Error> {
+    pub fn resume(&mut self, flow: &FlowName, now: Timestamp) -> Result<(), Error> {
         self.known(flow)?;
-        self.machine.resume(flow, self.clock.read(now_ms));
+        self.machine.resume(flow, self.clock.read(now));
         Ok(())
     }
 
@@ -199,13 +201,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::UnknownRun`], [`Error::NotFailed`], and [`Error::Log`] if its event cannot be read.
-    pub fn retry(&mut self, run: &RunId, now_ms: u64) -> Result<(), Error> {
+    pub fn retry(&mut self, run: &RunId, now: Timestamp) -> Result<(), Error> {
         let known = self.run(run)?;
         let Phase::Ended { end: End::Failed | End::Dead | End::Cancelled, .. } = known.phase else {
             return Err(Error::NotFailed(run.clone()));
         };
         let event = self.event_of(run)?;
-        self.machine.retry(run, &event, self.clock.read(now_ms));
+        self.machine.retry(run, &event, self.clock.read(now));
         Ok(())
     }
 
@@ -258,13 +260,13 @@ impl Engine {
         effects
     }
 
-    /// Removes ended runs beyond the limits of age and number. Call it at intervals, and commit.
-    pub fn forget(&mut self, now_ms: u64) {
-        self.machine.forget(self.clock.read(now_ms));
+    /// Forgets ended runs that are too old or too many. Call it now and then, and commit.
+    pub fn forget(&mut self, now: Timestamp) {
+        self.machine.forget(self.clock.read(now));
     }
 
     /// A compaction of the journal, if that would halve it and everything decided has been committed.
-    pub fn compaction(&mut self, now_ms: u64) -> Option<Compaction> {
+    pub fn compaction(&mut self, now: Timestamp) -> Option<Compaction> {
         const WORTH_IT: u64 = 4096;
 
         let added = self.files.log().last_sequence() - self.compacted_at;
@@ -272,7 +274,7 @@ impl Engine {
         if !is_worth_it || self.machine.has_decided() || !self.pending.records.is_empty() {
             return None;
         }
-        Some(Compaction::new(self.files.clone(), self.machine.needed(now_ms)))
+        Some(Compaction::new(self.files.clone(), self.machine.needed(now)))
     }
 
     /// Ends a compaction.
@@ -286,10 +288,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Log`].
-    pub fn maintain(&mut self, now_ms: u64) -> Result<(), Error> {
-        self.forget(now_ms);
+    pub fn maintain(&mut self, now: Timestamp) -> Result<(), Error> {
+        self.forget(now);
         self.flush()?;
-        if let Some(mut compaction) = self.compaction(now_ms) {
+        if let Some(mut compaction) = self.compaction(now) {
             compaction.run()?;
             self.compacted(&compaction);
         }
@@ -300,10 +302,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Log`].
-    pub fn compact(&mut self, now_ms: u64) -> Result<(), Error> {
-        // Decisions that are not on disk yet must not determine which records are dropped.
+    pub fn compact(&mut self, now: Timestamp) -> Result<(), Error> {
+        // What is not on disk yet must not decide which records are dropped.
         self.flush()?;
-        let mut compaction = Compaction::new(self.files.clone(), self.machine.needed(now_ms));
+        let mut compaction = Compaction::new(self.files.clone(), self.machine.needed(now));
         compaction.run()?;
         self.compacted(&compaction);
         Ok(())
@@ -336,14 +338,14 @@ impl Engine {
 /// so that delays and windows keep their length.
 #[derive(Debug)]
 struct Clock {
-    latest_ms: u64,
-    ahead_ms: u64,
+    latest: Timestamp,
+    ahead: Duration,
 }
 
 impl Clock {
-    fn read(&mut self, now_ms: u64) -> u64 {
-        self.ahead_ms = self.ahead_ms.max(self.latest_ms.saturating_sub(now_ms));
-        self.latest_ms = now_ms.saturating_add(self.ahead_ms);
-        self.latest_ms
+    fn read(&mut self, now: Timestamp) -> Timestamp {
+        self.ahead = self.ahead.max(self.latest.saturating_duration_since(now));
+        self.latest = now.saturating_add(self.ahead);
+        self.latest
     }
 }

@@ -40,7 +40,7 @@
 //! use waypost_events::{Event, Lineage};
 //! use waypost_flows::{
 //!     Effect, End, Engine, FlowFile, FlowSet, GRACE, Options, Phase, Stop, Surroundings, Task,
-//!     run_program,
+//!     Timestamp, run_program,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,7 +52,7 @@
 //!     trigger: { pattern: "greeting:*" }
 //!     actions: [{ type: command, command: "test {{data.who}} = world" }]
 //! "#)?;
-//! let mut engine = Engine::open(&folder.join("flows"), Options::default(), 0)?;
+//! let mut engine = Engine::open(&folder.join("flows"), Options::default(), Timestamp::EPOCH)?;
 //! engine.install(FlowSet::new([&file]));
 //!
 //! let event = Event {
@@ -64,7 +64,7 @@
 //!     lineage: Lineage::default(),
 //!     space: None,
 //! };
-//! engine.offer(&event, 0);
+//! engine.offer(&event, Timestamp::EPOCH);
 //! let around = Surroundings {
 //!     project: folder,
 //!     programs: folder,
@@ -86,7 +86,7 @@
 //!                 Ok(other) => unimplemented!("{other:?} is not in the flow"),
 //!                 Err(unready) => unready.into(),
 //!             };
-//!             engine.ended(&attempt.id, report, 0);
+//!             engine.ended(&attempt.id, report, Timestamp::EPOCH);
 //!         }
 //!         Effect::Announce(notice) => assert_eq!(notice.kind.as_str(), "flow:succeeded"),
 //!         other => unimplemented!("{other:?} does not come of one event"),
@@ -157,4 +157,5 @@ pub use task::{
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};
+pub use waypost_time::Timestamp;
 pub use webhook::{Post, is_public};

@@ -16,9 +16,12 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use self::decide::guarded;
 pub(crate) use self::lost::{Gap, Lost};
+use waypost_time::Timestamp;
+
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
@@ -32,8 +35,8 @@ pub const INTERRUPTIONS_MAX: u32 = 3;
 pub const OPENINGS_MAX: usize = 10;
 /// The cursor is recorded at least every this many events, with or without runs.
 const CURSOR_STEP: u64 = 1024;
-const MINUTE_MS: u64 = 60_000;
-const HOUR_MS: u64 = 60 * MINUTE_MS;
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// The engine's options.
 #[derive(Debug, Clone)]
@@ -58,8 +61,8 @@ pub struct Options {
     /// The most ended runs in the history over all flows: they are read when the engine is opened,
     /// a hundred thousand of them in about a second.
     pub runs_kept_max: usize,
-    /// How long they are kept, in milliseconds.
-    pub kept_ms: u64,
+    /// How long they are kept.
+    pub kept: Duration,
 }
 
 impl Default for Options {
@@ -73,7 +76,7 @@ impl Default for Options {
             running_max: 64,
             runs_kept: 1000,
             runs_kept_max: 100_000,
-            kept_ms: 30 * 24 * HOUR_MS,
+            kept: 30 * 24 * HOUR,
         }
     }
 }
@@ -87,14 +90,14 @@ pub(crate) struct FlowState {
     pub(crate) left: Option<u64>,
     pub(crate) paused: Option<String>,
     /// Set while the breaker is open: since when.
-    pub(crate) open: Option<u64>,
-    pub(crate) openings: VecDeque<u64>,
+    pub(crate) open: Option<Timestamp>,
+    pub(crate) openings: VecDeque<Timestamp>,
     /// When runs that count for the breaker were created, within a minute.
-    recent: VecDeque<u64>,
-    last_created: u64,
+    recent: VecDeque<Timestamp>,
+    last_created: Timestamp,
     replays: u32,
     /// When runs were created, by the value of the rate limit's key.
-    rates: HashMap<Option<String>, VecDeque<u64>>,
+    rates: HashMap<Option<String>, VecDeque<Timestamp>>,
     /// The run that waits because of a debounce, by the value of the debounce's key.
     quiet: HashMap<Option<String>, RunId>,
 }
@@ -143,10 +146,10 @@ pub(crate) struct Machine {
     /// Groups that have a run to start and room for it, the one with the oldest event first.
     hungry: BTreeSet<(u64, Group)>,
     /// When timed waits of runs are due.
-    timers: BTreeSet<(u64, RunId)>,
+    timers: BTreeSet<(Timestamp, RunId)>,
     running: usize,
     /// The latest time of any record.
-    pub(crate) latest_ms: u64,
+    pub(crate) latest: Timestamp,
     /// Definitions that runs keep, by file hash, with the file's name.
     texts: HashMap<ContentHash, (String, String)>,
     pub(crate) fillings: Vec<Filling>,
@@ -187,7 +190,7 @@ impl Machine {
             hungry: BTreeSet::new(),
             timers: BTreeSet::new(),
             running: 0,
-            latest_ms: 0,
+            latest: Timestamp::EPOCH,
             texts: HashMap::new(),
             fillings: Vec::new(),
             seen: None,

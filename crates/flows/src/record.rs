@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use waypost_events::{Data, EventType};
+use waypost_time::{Timestamp, millis};
 
 use crate::run::{End, Report};
 use crate::{ContentHash, Event, FlowName, Leader, Lineage, RunId};
@@ -64,14 +65,16 @@ pub(crate) enum Record {
         run: RunId,
         hash: ContentHash,
         kind: EventType,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
         why: String,
     },
     Begun {
         run: RunId,
         step: u16,
         attempt: u32,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
     },
     Spawned {
         run: RunId,
@@ -81,7 +84,8 @@ pub(crate) enum Record {
         run: RunId,
         step: u16,
         attempt: u32,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
         report: Report,
         then: Then,
     },
@@ -91,7 +95,8 @@ pub(crate) enum Record {
     },
     Ended {
         run: RunId,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
         end: End,
         why: String,
     },
@@ -105,7 +110,8 @@ pub(crate) enum Record {
     },
     Opened {
         flow: FlowName,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
     },
     Closed {
         flow: FlowName,
@@ -125,7 +131,8 @@ pub(crate) enum Record {
     Lost {
         from: u64,
         to: u64,
-        at_ms: u64,
+        #[serde(rename = "at_ms", with = "millis")]
+        at: Timestamp,
         replays: u32,
     },
 }
@@ -155,7 +162,8 @@ pub(crate) enum Unreadable {
 pub(crate) struct Created {
     pub(crate) run: RunId,
     pub(crate) hash: ContentHash,
-    pub(crate) at_ms: u64,
+    #[serde(rename = "at_ms", with = "millis")]
+    pub(crate) at: Timestamp,
     /// The value of `concurrency.key`.
     pub(crate) key: Option<String>,
     /// The value of `rate_limit.key`, within another option: whether the flow has a rate limit.
@@ -177,8 +185,10 @@ pub(crate) struct Keyed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Quiet {
     pub(crate) key: Option<String>,
-    pub(crate) until_ms: u64,
-    pub(crate) deadline_ms: Option<u64>,
+    #[serde(rename = "until_ms", with = "millis")]
+    pub(crate) until: Timestamp,
+    #[serde(rename = "deadline_ms", with = "millis::optional")]
+    pub(crate) deadline: Option<Timestamp>,
 }
 
 /// What follows an attempt.
@@ -188,7 +198,7 @@ pub(crate) enum Then {
     /// The next step, or the end if there is none.
     Next,
     /// The same step again, at this time; it counts as a failure.
-    Retry(u64),
+    Retry(#[serde(with = "millis")] Timestamp),
     /// The same step again as soon as there is room; it counts as an interruption.
     Again,
     /// The end, which is a separate record.
@@ -257,15 +267,15 @@ impl Record {
     }
 
     /// When it was created, if it says so.
-    pub(crate) fn at_ms(&self) -> Option<u64> {
+    pub(crate) fn at(&self) -> Option<Timestamp> {
         match self {
-            Self::Created(it) => Some(it.at_ms),
-            Self::Skipped { at_ms, .. }
-            | Self::Begun { at_ms, .. }
-            | Self::Tried { at_ms, .. }
-            | Self::Ended { at_ms, .. }
-            | Self::Opened { at_ms, .. }
-            | Self::Lost { at_ms, .. } => Some(*at_ms),
+            Self::Created(it) => Some(it.at),
+            Self::Skipped { at, .. }
+            | Self::Begun { at, .. }
+            | Self::Tried { at, .. }
+            | Self::Ended { at, .. }
+            | Self::Opened { at, .. }
+            | Self::Lost { at, .. } => Some(*at),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use waypost_events::EventType;
+use waypost_time::Timestamp;
 
 use crate::record::Quiet;
 use crate::scalar::from_text;
@@ -78,8 +79,8 @@ pub struct Run {
     pub definition: ContentHash,
     /// The type of its event.
     pub kind: EventType,
-    /// When it was created, in milliseconds since 1970.
-    pub created_ms: u64,
+    /// When it was created.
+    pub created: Timestamp,
     /// The value of its flow's `concurrency.key`.
     pub key: Option<String>,
     /// Its phase.
@@ -112,13 +113,13 @@ impl Run {
         id: &RunId,
         definition: &ContentHash,
         kind: &EventType,
-        created_ms: u64,
+        created: Timestamp,
     ) -> Self {
         Self {
             id: id.clone(),
             definition: definition.clone(),
             kind: kind.clone(),
-            created_ms,
+            created,
             key: None,
             phase: Phase::Queued,
             tries: Vec::new(),
@@ -142,20 +143,20 @@ impl Run {
 pub enum Phase {
     /// Waits until no further events come (`debounce`).
     Quiet {
-        /// Until then, in milliseconds since 1970.
-        until_ms: u64,
+        /// Until then.
+        until: Timestamp,
     },
     /// Waits before retrying an action.
     Retrying {
-        /// Until then, in milliseconds since 1970.
-        until_ms: u64,
+        /// Until then.
+        until: Timestamp,
     },
     /// Waits for its turn.
     Queued,
     /// An action runs.
     Running {
-        /// Since then, in milliseconds since 1970.
-        since_ms: u64,
+        /// Since then.
+        since: Timestamp,
         /// Its process, once it is known.
         leader: Option<Leader>,
     },
@@ -165,8 +166,8 @@ pub enum Phase {
         end: End,
         /// Why.
         why: String,
-        /// When, in milliseconds since 1970.
-        at_ms: u64,
+        /// When.
+        at: Timestamp,
     },
 }
 
@@ -223,8 +224,8 @@ pub struct Try {
     pub step: u16,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// When it ended, in milliseconds since 1970.
-    pub at_ms: u64,
+    /// When it ended.
+    pub at: Timestamp,
     /// Its result.
     pub report: Report,
 }

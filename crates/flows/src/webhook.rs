@@ -6,6 +6,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use waypost_time::Timestamp;
 
 /// A post. Follow no redirect, and post only to [public](is_public) addresses, checked after the
 /// name was resolved; the status of the response decides: 2xx is success.
@@ -31,17 +32,17 @@ impl Post {
     /// The signature is `v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body` (Standard
     /// Webhooks, 2023, "Signature scheme"). The key is the part after `whsec_`, decoded from
     /// base64, or the secret itself.
-    pub fn headers(&self, now_s: u64) -> Vec<(&'static str, String)> {
+    pub fn headers(&self, now: Timestamp) -> Vec<(&'static str, String)> {
         let mut headers = vec![
             ("content-type", "application/json".to_owned()),
             ("webhook-id", self.id.clone()),
-            ("webhook-timestamp", now_s.to_string()),
+            ("webhook-timestamp", now.as_secs().to_string()),
         ];
         if let Some(secret) = &self.secret {
             let encoded = secret.strip_prefix("whsec_").unwrap_or(secret);
             let decoded = STANDARD.decode(encoded).ok().filter(|_| encoded != secret);
             let key = decoded.unwrap_or_else(|| secret.clone().into_bytes());
-            let text = format!("{}.{now_s}.{}", self.id, self.body);
+            let text = format!("{}.{}.{}", self.id, now.as_secs(), self.body);
             let signature = STANDARD.encode(hmac_sha256(&key, text.as_bytes()));
             headers.push(("webhook-signature", format!("v1,{signature}")));
         }
@@ -116,11 +117,11 @@ mod tests {
             secret: Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
             timeout: Duration::from_secs(1),
         };
-        let headers = post.headers(1_614_265_330);
+        let headers = post.headers(Timestamp::from_secs(1_614_265_330));
         let wanted = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
         assert_eq!(headers[3], ("webhook-signature", wanted.to_owned()));
         let unsigned = Post { secret: None, ..post };
-        assert_eq!(unsigned.headers(1).len(), 3);
+        assert_eq!(unsigned.headers(Timestamp::EPOCH).len(), 3);
     }
 
     #[test]

@@ -27,8 +27,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub use self::serde::millis;
 pub use text::InvalidTimestamp;
 
-/// Milliseconds since 1970-01-01T00:00:00Z, from [`Self::MIN`] to [`Self::MAX`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// Milliseconds since 1970-01-01T00:00:00Z, from [`Self::MIN`] to [`Self::MAX`]; by default 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 impl Timestamp {

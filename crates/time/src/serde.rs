@@ -44,4 +44,26 @@ pub mod millis {
     pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Timestamp, D::Error> {
         i64::deserialize(input).map(Timestamp::from_millis)
     }
+
+    /// The same for a time that may be missing.
+    pub mod optional {
+        use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        use crate::Timestamp;
+
+        /// Writes the number or null.
+        pub fn serialize<S: Serializer>(
+            time: &Option<Timestamp>,
+            output: S,
+        ) -> Result<S::Ok, S::Error> {
+            time.map(Timestamp::as_millis).serialize(output)
+        }
+
+        /// Reads the number or null.
+        pub fn deserialize<'de, D: Deserializer<'de>>(
+            input: D,
+        ) -> Result<Option<Timestamp>, D::Error> {
+            Ok(Option::<i64>::deserialize(input)?.map(Timestamp::from_millis))
+        }
+    }
 }

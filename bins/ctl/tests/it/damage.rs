@@ -86,7 +86,6 @@ fn embed_all(store: &Store) {
 fn make_memories(data: &Path) {
     let (store, _) = Store::open(data, memory_options()).expect("the store opens");
     store.set_embedder(Some(embedder())).expect("a model");
-    let now = |at: i64| Timestamp::from_millis(1_700_000_000_000 + at);
     let mut ids: Vec<MemoryId> = Vec::new();
     for at in 0..20 {
         let draft = waypost_memory::Draft::new(format!("the lamp number {at} is lit"));
@@ -120,13 +119,17 @@ fn make_events(data: &Path) {
     bus.close().expect("the bus closes");
 }
 
+fn now(ms: i64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + ms)
+}
+
 fn open_engine(data: &Path, last: u64) -> Result<Engine, waypost_flows::Error> {
     let options = waypost_flows::Options {
         identity: "test".to_owned(),
         last_event: Some(last),
         ..waypost_flows::Options::default()
     };
-    Engine::open(&data.join("flows"), options, NOW)
+    Engine::open(&data.join("flows"), options, now(0))
 }
 
 fn make_runs(data: &Path) {
@@ -135,12 +138,12 @@ fn make_runs(data: &Path) {
     engine.install(FlowSet::new([&FlowFile::new("f.yaml", FLOWS).expect("a flow file")]));
     let query = Query { after: Some(bus.first() - 1), limit: 1000, ..Query::default() };
     for event in bus.read(&query).expect("events").events {
-        engine.offer(&event, NOW);
+        engine.offer(&event, now(0));
         for effect in engine.commit().expect("committed") {
             if let Effect::Start(attempt) = effect
                 && attempt.id.run.event < 35
             {
-                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, "done"), NOW);
+                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, "done"), now(0));
             }
         }
         engine.commit().expect("committed");

@@ -100,7 +100,7 @@ impl Actions {
                             Err(error) => failed(chain(&error)),
                         }
                     }
-                    Ok(Task::Post(it)) => post(&it, event_time() / 1000),
+                    Ok(Task::Post(it)) => post(&it, now()),
                     Ok(other) => {
                         Report::new(Outcome::Refused, format!("the service cannot do {other:?}"))
                     }

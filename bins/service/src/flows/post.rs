@@ -9,6 +9,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use waypost_flows::{Outcome, Post, Report, is_public};
+use waypost_time::Timestamp;
 
 /// Maximum time to connect.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
@@ -41,7 +42,7 @@ impl Resolver for PublicOnly {
 }
 
 /// Posts, and reports the result.
-pub(super) fn post(post: &Post, now_s: u64) -> Report {
+pub(super) fn post(post: &Post, now: Timestamp) -> Report {
     let config = Agent::config_builder()
         .timeout_global(Some(post.timeout))
         .timeout_connect(Some(CONNECT_TIME_MAX.min(post.timeout)))
@@ -53,7 +54,7 @@ pub(super) fn post(post: &Post, now_s: u64) -> Report {
         .build();
     let agent = Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default());
     let mut request = agent.post(&post.url);
-    for (name, value) in post.headers(now_s) {
+    for (name, value) in post.headers(now) {
         request = request.header(name, value);
     }
     match request.send(post.body.as_str()) {

@@ -8,12 +8,13 @@ use waypost_api::AllowRequest;
 use waypost_flows::{
     ApprovalError, Engine, Error, FileStatus, FlowName, Loader, Plan, Problem, plan,
 };
+use waypost_time::Timestamp;
 
 use super::Flows;
 use super::actions::file_name;
 use super::files::load;
 use super::halt::Halt;
-use crate::clock::event_time;
+use crate::clock::now;
 
 impl Flows {
     /// Why the engine makes no decisions, if it does not.
@@ -39,9 +40,9 @@ impl Flows {
     /// Runs a command on the engine; its result is on disk when this returns.
     pub(crate) fn change<T>(
         &self,
-        decide: impl FnOnce(&mut Engine, u64) -> Result<T, Error>,
+        decide: impl FnOnce(&mut Engine, Timestamp) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let decided = decide(&mut self.engine.lock(), event_time())?;
+        let decided = decide(&mut self.engine.lock(), now())?;
         self.settle()?;
         // There may be past events to read, or an earlier time to wake up.
         self.wake.flowing();

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use waypost_events::{Bus, Event, Pattern, Query};
 use waypost_flows::{Backfill, Engine};
+use waypost_time::Timestamp;
 
 use super::Flows;
 use super::halt::Halt;
 use super::inbox::Message;
-use crate::clock::event_time;
+use crate::clock::now;
 
 /// Maximum number of events decided at once, which share one batch on disk.
 const EVENTS_AT_ONCE: usize = 256;
@@ -46,11 +47,10 @@ pub(crate) fn run(flows: &Flows) {
 
 /// Waits until something happens or is due.
 fn rest(flows: &Flows) {
-    let due_ms = flows.engine.lock().next_wake_ms();
-    let due = due_ms.map(|due_ms| {
+    let due = flows.engine.lock().next_wake();
+    let due = due.map(|due| {
         // At least a millisecond: the engine's time is in whole ones.
-        let left_ms = due_ms.saturating_sub(event_time()).max(1);
-        Instant::now() + Duration::from_millis(left_ms)
+        Instant::now() + due.saturating_duration_since(now()).max(Duration::from_millis(1))
     });
     flows.wake.wait_flowing(due);
 }
@@ -60,25 +60,25 @@ fn step(flows: &Flows) -> anyhow::Result<bool> {
     // Records that could not be written before go first, so that their number does not grow.
     flows.settle()?;
     let mut engine = flows.engine.lock();
-    let now_ms = event_time();
+    let now = now();
     for message in flows.inbox.take() {
         match message {
             Message::Spawned(attempt, leader) => engine.spawned(&attempt, leader),
-            Message::Ended(attempt, report) => engine.ended(&attempt, report, now_ms),
-            Message::OrphanEnded(run) => engine.orphan_ended(&run, now_ms),
+            Message::Ended(attempt, report) => engine.ended(&attempt, report, now),
+            Message::OrphanEnded(run) => engine.orphan_ended(&run, now),
             Message::Announced(end) => engine.announced(&end),
         }
     }
-    let offered = offer(&flows.events, &mut engine, now_ms);
-    let filled = fill(&flows.events, &mut engine, now_ms);
-    engine.wake(now_ms);
+    let offered = offer(&flows.events, &mut engine, now);
+    let filled = fill(&flows.events, &mut engine, now);
+    engine.wake(now);
     drop(engine);
     flows.settle()?;
     Ok(offered? | filled?)
 }
 
 /// Gives the engine the next events; returns whether there were any.
-fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
+fn offer(bus: &Bus, engine: &mut Engine, now: Timestamp) -> waypost_events::Result<bool> {
     let cursor = engine.cursor();
     let read = read(bus, None, cursor, u64::MAX)?;
     if read.skipped > 0 {
@@ -86,19 +86,19 @@ fn offer(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<
         tracing::warn!(from, to, "flows missed events that were dropped by retention");
     }
     for event in &read.events {
-        engine.offer(event, now_ms);
+        engine.offer(event, now);
     }
     Ok(!read.events.is_empty())
 }
 
 /// Gives the engine past events that it requests; returns whether it requested any.
-fn fill(bus: &Bus, engine: &mut Engine, now_ms: u64) -> waypost_events::Result<bool> {
+fn fill(bus: &Bus, engine: &mut Engine, now: Timestamp) -> waypost_events::Result<bool> {
     let Some(backfill) = engine.backfill() else { return Ok(false) };
     let Backfill { flow, after, until, .. } = &backfill;
     let Some(entry) = engine.flows().get(flow) else { return Ok(false) };
     let pattern = entry.flow.trigger.pattern.clone();
     let read = read(bus, Some(pattern), *after, *until)?;
-    engine.fill(&backfill, &read.events, read.through, now_ms);
+    engine.fill(&backfill, &read.events, read.through, now);
     Ok(true)
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use waypost_time::Timestamp;
+
 use super::Engine;
 use super::error::{Error, decoded};
 use crate::record::{Record, StoredEvent};
@@ -27,8 +29,8 @@ pub struct FlowStatus {
     pub name: FlowName,
     /// Why it is paused, if it is.
     pub paused: Option<String>,
-    /// When its breaker opened, in milliseconds since 1970.
-    pub throttled_since_ms: Option<u64>,
+    /// When its breaker opened.
+    pub throttled_since: Option<Timestamp>,
     /// Runs waiting for their turn.
     pub queued: usize,
     /// Runs waiting because of a debounce or for their next attempt.
@@ -52,8 +54,8 @@ pub struct Failure {
     pub run: RunId,
     /// Why.
     pub why: String,
-    /// When it ended, in milliseconds since 1970.
-    pub at_ms: u64,
+    /// When it ended.
+    pub at: Timestamp,
 }
 
 impl Engine {
@@ -95,7 +97,7 @@ impl Engine {
             })
             .collect();
         runs.sort_unstable_by(|left, right| {
-            (right.created_ms, &right.id).cmp(&(left.created_ms, &left.id))
+            (right.created, &right.id).cmp(&(left.created, &left.id))
         });
         if filter.limit > 0 {
             runs.truncate(filter.limit);
@@ -131,16 +133,16 @@ impl Engine {
             let mut ended = BTreeMap::new();
             let mut last_failure: Option<Failure> = None;
             for run in machine.runs_of(&name) {
-                let Phase::Ended { end, why, at_ms } = &run.phase else {
+                let Phase::Ended { end, why, at } = &run.phase else {
                     open.push(run);
                     continue;
                 };
                 *ended.entry(*end).or_default() += 1;
                 if matches!(end, End::Failed | End::Dead)
-                    && last_failure.as_ref().is_none_or(|it| it.at_ms <= *at_ms)
+                    && last_failure.as_ref().is_none_or(|it| it.at <= *at)
                 {
                     let (run, why) = (run.id.clone(), why.clone());
-                    last_failure = Some(Failure { run, why, at_ms: *at_ms });
+                    last_failure = Some(Failure { run, why, at: *at });
                 }
             }
             let running =
@@ -149,7 +151,7 @@ impl Engine {
             let oldest = open.iter().find(|it| !matches!(it.phase, Phase::Running { .. }));
             FlowStatus {
                 paused: state.and_then(|it| it.paused.clone()),
-                throttled_since_ms: state.and_then(|it| it.open),
+                throttled_since: state.and_then(|it| it.open),
                 queued,
                 waiting: open.len() - running - queued,
                 running,

@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Filling, HOUR_MS, MINUTE_MS, Machine};
+use waypost_time::Timestamp;
+
+use super::{Filling, HOUR, MINUTE, Machine};
 use crate::effect::lineage_after;
 use crate::record::{Created, Record, Then};
 use crate::run::Try;
@@ -12,7 +15,7 @@ use crate::{End, Event, Phase, Report, Run, RunId};
 impl Machine {
     /// Applies a record at position `place` of the journal, or 0 while it is not written yet.
     pub(crate) fn apply(&mut self, record: &Record, place: u64) {
-        self.latest_ms = self.latest_ms.max(record.at_ms().unwrap_or(0));
+        self.latest = self.latest.max(record.at().unwrap_or(Timestamp::EPOCH));
         match record {
             Record::Journal { identity } => self.identity.clone_from(identity),
             Record::Cursor { event } => {
@@ -26,20 +29,20 @@ impl Machine {
                 self.seen = Some((Arc::new(Event::from(event.clone())), place));
             }
             Record::Created(it) => self.created(it),
-            Record::Skipped { run, hash, kind, at_ms, why } => {
-                let phase = Phase::Ended { end: End::Skipped, why: why.clone(), at_ms: *at_ms };
-                let skipped = Run { phase, ..Run::new(run, hash, kind, *at_ms) };
+            Record::Skipped { run, hash, kind, at, why } => {
+                let phase = Phase::Ended { end: End::Skipped, why: why.clone(), at: *at };
+                let skipped = Run { phase, ..Run::new(run, hash, kind, *at) };
                 self.put_run(skipped);
                 self.count_end(End::Skipped);
             }
-            Record::Begun { run, step, attempt, at_ms } => {
+            Record::Begun { run, step, attempt, at } => {
                 if let Some(it) = self.runs.get_mut(run) {
                     if it.step != *step {
                         (it.step, it.failures) = (*step, 0);
                     }
                     it.attempt = *attempt;
                 }
-                self.set_phase(run, &Phase::Running { since_ms: *at_ms, leader: None });
+                self.set_phase(run, &Phase::Running { since: *at, leader: None });
             }
             Record::Spawned { run, leader: process } => {
                 if let Some(Phase::Running { leader, .. }) =
@@ -48,8 +51,8 @@ impl Machine {
                     *leader = Some(process.clone());
                 }
             }
-            Record::Tried { run, step, attempt, at_ms, report, then } => {
-                let done = (*step, *attempt, *at_ms);
+            Record::Tried { run, step, attempt, at, report, then } => {
+                let done = (*step, *attempt, *at);
                 self.tried(run, done, report, *then);
             }
             Record::Cancelling { run, why } => {
@@ -57,8 +60,8 @@ impl Machine {
                     it.cancelling = Some(why.clone());
                 }
             }
-            Record::Ended { run, at_ms, end, why } => {
-                let phase = Phase::Ended { end: *end, why: why.clone(), at_ms: *at_ms };
+            Record::Ended { run, at, end, why } => {
+                let phase = Phase::Ended { end: *end, why: why.clone(), at: *at };
                 self.set_phase(run, &phase);
                 self.count_end(*end);
             }
@@ -117,11 +120,11 @@ impl Machine {
                 }
                 self.fillings.retain(|it| it.through < it.until);
             }
-            Record::Opened { flow, at_ms } => {
+            Record::Opened { flow, at } => {
                 let state = self.flow(flow);
-                state.open = Some(*at_ms);
-                state.openings.push_back(*at_ms);
-                forget_before(&mut state.openings, at_ms.saturating_sub(HOUR_MS));
+                state.open = Some(*at);
+                state.openings.push_back(*at);
+                forget_before(&mut state.openings, at.saturating_sub(HOUR));
                 self.open.insert(flow.clone());
                 self.refresh_flow(flow);
             }
@@ -174,17 +177,17 @@ impl Machine {
         else {
             return;
         };
-        let at_ms = it.at_ms;
+        let at = it.at;
         let state = self.flow(&it.run.flow);
         if it.counts {
-            state.recent.push_back(at_ms);
-            forget_before(&mut state.recent, at_ms.saturating_sub(MINUTE_MS));
-            state.last_created = at_ms;
+            state.recent.push_back(at);
+            forget_before(&mut state.recent, at.saturating_sub(MINUTE));
+            state.last_created = at;
         }
         if let Some(rate) = &it.rate {
             let times = state.rates.entry(rate.key.clone()).or_default();
-            times.push_back(at_ms);
-            forget_before(times, at_ms.saturating_sub(rate.per_ms));
+            times.push_back(at);
+            forget_before(times, at.saturating_sub(Duration::from_millis(rate.per_ms)));
         }
         if let Some(quiet) = &it.quiet {
             state.quiet.insert(quiet.key.clone(), it.run.clone());
@@ -196,22 +199,22 @@ impl Machine {
             quiet: it.quiet.clone(),
             event: Some(event),
             place,
-            ..Run::new(&it.run, &it.hash, &kind, at_ms)
+            ..Run::new(&it.run, &it.hash, &kind, at)
         };
         self.put_run(run);
         let phase = match &it.quiet {
-            Some(quiet) => Phase::Quiet { until_ms: quiet.until_ms },
+            Some(quiet) => Phase::Quiet { until: quiet.until },
             None => Phase::Queued,
         };
         self.set_phase(&it.run, &phase);
     }
 
-    fn tried(&mut self, id: &RunId, done: (u16, u32, u64), report: &Report, then: Then) {
+    fn tried(&mut self, id: &RunId, done: (u16, u32, Timestamp), report: &Report, then: Then) {
         let Some(run) = self.runs.get_mut(id) else { return };
-        let (step, attempt, at_ms) = done;
+        let (step, attempt, at) = done;
         // Compaction drops the record of its start.
         (run.step, run.attempt) = (step, attempt);
-        run.tries.push(Try { step, attempt, at_ms, report: report.clone() });
+        run.tries.push(Try { step, attempt, at, report: report.clone() });
         match then {
             Then::Next => {
                 (run.step, run.attempt, run.failures) = (step + 1, 0, 0);
@@ -219,9 +222,9 @@ impl Machine {
                     *leader = None;
                 }
             }
-            Then::Retry(until_ms) => {
+            Then::Retry(until) => {
                 run.failures += 1;
-                self.set_phase(id, &Phase::Retrying { until_ms });
+                self.set_phase(id, &Phase::Retrying { until });
             }
             Then::Again => {
                 run.interruptions += 1;
@@ -243,7 +246,7 @@ impl Machine {
 }
 
 /// Drops the times up to and including `then`.
-fn forget_before(times: &mut VecDeque<u64>, then: u64) {
+fn forget_before(times: &mut VecDeque<Timestamp>, then: Timestamp) {
     while times.front().is_some_and(|it| *it <= then) {
         times.pop_front();
     }

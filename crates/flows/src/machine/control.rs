@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use waypost_time::Timestamp;
+
 use super::Machine;
 use crate::effect::{Effect, RunEnd};
 use crate::record::{Record, StoredEvent};
@@ -9,16 +11,16 @@ use crate::{AttemptId, End, Event, FlowName, Phase, RunId};
 
 impl Machine {
     /// Ends a run, whatever it does or waits for. Returns whether there was anything to end.
-    pub(crate) fn cancel(&mut self, id: &RunId, why: &str, now_ms: u64) -> bool {
+    pub(crate) fn cancel(&mut self, id: &RunId, why: &str, now: Timestamp) -> bool {
         let Some(run) = self.runs.get(id) else { return false };
         match run.phase {
             Phase::Ended { .. } => return false,
             Phase::Running { .. } => self.stop(id, why),
             Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued => {
-                self.end(id, now_ms, End::Cancelled, why.to_owned());
+                self.end(id, now, End::Cancelled, why.to_owned());
             }
         }
-        self.schedule(now_ms);
+        self.schedule(now);
         true
     }
 
@@ -31,20 +33,20 @@ impl Machine {
     }
 
     /// Ends all waiting runs of a flow, and returns their number.
-    pub(crate) fn purge(&mut self, flow: &FlowName, now_ms: u64) -> usize {
+    pub(crate) fn purge(&mut self, flow: &FlowName, now: Timestamp) -> usize {
         let waits = |phase: &Phase| {
             matches!(phase, Phase::Quiet { .. } | Phase::Retrying { .. } | Phase::Queued)
         };
         let waiting = self.runs_of(flow).filter(|it| waits(&it.phase));
         let waiting: Vec<RunId> = waiting.map(|it| it.id.clone()).collect();
         for run in &waiting {
-            self.end(run, now_ms, End::Cancelled, "purged".to_owned());
+            self.end(run, now, End::Cancelled, "purged".to_owned());
         }
         waiting.len()
     }
 
     /// Resumes a failed run at the failed action. `event` is the run's.
-    pub(crate) fn retry(&mut self, id: &RunId, event: &Event, now_ms: u64) {
+    pub(crate) fn retry(&mut self, id: &RunId, event: &Event, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let Some(entry) = self.definition(&run.definition, id) else { return };
         self.record(Record::Seen(StoredEvent::from(event)));
@@ -54,7 +56,7 @@ impl Machine {
         }
         let group = (id.flow.clone(), self.runs.get(id).and_then(|it| it.key.clone()));
         self.refresh(&group);
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     /// Evaluates past events again for a flow, and returns the replay's number.
@@ -68,9 +70,9 @@ impl Machine {
         self.record(Record::Paused { flow: flow.clone(), why: why.to_owned() });
     }
 
-    pub(crate) fn resume(&mut self, flow: &FlowName, now_ms: u64) {
+    pub(crate) fn resume(&mut self, flow: &FlowName, now: Timestamp) {
         self.record(Record::Resumed { flow: flow.clone() });
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     pub(crate) fn told(&mut self, end: &RunEnd) {
@@ -87,19 +89,19 @@ impl Machine {
     }
 
     /// Drops ended runs that are too old or too many from the history.
-    pub(crate) fn forget(&mut self, now_ms: u64) {
+    pub(crate) fn forget(&mut self, now: Timestamp) {
         let mut counts: BTreeMap<&FlowName, usize> = BTreeMap::new();
         let (mut runs, mut kept) = (Vec::new(), Vec::new());
         // Newest of a flow first: those beyond the number are the oldest.
         for run in self.runs.values().rev() {
-            let Phase::Ended { at_ms, .. } = run.phase else { continue };
+            let Phase::Ended { at, .. } = run.phase else { continue };
             let count = counts.entry(&run.id.flow).or_default();
             *count += 1;
-            let is_old = at_ms.saturating_add(self.options.kept_ms) <= now_ms;
+            let is_old = at.saturating_add(self.options.kept) <= now;
             if is_old || *count > self.options.runs_kept {
                 runs.push(run.id.clone());
             } else {
-                kept.push((at_ms, &run.id));
+                kept.push((at, &run.id));
             }
         }
         if let Some(too_many) = kept.len().checked_sub(self.options.runs_kept_max + 1) {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use waypost_time::Timestamp;
+
 use super::{DEPTH_MAX, Filling, Machine};
 use crate::effect::Backfill;
 use crate::record::{Created, Keyed, Record, StoredEvent};
@@ -18,7 +20,7 @@ pub(super) struct Case<'a> {
     pub(super) replay: u32,
     /// Whether the event is a current one, not a past one.
     pub(super) is_live: bool,
-    pub(super) now_ms: u64,
+    pub(super) now: Timestamp,
 }
 
 impl Machine {
@@ -63,7 +65,7 @@ impl Machine {
 
     /// Evaluates an event. Events come in the order of their ids; one that was evaluated before has
     /// no effect.
-    pub(crate) fn offer(&mut self, event: &Event, now_ms: u64) {
+    pub(crate) fn offer(&mut self, event: &Event, now: Timestamp) {
         if event.id <= self.cursor {
             return;
         }
@@ -76,10 +78,10 @@ impl Machine {
         let event = Arc::new(event.clone());
         for entry in &wanting {
             if self.flows.get(&entry.flow.name).is_some_and(|it| event.id > it.from) {
-                self.consider(&Case { entry, event: &event, replay: 0, is_live: true, now_ms });
+                self.consider(&Case { entry, event: &event, replay: 0, is_live: true, now });
             }
         }
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     /// The next past events to read, if any, and if the flow has room for their runs.
@@ -91,20 +93,14 @@ impl Machine {
     }
 
     /// Evaluates past events for a backfill; `through` is the last one that was read.
-    pub(crate) fn fill(&mut self, it: &Backfill, events: &[Event], through: u64, now_ms: u64) {
+    pub(crate) fn fill(&mut self, it: &Backfill, events: &[Event], through: u64, now: Timestamp) {
         let Some(entry) = self.set.get(&it.flow).map(Arc::clone) else { return };
         let pattern = &entry.flow.trigger.pattern;
         for event in events.iter().filter(|event| event.id > it.after && event.id <= it.until) {
             if pattern.matches(&event.kind) && wants(&entry, event) {
                 let event = Arc::new(event.clone());
                 let replay = it.replay;
-                self.consider(&Case {
-                    entry: &entry,
-                    event: &event,
-                    replay,
-                    is_live: false,
-                    now_ms,
-                });
+                self.consider(&Case { entry: &entry, event: &event, replay, is_live: false, now });
             }
         }
         self.record(Record::Filled {
@@ -113,7 +109,7 @@ impl Machine {
             through: through.min(it.until),
             until: it.until,
         });
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     fn consider(&mut self, case: &Case<'_>) {
@@ -123,7 +119,7 @@ impl Machine {
             return;
         }
         let hash = case.entry.hash.clone();
-        let at_ms = case.now_ms;
+        let at = case.now;
         let key = value_of(flow.concurrency.key.as_ref(), case.event);
         let rate = flow
             .rate_limit
@@ -134,7 +130,7 @@ impl Machine {
             .or_else(|| self.no_room(&flow.concurrency, &run, key.as_ref()));
         if let Some(why) = why {
             let kind = case.event.kind.clone();
-            self.record(Record::Skipped { run, hash, kind, at_ms, why });
+            self.record(Record::Skipped { run, hash, kind, at, why });
             return;
         }
         let quiet = self.hush(case, &run);
@@ -147,7 +143,7 @@ impl Machine {
         }
         let waits = quiet.is_some();
         let created =
-            Created { run: run.clone(), hash, at_ms, key, rate, quiet, counts: case.is_live };
+            Created { run: run.clone(), hash, at, key, rate, quiet, counts: case.is_live };
         self.record(Record::Created(created));
         if let Some(it) = self.runs.get_mut(&run) {
             it.entry = Some(Arc::clone(case.entry));
@@ -155,7 +151,7 @@ impl Machine {
             self.refresh(&group);
         }
         if !waits {
-            self.make_room(&run, at_ms);
+            self.make_room(&run, at);
         }
         if case.is_live {
             self.watch_breaker(case);

@@ -1,6 +1,8 @@
 //! The consequences of records missing from the journal: no action is repeated, and everything
 //! unknown is reported.
 
+use waypost_time::Timestamp;
+
 use super::Machine;
 use crate::record::Record;
 use crate::{End, Phase, RunId};
@@ -26,7 +28,7 @@ pub(crate) struct Lost<'a> {
     pub(crate) decided: bool,
     /// The last existing event.
     pub(crate) last_event: u64,
-    pub(crate) now_ms: u64,
+    pub(crate) now: Timestamp,
 }
 
 impl Machine {
@@ -40,7 +42,7 @@ impl Machine {
     ///   evaluated. Past events still to be evaluated for flows are dropped. A person can replay
     ///   them.
     pub(crate) fn lose(&mut self, lost: &Lost<'_>) -> Vec<RunId> {
-        let at_ms = lost.now_ms.max(self.latest_ms);
+        let at = lost.now.max(self.latest);
         // Without the identity, the keys of the runs' actions change from now on.
         let end = if self.identity.is_empty() { u64::MAX } else { lost.end };
         let runs = self.runs.values().filter(|it| it.place <= end);
@@ -51,7 +53,7 @@ impl Machine {
             if !matches!(known.phase, Phase::Ended { .. }) {
                 let why = "records of it in the journal were damaged: whether its action was done is unknown";
                 let why = why.to_owned();
-                self.record(Record::Ended { run: run.clone(), at_ms, end: End::Failed, why });
+                self.record(Record::Ended { run: run.clone(), at, end: End::Failed, why });
                 dead.push(run);
             } else if !known.told {
                 self.record(Record::Told { run });
@@ -68,7 +70,7 @@ impl Machine {
             let most = u32::try_from(records.min(REPLAYS_LOST_MAX)).unwrap_or(u32::MAX);
             replays = replays.saturating_add(most);
             let to = gap.to.min(lost.end);
-            self.record(Record::Lost { from: gap.from, to, at_ms, replays });
+            self.record(Record::Lost { from: gap.from, to, at, replays });
         }
         if !lost.decided && lost.last_event > self.cursor {
             self.cursor = lost.last_event;

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Filling, HOUR_MS, Machine};
+use waypost_time::Timestamp;
+
+use super::{Filling, HOUR, Machine};
 use crate::record::Record;
 use crate::{ContentHash, FlowName, Phase, RunId};
 
@@ -22,10 +24,10 @@ pub(crate) struct Needed {
 
 impl Machine {
     /// Looks up once what every record is judged by.
-    pub(crate) fn needed(&self, now_ms: u64) -> Needed {
+    pub(crate) fn needed(&self, now: Timestamp) -> Needed {
         let runs = self.runs.values();
         let opened = self.flows.iter().filter(|(_, it)| {
-            it.open.is_some() || it.openings.back().is_some_and(|it| it + HOUR_MS > now_ms)
+            it.open.is_some() || it.openings.back().is_some_and(|it| it.saturating_add(HOUR) > now)
         });
         Needed {
             runs: runs

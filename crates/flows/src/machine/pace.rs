@@ -1,38 +1,40 @@
 //! Time: waits that are over, and the breaker of flows that run too often.
 
+use waypost_time::Timestamp;
+
 use super::decide::Case;
-use super::{MINUTE_MS, Machine, OPENINGS_MAX};
+use super::{MINUTE, Machine, OPENINGS_MAX};
 use crate::effect::{Effect, Notice, lineage_after, notice_data, notice_kind};
 use crate::record::Record;
 use crate::{FlowName, Phase, RunId};
 
 impl Machine {
     /// When [`wake`](Self::wake) has something to do next.
-    pub(crate) fn next_wake_ms(&self) -> Option<u64> {
+    pub(crate) fn next_wake(&self) -> Option<Timestamp> {
         let breakers = self.open.iter().filter_map(|it| self.flows.get(it));
-        let closing = breakers.map(|it| it.last_created.saturating_add(MINUTE_MS)).min();
+        let closing = breakers.map(|it| it.last_created.saturating_add(MINUTE)).min();
         let timer = self.timers.first().map(|(at, _)| *at);
         timer.into_iter().chain(closing).min()
     }
 
     /// Handles what is due: ended debounce periods, retries, breakers that close.
-    pub(crate) fn wake(&mut self, now_ms: u64) {
-        while let Some((_, run)) = self.timers.first().filter(|(at, _)| *at <= now_ms).cloned() {
+    pub(crate) fn wake(&mut self, now: Timestamp) {
+        while let Some((_, run)) = self.timers.first().filter(|(at, _)| *at <= now).cloned() {
             // Not recorded: that it is due follows from the time, also after a crash.
             let is_new = self.runs.get(&run).is_some_and(|it| it.quiet.is_some());
             self.set_phase(&run, &Phase::Queued);
             if is_new {
-                self.make_room(&run, now_ms);
+                self.make_room(&run, now);
             }
         }
         let is_quiet = |flow: &&FlowName| {
-            self.flows.get(*flow).is_some_and(|it| it.last_created + MINUTE_MS <= now_ms)
+            self.flows.get(*flow).is_some_and(|it| it.last_created.saturating_add(MINUTE) <= now)
         };
         let quiet: Vec<FlowName> = self.open.iter().filter(is_quiet).cloned().collect();
         for flow in quiet {
             self.record(Record::Closed { flow });
         }
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     /// Opens the breaker of a flow that runs too often, and pauses the flow if that happens too
@@ -44,7 +46,7 @@ impl Machine {
         {
             return;
         }
-        self.record(Record::Opened { flow: flow.name.clone(), at_ms: case.now_ms });
+        self.record(Record::Opened { flow: flow.name.clone(), at: case.now });
         let mut chain = case.event.lineage.flows.clone();
         chain.push(flow.name.as_str().to_owned());
         let why =

@@ -1,7 +1,11 @@
 //! Whether there is room for a run: rate limits, queues, debounce, and which runs make room.
 
+use waypost_time::Timestamp;
+
+use std::time::Duration;
+
 use super::Machine;
-use super::decide::{Case, millis, value_of};
+use super::decide::{Case, value_of};
 use crate::record::{Keyed, Quiet, Record};
 use crate::{Concurrency, End, Mode, Phase, RunId};
 
@@ -10,7 +14,7 @@ impl Machine {
         let limit = case.entry.flow.rate_limit.as_ref()?;
         let rate = rate?;
         let times = self.flows.get(&case.entry.flow.name)?.rates.get(&rate.key)?;
-        let since = case.now_ms.saturating_sub(rate.per_ms);
+        let since = case.now.saturating_sub(Duration::from_millis(rate.per_ms));
         let count = times.iter().filter(|it| **it > since).count();
         let is_over = count >= limit.runs as usize;
         is_over.then(|| format!("rate_limit: the limit is {} runs in {}", limit.runs, limit.per))
@@ -43,22 +47,21 @@ impl Machine {
         let key = value_of(debounce.key.as_ref(), case.event);
         let earlier = self.flows.get(&run.flow).and_then(|it| it.quiet.get(&key)).cloned();
         let first_deadline =
-            earlier.as_ref().and_then(|it| self.runs.get(it)?.quiet.as_ref()?.deadline_ms);
-        let deadline_ms = debounce
-            .max
-            .map(|max| first_deadline.unwrap_or(case.now_ms.saturating_add(millis(max))));
+            earlier.as_ref().and_then(|it| self.runs.get(it)?.quiet.as_ref()?.deadline);
+        let deadline =
+            debounce.max.map(|max| first_deadline.unwrap_or(case.now.saturating_add(max.0)));
         if let Some(earlier) = earlier {
             let why = format!("debounce: event {} followed", run.event);
-            self.record(Record::Ended { run: earlier, at_ms: case.now_ms, end: End::Skipped, why });
+            self.record(Record::Ended { run: earlier, at: case.now, end: End::Skipped, why });
         }
-        let until_ms = case.now_ms.saturating_add(millis(debounce.quiet));
-        let until_ms = deadline_ms.map_or(until_ms, |it| until_ms.min(it));
-        Some(Quiet { key, until_ms, deadline_ms })
+        let until = case.now.saturating_add(debounce.quiet.0);
+        let until = deadline.map_or(until, |it| until.min(it));
+        Some(Quiet { key, until, deadline })
     }
 
     /// With `mode: restart`, the flow's other runs with the same key make room for a run: waiting
     /// ones are skipped, and of the running ones the oldest is ended.
-    pub(super) fn make_room(&mut self, id: &RunId, now_ms: u64) {
+    pub(super) fn make_room(&mut self, id: &RunId, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let Some(entry) = run.entry.as_ref() else { return };
         if entry.flow.concurrency.mode != Mode::Restart {
@@ -79,7 +82,7 @@ impl Machine {
         let oldest: Vec<RunId> = oldest.map(|(_, it)| RunId::clone(it)).collect();
         let why = format!("concurrency.mode is restart, and event {} arrived", id.event);
         for run in waiting {
-            self.record(Record::Ended { run, at_ms: now_ms, end: End::Skipped, why: why.clone() });
+            self.record(Record::Ended { run, at: now, end: End::Skipped, why: why.clone() });
         }
         for run in oldest {
             self.stop(&run, &why);

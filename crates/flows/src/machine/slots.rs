@@ -28,8 +28,8 @@ impl Machine {
         let Some(run) = self.runs.get_mut(id) else { return };
         let slots = self.groups.entry(group.clone()).or_default();
         match before {
-            Phase::Quiet { until_ms } | Phase::Retrying { until_ms } => {
-                self.timers.remove(&(until_ms, id.clone()));
+            Phase::Quiet { until } | Phase::Retrying { until } => {
+                self.timers.remove(&(until, id.clone()));
             }
             Phase::Queued => {
                 slots.queue.remove(&place);
@@ -40,8 +40,8 @@ impl Machine {
             Phase::Ended { .. } => {}
         }
         match phase {
-            Phase::Quiet { until_ms } | Phase::Retrying { until_ms } => {
-                self.timers.insert((*until_ms, id.clone()));
+            Phase::Quiet { until } | Phase::Retrying { until } => {
+                self.timers.insert((*until, id.clone()));
             }
             Phase::Queued => {
                 slots.queue.insert(place);

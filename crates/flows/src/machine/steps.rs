@@ -1,6 +1,9 @@
 //! How a run goes from action to action.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use waypost_time::Timestamp;
 
 use super::decide::millis;
 use super::{INTERRUPTIONS_MAX, Machine};
@@ -15,19 +18,19 @@ use crate::{
 
 impl Machine {
     /// Starts every run that may start.
-    pub(super) fn schedule(&mut self, now_ms: u64) {
+    pub(super) fn schedule(&mut self, now: Timestamp) {
         while let Some(run) = self.next_to_begin() {
-            self.advance(&run, now_ms);
+            self.advance(&run, now);
         }
     }
 
     /// Starts a run's next action, or ends the run if there is none.
-    fn advance(&mut self, id: &RunId, now_ms: u64) {
+    fn advance(&mut self, id: &RunId, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let (Some(entry), Some(event)) = (run.entry.clone(), run.event.clone()) else {
             // The journal has both for every run; without them the run must not wait forever.
             let why = "its event or its definition no longer exists".to_owned();
-            self.end(id, now_ms, End::Failed, why);
+            self.end(id, now, End::Failed, why);
             return;
         };
         // Nothing is started for an event that lacks a value of a later action.
@@ -35,7 +38,7 @@ impl Machine {
         let unready = if is_new { unready(&entry.flow, &event) } else { None };
         if let Some((step, action, why)) = unready {
             let why = format!("{}: {why}", named(action, step));
-            self.end(id, now_ms, End::Failed, why);
+            self.end(id, now, End::Failed, why);
             return;
         }
         let holds = |it: &Action| {
@@ -46,13 +49,13 @@ impl Machine {
         let actions = entry.flow.actions.iter().enumerate().skip(usize::from(run.step));
         let Some((step, _)) = actions.into_iter().find(|(_, it)| holds(it)) else {
             let (end, why) = (End::Succeeded, String::new());
-            self.end(id, now_ms, end, why);
+            self.end(id, now, end, why);
             return;
         };
         let step = step as u16;
         let attempt = if step == run.step { run.attempt + 1 } else { 1 };
         let lineage = run.lineage.clone();
-        self.record(Record::Begun { run: id.clone(), step, attempt, at_ms: now_ms });
+        self.record(Record::Begun { run: id.clone(), step, attempt, at: now });
         self.effects.push(Effect::Start(Attempt {
             id: AttemptId { run: id.clone(), step, attempt },
             event,
@@ -63,7 +66,7 @@ impl Machine {
     }
 
     /// Reports the result of an attempt. Ignored if the attempt is not running.
-    pub(crate) fn ended(&mut self, id: &AttemptId, report: Report, now_ms: u64) {
+    pub(crate) fn ended(&mut self, id: &AttemptId, report: Report, now: Timestamp) {
         let Some(run) = self.runs.get(&id.run) else { return };
         let is_it = matches!(run.phase, Phase::Running { .. })
             && (run.step, run.attempt) == (id.step, id.attempt);
@@ -73,28 +76,28 @@ impl Machine {
             (Some(why), _) => (Then::End, Some((End::Cancelled, why.clone()))),
             (None, Outcome::Succeeded) => (Then::Next, None),
             (None, Outcome::Interrupted) => interrupted(action, run.interruptions + 1),
-            (None, _) => failed(action, id, &report, run.failures, now_ms),
+            (None, _) => failed(action, id, &report, run.failures, now),
         };
         let step = id.step;
         let attempt = id.attempt;
         let run = id.run.clone();
-        self.record(Record::Tried { run, step, attempt, at_ms: now_ms, report, then });
+        self.record(Record::Tried { run, step, attempt, at: now, report, then });
         match (then, end) {
-            (Then::End, Some((end, why))) => self.end(&id.run, now_ms, end, why),
-            (Then::Next, _) => self.advance(&id.run, now_ms),
+            (Then::End, Some((end, why))) => self.end(&id.run, now, end, why),
+            (Then::Next, _) => self.advance(&id.run, now),
             (Then::Retry(_) | Then::Again | Then::End, _) => {}
         }
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
-    pub(super) fn end(&mut self, id: &RunId, at_ms: u64, end: End, why: String) {
-        self.record(Record::Ended { run: id.clone(), at_ms, end, why });
+    pub(super) fn end(&mut self, id: &RunId, at: Timestamp, end: End, why: String) {
+        self.record(Record::Ended { run: id.clone(), at, end, why });
         self.announce(id);
     }
 
     /// Resumes work after the journal was replayed: actions that an earlier process started are
     /// interrupted.
-    pub(crate) fn recover(&mut self, identity: &str, now_ms: u64) {
+    pub(crate) fn recover(&mut self, identity: &str, now: Timestamp) {
         self.live = true;
         if self.identity.is_empty() {
             self.record(Record::Journal { identity: identity.to_owned() });
@@ -114,21 +117,21 @@ impl Machine {
             let entry = self.definition(&run.definition.clone(), id);
             let Some(entry) = entry else {
                 let why = "its flow's definition can no longer be read".to_owned();
-                self.end(id, now_ms, End::Failed, why);
+                self.end(id, now, End::Failed, why);
                 continue;
             };
             self.runs.get_mut(id).expect("it is in the list").entry = Some(entry);
-            self.cut_off(id, now_ms);
+            self.cut_off(id, now);
         }
         let groups: Vec<_> = self.groups.keys().cloned().collect();
         for group in groups {
             self.refresh(&group);
         }
-        self.schedule(now_ms);
+        self.schedule(now);
     }
 
     /// Handles an action that was running when the service stopped.
-    fn cut_off(&mut self, id: &RunId, now_ms: u64) {
+    fn cut_off(&mut self, id: &RunId, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Running { leader, .. } = &run.phase else { return };
         let action = run.entry.as_ref().and_then(|it| it.flow.actions.get(usize::from(run.step)));
@@ -142,16 +145,16 @@ impl Machine {
                 idempotency_key: self.idempotency_key(id, run.step),
             }));
         } else {
-            self.interrupt(id, now_ms);
+            self.interrupt(id, now);
         }
     }
 
     /// Nothing remains of what an earlier process started for a run.
-    pub(crate) fn interrupt(&mut self, id: &RunId, now_ms: u64) {
+    pub(crate) fn interrupt(&mut self, id: &RunId, now: Timestamp) {
         let Some(run) = self.runs.get(id) else { return };
         let attempt = AttemptId { run: id.clone(), step: run.step, attempt: run.attempt };
         let detail = "the service stopped while it ran";
-        self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now_ms);
+        self.ended(&attempt, Report::new(Outcome::Interrupted, detail), now);
     }
 
     /// The flow of a run as of when the run was created.
@@ -178,7 +181,7 @@ fn interrupted(action: &Action, interruptions: u32) -> Next {
     (Then::Again, None)
 }
 
-fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_ms: u64) -> Next {
+fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now: Timestamp) -> Next {
     let wanted = match report.outcome {
         Outcome::Failed => Some(RetryOn::Failure),
         Outcome::TimedOut => Some(RetryOn::Timeout),
@@ -186,7 +189,7 @@ fn failed(action: &Action, id: &AttemptId, report: &Report, failures: u32, now_m
     };
     let may_retry = wanted.is_some_and(|it| action.retry.on.contains(&it));
     if may_retry && failures < action.retry.max {
-        return (Then::Retry(now_ms.saturating_add(wait_ms(&action.retry, id, failures))), None);
+        return (Then::Retry(now.saturating_add(wait(&action.retry, id, failures))), None);
     }
     if action.continue_on_error {
         return (Then::Next, None);
@@ -208,10 +211,11 @@ fn named(action: &Action, step: u16) -> String {
 
 /// The delay before an attempt: random up to the growing limit ("full jitter"; Brooker,
 /// "Exponential Backoff And Jitter", 2015), the same for the same attempt of the same run.
-fn wait_ms(retry: &Retry, id: &AttemptId, failures: u32) -> u64 {
+fn wait(retry: &Retry, id: &AttemptId, failures: u32) -> Duration {
     let grown = millis(retry.initial) as f64 * retry.factor.powi(failures.min(1000) as i32);
     let limit = grown.min(millis(retry.cap) as f64);
-    (limit * fraction(&format!("{}.{}.{}", id.run, id.step, id.attempt))) as u64
+    let part = fraction(&format!("{}.{}.{}", id.run, id.step, id.attempt));
+    Duration::from_millis((limit * part) as u64)
 }
 
 /// A pseudo-random number from 0 to 1 (FNV-1a, then the finaliser of SplitMix64).

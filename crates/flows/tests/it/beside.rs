@@ -49,12 +49,12 @@ fn a_compaction_keeps_what_is_decided_meanwhile() {
     let mut compaction = loop {
         world.say("a:x", r#"{"k": 1}"#);
         world.finish_all();
-        let now_ms = world.now_ms + MONTH_MS;
-        world.engine().forget(now_ms);
+        let now = world.after(MONTH_MS);
+        world.engine().forget(now);
         // What is not on disk must not decide what goes.
-        assert!(world.engine().compaction(now_ms).is_none());
+        assert!(world.engine().compaction(now).is_none());
         world.commit();
-        if let Some(compaction) = world.engine().compaction(now_ms) {
+        if let Some(compaction) = world.engine().compaction(now) {
             break compaction;
         }
         assert!(world.events.len() < 4096, "the journal only grows");

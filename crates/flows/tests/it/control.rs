@@ -1,6 +1,8 @@
-use waypost_flows::{Effect, End, Engine, Error, Options, Outcome, Phase, Report, RunFilter};
+use waypost_flows::{
+    Effect, End, Engine, Error, Options, Outcome, Phase, Report, RunFilter, Timestamp,
+};
 
-use crate::world::{World, event, file, flow, id, set};
+use crate::world::{World, at, event, file, flow, id, set};
 
 #[test]
 fn a_run_is_cancelled_in_every_state() {
@@ -10,9 +12,9 @@ fn a_run_is_cancelled_in_every_state() {
     ]);
     world.say("a:x", "{}");
     world.say("a:x", "{}");
-    let now_ms = world.now_ms;
+    let now = world.now();
     for run in ["a.2", "quiet.2", "a.1"] {
-        assert!(world.engine().cancel(&id(run), "not wanted", now_ms).unwrap());
+        assert!(world.engine().cancel(&id(run), "not wanted", now).unwrap());
     }
     world.commit();
     for run in ["a.2", "quiet.2"] {
@@ -22,12 +24,12 @@ fn a_run_is_cancelled_in_every_state() {
     // A crash before its process has ended does not bring it back.
     world.open();
     world.commit();
-    world.engine().orphan_ended(&id("a.1"), now_ms);
+    world.engine().orphan_ended(&id("a.1"), now);
     world.commit();
     assert_eq!(world.end_of("a.1").0, End::Cancelled);
     assert!(world.started.is_empty());
-    assert!(!world.engine().cancel(&id("a.1"), "again", now_ms).unwrap());
-    let unknown = world.engine().cancel(&id("a.9"), "", now_ms);
+    assert!(!world.engine().cancel(&id("a.1"), "again", now).unwrap());
+    let unknown = world.engine().cancel(&id("a.9"), "", now);
     assert!(matches!(unknown, Err(Error::UnknownRun(_))));
 }
 
@@ -37,19 +39,19 @@ fn a_failed_run_is_retried_from_where_it_failed_also_when_its_journal_was_compac
     world.say("a:x", r#"{"k": "v"}"#);
     world.finish(Outcome::Succeeded);
     world.finish(Outcome::Failed);
-    let now_ms = world.now_ms;
-    world.engine().compact(now_ms).unwrap();
+    let now = world.now();
+    world.engine().compact(now).unwrap();
     world.open();
     // Its flow has changed meanwhile; the run keeps its definition.
     world.install(&[flow("a", "z:z", 1, "")]);
     world.commit();
-    world.engine().retry(&id("a.1"), now_ms).unwrap();
+    world.engine().retry(&id("a.1"), now).unwrap();
     world.commit();
     assert_eq!((world.started[0].id.step, world.started[0].id.attempt), (1, 2));
     assert_eq!(world.started[0].event.data.get("k").unwrap().to_string(), "v");
     world.finish_all();
     assert_eq!(world.end_of("a.1").0, End::Succeeded);
-    let again = world.engine().retry(&id("a.1"), now_ms);
+    let again = world.engine().retry(&id("a.1"), now);
     assert!(matches!(again, Err(Error::NotFailed(_))));
     let keys: Vec<String> = world.notices.iter().map(|it| it.idempotency_key.clone()).collect();
     assert_eq!(keys.len(), 2, "the failure, asked for again after the start, and the success");
@@ -108,9 +110,9 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
     world.install(&flows[..1]);
     world.fill_all();
     world.commit();
-    let now_ms = world.now_ms;
+    let now = world.now();
     for orphan in std::mem::take(&mut world.orphans) {
-        world.engine().orphan_ended(&orphan.run, now_ms);
+        world.engine().orphan_ended(&orphan.run, now);
     }
     world.commit();
     world.finish_all();
@@ -134,10 +136,10 @@ fn a_flow_is_paused_purged_and_resumed() {
     let status = world.engine().status().remove(0);
     assert_eq!((status.paused.as_deref(), status.queued), (Some("by hand"), 3));
     assert_eq!(status.oldest_waiting, Some(id("a.1")));
-    let now_ms = world.now_ms;
-    assert_eq!(world.engine().purge(&name, now_ms), 3);
+    let now = world.now();
+    assert_eq!(world.engine().purge(&name, now), 3);
     world.say("a:x", "{}");
-    world.engine().resume(&name, now_ms).unwrap();
+    world.engine().resume(&name, now).unwrap();
     world.commit();
     assert_eq!(world.running(), ["a.4"]);
     let open = world.engine().runs(&RunFilter { is_open: true, ..RunFilter::default() });
@@ -163,34 +165,36 @@ fn a_journal_begins_after_the_events_that_are_there() {
     world.say("a:x", "{}");
     let folder = tempfile::tempdir().unwrap();
     let options = Options { head: 7, ..Options::default() };
-    let mut engine = Engine::open(folder.path(), options, 0).unwrap();
+    let mut engine = Engine::open(folder.path(), options, at(0)).unwrap();
     engine.install(set(&file(&[flow("a", "a:x", 1, "")])));
     engine.commit().unwrap();
-    engine.offer(&world.events[0], 0);
+    engine.offer(&world.events[0], at(0));
     assert!(engine.commit().unwrap().is_empty());
     drop(engine);
     let again = Options { head: 99, ..Options::default() };
-    assert_eq!(Engine::open(folder.path(), again, 0).unwrap().cursor(), 7);
+    assert_eq!(Engine::open(folder.path(), again, at(0)).unwrap().cursor(), 7);
 }
 
 #[test]
 fn what_is_published_has_a_key_that_the_bus_takes() {
-    let name = "n".repeat(64);
+    let (name, now) = ("n".repeat(64), Timestamp::EPOCH);
     let folder = tempfile::tempdir().unwrap();
     let options = |identity: &str| Options { identity: identity.to_owned(), ..Options::default() };
     for identity in ["", "a b", "é", "12345678901234567"] {
-        let error = Engine::open(folder.path(), options(identity), 0).map(|_| ()).unwrap_err();
+        let error = Engine::open(folder.path(), options(identity), Timestamp::EPOCH)
+            .map(|_| ())
+            .unwrap_err();
         assert!(matches!(error, Error::Identity(_)), "{identity}");
     }
-    let mut engine = Engine::open(folder.path(), options("1234567890123456"), 0).unwrap();
+    let mut engine = Engine::open(folder.path(), options("1234567890123456"), now).unwrap();
     engine.install(set(&file(&[flow(&name, "a:x", 1, "    breaker: 1\n")])));
     let mut drafts = Vec::new();
     for id in [(1 << 53) - 2, (1 << 53) - 1] {
-        engine.offer(&event(id, "a:x", "{}"), 1_000_000);
+        engine.offer(&event(id, "a:x", "{}"), now);
         for effect in engine.commit().unwrap() {
             if let Effect::Start(attempt) = effect {
                 drafts.push(attempt.draft(attempt.event.kind.clone(), attempt.event.data.clone()));
-                engine.ended(&attempt.id, Report::new(Outcome::Failed, "no"), 1_000_000);
+                engine.ended(&attempt.id, Report::new(Outcome::Failed, "no"), now);
             } else if let Effect::Announce(notice) = effect {
                 drafts.push(notice.draft());
             }

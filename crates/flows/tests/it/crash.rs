@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use waypost_flows::{Effect, End, Engine, Options, Outcome, Phase, Report, RunFilter};
 
-use crate::world::{Choices, World, event, file, flow, set};
+use crate::world::{Choices, World, at, event, file, flow, set};
 
 fn flows() -> Vec<String> {
     vec![
@@ -47,8 +47,8 @@ proptest! {
                         world.open();
                     }
                     2 => {
-                        let now_ms = world.now_ms;
-                        world.engine().compact(now_ms).unwrap();
+                        let now = world.now();
+                        world.engine().compact(now).unwrap();
                     }
                     _ => world.later(choices.below(20_000)),
                 },
@@ -97,15 +97,15 @@ fn settle(world: &mut World, recorded: &mut BTreeSet<(String, u16)>) {
         world.fill_all();
         world.commit();
         for orphan in std::mem::take(&mut world.orphans) {
-            let now_ms = world.now_ms;
-            world.engine().orphan_ended(&orphan.run, now_ms);
+            let now = world.now();
+            world.engine().orphan_ended(&orphan.run, now);
         }
         world.commit();
         if let Some(attempt) = world.started.pop() {
             let step = (attempt.id.run.to_string(), attempt.id.step);
             assert!(recorded.insert(step.clone()), "{step:?} is done again");
             world.report(&attempt, Outcome::Succeeded);
-        } else if world.engine().next_wake_ms().is_some() {
+        } else if world.engine().next_wake().is_some() {
             world.later(60_000);
         } else {
             return;
@@ -144,8 +144,8 @@ fn after_a_crash_a_run_goes_on_with_the_step_that_was_not_recorded() {
     world.commit();
     let orphan = world.orphans.remove(0);
     assert!(orphan.idempotency_key.ends_with(".a.1.1"), "{orphan:?}");
-    let now_ms = world.now_ms;
-    world.engine().orphan_ended(&orphan.run, now_ms);
+    let now = world.now();
+    world.engine().orphan_ended(&orphan.run, now);
     world.commit();
     assert_eq!((world.started[0].id.step, world.started[0].id.attempt), (1, 2));
     assert_eq!(world.finish_all(), ["a.1/1", "a.1/2"]);
@@ -163,8 +163,8 @@ fn what_is_cut_off_three_times_is_dead_and_at_once_where_the_flow_says_so() {
         let orphans = std::mem::take(&mut world.orphans);
         assert_eq!(orphans.len(), if crash == 1 { 2 } else { 1 });
         for orphan in orphans {
-            let now_ms = world.now_ms;
-            world.engine().orphan_ended(&orphan.run, now_ms);
+            let now = world.now();
+            world.engine().orphan_ended(&orphan.run, now);
         }
         world.commit();
         assert_eq!(world.running().len(), usize::from(crash < 3));
@@ -198,8 +198,8 @@ fn an_end_that_is_published_late_does_not_stand_for_the_one_after_it() {
     world.say("a:x", "{}");
     world.finish(Outcome::Failed);
     let failed = world.notices.remove(0).end.unwrap();
-    let now_ms = world.now_ms;
-    world.engine().retry(&failed.run, now_ms).unwrap();
+    let now = world.now();
+    world.engine().retry(&failed.run, now).unwrap();
     world.commit();
     world.engine().announced(&failed);
     world.finish(Outcome::Succeeded);
@@ -214,18 +214,18 @@ fn an_end_that_is_published_late_does_not_stand_for_the_one_after_it() {
 fn history_is_as_long_as_the_options_say() {
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { runs_kept: 5, runs_kept_max: 8, ..Options::default() };
-    let mut engine = Engine::open(folder.path(), options(), 0).unwrap();
+    let mut engine = Engine::open(folder.path(), options(), at(0)).unwrap();
     let flows = ["a", "b"].map(|it| flow(it, "a:x", 1, "    concurrency: { limit: 99 }\n"));
     engine.install(set(&file(&flows)));
     for id in 1..=7 {
-        engine.offer(&event(id, "a:x", "{}"), id);
+        engine.offer(&event(id, "a:x", "{}"), at(id));
         for effect in engine.commit().unwrap() {
             if let Effect::Start(attempt) = effect {
-                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, ""), id);
+                engine.ended(&attempt.id, Report::new(Outcome::Succeeded, ""), at(id));
             }
         }
     }
-    engine.maintain(100).unwrap();
+    engine.maintain(at(100)).unwrap();
     engine.commit().unwrap();
     let ids = |engine: &Engine| -> Vec<String> {
         engine.runs(&RunFilter::default()).iter().map(|it| it.id.to_string()).collect()
@@ -233,9 +233,9 @@ fn history_is_as_long_as_the_options_say() {
     // The newest of each flow, and of these the newest overall.
     let wanted = ["b.7", "a.7", "b.6", "a.6", "b.5", "a.5", "b.4", "a.4"];
     assert_eq!(ids(&engine), wanted);
-    engine.compact(100).unwrap();
+    engine.compact(at(100)).unwrap();
     drop(engine);
-    assert_eq!(ids(&Engine::open(folder.path(), options(), 100).unwrap()), wanted);
+    assert_eq!(ids(&Engine::open(folder.path(), options(), at(100)).unwrap()), wanted);
 }
 
 #[test]
@@ -251,26 +251,26 @@ fn history_ends_and_the_journal_with_it() {
     world.finish(Outcome::Succeeded);
     world.later(31 * 24 * 3_600_000);
     world.say("a:y", "{}");
-    let now_ms = world.now_ms;
+    let now = world.now();
     let before = world.engine().runs(&RunFilter::default()).len();
-    world.engine().maintain(now_ms).unwrap();
+    world.engine().maintain(now).unwrap();
     world.commit();
     assert_eq!((before, world.removed.len()), (22, 21));
-    world.engine().compact(now_ms).unwrap();
+    world.engine().compact(now).unwrap();
     // The unfinished run remains, and continues after the next start.
     world.open();
     world.commit();
     let runs = world.engine().runs(&RunFilter::default());
     assert_eq!(runs.iter().map(|it| it.id.to_string()).collect::<Vec<_>>(), ["a.22"]);
     assert_eq!(world.engine().cursor(), 23);
-    let now_ms = world.now_ms;
+    let now = world.now();
     let orphan = world.orphans.remove(0);
-    world.engine().orphan_ended(&orphan.run, now_ms);
+    world.engine().orphan_ended(&orphan.run, now);
     world.commit();
     assert_eq!(world.finish_all(), ["a.22/1"]);
     // Runs dropped from the history are not created again.
     let old = event(1, "a:x", "{}");
-    world.engine().offer(&old, now_ms);
+    world.engine().offer(&old, now);
     world.commit();
     assert!(world.started.is_empty());
 }

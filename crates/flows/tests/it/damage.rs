@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use waypost_flows::{End, Engine, Error, Options, Outcome, Phase, repair, verify};
 use waypost_log::{Log, Record};
 
-use crate::world::{Choices, World, file, flow, set};
+use crate::world::{Choices, World, at, file, flow, set};
 
 fn flows() -> Vec<String> {
     vec![
@@ -92,7 +92,7 @@ proptest! {
             }
         }
         let last = world.events.len() as u64;
-        match Engine::open(&dir, options(), world.now_ms) {
+        match Engine::open(&dir, options(), world.now()) {
             Ok(engine) => {
                 // Nothing was lost: the damage hit the end marker, say.
                 prop_assert_eq!(engine.cursor(), cursor);
@@ -104,7 +104,7 @@ proptest! {
             }
             Err(other) => prop_assert!(false, "{other}"),
         }
-        repair(&dir, 0, last, world.now_ms).unwrap();
+        repair(&dir, 0, last, world.now()).unwrap();
         prop_assert_eq!(verify(&dir, 0).unwrap().damage, Vec::<String>::new());
         let orphaned = dir.clone();
         world.open();
@@ -114,8 +114,8 @@ proptest! {
             world.fill_all();
             world.commit();
             for orphan in std::mem::take(&mut world.orphans) {
-                let now_ms = world.now_ms;
-                world.engine().orphan_ended(&orphan.run, now_ms);
+                let now = world.now();
+                world.engine().orphan_ended(&orphan.run, now);
             }
             world.later(10_000);
             if world.started.is_empty() && world.orphans.is_empty() {
@@ -148,15 +148,15 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     // The following records are the ones that will be lost.
     world.commit();
     let orphan = world.orphans.remove(0);
-    let now_ms = world.now_ms;
-    world.engine().orphan_ended(&orphan.run, now_ms);
+    let now = world.now();
+    world.engine().orphan_ended(&orphan.run, now);
     world.commit();
     world.finish(Outcome::Succeeded);
     world.closed();
     flip(&journal(&dir).0, before + 60);
-    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    let error = Engine::open(&dir, options(), at(0)).unwrap_err();
     assert!(error.to_string().contains("flows/log/00000000000000000001.log, offset"), "{error}");
-    let done = repair(&dir, 0, 1, 5_000_000).unwrap();
+    let done = repair(&dir, 0, 1, at(5_000_000)).unwrap();
     assert_eq!(done.dead, [crate::world::id("two.1")]);
     world.open();
     world.commit();
@@ -165,8 +165,8 @@ fn a_run_whose_records_are_lost_is_dead_and_a_person_can_retry_it() {
     assert_eq!(end, End::Failed);
     assert!(why.contains("whether its action was done is unknown"), "{why}");
     assert_eq!(world.notices[0].kind.as_str(), "flow:failed");
-    let now_ms = world.now_ms;
-    world.engine().retry(&crate::world::id("two.1"), now_ms).unwrap();
+    let now = world.now();
+    world.engine().retry(&crate::world::id("two.1"), now).unwrap();
     world.commit();
     assert_eq!(world.running(), ["two.1"]);
 }
@@ -178,10 +178,10 @@ fn a_journal_that_is_gone_is_damaged_and_begins_behind_all_events() {
     world.say("b:x", "{}");
     let dir = world.closed();
     fs::remove_dir_all(dir.join("log")).unwrap();
-    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    let error = Engine::open(&dir, options(), at(0)).unwrap_err();
     assert!(error.to_string().contains("flows/log is missing"), "{error}");
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
-    let done = repair(&dir, 0, 2, 0).unwrap();
+    let done = repair(&dir, 0, 2, at(0)).unwrap();
     assert_eq!(done.undecided, [(1, 2)]);
     world.open();
     assert_eq!(world.engine().cursor(), 2);
@@ -218,15 +218,15 @@ fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
             }
         }
         assert_eq!(verify(&dir, 0).unwrap().damage.len(), 0);
-        let error = Engine::open(&dir, Options { reached, ..options() }, 0).unwrap_err();
+        let error = Engine::open(&dir, Options { reached, ..options() }, at(0)).unwrap_err();
         assert!(error.to_string().contains("flows/log/"), "{error}");
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
         assert_eq!(verify(&dir, reached).unwrap().damage.len(), 1, "{is_gone}");
-        let done = repair(&dir, reached, 2, 0).unwrap();
+        let done = repair(&dir, reached, 2, at(0)).unwrap();
         assert!(done.reached > reached);
         assert_eq!(done.undecided, [(if is_gone { 1 } else { 2 }, 2)]);
         assert_eq!(verify(&dir, done.reached).unwrap().damage.len(), 0);
-        drop(Engine::open(&dir, Options { reached: done.reached, ..options() }, 0).unwrap());
+        drop(Engine::open(&dir, Options { reached: done.reached, ..options() }, at(0)).unwrap());
         world.open();
         world.offer_all();
         world.fill_all();
@@ -247,9 +247,9 @@ fn a_repair_names_only_the_events_whose_runs_are_not_in_the_journal() {
         let dir = world.closed();
         let (path, _) = journal(&dir);
         let bytes = fs::read(&path).unwrap();
-        let at = bytes.windows(text.len()).position(|it| it == text.as_bytes());
-        flip(&path, at.unwrap_or_else(|| panic!("{text}")) + 1);
-        let done = repair(&dir, 0, 6, 0).unwrap();
+        let place = bytes.windows(text.len()).position(|it| it == text.as_bytes());
+        flip(&path, place.unwrap_or_else(|| panic!("{text}")) + 1);
+        let done = repair(&dir, 0, 6, at(0)).unwrap();
         assert_eq!(done.set_aside.len(), 1, "{text}");
         (done.undecided, world)
     };
@@ -275,17 +275,17 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     let text = "1 9\nmended 1 0 record 9 is lost\n";
     let marker = waypost_log::Marker { name: "flows-repair", version: 2 };
     marker.write(&dir.join("repairing"), text).unwrap();
-    let error = Engine::open(&dir, options(), 0).unwrap_err();
+    let error = Engine::open(&dir, options(), at(0)).unwrap_err();
     assert!(error.to_string().contains("repair again"), "{error}");
     assert_eq!(verify(&dir, 0).unwrap().damage.len(), 1);
-    let done = repair(&dir, 0, 1, 0).unwrap();
+    let done = repair(&dir, 0, 1, at(0)).unwrap();
     assert_eq!(done.dead.len(), 2);
     let told: Vec<_> = done.set_aside.iter().map(|it| (it.what.as_str(), it.is_loss)).collect();
     assert_eq!(told, [("record 9 is lost", true)], "as the first repair would have reported");
     // The mark of an earlier release has the gaps only.
     let marker = waypost_log::Marker { name: "flows-repair", version: 1 };
     marker.write(&dir.join("repairing"), "1 9\n").unwrap();
-    assert_eq!(repair(&dir, 0, 1, 0).unwrap().set_aside, []);
+    assert_eq!(repair(&dir, 0, 1, at(0)).unwrap().set_aside, []);
     world.open();
     assert!(world.running().is_empty());
 }
@@ -298,7 +298,7 @@ fn events_that_were_decided_and_are_gone_are_named() {
     }
     let dir = world.closed();
     assert_eq!(verify(&dir, 0).unwrap().cursor, 3);
-    let open = |last| Engine::open(&dir, Options { last_event: Some(last), ..options() }, 0);
+    let open = |last| Engine::open(&dir, Options { last_event: Some(last), ..options() }, at(0));
     let error = open(2).unwrap_err();
     assert!(matches!(error, Error::EventsLost { cursor: 3, last: 2 }), "{error}");
     drop(open(3).unwrap());
@@ -319,11 +319,11 @@ fn a_record_of_a_newer_release_is_newer_and_not_damaged() {
         let (log, _) = Log::open(&dir.join("log"), &waypost_log::Options::default()).unwrap();
         log.append(Record { kind, version, payload }).unwrap();
         drop(log);
-        let error = Engine::open(&dir, options(), 0).unwrap_err();
+        let error = Engine::open(&dir, options(), at(0)).unwrap_err();
         assert!(matches!(error, Error::Newer { .. }), "{error}");
         assert!(error.to_string().contains("newer release"), "{error}");
         assert!(matches!(verify(&dir, 0), Err(Error::Newer { .. })));
-        assert!(matches!(repair(&dir, 0, 1, 0), Err(Error::Newer { .. })));
+        assert!(matches!(repair(&dir, 0, 1, at(0)), Err(Error::Newer { .. })));
     }
 }
 
@@ -335,7 +335,7 @@ fn a_journal_of_an_earlier_release_opens() {
     fs::create_dir(dir.path().join("log")).unwrap();
     fs::copy(from.join(&name), dir.path().join("log").join(&name)).unwrap();
     assert_eq!(verify(dir.path(), 0).unwrap().damage, Vec::<String>::new());
-    let mut engine = Engine::open(dir.path(), options(), 0).unwrap();
+    let mut engine = Engine::open(dir.path(), options(), at(0)).unwrap();
     assert_eq!(engine.cursor(), 11);
     let ends: Vec<String> = engine
         .all_runs()

@@ -99,8 +99,8 @@ fn a_loop_through_the_outside_opens_the_breaker_and_in_the_end_pauses_the_flow()
     }
     let status = world.engine().status().remove(0);
     assert_eq!(status.paused.as_deref(), Some("its breaker opened 10 times within an hour"));
-    let now_ms = world.now_ms;
-    world.engine().resume(&status.name, now_ms).unwrap();
+    let now = world.now();
+    world.engine().resume(&status.name, now).unwrap();
     world.commit();
     assert_eq!(world.finish_all().len(), 15);
 }

@@ -70,7 +70,7 @@ proptest! {
         let mut world = World::new(&flows());
         let names: Vec<_> = world.engine().status().into_iter().map(|it| it.name).collect();
         for _ in 0..150 {
-            let now_ms = world.now_ms;
+            let now = world.now();
             let name = names[choices.below(names.len() as u64) as usize].clone();
             match choices.below(16) {
                 0..4 => {
@@ -85,23 +85,23 @@ proptest! {
                     world.report(&done, outcomes[choices.below(4) as usize]);
                 }
                 9 => if let Some(run) = some_run(&mut world, &mut choices) {
-                    world.engine().cancel(&run, "not wanted", now_ms).unwrap();
+                    world.engine().cancel(&run, "not wanted", now).unwrap();
                 },
                 10 => if let Some(run) = some_run(&mut world, &mut choices) {
                     // Most did not fail.
-                    world.engine().retry(&run, now_ms).unwrap_or_default();
+                    world.engine().retry(&run, now).unwrap_or_default();
                 },
                 11 => match choices.below(3) {
                     0 => world.engine().pause(&name, "by hand").unwrap(),
-                    1 => world.engine().resume(&name, now_ms).unwrap(),
-                    _ => drop(world.engine().purge(&name, now_ms)),
+                    1 => world.engine().resume(&name, now).unwrap(),
+                    _ => drop(world.engine().purge(&name, now)),
                 },
                 12 => {
                     let until = world.events.len() as u64;
                     world.engine().replay(&name, until.saturating_sub(3), until).unwrap();
                     world.fill_all();
                 }
-                13 => world.engine().compact(now_ms).unwrap(),
+                13 => world.engine().compact(now).unwrap(),
                 14 => {
                     world.commit();
                     let before = remembered(&mut world);
@@ -119,15 +119,15 @@ proptest! {
             }
             world.commit();
             for orphan in std::mem::take(&mut world.orphans) {
-                let now_ms = world.now_ms;
-                world.engine().orphan_ended(&orphan.run, now_ms);
+                let now = world.now();
+                world.engine().orphan_ended(&orphan.run, now);
             }
             world.commit();
             check_limits(&mut world)?;
         }
         for name in names {
-            let now_ms = world.now_ms;
-            world.engine().resume(&name, now_ms).unwrap();
+            let now = world.now();
+            world.engine().resume(&name, now).unwrap();
         }
         for _ in 0..40 {
             world.fill_all();
@@ -139,6 +139,6 @@ proptest! {
         let open: Vec<String> =
             world.engine().runs(&open).iter().map(|it| format!("{} {:?}", it.id, it.phase)).collect();
         prop_assert!(open.is_empty(), "{open:?}");
-        prop_assert_eq!(world.engine().next_wake_ms(), None);
+        prop_assert_eq!(world.engine().next_wake(), None);
     }
 }

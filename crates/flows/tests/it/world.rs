@@ -1,9 +1,11 @@
 //! Stands in for the service: stores the events, carries out the engine's effects, and can crash.
 
+use std::time::Duration;
+
 use waypost_events::{Data, Event, Lineage};
 use waypost_flows::{
     Attempt, AttemptId, Effect, End, Engine, FlowFile, FlowSet, Notice, Options, Orphan, Outcome,
-    Phase, Report, RunId,
+    Phase, Report, RunId, Timestamp,
 };
 
 pub(crate) struct World {
@@ -31,6 +33,10 @@ impl Choices {
         self.0 ^= self.0 << 17;
         self.0 % n
     }
+}
+
+pub(crate) fn at(ms: u64) -> Timestamp {
+    Timestamp::EPOCH.saturating_add(Duration::from_millis(ms))
 }
 
 pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
@@ -66,6 +72,14 @@ pub(crate) fn id(text: &str) -> RunId {
 }
 
 impl World {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.after(0)
+    }
+
+    pub(crate) fn after(&self, ms: u64) -> Timestamp {
+        at(self.now_ms + ms)
+    }
+
     pub(crate) fn new(flows: &[String]) -> Self {
         let folder =
             tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
@@ -90,7 +104,7 @@ impl World {
         self.engine = None;
         (self.started, self.stopped) = (Vec::new(), Vec::new());
         (self.orphans, self.notices) = (Vec::new(), Vec::new());
-        let mut engine = Engine::open(self.folder.path(), Options::default(), self.now_ms)
+        let mut engine = Engine::open(self.folder.path(), Options::default(), self.now())
             .expect("the engine opens");
         engine.install(set(&self.flows));
         self.engine = Some(engine);
@@ -128,23 +142,23 @@ impl World {
 
     /// Passes all unevaluated events to the engine.
     pub(crate) fn offer_all(&mut self) {
-        let now_ms = self.now_ms;
+        let now = self.now();
         let engine = self.engine.as_mut().expect("it is open");
         let from = engine.cursor() as usize;
         for event in &self.events[from.min(self.events.len())..] {
-            engine.offer(event, now_ms);
+            engine.offer(event, now);
         }
     }
 
     /// Reads the past events that the engine requests.
     pub(crate) fn fill_all(&mut self) {
-        let now_ms = self.now_ms;
+        let now = self.now();
         let engine = self.engine.as_mut().expect("it is open");
         while let Some(backfill) = engine.backfill() {
             let from = backfill.after as usize;
             let page: Vec<Event> = self.events[from..].iter().take(3).cloned().collect();
             let through = page.last().map_or(backfill.until, |it| it.id);
-            engine.fill(&backfill, &page, through, now_ms);
+            engine.fill(&backfill, &page, through, now);
         }
     }
 
@@ -169,8 +183,8 @@ impl World {
     }
 
     pub(crate) fn report(&mut self, attempt: &Attempt, outcome: Outcome) {
-        let now_ms = self.now_ms;
-        self.engine().ended(&attempt.id, Report::new(outcome, "said so"), now_ms);
+        let now = self.now();
+        self.engine().ended(&attempt.id, Report::new(outcome, "said so"), now);
         self.commit();
     }
 
@@ -186,8 +200,8 @@ impl World {
 
     pub(crate) fn later(&mut self, ms: u64) {
         self.now_ms += ms;
-        let now_ms = self.now_ms;
-        self.engine().wake(now_ms);
+        let now = self.now();
+        self.engine().wake(now);
         self.commit();
     }
 

@@ -8,13 +8,17 @@ struct Both {
     text: Timestamp,
     #[serde(with = "millis")]
     number: Timestamp,
+    #[serde(with = "millis::optional")]
+    some: Option<Timestamp>,
+    #[serde(with = "millis::optional")]
+    none: Option<Timestamp>,
 }
 
 #[test]
 fn a_time_is_a_string_or_a_number_of_milliseconds() {
     let time = Timestamp::from_millis(-1);
-    let json = r#"{"text":"1969-12-31T23:59:59.999Z","number":-1}"#;
-    let both = Both { text: time, number: time };
+    let json = r#"{"text":"1969-12-31T23:59:59.999Z","number":-1,"some":-1,"none":null}"#;
+    let both = Both { text: time, number: time, some: Some(time), none: None };
     assert_eq!(serde_json::to_string(&both).expect("it is written"), json);
     assert_eq!(serde_json::from_str::<Both>(json).expect("it is read"), both);
 }

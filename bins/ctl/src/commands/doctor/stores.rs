@@ -1,7 +1,6 @@
 //! The data folder: every store in it, each checked or repaired by its own library.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use waypost_log::{Mended, Witness};
 use waypost_memory::Reached;
@@ -9,6 +8,7 @@ use waypost_memory::Reached;
 use super::Finding;
 use crate::commands::show;
 use crate::failure::Failure;
+use crate::span;
 
 const MEMORY: &str = "store";
 const EVENTS: &str = "events";
@@ -236,10 +236,8 @@ fn repair_events(dir: &Path, known: u64) -> (Vec<Finding>, Option<u64>) {
 }
 
 fn repair_flows(dir: &Path, witness: &mut Witness, last_event: u64) -> Vec<Finding> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let reached = witness.get(FLOWS);
-    let repaired = match waypost_flows::repair(dir, reached, last_event, now_ms) {
+    let repaired = match waypost_flows::repair(dir, reached, last_event, span::now()) {
         Ok(repaired) => repaired,
         Err(error) => return vec![flows_failure(&error)],
     };

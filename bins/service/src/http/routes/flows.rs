@@ -8,6 +8,7 @@ use http::StatusCode;
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_events::{Bus, Event, Query};
 use waypost_flows::{Engine, Error, FlowName, RunId, Why};
+use waypost_time::Timestamp;
 
 use crate::app::App;
 use crate::clock::event_time;
@@ -96,7 +97,7 @@ pub(super) async fn retry(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     app.whole(&caller)?;
-    change_run(app, &id, |engine, id, now_ms| engine.retry(id, now_ms).map(|()| true)).await
+    change_run(app, &id, |engine, id, now| engine.retry(id, now).map(|()| true)).await
 }
 
 pub(super) async fn cancel(
@@ -105,20 +106,20 @@ pub(super) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Response, Failure> {
     app.whole(&caller)?;
-    change_run(app, &id, |engine, id, now_ms| engine.cancel(id, CANCELLED, now_ms)).await
+    change_run(app, &id, |engine, id, now| engine.cancel(id, CANCELLED, now)).await
 }
 
 async fn change_run(
     app: Arc<App>,
     id: &str,
-    change: impl FnOnce(&mut Engine, &RunId, u64) -> Result<bool, Error> + Send + 'static,
+    change: impl FnOnce(&mut Engine, &RunId, Timestamp) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Response, Failure> {
     let id = run_id(id)?;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let (done, run) = shared.flows.change(|engine, now_ms| {
-                let done = change(engine, &id, now_ms)?;
+            let (done, run) = shared.flows.change(|engine, now| {
+                let done = change(engine, &id, now)?;
                 Ok((done, wire::flows::run(engine.run(&id)?)))
             })?;
             if !done {
@@ -266,20 +267,20 @@ pub(super) async fn resume(
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
     app.whole(&caller)?;
-    change_flow(app, &name, |engine, name, now_ms| engine.resume(name, now_ms)).await
+    change_flow(app, &name, |engine, name, now| engine.resume(name, now)).await
 }
 
 async fn change_flow(
     app: Arc<App>,
     name: &str,
-    change: impl FnOnce(&mut Engine, &FlowName, u64) -> Result<(), Error> + Send + 'static,
+    change: impl FnOnce(&mut Engine, &FlowName, Timestamp) -> Result<(), Error> + Send + 'static,
 ) -> Result<Response, Failure> {
     let name = flow_name(name)?;
     let shared = Arc::clone(&app);
     app.writes
         .run(move || {
-            let info = shared.flows.change(|engine, now_ms| {
-                change(engine, &name, now_ms)?;
+            let info = shared.flows.change(|engine, now| {
+                change(engine, &name, now)?;
                 let unknown = || Error::UnknownFlow(name.clone());
                 let entry = engine.flows().get(&name).ok_or_else(unknown)?;
                 let status = engine.status().into_iter().find(|it| it.name == name);

@@ -2,13 +2,8 @@
 
 use waypost_api::{self as api, Vocabulary};
 use waypost_flows as flows;
-use waypost_time::Timestamp;
 
 use super::event_data;
-
-pub(crate) fn time(ms: u64) -> Timestamp {
-    Timestamp::from_millis(i64::try_from(ms).unwrap_or(i64::MAX))
-}
 
 pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api::FlowInfo {
     let flow = &entry.flow;
@@ -21,7 +16,7 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
         pattern: flow.trigger.pattern.to_string(),
         condition: flow.trigger.condition.as_ref().map(ToString::to_string),
         paused: status.paused.clone(),
-        throttled_since: status.throttled_since_ms.map(time),
+        throttled_since: status.throttled_since,
         queued: count(status.queued),
         waiting: count(status.waiting),
         running: count(status.running),
@@ -39,7 +34,7 @@ pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api:
         last_failure: status.last_failure.as_ref().map(|it| api::FlowFailure {
             run: it.run.to_string(),
             why: it.why.clone(),
-            at: time(it.at_ms),
+            at: it.at,
         }),
     }
 }
@@ -91,11 +86,11 @@ pub(crate) fn texts(name: String, parts: Vec<(Vec<u8>, flows::Approvable)>) -> a
 
 pub(crate) fn run(it: &flows::Run) -> api::Run {
     let (why, ended_at, until) = match &it.phase {
-        flows::Phase::Quiet { until_ms } | flows::Phase::Retrying { until_ms } => {
-            (None, None, Some(*until_ms))
+        flows::Phase::Quiet { until } | flows::Phase::Retrying { until } => {
+            (None, None, Some(*until))
         }
         flows::Phase::Queued | flows::Phase::Running { .. } => (None, None, None),
-        flows::Phase::Ended { why, at_ms, .. } => (Some(why.clone()), Some(*at_ms), None),
+        flows::Phase::Ended { why, at, .. } => (Some(why.clone()), Some(*at), None),
     };
     api::Run {
         id: it.id.to_string(),
@@ -104,9 +99,9 @@ pub(crate) fn run(it: &flows::Run) -> api::Run {
         kind: it.kind.to_string(),
         state: state_in(&it.phase),
         why: why.or_else(|| it.cancelling.clone()).filter(|it| !it.is_empty()),
-        created_at: time(it.created_ms),
-        ended_at: ended_at.map(time),
-        until: until.map(time),
+        created_at: it.created,
+        ended_at,
+        until,
         definition: it.definition.to_string(),
         tries: it.tries.iter().map(tried).collect(),
     }
@@ -124,7 +119,7 @@ fn tried(it: &flows::Try) -> api::RunTry {
     api::RunTry {
         action: u64::from(it.step) + 1,
         attempt: it.attempt.into(),
-        at: time(it.at_ms),
+        at: it.at,
         outcome: outcome.to_owned(),
         detail: it.report.detail.clone(),
         took_ms: it.report.took_ms,
