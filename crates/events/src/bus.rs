@@ -14,7 +14,7 @@ use waypost_projection::files::sync_dir;
 
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;
-use crate::index::{Found, Index, Kept, Shelf};
+use crate::index::{BlockStore, Found, Index, Kept};
 use crate::keys::{Keyed, Window};
 use crate::live::{Live, Subscription};
 use crate::publish::{Answers, Ready};
@@ -28,7 +28,7 @@ pub struct Bus {
     pub(crate) options: Options,
     pub(crate) log: Log,
     pub(crate) index: RwLock<Index>,
-    pub(crate) shelf: Shelf,
+    pub(crate) block_store: BlockStore,
     pub(crate) writer: Mutex<Writer>,
     pub(crate) queue: Queue<Vec<Ready>, Answers>,
     pub(crate) live: Arc<Live>,
@@ -36,9 +36,9 @@ pub struct Bus {
     pub(crate) first: AtomicU64,
     /// Held by whoever drops events. Locked before `settling`.
     pub(crate) upkeep: Mutex<()>,
-    /// Held by whoever writes to the shelf.
+    /// Held by whoever writes to the block store.
     pub(crate) settling: Mutex<()>,
-    /// Whether a block was finished that is not on the shelf.
+    /// Whether a block was finished that is not in the block store.
     pub(crate) to_settle: AtomicBool,
     pub(crate) is_closed: AtomicBool,
     pub(crate) fault: Mutex<Option<String>>,
@@ -49,9 +49,9 @@ pub struct Bus {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) keys: Window,
-    /// Keys that are not on the shelf, with their events' ids and times.
+    /// Keys that are not in the block store, with their events' ids and times.
     pub(crate) unsaved: Vec<(Keyed, u64, u64)>,
-    /// The shelf knows of events up to this one.
+    /// The block store knows of events up to this one.
     pub(crate) saved_to: u64,
 }
 
@@ -98,7 +98,7 @@ impl Bus {
         };
         let last = log.last_sequence();
         let first = noted_first.max(log.first_sequence());
-        let (shelf, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
+        let (block_store, kept, index_rebuilt) = found.accept(log.bytes(), (first, last))?;
         let mut opened = Opened {
             events: (last + 1).saturating_sub(first),
             truncated_bytes: recovery.truncated_bytes,
@@ -110,7 +110,7 @@ impl Bus {
             options: options.clone(),
             log,
             index: RwLock::default(),
-            shelf,
+            block_store,
             writer: Mutex::default(),
             queue: Queue::default(),
             live: Arc::new(Live::starting_at(last)),
@@ -127,7 +127,7 @@ impl Bus {
         Ok((bus, opened))
     }
 
-    /// Takes over what the shelf has, and reads of the log what it does not.
+    /// Takes over what the block store has, and reads of the log what it does not.
     fn replay(&self, kept: Kept, opened: &mut Opened) -> Result<()> {
         let keys_to = kept.keys_to;
         let mut writer = self.writer.lock();
@@ -136,7 +136,7 @@ impl Bus {
             writer.keys.push(it.id, it.time_ms, Some(Keyed { key, body: it.body }));
         }
         let index = Index::new(kept.first_block, kept.blocks, self.log.first_sequence());
-        let indexed_to = index.shelved_to();
+        let indexed_to = index.stored_to();
         *self.index.write() = index;
         let mut entries = self.log.entries_after(indexed_to.min(keys_to));
         while let Some(entry) = entries.next_ref() {

@@ -6,8 +6,8 @@
 //! memory and work for a block are bounded however many types somebody invents.
 
 mod block;
+mod block_store;
 mod filter;
-mod shelf;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use self::block::{Block, Summary};
-pub(crate) use self::shelf::{Found, Kept, Shelf};
+pub(crate) use self::block_store::{BlockStore, Found, Kept};
 use crate::Pattern;
 
 /// Events in a block.
@@ -47,9 +47,9 @@ pub(crate) struct Index {
 #[derive(Debug)]
 struct Finished {
     summary: Arc<Summary>,
-    /// `None` when it is on the shelf.
+    /// `None` when it is in the block store.
     block: Option<Arc<Block>>,
-    /// Whether what is on the shelf was found to be whole.
+    /// Whether what is in the block store was found to be whole.
     is_checked: AtomicBool,
 }
 
@@ -62,8 +62,8 @@ pub(crate) enum Look {
     Ids(Vec<u64>),
     /// Every one, or too many types to tell: read the events themselves.
     All,
-    /// The shelf knows. The summary comes along until the block on it was found to be whole.
-    Shelved(Option<Arc<Summary>>),
+    /// The block store knows. The summary comes along until the block on it was found to be whole.
+    Stored(Option<Arc<Summary>>),
 }
 
 impl Look {
@@ -88,13 +88,13 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Index {
-    /// An index that goes on behind what is on the shelf; if nothing is, at the event `first`.
-    pub(crate) fn new(first_block: u64, shelved: Vec<Summary>, first: u64) -> Self {
-        if shelved.is_empty() {
+    /// An index that continues after the stored blocks, or at the event `first` without any.
+    pub(crate) fn new(first_block: u64, stored: Vec<Summary>, first: u64) -> Self {
+        if stored.is_empty() {
             return Self { number: block_of(first), ..Self::default() };
         }
-        let number = first_block + shelved.len() as u64;
-        let finished = shelved.into_iter().map(|it| Finished {
+        let number = first_block + stored.len() as u64;
+        let finished = stored.into_iter().map(|it| Finished {
             summary: Arc::new(it),
             block: None,
             is_checked: AtomicBool::new(false),
@@ -102,16 +102,16 @@ impl Index {
         Self { finished: finished.collect(), number, ..Self::default() }
     }
 
-    /// The first finished block that is not on the shelf.
-    pub(crate) fn first_unshelved(&self) -> Option<(u64, Arc<Block>, Arc<Summary>)> {
+    /// The first finished block that is not in the block store.
+    pub(crate) fn first_unstored(&self) -> Option<(u64, Arc<Block>, Arc<Summary>)> {
         let first = self.number - self.finished.len() as u64;
         (first..).zip(&self.finished).find_map(|(number, it)| {
             Some((number, Arc::clone(it.block.as_ref()?), Arc::clone(&it.summary)))
         })
     }
 
-    /// The block is on the shelf now.
-    pub(crate) fn shelved(&mut self, number: u64) {
+    /// The block is now in the block store.
+    pub(crate) fn mark_stored(&mut self, number: u64) {
         if let Some(at) = self.position(number) {
             self.finished[at].block = None;
             // It was written from memory just now.
@@ -119,15 +119,15 @@ impl Index {
         }
     }
 
-    /// The block on the shelf was found to be whole.
+    /// The block in the block store was found to be whole.
     pub(crate) fn checked(&self, number: u64) {
         if let Some(at) = self.position(number) {
             self.finished[at].is_checked.store(true, Ordering::Release);
         }
     }
 
-    /// The last event of the blocks on the shelf, 0 for none.
-    pub(crate) fn shelved_to(&self) -> u64 {
+    /// The last event of the blocks in the block store, 0 for none.
+    pub(crate) fn stored_to(&self) -> u64 {
         let first = self.number - self.finished.len() as u64;
         let count = self.finished.iter().take_while(|it| it.block.is_none()).count() as u64;
         if count == 0 { 0 } else { *ids_of(first + count - 1).end() }
@@ -165,7 +165,7 @@ impl Index {
             Some(it) => {
                 let is_checked = it.is_checked.load(Ordering::Acquire)
                     || it.summary.kinds as usize > block::TYPES_MAX;
-                return Look::Shelved((!is_checked).then(|| Arc::clone(&it.summary)));
+                return Look::Stored((!is_checked).then(|| Arc::clone(&it.summary)));
             }
             None if number == self.number => &self.current,
             None => return Look::Nothing,

@@ -179,7 +179,7 @@ impl Bus {
                         (Some(id), false) => (low, id),
                     }
                 }
-                Look::All | Look::Shelved(_) => self.take_run(low, high, search, found)?,
+                Look::All | Look::Stored(_) => self.take_run(low, high, search, found)?,
             };
             if search.newest {
                 to = examined_low - 1;

@@ -7,33 +7,33 @@ use crate::bus::Bus;
 use crate::index::{Look, Wanted};
 
 impl Bus {
-    /// Gives the shelf the blocks that are finished, and the keys up to now. What cannot be written
-    /// stays in memory, and is tried again when the next block is finished or events are dropped.
+    /// Stores finished blocks and the keys up to now in the block store. A block that cannot be
+    /// written stays in memory until the next block is finished or events are dropped.
     pub(crate) fn settle(&self) {
         let Some(_one_at_a_time) = self.settling.try_lock() else { return };
         self.to_settle.store(false, Ordering::Release);
-        if !self.shelf.recover() {
+        if !self.block_store.recover() {
             return;
         }
         loop {
-            let unshelved = self.index.read().first_unshelved();
-            let Some((number, block, summary)) = unshelved else { return };
+            let unstored = self.index.read().first_unstored();
+            let Some((number, block, summary)) = unstored else { return };
             let settled =
-                self.save_keys().is_ok() && self.shelf.put(number, &block, &summary).is_ok();
+                self.save_keys().is_ok() && self.block_store.put(number, &block, &summary).is_ok();
             if !settled {
                 return;
             }
-            self.index.write().shelved(number);
+            self.index.write().mark_stored(number);
         }
     }
 
-    /// Gives the shelf the keys up to now. Only for whoever holds `settling`.
+    /// Stores the keys up to now in the block store. The caller holds `settling`.
     pub(crate) fn save_keys(&self) -> Result<()> {
         let (unsaved, last) = {
             let mut writer = self.writer.lock();
             (std::mem::take(&mut writer.unsaved), self.log.last_sequence())
         };
-        let saved = self.shelf.put_keys(&unsaved, last);
+        let saved = self.block_store.put_keys(&unsaved, last);
         let mut writer = self.writer.lock();
         if saved.is_ok() {
             writer.saved_to = last;
@@ -47,18 +47,18 @@ impl Bus {
     /// What the block `number` says. If its index cannot be read, its events are.
     pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Look {
         let look = self.index.read().look(number, wanted);
-        let Look::Shelved(unchecked) = look else { return look };
+        let Look::Stored(unchecked) = look else { return look };
         if let Some(summary) = unchecked {
-            match self.shelf.is_whole(number, &summary) {
+            match self.block_store.is_whole(number, &summary) {
                 Ok(true) => self.index.read().checked(number),
                 Ok(false) => {
-                    self.shelf.distrust();
+                    self.block_store.distrust();
                     return Look::All;
                 }
                 Err(_) => return Look::All,
             }
         }
-        self.shelf.look(number, wanted).unwrap_or(Look::All)
+        self.block_store.look(number, wanted).unwrap_or(Look::All)
     }
 
     /// Writes what makes the next opening fast, and gives the bus up. Dropping it does the same and
@@ -74,7 +74,7 @@ impl Bus {
         self.settle();
         let _one_at_a_time = self.settling.lock();
         self.save_keys()?;
-        self.shelf.close()
+        self.block_store.close()
     }
 }
 

@@ -60,16 +60,16 @@ impl Bus {
         let _writes_alone = self.settling.lock();
         let drops = first > self.log.first_sequence();
         if drops || last > self.writer.lock().saved_to {
-            // The keys outlive the events that they were used for, and the shelf knows how far the
-            // log has come, whatever becomes of the log's files.
+            // Keys outlive the events that they were used for, and the block store knows how far the
+            // log has come, even if files of the log are lost.
             self.save_keys()?;
         }
         if drops {
-            self.shelf.sync()?;
+            self.block_store.sync()?;
             self.log.truncate_before(first).map_err(|it| self.log_error(&it))?;
         }
-        self.shelf.forget_before(block_of(first), keys_from)?;
-        self.shelf.sync()?;
+        self.block_store.forget_before(block_of(first), keys_from)?;
+        self.block_store.sync()?;
         for _ in 0..SEGMENTS_CHECKED {
             if !self.log.check_next().map_err(|it| self.log_error(&it))? {
                 break;
@@ -121,12 +121,12 @@ impl Bus {
         let _writes_alone = self.settling.lock();
         let first = self.first();
         self.save_keys()?;
-        self.shelf.sync()?;
+        self.block_store.sync()?;
         let compacted = self
             .log
             .compact(&mut |it| if it.sequence < first { Keep::No } else { Keep::Yes })
             .map_err(|it| self.log_error(&it))?;
-        self.shelf.rewrite()?;
+        self.block_store.rewrite()?;
         Ok(Compacted {
             bytes_before: compacted.bytes_before,
             bytes_after: compacted.bytes_after,
@@ -171,7 +171,7 @@ impl Bus {
             segments: self.log.segments(),
             kinds,
             other_kinds,
-            indexed: self.index.read().shelved_to(),
+            indexed: self.index.read().stored_to(),
             keys: self.writer.lock().keys.len(),
             fault: self.fault(),
         }

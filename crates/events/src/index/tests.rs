@@ -39,7 +39,7 @@ fn a_block_says_what_is_in_it() {
                 match index.look(number, &wanted) {
                     Look::Nothing => assert!(expected.is_empty(), "{pattern} {number}"),
                     Look::Ids(ids) => assert_eq!(ids, expected, "{pattern} {number}"),
-                    Look::Shelved(_) => unreachable!("nothing is on a shelf"),
+                    Look::Stored(_) => unreachable!("the block store is empty"),
                     Look::All => assert!(pattern.to_string() == "many:k1*" && number == 1),
                 }
             }

@@ -42,12 +42,12 @@ const POSITION: &[u8] = b"p";
 
 /// The tree.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct BlockStore {
     dir: PathBuf,
     tree: Tree,
 }
 
-/// What is on the shelf at opening.
+/// What is in the block store at opening.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// The number of the first block, and the blocks' summaries in order.
@@ -59,19 +59,19 @@ pub(crate) struct Kept {
     pub(crate) keys_to: u64,
 }
 
-/// What lies where the shelf is to be, before the log is opened.
+/// What lies where the block store is to be, before the log is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     dir: PathBuf,
     /// Nothing where there is no tree.
-    tree: Option<std::result::Result<(Shelf, Kept), Unusable>>,
+    tree: Option<std::result::Result<(BlockStore, Kept), Unusable>>,
 }
 
 impl Found {
     /// Opens the tree in `dir`, if there is one.
     pub(crate) fn look(dir: &Path) -> Result<Self> {
         remove_leftovers(dir)?;
-        let tree = if dir.exists() { Some(Shelf::open_here(dir)?) } else { None };
+        let tree = if dir.exists() { Some(BlockStore::open_here(dir)?) } else { None };
         Ok(Self { dir: dir.to_path_buf(), tree })
     }
 
@@ -88,14 +88,14 @@ impl Found {
     pub(crate) fn check(&self, first: u64, last: u64) -> Option<String> {
         match self.tree.as_ref()? {
             Err(Unusable(why)) => Some(why.clone()),
-            Ok((shelf, kept)) => shelf.check_all(kept, first, last).err().map(|Unusable(why)| why),
+            Ok((store, kept)) => store.check_all(kept, first, last).err().map(|Unusable(why)| why),
         }
     }
 
     /// Leaves the tree as it is.
     pub(crate) fn close(self) -> Result<()> {
         match self.tree {
-            Some(Ok((shelf, _))) => shelf.close(),
+            Some(Ok((store, _))) => store.close(),
             _ => Ok(()),
         }
     }
@@ -106,12 +106,12 @@ impl Found {
         self,
         log_bytes: u64,
         (first, last): (u64, u64),
-    ) -> Result<(Shelf, Kept, Option<String>)> {
+    ) -> Result<(BlockStore, Kept, Option<String>)> {
         let Self { dir, tree } = self;
         let why = match tree {
             None => (last >= first).then(|| "missing".to_owned()),
             Some(Err(Unusable(why))) => Some(why),
-            Some(Ok((shelf, kept))) => {
+            Some(Ok((store, kept))) => {
                 let outgrown = dir_bytes(&dir) > OUTGROWN_BYTES_MIN.max(8 * log_bytes);
                 let fits = if outgrown {
                     Err(Unusable("it takes too much space".to_owned()))
@@ -119,9 +119,9 @@ impl Found {
                     kept.check(first, last)
                 };
                 match fits {
-                    Ok(()) => return Ok((shelf, kept, None)),
+                    Ok(()) => return Ok((store, kept, None)),
                     Err(Unusable(why)) => {
-                        shelf.tree.release();
+                        store.tree.release();
                         Some(why)
                     }
                 }
@@ -130,12 +130,12 @@ impl Found {
         if dir.exists() {
             set_aside(&dir)?;
         }
-        let (shelf, kept) = Shelf::open_here(&dir)?.map_err(broken)?;
-        Ok((shelf, kept, why))
+        let (store, kept) = BlockStore::open_here(&dir)?.map_err(broken)?;
+        Ok((store, kept, why))
     }
 }
 
-impl Shelf {
+impl BlockStore {
     fn open_here(dir: &Path) -> Result<std::result::Result<(Self, Kept), Unusable>> {
         if let Some(parent) = dir.parent() {
             fs::create_dir_all(parent).map_err(|it| Error::io(parent, it))?;
@@ -145,11 +145,11 @@ impl Shelf {
             Ok(tree) => tree,
             Err(unusable) => return Ok(Err(unusable)),
         };
-        let shelf = Self { dir: dir.to_path_buf(), tree };
-        Ok(match shelf.load() {
-            Ok(kept) => Ok((shelf, kept)),
+        let store = Self { dir: dir.to_path_buf(), tree };
+        Ok(match store.load() {
+            Ok(kept) => Ok((store, kept)),
             Err(error) => {
-                shelf.tree.release();
+                store.tree.release();
                 Err(Unusable(error.to_string()))
             }
         })
@@ -195,7 +195,7 @@ impl Shelf {
 
     /// Puts a finished block here.
     pub(crate) fn put(&self, number: u64, block: &Block, summary: &Summary) -> Result<()> {
-        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for (kind, offsets) in block.kinds() {
             for (part, some) in offsets.chunks(OFFSETS_AT_ONCE).enumerate() {
                 let key = [&block_prefix(number)[..], kind.as_bytes(), &[0, part as u8]].concat();
@@ -252,7 +252,7 @@ impl Shelf {
 
     /// Puts keys here, in order of their events: all up to the event `to`.
     pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, u64)], to: u64) -> Result<()> {
-        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for some in keys.chunks(KEYS_AT_ONCE) {
             let last = some.last().map_or(to, |it| it.1);
             rows.push([b"k", &last.to_be_bytes()[..]].concat(), Some(encode_keys(some)))?;
@@ -291,7 +291,7 @@ impl Shelf {
             keys.push(key.to_vec());
             Ok::<_, Error>(ControlFlow::Continue(()))
         })?;
-        let mut rows = Rows { shelf: self, waiting: Vec::new(), bytes: 0 };
+        let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         keys.into_iter().try_for_each(|it| rows.push(it, None))?;
         rows.write()
     }
@@ -355,7 +355,7 @@ impl Kept {
 
 /// Rows on their way to the tree.
 struct Rows<'a> {
-    shelf: &'a Shelf,
+    store: &'a BlockStore,
     waiting: Vec<Write>,
     bytes: usize,
 }
@@ -373,7 +373,7 @@ impl Rows<'_> {
 
     fn flush(&mut self) -> Result<()> {
         self.bytes = 0;
-        Ok(self.shelf.tree.write(std::mem::take(&mut self.waiting))?)
+        Ok(self.store.tree.write(std::mem::take(&mut self.waiting))?)
     }
 
     fn write(mut self) -> Result<()> {
