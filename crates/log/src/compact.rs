@@ -6,7 +6,7 @@ use crate::format::{Batch, FRAME_BYTES, HEADER_BYTES, floor, padded};
 use crate::recovery::FLOOR;
 use crate::rewrite::Rewrite;
 use crate::segment::{Cursor, Segment};
-use crate::writer::{Durability, Shared};
+use crate::writer::{Append, Durability, Shared};
 use crate::{Compacted, Entry, Keep, PAYLOAD_BYTES_MAX, Record, Result};
 
 const STEP_BYTES: usize = 256 << 10;
@@ -30,7 +30,7 @@ impl Shared {
     /// Rewrites all segments that hold what `keep` does not keep, and merges small ones.
     pub(crate) fn compact(&self, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Compacted> {
         let _one_at_a_time = self.maintenance.lock();
-        self.submit(Batch::default(), Durability::Sealed)?;
+        self.submit(Append::new(Batch::default(), Durability::Sealed))?;
         let before = self.list();
         let mut compacted = Compacted {
             segments_before: before.len(),

@@ -16,6 +16,14 @@ pub enum Error {
     /// A sync or a write failed earlier. What is on disk is unknown until the log is opened anew.
     #[error("an earlier write or sync failed; the log is read-only until it is reopened")]
     Poisoned,
+    /// The log does not end where the caller expected. Nothing was written.
+    #[error("expected the log to end at record {expected}, but it ends at record {last}")]
+    Moved {
+        /// The last sequence that the caller knows.
+        expected: u64,
+        /// The last sequence of the log.
+        last: u64,
+    },
     /// Stored bytes are not what was written.
     #[error("the log is damaged: {}", list(.0))]
     Damaged(Vec<Damage>),
@@ -92,6 +100,8 @@ pub enum ErrorKind {
     Invalid,
     /// Make room and try again.
     Full,
+    /// Read what was appended since, decide again and append that.
+    Moved,
     /// Open the log again; what was not acknowledged may or may not be there.
     Poisoned,
     /// Repair: open with [`OnDamage::Salvage`](crate::OnDamage::Salvage), or restore a copy.
@@ -111,6 +121,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Full => ErrorKind::Full,
+            Self::Moved { .. } => ErrorKind::Moved,
             Self::Poisoned => ErrorKind::Poisoned,
             Self::Damaged(_) => ErrorKind::Damaged,
             Self::Newer { .. } | Self::NewerRecord { .. } => ErrorKind::Newer,

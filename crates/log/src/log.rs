@@ -14,7 +14,7 @@ use crate::reached::Reached;
 use crate::recovery::{Recovered, Survey, recover};
 use crate::segment::{Cursor, Segment};
 use crate::snapshot::snapshot;
-use crate::writer::{Durability, Shared, Tail};
+use crate::writer::{Append, Durability, Shared, Tail};
 use crate::{
     BATCH_BYTES_MAX, Compacted, Damage, Entry, Error, Extent, Keep, Options, PAYLOAD_BYTES_MAX,
     Record, Recovery, Report, Result, Snapshot, Verify,
@@ -117,18 +117,28 @@ impl Log {
     /// Appends records with neighbouring sequences that are, after a crash, there all or not at
     /// all. On disk when this returns. Errors as for [`append`](Self::append).
     pub fn append_batch(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
-        self.shared.submit(encode(records)?, Durability::Durable)
+        self.shared.submit(Append::new(encode(records)?, Durability::Durable))
+    }
+
+    /// Like [`append_batch`](Self::append_batch), for records that were decided from everything up
+    /// to the sequence `last`.
+    ///
+    /// # Errors
+    /// [`Error::Moved`] if the log does not end there; nothing is written then.
+    pub fn append_batch_after(&self, last: u64, records: &[Record<'_>]) -> Result<Range<u64>> {
+        let append = Append::new(encode(records)?, Durability::Durable);
+        self.shared.submit(Append { after: Some(last), ..append })
     }
 
     /// Like [`append_batch`](Self::append_batch), for what can be made again: it can be read when
     /// this returns, and is on disk after the next [`sync`](Self::sync) or durable append.
     pub fn append_batch_unsynced(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
-        self.shared.submit(encode(records)?, Durability::Written)
+        self.shared.submit(Append::new(encode(records)?, Durability::Written))
     }
 
     /// Brings everything that has been appended to disk.
     pub fn sync(&self) -> Result<()> {
-        self.shared.submit(Batch::default(), Durability::Durable).map(|_| ())
+        self.shared.submit(Append::new(Batch::default(), Durability::Durable)).map(|_| ())
     }
 
     /// The entry with this sequence; `None` if there is none yet, or no more.

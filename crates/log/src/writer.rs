@@ -54,10 +54,19 @@ pub(crate) enum Durability {
     Sealed,
 }
 
+/// A batch to append.
 #[derive(Debug)]
-struct Append {
-    batch: Batch,
-    durability: Durability,
+pub(crate) struct Append {
+    pub(crate) batch: Batch,
+    pub(crate) durability: Durability,
+    /// The sequence that the log must end at, if that matters.
+    pub(crate) after: Option<u64>,
+}
+
+impl Append {
+    pub(crate) fn new(batch: Batch, durability: Durability) -> Self {
+        Self { batch, durability, after: None }
+    }
 }
 
 /// The batch's sequences.
@@ -93,8 +102,7 @@ impl Shared {
     }
 
     /// Appends a batch together with those of other threads, and returns its sequences.
-    pub(crate) fn submit(&self, batch: Batch, durability: Durability) -> Result<Range<u64>> {
-        let append = Append { batch, durability };
+    pub(crate) fn submit(&self, append: Append) -> Result<Range<u64>> {
         self.queue.submit(append, &|lead| self.lead(lead)).unwrap_or(Err(Error::Poisoned))
     }
 
@@ -127,16 +135,17 @@ impl Shared {
         }
     }
 
-    /// Takes what one write can hold. A sealing append is a group of its own.
+    /// Takes what one write can hold. An append that seals or that names its place is first in its
+    /// group, and no other is behind it.
     fn take_group(&self, lead: &Lead<'_, Append, Answer>, tail: &Tail) -> Group {
         let end = tail.active.as_ref().map_or(HEADER_BYTES, Active::end);
-        let (mut bytes, mut room, mut is_sealing) = (0, None, false);
+        let (mut bytes, mut room, mut is_alone) = (0, None, false);
         lead.take(|next| {
             bytes += next.batch.bytes.len();
             let room =
                 *room.get_or_insert(if self.overflows(end, bytes) { HEADER_BYTES } else { end });
-            is_sealing |= next.durability == Durability::Sealed;
-            !is_sealing && bytes <= GROUP_BYTES_MAX && !self.overflows(room, bytes)
+            is_alone |= next.durability == Durability::Sealed || next.after.is_some();
+            !is_alone && bytes <= GROUP_BYTES_MAX && !self.overflows(room, bytes)
         })
     }
 
@@ -150,6 +159,11 @@ impl Shared {
             return Err(Error::Poisoned);
         }
         let first = tail.next;
+        if let Some(expected) = group.first().and_then(|it| it.request.after)
+            && expected + 1 != first
+        {
+            return Err(Error::Moved { expected, last: first - 1 });
+        }
         tail.poisoned = true;
         let outcome = self.try_serve(tail, group);
         tail.poisoned = !matches!(outcome, Ok(()) | Err(Error::Full));

@@ -140,3 +140,39 @@ fn what_cannot_be_done_is_said_and_harms_nothing() {
     drop(log);
     assert_eq!(entries(&open(dir.path())).len(), 12);
 }
+
+#[test]
+fn an_append_after_a_record_is_refused_if_the_log_ends_elsewhere() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let log = open(dir.path());
+    assert_eq!(log.append_batch_after(0, &[record(b"a"), record(b"b")]).expect("its place"), 1..3);
+    for expected in [0, 1, 3] {
+        let error = log.append_batch_after(expected, &[record(b"c")]).expect_err("another place");
+        assert!(matches!(error, Error::Moved { last: 2, .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Moved);
+    }
+    assert_eq!(log.append_batch_after(2, &[record(b"c")]).expect("its place"), 3..4);
+    assert_eq!(entries(&log).len(), 3);
+}
+
+#[test]
+fn of_appends_after_the_same_record_one_is_written() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let log = open(dir.path());
+    let (threads, rounds) = (8, 50);
+    let barrier = Barrier::new(threads);
+    let race = || {
+        let appended = (0..rounds).map(|round| {
+            barrier.wait();
+            log.append_batch_after(round, &[record(b"mine")])
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = appended.partition(Result::is_ok);
+        assert!(lost.into_iter().all(|it| it.unwrap_err().kind() == ErrorKind::Moved));
+        won.len() as u64
+    };
+    let won: u64 = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(race)).collect();
+        threads.into_iter().map(|it| it.join().expect("no panic")).sum()
+    });
+    assert_eq!((won, log.last_sequence()), (rounds, rounds));
+}
