@@ -8,10 +8,10 @@ use waypost_projection::files::remove_dir;
 
 use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;
+use crate::journal::{self, Journal};
 use crate::layout::{Folders, check_format, format_damage, mend_format};
 use crate::log_error::{LOG, VECTORS, log_error, vectors_error};
 use crate::record::Record;
-use crate::records::log_options;
 use crate::repairing::{INTERRUPTED, Repairing};
 use crate::state::found::FoundState;
 use crate::state::txn::Txn;
@@ -81,7 +81,7 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
         Ok(snapshot) => reached = reached.max(snapshot.map_or(0, |it| it.position)),
         Err(Unusable(why)) => checked.derived_damage.push(format!("index: {why}")),
     }
-    let report = Log::verify(&folders.log, &log_options(reached))
+    let report = Log::verify(&folders.log, &journal::options(reached))
         .map_err(|it| log_error(&it, &folders.log))?;
     checked.log_records = report.records;
     checked.log_damage = report.damage.iter().map(|it| it.describe(LOG)).collect();
@@ -133,7 +133,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         on_damage: OnDamage::Salvage,
         free_bytes_min: 0,
         on_change,
-        ..log_options(mark.known.sequence)
+        ..journal::options(mark.known.sequence)
     };
     let report = Log::verify(&folders.log, &log_options);
     let report = report.map_err(|it| log_error(&it, &folders.log))?;
@@ -161,17 +161,14 @@ fn salvage(
     found: FoundState,
     mark: &mut Repairing,
 ) -> Result<Repaired> {
-    let error = |it: waypost_log::Error| log_error(&it, &folders.log);
-    let (log, recovery) = Log::open(&folders.log, log_options).map_err(error)?;
+    let (journal, recovery) = Journal::open(folders, log_options)?;
     mark.found(None, &recovery.damage);
-    let salvaged = *mark.salvaged.get_or_insert(log.last_sequence());
+    let salvaged = *mark.salvaged.get_or_insert(journal.last());
     mark.write(folders, options)?;
     let mut repaired = Repaired { set_aside: mark.set_aside.clone(), ..Repaired::default() };
     let (mut last_kept, mut is_completed) = (0, false);
-    for entry in log.entries_after(0) {
-        let entry = entry.map_err(error)?;
-        let record = Record::decode(entry.kind, entry.version, &entry.payload)
-            .map_err(|it| it.of(entry.sequence))?;
+    journal.feed(0, &mut |entry| {
+        let record = Record::of(entry)?;
         if entry.sequence <= salvaged {
             repaired.kept_records += 1;
             last_kept = entry.sequence;
@@ -179,7 +176,8 @@ fn salvage(
             // It is the last record of a completion.
             is_completed |= matches!(record, Record::Taken { .. });
         }
-    }
+        Ok(())
+    })?;
     repaired.reached.id = mark.known.id;
     repaired.lost.clone_from(&mark.lost);
     repaired.lost_history.clone_from(&mark.lost_history);
@@ -193,7 +191,7 @@ fn salvage(
         drop(found);
     } else {
         let lost = Lost::of(mark, salvaged, last_kept, is_completed);
-        complete((folders, options), &log, found, &lost, &mut repaired)?;
+        complete((folders, options), &journal, found, &lost, &mut repaired)?;
         for ids in [&mut repaired.lost, &mut repaired.lost_history] {
             ids.sort_unstable();
             ids.dedup();
@@ -201,7 +199,7 @@ fn salvage(
         mark.complete(&repaired);
         mark.write(folders, options)?;
     }
-    repaired.reached.sequence = log.last_sequence();
+    repaired.reached.sequence = journal.last();
     Ok(repaired)
 }
 
@@ -215,5 +213,5 @@ fn lock(folders: &Folders) -> Result<FolderLock> {
     if !folders.data.is_dir() {
         return Err(Error::invalid("the data folder", "does not exist"));
     }
-    FolderLock::take(&folders.data).map_err(|it| log_error(&it, &folders.data))
+    journal::lease(&folders.data)
 }

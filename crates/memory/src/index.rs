@@ -12,7 +12,7 @@ pub(crate) mod vectors;
 pub(crate) mod view;
 pub(crate) mod watched;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,14 +46,16 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The index as far as a snapshot has it. What it lacks is for [`Self::build`].
+    /// The index as far as a snapshot has it, without the memories that have `changed` since. What it
+    /// lacks is for [`Self::build`].
     pub(crate) fn load(
         records: Arc<Records>,
         snapshot: std::result::Result<Option<Snapshot>, Unusable>,
+        changed: &BTreeSet<MemoryId>,
         report: &mut OpenReport,
     ) -> Result<Self> {
         let changes = Changes::default();
-        let (mut view, lacking) = load::load(&records, snapshot, &changes, report)?;
+        let (mut view, lacking) = load::load(&records, snapshot, changed, &changes, report)?;
         view.graph = Graph::load(&records.state)?;
         report.memories = view.len() + lacking.len() as u64;
         Ok(Self {

@@ -55,6 +55,7 @@ mod transfer;
 
 mod check;
 mod codec;
+mod journal;
 mod layout;
 mod log_error;
 mod record;

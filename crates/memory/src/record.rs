@@ -20,6 +20,8 @@
 
 use std::borrow::Cow;
 
+use waypost_log::EntryRef;
+
 use crate::codec::{Malformed, Reader, Writer};
 use crate::{Error, LinkKind, MemoryId, Metadata, Timestamp};
 
@@ -139,6 +141,13 @@ pub(crate) enum Record<'a> {
     Told {
         through: u64,
     },
+}
+
+impl Record<'static> {
+    /// The record of an entry of the journal.
+    pub(crate) fn of(entry: &EntryRef<'_>) -> Result<Self, Error> {
+        Self::decode(entry.kind, entry.version, entry.payload).map_err(|it| it.of(entry.sequence))
+    }
 }
 
 impl Record<'_> {

@@ -1,22 +1,19 @@
-//! The log and the state that is derived from it: what is true, and how it is read.
+//! The journal and the state that is derived from it: what is true, and how it is read.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use waypost_log::{Log, OnDamage, Options};
-
-use crate::log_error::log_error;
-use crate::record::{Body, Record, can_read, text_of};
+use crate::journal::Journal;
+use crate::record::{Body, text_of};
 use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{Error, MemoryId, Result};
 
-/// The log and the state.
+/// The journal and the state.
 #[derive(Debug)]
 pub(crate) struct Records {
     /// The folder of both, for errors.
     pub(crate) dir: PathBuf,
-    pub(crate) log: Log,
+    pub(crate) journal: Journal,
     pub(crate) state: State,
 }
 
@@ -37,8 +34,7 @@ impl Records {
 
     pub(crate) fn whole_body(&self, stored: StoredVersion) -> Result<Body> {
         let Some(sequence) = stored.sequence else { return Ok(stored.into_body(None)) };
-        let entry = self.log.read(sequence).map_err(|it| log_error(&it, &self.dir))?;
-        let entry = entry.ok_or_else(|| {
+        let entry = self.journal.read(sequence)?.ok_or_else(|| {
             Error::Damaged(format!(
                 "record {sequence} of the log is missing: the state refers to it"
             ))
@@ -57,24 +53,4 @@ impl Records {
         })?;
         Ok(versions)
     }
-
-    /// The memories that the log has added, changed or deleted after a record.
-    pub(crate) fn changed_after(&self, sequence: u64) -> Result<BTreeSet<MemoryId>> {
-        let mut changed = BTreeSet::new();
-        for entry in self.log.entries_after(sequence) {
-            let entry = entry.map_err(|it| log_error(&it, &self.dir))?;
-            if let Ok(
-                Record::Add { id, .. } | Record::Update { id, .. } | Record::Delete { id, .. },
-            ) = Record::decode(entry.kind, entry.version, &entry.payload)
-            {
-                changed.insert(id);
-            }
-        }
-        Ok(changed)
-    }
-}
-
-/// How the log of the memories is opened when something else knows of the sequences up to `reached`.
-pub(crate) fn log_options(reached: u64) -> Options {
-    Options { on_damage: OnDamage::Refuse, reached, can_read, ..Options::default() }
 }

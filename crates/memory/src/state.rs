@@ -7,6 +7,7 @@
 pub(crate) mod cells;
 pub(crate) mod found;
 pub(crate) mod keys;
+pub(crate) mod replay;
 pub(crate) mod txn;
 
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use std::path::Path;
 use parking_lot::RwLock;
 use waypost_projection::{Options, Tree, Unusable, Write};
 
-use crate::codec::Malformed;
+use crate::codec::{Malformed, Reader};
 use crate::state::cells::{BLOCKS, Cells, Found, Heads};
 use crate::state::keys::Head;
 use crate::{Error, MemoryId, Result, StoreOptions};
@@ -66,6 +67,11 @@ impl State {
             return Ok(value);
         }
         Ok(self.tree.get(key)?)
+    }
+
+    /// The position in the journal up to which records have been applied.
+    pub(crate) fn applied(&self) -> Result<u64> {
+        self.get(keys::APPLIED)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
     }
 
     /// The heads of all memories, in order of their ids.

@@ -9,6 +9,8 @@ mod list;
 mod open;
 mod reindex;
 mod status;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use std::fmt;
@@ -46,7 +48,7 @@ pub struct Store {
     reindexing: AtomicBool,
     closed: AtomicBool,
     /// Given up last.
-    _lock: FolderLock,
+    _lease: FolderLock,
 }
 
 impl fmt::Debug for Store {
@@ -210,7 +212,7 @@ impl Store {
     /// How far the store has come, for [`StoreOptions::reached`] of a later opening. Waits for a write
     /// that goes on.
     pub fn reached(&self) -> Result<Reached> {
-        let sequence = self.records.log.reached();
+        let sequence = self.records.journal.reached();
         Ok(Reached { sequence, id: Txn::new(&self.records.state).next_id()? - 1 })
     }
 
@@ -227,7 +229,7 @@ impl Store {
     /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it
     /// aside. Reads no file.
     pub fn damage(&self) -> Vec<Damage> {
-        self.records.log.damage()
+        self.records.journal.damage()
     }
 
     /// The same of the stored vectors, which the next opening removes if they are damaged.

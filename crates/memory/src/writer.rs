@@ -16,7 +16,6 @@ use waypost_log::group_commit::{Lead, Pending, Queue};
 use crate::index::Index;
 use crate::layout::Folders;
 use crate::records::Records;
-use crate::state::found::applied;
 use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Outbox;
 use crate::{Error, Result, StoreOptions};
@@ -45,8 +44,8 @@ pub(crate) struct Writer {
 pub(crate) struct WriterState {
     /// Why nothing is written any more.
     fault: Option<String>,
-    /// While a batch is written, the log's last sequence before it. It stays when that panics, and
-    /// then the state and the index may lack what the log has.
+    /// While a batch is written, the position in the journal before it. It stays when that panics,
+    /// and then the state and the index may lack what the journal has.
     writing_after: Option<u64>,
 }
 
@@ -127,7 +126,7 @@ impl Writer {
         }
     }
 
-    fn write(&self, commands: Vec<Command>, writer: &mut WriterState) -> Outcomes {
+    fn write(&self, mut commands: Vec<Command>, writer: &mut WriterState) -> Outcomes {
         if commands.is_empty() {
             return Vec::new();
         }
@@ -141,11 +140,8 @@ impl Writer {
             return commands.iter().map(|_| Err(Error::Unavailable(fault.clone()))).collect();
         }
         let mut outcomes = Vec::with_capacity(commands.len());
-        let mut commands = commands.into_iter().peekable();
-        while commands.peek().is_some() {
-            writer.writing_after = Some(self.records.log.last_sequence());
-            self.write_batch(&mut commands, writer, &mut outcomes);
-            writer.writing_after = None;
+        while outcomes.len() < commands.len() {
+            outcomes.append(&mut self.write_batch(&mut commands[outcomes.len()..], writer));
         }
         outcomes
     }
@@ -155,7 +151,7 @@ impl Writer {
         let unsaved = {
             // Held, so that no change is on disk whose note does not wait yet.
             let _no_writer = self.state.lock();
-            self.outbox.unsaved(self.records.log.last_sequence())
+            self.outbox.unsaved(self.records.state.applied()?)
         };
         let Some(through) = unsaved else { return Ok(false) };
         match self.submit_one(Command::Told { through })? {
@@ -181,7 +177,7 @@ impl Writer {
             return Err(Error::Full("too little free space to update the state".to_owned()));
         }
         self.records.state.sync()?;
-        let (applied, last) = (applied(&self.records.state)?, self.records.log.last_sequence());
+        let (applied, last) = (self.records.state.applied()?, self.records.journal.last());
         if applied == last {
             return Ok(());
         }

@@ -1,18 +1,18 @@
 //! What the state knows of records that a salvaged log has lost.
 
-use waypost_log::Log;
 use waypost_projection::files::remove_dir;
 use waypost_projection::{Unusable, boot_id};
 
 use super::Repaired;
 use crate::codec::Reader;
+use crate::journal::Journal;
 use crate::layout::Folders;
 use crate::link::Link;
-use crate::log_error::log_error;
-use crate::record::{Edge, RECORD_VERSION, Record};
+use crate::record::{Edge, Record};
 use crate::repairing::Repairing;
-use crate::state::found::{FoundState, replay};
+use crate::state::found::FoundState;
 use crate::state::keys::{self, StoredVersion};
+use crate::state::replay::replay;
 use crate::state::txn::Txn;
 use crate::state::{State, damaged};
 use crate::{Error, Result, StoreOptions};
@@ -54,7 +54,7 @@ impl Lost {
 /// Appends to a salvaged log what the state, if it is intact, knows of the records that are lost.
 pub(super) fn complete(
     (folders, options): (&Folders, &StoreOptions),
-    log: &Log,
+    journal: &Journal,
     found: FoundState,
     lost: &Lost,
     repaired: &mut Repaired,
@@ -63,7 +63,7 @@ pub(super) fn complete(
     remove_dir(&folder)?;
     let by_log = State::open(&folder, options, &boot_id())?
         .map_err(|Unusable(why)| Error::Damaged(format!("failed to create a state: {why}")))?;
-    replay(&by_log, log, options)?;
+    replay(&by_log, journal, u64::MAX, options)?;
     let mut records = Vec::new();
     // Each lost record may have given out an id, an import higher ones.
     let told = repaired.reached.id.saturating_add(1);
@@ -71,10 +71,10 @@ pub(super) fn complete(
     let mut next_id = counted.max(told).saturating_add(lost.behind);
     if let FoundState::Whole { state, .. } = found {
         // Together they are all that is known.
-        replay(&state, log, options)?;
+        replay(&state, journal, u64::MAX, options)?;
         let known = Txn::new(&state).next_id()?;
         next_id = if lost.applied >= lost.last { known.max(told) } else { known.max(next_id) };
-        compare_memories(&state, &by_log, log, &mut records, repaired)?;
+        compare_memories(&state, &by_log, journal, &mut records, repaired)?;
         compare_links(&state, &by_log, &mut records)?;
     }
     if lost.is_completed {
@@ -86,17 +86,8 @@ pub(super) fn complete(
     }
     repaired.reached.id = next_id - 1;
     for some in records.chunks(RECORDS_AT_ONCE) {
-        let payloads: Vec<Vec<u8>> = some.iter().map(Record::encode).collect();
-        let entries: Vec<waypost_log::Record<'_>> = some
-            .iter()
-            .zip(&payloads)
-            .map(|(it, payload)| waypost_log::Record {
-                kind: it.kind(),
-                version: RECORD_VERSION,
-                payload,
-            })
-            .collect();
-        log.append_batch(&entries).map_err(|it| log_error(&it, &folders.log))?;
+        let some: Vec<_> = some.iter().map(|it| (it.kind(), it.encode())).collect();
+        journal.append(journal.last(), &some).map_err(|it| it.error(journal))?;
     }
     drop(by_log);
     Ok(remove_dir(&folder)?)
@@ -106,7 +97,7 @@ pub(super) fn complete(
 fn compare_memories(
     known: &State,
     by_log: &State,
-    log: &Log,
+    journal: &Journal,
     records: &mut Vec<Record<'static>>,
     repaired: &mut Repaired,
 ) -> Result<()> {
@@ -124,7 +115,7 @@ fn compare_memories(
             let number = key.last_chunk().copied().map_or(0, u32::from_be_bytes);
             let stored = StoredVersion::decode(value).map_err(damaged)?;
             let Some(sequence) = stored.sequence else { return Ok(()) };
-            if log.read(sequence).is_ok_and(|it| it.is_none()) {
+            if journal.read(sequence).is_ok_and(|it| it.is_none()) {
                 lost_versions.push(number);
             }
             Ok(())

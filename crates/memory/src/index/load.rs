@@ -1,5 +1,6 @@
 //! The index as opening finds it: a snapshot, brought up to the log, or what must be built.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use waypost_projection::Unusable;
@@ -10,19 +11,24 @@ use crate::index::view::View;
 use crate::records::Records;
 use crate::{MemoryId, OpenReport, Result};
 
-/// The index as far as a snapshot has it, and the memories that it lacks.
+/// The index as far as a snapshot has it, and the memories that it lacks: those that have `changed`
+/// since, or all.
 pub(super) fn load(
     records: &Records,
     snapshot: std::result::Result<Option<Snapshot>, Unusable>,
+    changed: &BTreeSet<MemoryId>,
     changes: &Changes,
     report: &mut OpenReport,
 ) -> Result<(View, Vec<MemoryId>)> {
     let why = match snapshot {
-        Ok(Some(snapshot)) => match catch_up(records, snapshot, changes)? {
-            Some(caught_up) => return Ok(caught_up),
+        Ok(Some(snapshot)) => match without(records, snapshot, changed)? {
+            Some(caught_up) => {
+                changes.since_snapshot.fetch_add(changed.len() as u64, Ordering::Relaxed);
+                return Ok(caught_up);
+            }
             None => "inconsistent with the state".to_owned(),
         },
-        Ok(None) if records.log.last_sequence() == 0 => return Ok((View::new(None), Vec::new())),
+        Ok(None) if records.journal.last() == 0 => return Ok((View::new(None), Vec::new())),
         Ok(None) => "missing snapshot".to_owned(),
         Err(Unusable(why)) => why,
     };
@@ -32,17 +38,15 @@ pub(super) fn load(
     Ok((View::new(None), records.state.live_ids()?))
 }
 
-/// A snapshot's view without what the log has changed since, and which memories that are;
+/// A snapshot's view without the memories that have changed since, and those of them that exist;
 /// `None` if it does not fit the state.
-fn catch_up(
+fn without(
     records: &Records,
     snapshot: Snapshot,
-    changes: &Changes,
+    changed: &BTreeSet<MemoryId>,
 ) -> Result<Option<(View, Vec<MemoryId>)>> {
-    let Snapshot { mut view, position } = snapshot;
-    let touched = records.changed_after(position)?;
-    changes.since_snapshot.fetch_add(touched.len() as u64, Ordering::Relaxed);
-    for id in &touched {
+    let mut view = snapshot.view;
+    for id in changed {
         view.refresh(*id, None);
     }
     let mut lacking = Vec::new();
@@ -51,7 +55,7 @@ fn catch_up(
         if head.deleted_at.is_some() {
             return Ok(());
         }
-        if touched.contains(&id) {
+        if changed.contains(&id) {
             lacking.push(id);
             return Ok(());
         }

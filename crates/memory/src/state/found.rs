@@ -1,21 +1,16 @@
 //! The state as opening finds it, and bringing it up to the log.
 
-use std::path::Path;
-
-use waypost_log::Log;
 use waypost_projection::files::{dir_bytes, remove_dir};
 use waypost_projection::{MARKED, Unusable, boot_id, remove_leftovers, set_aside};
 
 use crate::codec::Reader;
+use crate::journal::Journal;
 use crate::layout::Folders;
-use crate::log_error::log_error;
-use crate::record::Record;
-use crate::state::txn::{Txn, apply, link_digest};
+use crate::state::replay::{Replayed, replay};
+use crate::state::txn::link_digest;
 use crate::state::{State, damaged, keys};
-use crate::{Error, OpenPhase, OpenReport, Result, StoreOptions};
+use crate::{Error, OpenReport, Result, StoreOptions};
 
-/// A replay commits and tells its progress after so many records.
-const REPLAY_RECORDS: u64 = 512;
 /// A state that takes so many times its log's bytes is built anew …
 const OUTGROWN_FACTOR: u64 = 8;
 /// … unless it is smaller than this.
@@ -43,7 +38,7 @@ impl FoundState {
             Ok(state) => state,
             Err(Unusable(why)) => return Ok(Self::Unusable(why)),
         };
-        let whole = applied(&state).and_then(|it| verify_digests(&state).map(|()| it));
+        let whole = state.applied().and_then(|it| verify_digests(&state).map(|()| it));
         Ok(match whole {
             Ok(applied) => Self::Whole { state: Box::new(state), applied },
             Err(error) => Self::Unusable(error.to_string()),
@@ -66,29 +61,31 @@ impl FoundState {
         }
     }
 
-    /// Brings the state up to the log; one that cannot be used is set aside and built anew.
+    /// Brings the state up to the journal; one that cannot be used is set aside and built anew.
+    /// `changed_after` is as for [`replay`].
     pub(crate) fn bring_up(
         self,
         folders: &Folders,
-        log: &Log,
+        journal: &Journal,
+        changed_after: u64,
         options: &StoreOptions,
         report: &mut OpenReport,
-    ) -> Result<State> {
-        let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * log.bytes());
+    ) -> Result<(State, Replayed)> {
+        let outgrown = OUTGROWN_BYTES_MIN.max(OUTGROWN_FACTOR * journal.bytes());
         let is_outgrown = dir_bytes(&folders.state) > outgrown;
         let usable = match self {
             Self::Whole { .. } | Self::Unusable(_) if is_outgrown => {
                 Err(Some("it takes too much space".to_owned()))
             }
-            Self::Whole { applied, .. } if applied > log.last_sequence() => {
-                let last = log.last_sequence();
+            Self::Whole { applied, .. } if applied > journal.last() => {
+                let last = journal.last();
                 return Err(Error::Damaged(format!(
                     "the log ends at record {last}, and the state has record {applied}"
                 )));
             }
             Self::Whole { state, .. } => Ok(*state),
             Self::Unusable(why) => Err(Some(why)),
-            Self::Missing if log.last_sequence() > 0 => Err(Some("missing".to_owned())),
+            Self::Missing if journal.last() > 0 => Err(Some("missing".to_owned())),
             Self::Missing => Err(None),
         };
         let state = match usable {
@@ -103,7 +100,8 @@ impl FoundState {
                 })?
             }
         };
-        report.replayed_records = replay(&state, log, options)?;
+        let replayed = replay(&state, journal, changed_after, options)?;
+        report.replayed_records = replayed.records;
         if let Some(why) = &report.state_rebuilt {
             state.sync()?;
             // What was set aside for no fault of its own helps nobody, and may hold purged texts.
@@ -111,12 +109,8 @@ impl FoundState {
                 remove_dir(&folders.state_aside())?;
             }
         }
-        Ok(state)
+        Ok((state, replayed))
     }
-}
-
-pub(crate) fn applied(state: &State) -> Result<u64> {
-    state.get(keys::APPLIED)?.map_or(Ok(0), |it| Reader::new(&it).u64().map_err(damaged))
 }
 
 /// Compares the digests of memories and links with what is there.
@@ -145,30 +139,4 @@ pub(crate) fn verify_digests(state: &State) -> Result<()> {
         return Err(Error::Damaged("a record of the state is missing or stale".to_owned()));
     }
     Ok(())
-}
-
-/// Applies what the log has beyond the state. Returns how many records that were.
-pub(crate) fn replay(state: &State, log: &Log, options: &StoreOptions) -> Result<u64> {
-    let from = applied(state)?;
-    let total = log.last_sequence().saturating_sub(from);
-    if total == 0 {
-        return Ok(0);
-    }
-    let mut done = 0;
-    let mut txn = Txn::new(state);
-    let commit = |txn: Txn<'_>| txn.finish().0.iter().try_for_each(|it| state.write(it));
-    for entry in log.entries_after(from) {
-        let entry = entry.map_err(|it| log_error(&it, Path::new("log")))?;
-        let record = Record::decode(entry.kind, entry.version, &entry.payload)
-            .map_err(|it| it.of(entry.sequence))?;
-        apply(&record, entry.sequence, &mut txn)?;
-        done += 1;
-        if done % REPLAY_RECORDS == 0 {
-            commit(std::mem::replace(&mut txn, Txn::new(state)))?;
-            options.tell(OpenPhase::State, done, total);
-        }
-    }
-    commit(txn)?;
-    options.tell(OpenPhase::State, total, total);
-    Ok(done)
 }

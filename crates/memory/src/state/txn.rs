@@ -147,7 +147,7 @@ impl<'a> Txn<'a> {
 
     /// Marks that everything so far belongs to the records up to `sequence`, and cuts the batch if
     /// it is long enough.
-    fn applied(&mut self, sequence: u64) {
+    pub(crate) fn applied(&mut self, sequence: u64) {
         self.set_number(keys::APPLIED, sequence);
         if self.chunk.len() >= CHUNK_WRITES_MAX || self.chunk_bytes >= CHUNK_BYTES_MAX {
             self.cut();

@@ -3,7 +3,7 @@
 use waypost_log::Snapshot;
 
 use crate::Result;
-use crate::log_error::{log_error, vectors_error};
+use crate::log_error::vectors_error;
 use crate::store::Store;
 
 impl Store {
@@ -20,7 +20,7 @@ impl Store {
             .vectors
             .snapshot()
             .map_err(|it| vectors_error(&it, &self.records.dir))?;
-        let log = self.records.log.snapshot().map_err(|it| log_error(&it, &self.records.dir))?;
+        let log = self.records.journal.snapshot()?;
         Ok(log.under("memory/log").and(vectors.under("memory/vectors")))
     }
 }

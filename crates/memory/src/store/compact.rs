@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use waypost_log::Keep;
 use waypost_projection::files::{dir_bytes, remove_dir};
 
-use crate::log_error::log_error;
 use crate::record::{Body, Record};
 use crate::state::keys;
 use crate::store::Store;
@@ -39,13 +38,12 @@ impl Store {
         self.writer.bring_to_disk(&mut writer)?;
         let told = self.writer.outbox.saved();
         let mut failed = None;
-        let compacted = self.records.log.compact(&mut |entry| {
+        let compacted = self.records.journal.trim(&mut |entry| {
             self.keep(entry, &dropped, told).unwrap_or_else(|error| {
                 failed.get_or_insert(error);
                 Keep::Yes
             })
-        });
-        let compacted = compacted.map_err(|it| log_error(&it, &self.records.dir))?;
+        })?;
         if dir_bytes(&self.folders.state) > self.options.state_rewrite_bytes_min {
             self.records.state.rewrite()?;
         }

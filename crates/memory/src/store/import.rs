@@ -10,7 +10,9 @@
 mod tests;
 
 use std::io::{BufRead, Read};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+
+use parking_lot::Mutex;
 
 use crate::check;
 use crate::index::Index;
@@ -43,8 +45,8 @@ struct Importer<'a> {
     lines: usize,
     bytes: usize,
     imported: Imported,
-    /// With the batch that is being written, while one is.
-    ids: FileIds,
+    /// Shared with the batch that is being written.
+    ids: Arc<Mutex<FileIds>>,
     /// Called when a batch was queued.
     queued: &'a dyn Fn(),
     /// Where the answer of the batch that was queued last will come.
@@ -80,7 +82,7 @@ impl Store {
             lines: 0,
             bytes: 0,
             imported: Imported::default(),
-            ids: FileIds::new(options.ids),
+            ids: Arc::new(Mutex::new(FileIds::new(options.ids))),
             queued,
             writing: None,
         };
@@ -298,7 +300,8 @@ impl Importer<'_> {
         let (answer, writing) = mpsc::channel();
         // Nobody listens any more only if this thread is gone.
         let then = move |outcome| drop(answer.send(outcome));
-        let ids = std::mem::take(&mut self.ids);
+        self.ids.lock().next_batch();
+        let ids = Arc::clone(&self.ids);
         self.writer.submit_later(Command::Import { units, ids }, then);
         self.writing = Some(writing);
         (self.queued)();
@@ -314,7 +317,6 @@ impl Importer<'_> {
             self.imported.links += done.links;
             self.imported.existing += done.existing;
             self.imported.mapped.extend(done.mapped);
-            self.ids = done.ids;
             self.imported.problems.extend(done.problems);
         }
         Ok(())

@@ -6,22 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use waypost_log::{FolderLock, Log, Options};
-use waypost_projection::Unusable;
+use waypost_log::Options;
 use waypost_projection::files::sync_dir;
 
 use crate::index::Index;
 use crate::index::embed::Embedding;
 use crate::index::snapshot::Snapshot;
 use crate::index::vectors::VectorLog;
+use crate::journal::{self, Journal};
 use crate::layout::{Folders, check_format};
-use crate::log_error::log_error;
-use crate::record::{RECORD_VERSION, Record};
-use crate::records::{Records, log_options};
+use crate::record::Record;
+use crate::records::Records;
 use crate::repairing::{INTERRUPTED, Repairing};
 use crate::search::Searcher;
 use crate::state::State;
-use crate::state::found::{FoundState, replay};
+use crate::state::found::FoundState;
+use crate::state::replay::replay;
 use crate::state::txn::Txn;
 use crate::store::Store;
 use crate::writer::Writer;
@@ -44,29 +44,29 @@ impl Store {
         for folder in [&folders.data, &folders.memory, &folders.index] {
             fs::create_dir_all(folder).map_err(|it| Error::io(folder, it))?;
         }
-        let lock = FolderLock::take(dir).map_err(|it| log_error(&it, dir))?;
+        let lease = journal::lease(dir)?;
         check_format(dir)?;
         if Repairing::read(&folders)?.is_some() {
             return Err(Error::Damaged(INTERRUPTED.to_owned()));
         }
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
-        // Three long readings of unlike files: the log and then the state here, the snapshot of
-        // the index beside both, the vectors beside the state.
-        let (log, state, snapshot, vectors) = thread::scope(|scope| {
+        // Three long reads of different files: the state, then the journal here, the snapshot of the
+        // index beside both, the vectors beside the replay.
+        let (journal, state, (snapshot, changed), vectors) = thread::scope(|scope| {
             let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
             let found = FoundState::in_folder(&folders, &options)?;
-            let log_options = Options {
+            let journal_options = Options {
                 segment_bytes: options.log_segment_bytes,
                 free_bytes_min: options.free_bytes_min,
                 on_change: options.on_change,
-                ..log_options(found.applied().max(options.reached.sequence))
+                ..journal::options(found.applied().max(options.reached.sequence))
             };
-            let (log, recovery) = match Log::open(&folders.log, &log_options) {
+            let (journal, recovery) = match Journal::open(&folders, &journal_options) {
                 Ok(opened) => opened,
                 Err(error) => {
                     found.give_up();
-                    return Err(match log_error(&error, &folders.log) {
+                    return Err(match error {
                         Error::Damaged(why) => Error::Damaged(format!("memory/log: {why}")),
                         error => error,
                     });
@@ -75,19 +75,22 @@ impl Store {
             report.log_truncated_bytes = recovery.truncated_bytes;
             report.is_truncation_unsure = recovery.is_unsure;
             let vectors = scope.spawn(|| VectorLog::open(&folders.vectors, &options));
-            let state = found.bring_up(&folders, &log, &options, &mut report)?;
-            keep_ids(&state, &log, &options)?;
-            let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
             let snapshot = snapshot.join().map_err(|_| panicked("index"))?;
-            compare_snapshot(&snapshot, &log)?;
-            Ok::<_, Error>((log, state, snapshot, vectors))
+            let indexed = snapshot.as_ref().ok().and_then(Option::as_ref).map(|it| it.position);
+            let changed_after = indexed.unwrap_or(u64::MAX);
+            let (state, replayed) =
+                found.bring_up(&folders, &journal, changed_after, &options, &mut report)?;
+            keep_ids(&state, &journal, &options)?;
+            let vectors = vectors.join().map_err(|_| panicked("vectors"))??;
+            compare_snapshot(indexed, &journal)?;
+            Ok::<_, Error>((journal, state, (snapshot, replayed.changed), vectors))
         })?;
         let (vectors, discarded) = vectors;
         report.vectors_discarded = discarded;
         let options = Arc::new(options);
-        let records = Arc::new(Records { dir: folders.memory.clone(), log, state });
+        let records = Arc::new(Records { dir: folders.memory.clone(), journal, state });
         let loaded = Outbox::load(&records).and_then(|outbox| {
-            Ok((outbox, Index::load(Arc::clone(&records), snapshot, &mut report)?))
+            Ok((outbox, Index::load(Arc::clone(&records), snapshot, &changed, &mut report)?))
         });
         let (outbox, index) = match loaded {
             Ok((outbox, index)) => (outbox, Arc::new(index)),
@@ -119,7 +122,7 @@ impl Store {
             embedding,
             reindexing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            _lock: lock,
+            _lease: lease,
         };
         let lacking = store.index_progress().map_or(0, |it| it.total);
         if lacking <= INDEXED_AT_OPENING || !store.options.index_later {
@@ -145,15 +148,11 @@ fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
 
 /// A snapshot that has more than the log: the log was damaged, and what noted how far it had
 /// reached, too.
-fn compare_snapshot(
-    snapshot: &std::result::Result<Option<Snapshot>, Unusable>,
-    log: &Log,
-) -> Result<()> {
-    let last = log.last_sequence();
-    match snapshot {
-        Ok(Some(it)) if it.position > last => Err(Error::Damaged(format!(
-            "the log is damaged: it ends at record {last}, and the index has record {}",
-            it.position
+fn compare_snapshot(indexed: Option<u64>, journal: &Journal) -> Result<()> {
+    let last = journal.last();
+    match indexed {
+        Some(position) if position > last => Err(Error::Damaged(format!(
+            "the log is damaged: it ends at record {last}, and the index has record {position}"
         ))),
         _ => Ok(()),
     }
@@ -161,18 +160,13 @@ fn compare_snapshot(
 
 /// Gives out no id again that is known to have been given out: a repair that was killed has made the
 /// log whole, and did not come to saying so.
-fn keep_ids(state: &State, log: &Log, options: &StoreOptions) -> Result<()> {
+fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<()> {
     let below = options.reached.id.saturating_add(1);
     if Txn::new(state).next_id()? >= below {
         return Ok(());
     }
     let taken = Record::Taken { below };
-    let payload = taken.encode();
-    log.append(waypost_log::Record {
-        kind: taken.kind(),
-        version: RECORD_VERSION,
-        payload: &payload,
-    })
-    .map_err(|it| log_error(&it, Path::new("log")))?;
-    replay(state, log, options).map(|_| ())
+    let appended = journal.append(state.applied()?, &[(taken.kind(), taken.encode())]);
+    appended.map_err(|it| it.error(journal))?;
+    replay(state, journal, u64::MAX, options).map(|_| ())
 }

@@ -66,7 +66,7 @@ impl Store {
         let bytes = {
             let writer = self.writer.lock();
             self.index.changes.since_snapshot.store(0, Ordering::Relaxed);
-            let position = self.records.log.last_sequence();
+            let position = self.records.state.applied()?;
             let view = self.index.view.read();
             drop(writer);
             snapshot::encode(&view, position)

@@ -30,12 +30,14 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// A batch on top of what the state has.
     pub(super) fn new(base: &'a Records) -> Self {
         Self {
             base,
             txn: Txn::new(&base.state),
             records: Vec::new(),
-            first_sequence: base.log.last_sequence() + 1,
+            // The journal refuses a batch on top of a state that cannot tell.
+            first_sequence: base.state.applied().unwrap_or(0) + 1,
             bytes: 0,
             bodies: BTreeMap::new(),
             documents: BTreeMap::new(),
@@ -77,9 +79,9 @@ impl Batch<'_> {
     }
 
     /// What of a memory was analysed already, if this batch has its newest version.
-    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Document>) {
+    pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Box<Document>>) {
         if let Some(document) = document.filter(|_| self.bodies.contains_key(&id)) {
-            self.documents.insert(id, document);
+            self.documents.insert(id, *document);
         }
     }
 

@@ -1,18 +1,22 @@
 //! Commands to the writer, and what becomes of them.
 
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use waypost_ranking::Document;
 
 use crate::record::{Body, Edge};
 use crate::writer::import::{FileIds, ImportDone, ImportUnit};
 use crate::{Memory, MemoryId, Patch, Timestamp};
 
-/// A wish to change the state.
+/// A request to change the state. Deciding it consumes nothing that a second decision needs.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// The document is made by the thread that asks, so that many threads analyse at once.
+    /// The document is made by the thread that asks, so that many threads analyse at once. Deciding
+    /// takes it; without it, the index analyses the text again.
     Add {
         body: Body,
-        document: Box<Document>,
+        document: Option<Box<Document>>,
         at: Timestamp,
         note: Option<Vec<u8>>,
     },
@@ -36,7 +40,7 @@ pub(crate) enum Command {
     },
     Import {
         units: Vec<ImportUnit>,
-        ids: FileIds,
+        ids: Arc<Mutex<FileIds>>,
     },
     Purge {
         ids: Vec<MemoryId>,

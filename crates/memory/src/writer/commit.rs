@@ -1,89 +1,120 @@
-//! Writing a batch: its commands are decided, written to the log at once, and applied.
+//! Writing a batch: its commands are decided, appended to the journal at once, and applied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::graph::Graph;
-use crate::log_error::log_error;
-use crate::record::RECORD_VERSION;
+use crate::journal::{Journal, Refused};
 use crate::records::Records;
-use crate::state::found::{FoundState, applied};
+use crate::state::found::FoundState;
+use crate::state::replay::replay;
 use crate::state::txn::Touched;
 use crate::writer::batch::Batch;
 use crate::writer::command::Command;
 use crate::writer::{Outcomes, Writer, WriterState};
-use crate::{Error, OpenReport, Result};
+use crate::{Error, MemoryId, OpenReport, Result};
 
 /// One batch of commands stops when it has so many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-impl Writer {
-    /// Writes the first commands, as many as one batch takes.
-    pub(super) fn write_batch(
-        &self,
-        commands: &mut dyn Iterator<Item = Command>,
-        writer: &mut WriterState,
-        outcomes: &mut Outcomes,
-    ) {
-        let mut batch = Batch::new(&self.records);
-        let first = outcomes.len();
-        while batch.bytes < BATCH_BYTES_MAX {
-            let Some(command) = commands.next() else { break };
-            outcomes.push(batch.decide(command));
-        }
-        if let Err(error) = self.commit(batch, writer) {
-            // A command that was refused stays refused.
-            for outcome in outcomes[first..].iter_mut().filter(|it| it.is_ok()) {
-                *outcome = Err(error());
-            }
+/// Why a batch was not written.
+enum Failed {
+    Full,
+    Refused(Refused),
+    /// Why no more writes are taken until the store recovers. The journal may have the batch.
+    Fault(String),
+}
+
+impl Failed {
+    /// The error, made anew for each command.
+    fn error(&self, journal: &Journal) -> Error {
+        match self {
+            Self::Full => Error::Full("too little free space".to_owned()),
+            Self::Refused(refused) => refused.error(journal),
+            Self::Fault(fault) => Error::Unavailable(fault.clone()),
         }
     }
+}
 
-    /// Log, then state, then index. The error is made anew for everybody who waits.
+impl Writer {
+    /// Decides and writes the first commands, as many as one batch takes. If others have appended to
+    /// the journal, decides them again on top of that. Commands that change nothing are answered from
+    /// the state of this machine, as reads are.
+    pub(super) fn write_batch(
+        &self,
+        commands: &mut [Command],
+        writer: &mut WriterState,
+    ) -> Outcomes {
+        writer.writing_after = Some(self.records.state.applied().unwrap_or(0));
+        let mut outcomes = Outcomes::new();
+        let mut written = self.decide_and_commit(commands, &mut outcomes, writer);
+        while let Err(Failed::Refused(Refused::Moved)) = written {
+            written = match self.follow() {
+                Ok(()) => self.decide_and_commit(commands, &mut outcomes, writer),
+                Err(error) => Err(self.fail(writer, &error)),
+            };
+        }
+        writer.writing_after = None;
+        if let Err(failed) = written {
+            // A command that was refused stays refused.
+            for outcome in outcomes.iter_mut().filter(|it| it.is_ok()) {
+                *outcome = Err(failed.error(&self.records.journal));
+            }
+        }
+        outcomes
+    }
+
+    fn decide_and_commit(
+        &self,
+        commands: &mut [Command],
+        outcomes: &mut Outcomes,
+        writer: &mut WriterState,
+    ) -> std::result::Result<(), Failed> {
+        let mut batch = Batch::new(&self.records);
+        outcomes.clear();
+        for command in commands {
+            if batch.bytes >= BATCH_BYTES_MAX {
+                break;
+            }
+            outcomes.push(batch.decide(command));
+        }
+        self.commit(batch, writer)
+    }
+
+    /// Journal, then state, then index.
     fn commit(
         &self,
         batch: Batch<'_>,
         writer: &mut WriterState,
-    ) -> std::result::Result<(), Box<dyn Fn() -> Error + '_>> {
+    ) -> std::result::Result<(), Failed> {
         let Batch { txn, records, first_sequence, bodies, documents, notices, told, .. } = batch;
         if records.is_empty() {
             return Ok(());
         }
-        let entries: Vec<waypost_log::Record<'_>> = records
-            .iter()
-            .map(|(kind, payload)| waypost_log::Record {
-                kind: *kind,
-                version: RECORD_VERSION,
-                payload,
-            })
-            .collect();
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
-            // The log may have room yet where the state, which must follow it, has none.
-            return Err(Box::new(|| Error::Full("too little free space".to_owned())));
+            // The journal may have room yet where the state, which must follow it, has none.
+            return Err(Failed::Full);
         }
-        let range = match self.records.log.append_batch(&entries) {
-            Ok(range) => range,
-            Err(error) => return Err(Box::new(move || log_error(&error, &self.records.dir))),
-        };
+        self.records.journal.append(first_sequence - 1, &records).map_err(Failed::Refused)?;
+        // They are on disk, whatever the state makes of it.
+        self.outbox.noted(notices);
+        if let Some((through, record)) = told {
+            self.outbox.note_saved(through, record);
+        }
         let (chunks, touched) = txn.finish();
-        let applied = if range.start == first_sequence {
-            // They are on disk, whatever the state makes of it.
-            self.outbox.noted(notices);
-            if let Some((through, record)) = told {
-                self.outbox.note_saved(through, record);
-            }
-            chunks.iter().try_for_each(|writes| self.records.state.write(writes))
-        } else {
-            Err(Error::Unavailable("another process wrote to the log".into()))
-        };
-        if let Err(error) = applied {
-            // The log has it; only a new start can bring the state after it.
-            let fault = format!("failed to apply a record of the log to the state: {error}");
-            writer.fault = Some(fault.clone());
-            *self.fault.lock() = Some(fault.clone());
-            return Err(Box::new(move || Error::Unavailable(fault.clone())));
-        }
+        chunks
+            .iter()
+            .try_for_each(|writes| self.records.state.write(writes))
+            .map_err(|it| self.fail(writer, &it))?;
         self.index.publish(&touched, &bodies, documents);
         Ok(())
+    }
+
+    /// Takes no more writes until the store recovers: the state lacks a record of the journal.
+    fn fail(&self, writer: &mut WriterState, error: &Error) -> Failed {
+        let fault = format!("failed to apply a record of the log to the state: {error}");
+        writer.fault = Some(fault.clone());
+        *self.fault.lock() = Some(fault.clone());
+        Failed::Fault(fault)
     }
 
     /// Bytes that are free where the store is; `None` if the system does not say.
@@ -93,7 +124,7 @@ impl Writer {
     }
 
     /// Opens the state again after it did not take a change, if there is room, and brings it and
-    /// the index up to the log.
+    /// the index up to the journal.
     pub(super) fn recover(&self, writer: &mut WriterState) {
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             return;
@@ -109,19 +140,31 @@ impl Writer {
     }
 
     fn open_state_again(&self, writing_after: Option<u64>) -> Result<()> {
-        let Records { log, state, .. } = &*self.records;
-        let before = applied(state).unwrap_or(0);
-        let before = writing_after.map_or(before, |it| it.min(before));
+        let Records { journal, state, .. } = &*self.records;
+        let applied = state.applied().unwrap_or(0);
+        let indexed = writing_after.map_or(applied, |it| it.min(applied));
         state.release();
         let found = FoundState::in_folder(&self.folders, &self.options)?;
         let mut report = OpenReport::default();
-        let fresh = found.bring_up(&self.folders, log, &self.options, &mut report)?;
+        let (fresh, replayed) =
+            found.bring_up(&self.folders, journal, indexed, &self.options, &mut report)?;
         state.adopt(&fresh);
-        let graph = Graph::load(state)?;
-        let memories = self.records.changed_after(before)?;
+        self.take_in(replayed.changed)
+    }
+
+    /// Brings everything up to a journal that others have appended to.
+    fn follow(&self) -> Result<()> {
+        let Records { journal, state, .. } = &*self.records;
+        let replayed = replay(state, journal, state.applied()?, &self.options)?;
+        self.take_in(replayed.changed)
+    }
+
+    /// Brings the index and the outbox up to the state, in which these memories have changed.
+    fn take_in(&self, memories: BTreeSet<MemoryId>) -> Result<()> {
+        let graph = Graph::load(&self.records.state)?;
         let touched = Touched { memories, ..Touched::default() };
         self.index.publish(&touched, &BTreeMap::new(), BTreeMap::new());
         self.index.view.write().graph = graph;
-        Ok(())
+        self.outbox.catch_up(&self.records)
     }
 }

@@ -12,16 +12,20 @@ use crate::writer::import;
 use crate::{Error, Memory, MemoryId, Patch, Result, Timestamp};
 
 impl Batch<'_> {
-    pub(super) fn decide(&mut self, command: Command) -> Result<Outcome> {
+    pub(super) fn decide(&mut self, command: &mut Command) -> Result<Outcome> {
         match command {
-            Command::Add { body, document, at, note } => self.add(body, *document, at, note),
-            Command::Update { id, patch, at } => self.update(id, &patch, at),
+            Command::Add { body, document, at, note } => {
+                self.add(body, document.take(), *at, note.as_deref())
+            }
+            Command::Update { id, patch, at } => self.update(*id, patch, *at),
             Command::Delete { id, at } => {
+                let (id, at) = (*id, *at);
                 self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
                 self.push(&Record::Delete { id, at })?;
                 Ok(Outcome::Deleted)
             }
             Command::Link { edge, at, note } => {
+                let (edge, at) = (*edge, *at);
                 for id in [edge.from, edge.to] {
                     self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
                 }
@@ -32,10 +36,11 @@ impl Batch<'_> {
                     return Ok(Outcome::Linked { is_new: false, at });
                 }
                 self.push(&Record::Link { edge, at })?;
-                self.note(None, note)?;
+                self.note(None, note.as_deref())?;
                 Ok(Outcome::Linked { is_new: true, at })
             }
             Command::Unlink { edge, at } => {
+                let (edge, at) = (*edge, *at);
                 for id in [edge.from, edge.to] {
                     self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
                 }
@@ -46,35 +51,35 @@ impl Batch<'_> {
                 Ok(Outcome::Unlinked(true))
             }
             Command::Import { units, ids } => {
-                import::decide(units, ids, self).map(Outcome::Imported)
+                import::decide(units, &mut ids.lock(), self).map(Outcome::Imported)
             }
             Command::Purge { ids } => {
-                self.push(&Record::Purge { ids })?;
+                self.push(&Record::Purge { ids: ids.clone() })?;
                 Ok(Outcome::Purged)
             }
             Command::Forget { below } => {
-                self.push(&Record::Forget { below })?;
+                self.push(&Record::Forget { below: below.clone() })?;
                 Ok(Outcome::Purged)
             }
             Command::Told { through } => {
-                self.push(&Record::Told { through })?;
+                self.push(&Record::Told { through: *through })?;
                 Ok(Outcome::Told)
             }
         }
     }
 
-    fn note(&mut self, id: Option<MemoryId>, note: Option<Vec<u8>>) -> Result<()> {
-        note.map_or(Ok(()), |note| self.push(&Record::Notice { id, note }))
+    fn note(&mut self, id: Option<MemoryId>, note: Option<&[u8]>) -> Result<()> {
+        note.map_or(Ok(()), |note| self.push(&Record::Notice { id, note: note.to_vec() }))
     }
 
     fn add(
         &mut self,
-        body: Body,
-        document: Document,
+        body: &Body,
+        document: Option<Box<Document>>,
         at: Timestamp,
-        note: Option<Vec<u8>>,
+        note: Option<&[u8]>,
     ) -> Result<Outcome> {
-        if let Some(id) = self.txn.duplicate(&body)? {
+        if let Some(id) = self.txn.duplicate(body)? {
             let head = self.txn.live_head(id)?.ok_or(Error::NotFound(id))?;
             let body = self.body(id, head.version)?.ok_or(Error::NotFound(id))?;
             return Ok(Outcome::Existing(Memory::of(id, head.version, head.updated_at, body)));
@@ -82,10 +87,10 @@ impl Batch<'_> {
         let number = self.txn.next_id()?;
         let id = MemoryId::new(number)
             .ok_or_else(|| Error::Unavailable("no ids left below 2^53".into()))?;
-        self.push(&Record::Add { id, at, body: Cow::Borrowed(&body) })?;
+        self.push(&Record::Add { id, at, body: Cow::Borrowed(body) })?;
         self.note(Some(id), note)?;
-        self.documents.insert(id, document);
-        Ok(Outcome::Added(Memory::of(id, 1, at, body)))
+        self.has_document(id, document);
+        Ok(Outcome::Added(Memory::of(id, 1, at, body.clone())))
     }
 
     fn update(&mut self, id: MemoryId, patch: &Patch, at: Timestamp) -> Result<Outcome> {

@@ -44,6 +44,8 @@ pub(crate) struct FileIds {
     here: HashMap<MemoryId, MemoryId>,
     /// What the file's memories are here, so that no two of them become one.
     used: HashSet<MemoryId>,
+    /// What the batch that is being decided has noted: id in the file and here.
+    batch: Vec<(MemoryId, MemoryId)>,
 }
 
 impl FileIds {
@@ -51,16 +53,30 @@ impl FileIds {
         Self { policy, ..Self::default() }
     }
 
+    /// Starts the next batch: what the one before noted is written.
+    pub(crate) fn next_batch(&mut self) {
+        self.batch.clear();
+    }
+
+    /// Forgets what the batch noted when it was decided before.
+    fn restart_batch(&mut self) {
+        for (file, here) in self.batch.drain(..) {
+            self.here.remove(&file);
+            self.used.remove(&here);
+        }
+    }
+
     fn note(&mut self, file: MemoryId, here: MemoryId) {
-        self.here.insert(file, here);
-        self.used.insert(here);
+        if self.here.insert(file, here).is_none() {
+            self.used.insert(here);
+            self.batch.push((file, here));
+        }
     }
 }
 
 /// What became of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct ImportDone {
-    pub(crate) ids: FileIds,
     pub(crate) memories: u64,
     pub(crate) links: u64,
     pub(crate) existing: u64,
@@ -108,26 +124,27 @@ impl FileMemory<'_> {
 
 /// Decides about a batch on top of what is there.
 pub(crate) fn decide(
-    units: Vec<ImportUnit>,
-    ids: FileIds,
+    units: &mut [ImportUnit],
+    ids: &mut FileIds,
     batch: &mut Batch<'_>,
 ) -> Result<ImportDone> {
-    let mut done = ImportDone { ids, ..ImportDone::default() };
+    ids.restart_batch();
+    let mut done = ImportDone::default();
     for unit in units {
         match unit {
             ImportUnit::Memory { id, versions, deletion, document } => {
-                let memory = FileMemory { id, versions: &versions, deletion };
-                match import_memory(&memory, &mut done, batch)? {
+                let memory = FileMemory { id: *id, versions, deletion: *deletion };
+                match import_memory(&memory, ids, &mut done, batch)? {
                     Ok(Took::New(here)) => {
                         done.memories += 1;
-                        batch.has_document(here, document.map(|it| *it));
+                        batch.has_document(here, document.take());
                     }
                     Ok(Took::Existing(_) | Took::Nothing) => done.existing += 1,
                     Err(problem) => done.problems.push(problem),
                 }
             }
             ImportUnit::Link { line, edge, at } => {
-                match import_link(line, edge, at, &done.ids, batch)? {
+                match import_link(*line, *edge, *at, ids, batch)? {
                     Ok(true) => done.links += 1,
                     Ok(false) => done.existing += 1,
                     Err(problem) => done.problems.push(problem),
@@ -140,10 +157,11 @@ pub(crate) fn decide(
 
 fn import_memory(
     memory: &FileMemory<'_>,
+    ids: &mut FileIds,
     done: &mut ImportDone,
     batch: &mut Batch<'_>,
 ) -> Result<std::result::Result<Took, ImportProblem>> {
-    let taken = place(memory, &done.ids, batch)?;
+    let taken = place(memory, ids, batch)?;
     let took = match taken {
         Ok((here, Fit::Same)) => Took::Existing(here),
         Ok((_, Fit::Other)) => Took::Nothing,
@@ -161,7 +179,7 @@ fn import_memory(
         Err(problem) => return Ok(Err(problem)),
     };
     if let Took::New(here) | Took::Existing(here) = took {
-        done.ids.note(memory.id, here);
+        ids.note(memory.id, here);
         if here != memory.id {
             done.mapped.push(MappedId { from: memory.id, to: here });
         }

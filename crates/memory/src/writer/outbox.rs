@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use waypost_log::Keep;
 
 use crate::codec::Reader;
-use crate::log_error::log_error;
 use crate::record::{BodyText, NOTICE_KIND, Record};
 use crate::records::Records;
 use crate::state::{State, damaged, keys};
@@ -71,6 +70,15 @@ struct Waiting {
     saved: Saved,
 }
 
+impl Waiting {
+    fn tell(&mut self, through: u64) {
+        self.told = self.told.max(through);
+        while self.notices.front().is_some_and(|it| it.sequence <= through) {
+            self.notices.pop_front();
+        }
+    }
+}
+
 /// What the log says about how far was told.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Saved {
@@ -105,34 +113,41 @@ impl Saved {
 }
 
 impl Outbox {
-    /// Reads the notes that wait, when the store is opened.
+    /// The notes that wait, when the store is opened.
     pub(crate) fn load(records: &Records) -> Result<Self> {
+        let outbox = Self::default();
+        outbox.catch_up(records)?;
+        Ok(outbox)
+    }
+
+    /// Reads notes from the journal that the outbox lacks. The caller keeps others from writing.
+    pub(crate) fn catch_up(&self, records: &Records) -> Result<()> {
         let saved = Saved::read(&records.state)?;
-        let mut notices = VecDeque::new();
-        let mut entries = records.log.entries_after(saved.through);
-        while let Some(entry) = entries.next_ref() {
-            let entry = entry.map_err(|it| log_error(&it, &records.dir))?;
+        let after = {
+            let mut waiting = self.waiting.lock();
+            waiting.saved = saved;
+            waiting.tell(saved.through);
+            waiting.notices.back().map_or(waiting.told, |it| it.sequence)
+        };
+        let mut notices = Vec::new();
+        records.journal.feed(after, &mut |entry| {
             if entry.kind != NOTICE_KIND {
-                continue;
+                return Ok(());
             }
-            let Ok(Record::Notice { id, note }) =
-                Record::decode(entry.kind, entry.version, entry.payload)
-            else {
-                continue;
-            };
+            let Record::Notice { id, note } = Record::of(entry)? else { return Ok(()) };
             let added = match id {
                 None => None,
                 // Of a memory that a salvaged log lost there is nothing to tell.
                 Some(id) => match records.body(id, 1)? {
                     Some(body) => Some(Summary::new(id, &body.space, body.text.as_ref())),
-                    None => continue,
+                    None => return Ok(()),
                 },
             };
-            notices.push_back(Notice { sequence: entry.sequence, note, added });
-        }
-        drop(entries);
-        let waiting = Mutex::new(Waiting { notices, told: saved.through, saved });
-        Ok(Self { waiting, listener: OnceLock::new() })
+            notices.push(Notice { sequence: entry.sequence, note, added });
+            Ok(())
+        })?;
+        self.noted(notices);
+        Ok(())
     }
 
     pub(crate) fn saved(&self) -> Saved {
@@ -157,11 +172,7 @@ impl Outbox {
 
     /// Takes back that notes up to this sequence wait: they have been told.
     pub(crate) fn told(&self, through: u64) {
-        let mut waiting = self.waiting.lock();
-        waiting.told = waiting.told.max(through);
-        while waiting.notices.front().is_some_and(|it| it.sequence <= through) {
-            waiting.notices.pop_front();
-        }
+        self.waiting.lock().tell(through);
     }
 
     /// Has `listener` called whenever there are new notes. It is called by the thread that writes,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use waypost_memory::{
-    Compaction, Draft, ErrorKind, Filter, MemoryId, Patch, Reindex, SearchOptions, Store,
+    Compaction, Draft, ErrorKind, Filter, LinkKind, MemoryId, Patch, Reindex, SearchOptions, Store,
     StoreOptions,
 };
 
@@ -140,11 +140,13 @@ fn a_store_that_ends_while_its_index_is_built_begins_again() {
 #[test]
 fn a_compaction_gives_back_what_deletions_and_churn_took() {
     let mut world = filled();
+    world.reopen_with(StoreOptions { state_rewrite_bytes_min: 0, ..options() });
+    world.store().set_embedder(Some(embedder("test-model"))).expect("a model");
     let full = bytes(world.dir.path());
     let by_many = |each: &(dyn Fn(u64) + Sync)| {
         std::thread::scope(|scope| {
-            for thread in 0..30 {
-                scope.spawn(move || (1..=MANY).filter(|it| it % 30 == thread).for_each(each));
+            for thread in 0..8 {
+                scope.spawn(move || (1..=MANY).filter(|it| it % 8 == thread).for_each(each));
             }
         });
     };
@@ -170,11 +172,28 @@ fn a_compaction_gives_back_what_deletions_and_churn_took() {
     world.store().compact(PURGE).expect("a compaction");
     world.store().maintain().expect("upkeep");
     let shrunk = bytes(world.dir.path());
-    assert!(shrunk < grown / 2 && shrunk < full + 16 * 1024 * 1024, "{full} {grown} {shrunk}");
+    // How far the state has grown depends on how many changes shared a batch.
+    let some = 2 * 1024 * 1024;
+    assert!(shrunk + some < grown && shrunk < full + some, "{full} {grown} {shrunk}");
     let export = world.export();
     world.add("it goes on");
     world.reopen();
     world.store().delete(id(MANY + 1), at(1)).expect("a deletion");
     let after = world.export();
     assert!(after.starts_with(export.split("{\"record\":\"end\"").next().expect("a beginning")));
+}
+
+#[test]
+fn a_rebuilt_state_knows_that_the_last_records_were_compacted_away() {
+    let mut world = World::new();
+    let (one, two) = (world.add("one"), world.add("two"));
+    let now = world.now();
+    world.store().link(one, two, LinkKind::RelatedTo, now).expect("both ends exist");
+    assert!(world.store().unlink(one, two, LinkKind::RelatedTo, now).expect("it is there"));
+    world.store().compact(PURGE).expect("it drops the link");
+    world.close();
+    fs::remove_dir_all(world.folder("state")).expect("it goes");
+    world.reopen();
+    world.store().compact(PURGE).expect("the state has all of the log");
+    assert_eq!(world.add("three"), id(3));
 }

@@ -62,8 +62,12 @@ impl World {
     }
 
     pub(crate) fn reopen(&mut self) -> OpenReport {
+        self.reopen_with(options())
+    }
+
+    pub(crate) fn reopen_with(&mut self, options: StoreOptions) -> OpenReport {
         self.close();
-        let (store, report) = open(self.dir.path());
+        let (store, report) = Store::open(self.dir.path(), options).expect("the store opens");
         self.store = Some(store);
         report
     }

@@ -18,7 +18,7 @@ fn a_change_of_the_last_version_is_refused_and_not_lost() {
     let body = Body { space: DEFAULT_SPACE.to_owned(), created_at: at, text };
     let versions = vec![ImportVersion { line: 2, version: u32::MAX, valid_from: at, body }];
     let units = vec![ImportUnit::Memory { id, versions, deletion: None, document: None }];
-    let ids = FileIds::default();
+    let ids = Arc::default();
     for outcome in store.writer.submit(vec![Command::Import { units, ids }]) {
         outcome.expect("an import");
     }
