@@ -1,4 +1,5 @@
-//! The first event that is kept, where retention has moved it.
+//! The first event that is kept, where retention has moved it. Local to this machine: retention trims
+//! its copy of the log by its own settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};

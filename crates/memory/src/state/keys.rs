@@ -20,6 +20,8 @@ pub(crate) const NEXT_ID: &[u8] = b"mnext";
 pub(crate) const LINKS_DIGEST: &[u8] = b"mlinks";
 /// How far was told, and the record that says so.
 pub(crate) const TOLD: &[u8] = b"mtold";
+/// When the index of this machine was last rebuilt on request. Local: no record says so, and a state
+/// that is rebuilt lacks it.
 pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
 
 pub(crate) const LINKS: &[u8] = b"l";

@@ -1,8 +1,9 @@
 //! Changes on top of the state that are not in it yet, and the function that makes them.
 //!
-//! [`apply`] is the only thing that changes the state. It uses no clock and no randomness, so that
-//! replaying the log gives the same state every time. It takes any record: after a salvaged log a
-//! change may come without what was before it, and must still mean one thing.
+//! [`apply`] is the only function that changes the state, except for the time of the last reindex,
+//! which is local to the machine. It uses no clock and no randomness, so replaying the journal always
+//! gives the same state. It takes any record: after a salvage, a change may come without what was
+//! before it, and must still mean one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
