@@ -10,23 +10,23 @@ use crate::scan::Scan;
 use crate::segment::{Segment, View, file_name};
 use crate::{Error, Options, Result};
 
-/// Granularity of files when there is hardly any room left.
+/// Granularity of file growth when the disk is almost full.
 const BLOCK_BYTES: u64 = 4096;
 
-/// The end of the log. Its chain moves only when a whole group has been written, and synced where
-/// that was asked for: until then the next group goes to the same place.
+/// The end of the log. It advances only after a whole group has been written and, if requested,
+/// synced; until then the next group is written to the same place.
 #[derive(Debug)]
 pub(crate) struct Active {
     segment: Arc<Segment>,
     chain: Chain,
-    /// Length of the file, all zeros behind the records.
+    /// Length of the file, which contains zeros after the records.
     capacity: u64,
-    /// Whether something was written that no sync has covered.
+    /// Whether bytes were written since the last sync.
     unsynced: bool,
 }
 
 impl Active {
-    /// Begins a segment with `base` as its first sequence. `free_min` bytes must remain.
+    /// Starts a segment with `base` as its first sequence. `free_min` bytes must remain free.
     pub(crate) fn create(disk: &Disk, options: &Options, free_min: u64, base: u64) -> Result<Self> {
         let name = file_name(base);
         let temporary = format!("{name}.new");
@@ -39,7 +39,7 @@ impl Active {
         let (mut file, chain, capacity) = match created {
             Ok(it) => it,
             Err(error) => {
-                // Only tidiness: the next attempt, or opening, takes care of it otherwise.
+                // Cleanup only: otherwise the next attempt or the next opening removes it.
                 disk.remove(&temporary).unwrap_or_default();
                 return Err(error);
             }
@@ -64,7 +64,7 @@ impl Active {
         Ok((file, chain, len))
     }
 
-    /// Goes on with the last segment of an opened log.
+    /// Continues the last segment of an opened log.
     pub(crate) fn resume(disk: &Disk, scan: Scan) -> Result<Self> {
         let file = disk.open_for_writing(&scan.name)?;
         let capacity = file.len().map_err(|it| Error::io("measure", scan.name.as_ref(), it))?;
@@ -78,7 +78,7 @@ impl Active {
         let segment = Arc::new(Segment::new(scan.place, file, scan.view));
         let mut active = Self { segment, chain, capacity, unsynced: false };
         active.mark(disk).or_else(|error| match error {
-            // A full disk may still be read, and compacted.
+            // A log on a full disk can still be read and compacted.
             Error::Full => Ok(()),
             other => Err(other),
         })?;
@@ -101,8 +101,8 @@ impl Active {
         self.chain.offset == HEADER_BYTES
     }
 
-    /// Writes the batches behind each other, syncs if `durable`, makes them readable, and returns
-    /// how many records they are. After [`Error::Full`] everything is as before.
+    /// Writes the batches one after another, syncs if `durable`, makes them readable, and returns
+    /// the number of records. [`Error::Full`] leaves everything as before.
     pub(crate) fn write<'a>(
         &mut self,
         disk: &Disk,
@@ -127,7 +127,7 @@ impl Active {
         }
         if durable && self.unsynced {
             disk.sync(&self.segment.file).map_err(|error| match error {
-                // The kernel may have dropped the pages: not a state to go on from.
+                // The kernel may have dropped the pages, so writing cannot continue.
                 Error::Full => Error::Poisoned,
                 other => other,
             })?;
@@ -143,13 +143,13 @@ impl Active {
         view.next = chain.sequence;
         drop(view);
         if durable {
-            // The records are on disk whether or not the witness can be left behind them.
+            // The records are on disk even if the end frame after them cannot be written.
             self.mark(disk).unwrap_or_default();
         }
         Ok(places.len() as u64)
     }
 
-    /// Ends the segment for good and gives back the room that it does not need.
+    /// Seals the segment and releases the space that it does not need.
     pub(crate) fn seal(&mut self, disk: &Disk) -> Result<()> {
         let poisoned = |error| if matches!(error, Error::Full) { Error::Poisoned } else { error };
         let file = &self.segment.file;
@@ -159,14 +159,14 @@ impl Active {
         }
         self.reserve_mark(disk)?;
         let file = &self.segment.file;
-        // If this has no room, what it left of itself is overwritten by the next record.
+        // If the disk is full, the next record overwrites the part that was written.
         disk.write(file, self.chain.offset, &end_frame(self.chain, true))?;
         disk.set_len(file, self.chain.offset + FRAME_BYTES).map_err(poisoned)?;
         disk.sync(file).map_err(poisoned)
     }
 
-    /// Leaves the witness that everything so far was synced. It needs no sync of its own: the next
-    /// group overwrites it and testifies the same.
+    /// Writes the end frame, which shows that everything before it was synced. It needs no sync of
+    /// its own: the next group overwrites it and shows the same.
     fn mark(&mut self, disk: &Disk) -> Result<()> {
         self.reserve_mark(disk)?;
         let frame = end_frame(self.chain, false);
@@ -182,7 +182,7 @@ impl Active {
         Ok(())
     }
 
-    /// Makes the file at least `needed` bytes long, by zeros.
+    /// Extends the file with zeros to at least `needed` bytes.
     fn reserve(&mut self, disk: &Disk, options: &Options, needed: u64) -> Result<()> {
         if needed <= self.capacity {
             return Ok(());
@@ -198,13 +198,14 @@ impl Active {
                 self.capacity = target;
                 return Ok(());
             }
-            // Give back what was taken; the file must stay zeros behind the records either way.
+            // Release the added space; the file must contain only zeros after the records in any
+            // case.
             disk.set_len(file, self.capacity)?;
         }
         outcome
     }
 
-    /// Zeroes what a failed write may have left, so that it is never read as records.
+    /// Zeroes the remains of a failed write, so that they are never read as records.
     fn roll_back(&mut self, disk: &Disk, len: u64, error: Error) -> Error {
         if !matches!(error, Error::Full) {
             return error;

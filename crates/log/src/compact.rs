@@ -1,4 +1,4 @@
-//! Compaction and retention: what removes records from the log.
+//! Compaction and retention, which remove records from the log.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::{Compacted, Entry, Keep, PAYLOAD_BYTES_MAX, Record, Result};
 
 const STEP_BYTES: usize = 256 << 10;
 
-/// Neighbouring segments that are becoming one.
+/// Adjacent segments that are being merged.
 struct Merge {
     rewrite: Rewrite,
     covers: Vec<Arc<Segment>>,
     changed: bool,
 }
 
-/// What a segment holds after `keep` has decided.
+/// The contents of a segment after `keep` has decided.
 struct Decided {
     entries: Vec<Entry>,
     bytes: u64,
@@ -27,7 +27,7 @@ struct Decided {
 }
 
 impl Shared {
-    /// Rewrites all segments that hold what `keep` does not keep, and merges small ones.
+    /// Rewrites all segments that contain records which `keep` rejects, and merges small ones.
     pub(crate) fn compact(&self, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Compacted> {
         let _one_at_a_time = self.maintenance.lock();
         self.submit(Append::new(Batch::default(), Durability::Sealed))?;
@@ -44,7 +44,7 @@ impl Shared {
             .and_then(|()| self.put_in_place(&mut open));
         if let Err(error) = outcome {
             if let Some(merge) = open {
-                // Only tidiness: opening removes unfinished files.
+                // Cleanup only: opening removes unfinished files.
                 self.disk.remove(merge.rewrite.name()).unwrap_or_default();
             }
             return Err(error);
@@ -89,8 +89,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Puts the merged segment where its first one was, then removes the others: whoever opens the
-    /// folder in between finds them inside the first one and removes them.
+    /// Puts the merged segment in the place of its first one, then removes the others. If the
+    /// folder is opened in between, opening detects that the first one contains them and removes
+    /// them.
     fn put_in_place(&self, open: &mut Option<Merge>) -> Result<()> {
         let Some(merge) = open.take() else { return Ok(()) };
         if !merge.changed && merge.covers.len() == 1 {
@@ -103,7 +104,7 @@ impl Shared {
     }
 
     /// Drops leading sealed segments that end before `sequence`, and returns the first sequence
-    /// that the log covers then.
+    /// that the log covers afterwards.
     pub(crate) fn truncate_before(&self, sequence: u64) -> Result<u64> {
         let _one_at_a_time = self.maintenance.lock();
         let list = self.list();

@@ -1,4 +1,4 @@
-//! The only module that changes files. Everything that a crash can undo passes through
+//! The only module that changes files. Every change that a crash can undo goes through
 //! [`Disk::perform`], where a test can record it or make it fail.
 
 use std::fmt;
@@ -24,7 +24,7 @@ pub(crate) enum Op<'a> {
     SyncFolder,
 }
 
-/// Is asked before every change; its error is taken for the system's.
+/// Called before every change; its error replaces that of the operating system.
 pub(crate) type Gate = Arc<dyn Fn(&Op<'_>) -> io::Result<()> + Send + Sync>;
 
 /// The folder of a log.
@@ -50,11 +50,11 @@ pub(crate) struct DiskFile {
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 impl Disk {
-    /// Opens the folder, creating what is missing of its path; new folders are synced.
+    /// Opens the folder, and creates and syncs the missing folders of its path.
     pub(crate) fn open(path: &Path, gate: Option<Gate>) -> Result<Self> {
         let mut missing = Vec::new();
         for folder in path.ancestors().filter(|it| !it.as_os_str().is_empty()) {
-            // An empty one may have been created just before a crash and never synced.
+            // An empty folder may have been created just before a crash and not been synced.
             let is_empty = |mut it: std::fs::ReadDir| it.next().is_none();
             if !std::fs::read_dir(folder).map_or(!folder.is_dir(), is_empty) {
                 break;
@@ -76,7 +76,7 @@ impl Disk {
         &self.path
     }
 
-    /// Creates a file, replacing one that a crash left behind.
+    /// Creates a file, and replaces one that a crash has left.
     pub(crate) fn create(&self, name: &str) -> Result<DiskFile> {
         let path = self.path.join(name);
         self.ask(&Op::Create { file: name })
@@ -120,7 +120,7 @@ impl Disk {
         self.perform(&file.file, Op::Sync { file: &file.name })
     }
 
-    /// Renames a file, replacing one of that name. Lasts only after [`Self::sync_folder`].
+    /// Renames a file, and replaces one of that name. Durable only after [`Self::sync_folder`].
     pub(crate) fn rename(&self, file: &mut DiskFile, to: &str) -> Result<()> {
         self.perform(&file.file, Op::Rename { from: &file.name, to })?;
         to.clone_into(&mut file.name);
@@ -135,7 +135,7 @@ impl Disk {
         self.perform(&self.folder, Op::SyncFolder)
     }
 
-    /// Writes a small file so that it is there wholly, old or new.
+    /// Replaces a small file atomically.
     pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let mut file = self.create(&format!("{name}.new"))?;
         self.write(&file, 0, bytes)?;
@@ -181,7 +181,7 @@ impl Disk {
     }
 }
 
-/// Reads a file in windows, which spares a system call for each record.
+/// Reads a file in windows, which avoids a system call for each record.
 #[derive(Debug)]
 pub(crate) struct Window {
     start: u64,
@@ -195,7 +195,7 @@ impl Window {
         Self { start: 0, bytes: Vec::new(), step }
     }
 
-    /// The bytes at `offset`; `None` when they would not all lie below `end`.
+    /// The bytes at `offset`; `None` if they would not all be below `end`.
     pub(crate) fn get(
         &mut self,
         file: &File,
@@ -220,15 +220,15 @@ impl Window {
         Ok(Some(&self.bytes[at..at + len as usize]))
     }
 
-    /// Bytes that the last [`Self::get`] gave, or a part of them.
+    /// Bytes that the last [`Self::get`] returned, or a part of them.
     pub(crate) fn held(&self, offset: u64, len: usize) -> &[u8] {
         let at = offset.checked_sub(self.start).map_or(usize::MAX, |it| it as usize);
         at.checked_add(len).and_then(|end| self.bytes.get(at..end)).unwrap_or_default()
     }
 }
 
-/// Reads all bytes from `offset` on. Behind the end of the file there are zeros: a file that was cut
-/// off while it was open has no records there.
+/// Reads all bytes from `offset` on, and zeros after the end of the file: a file that was truncated
+/// while it was open has no records there.
 fn fill_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -265,7 +265,7 @@ impl DiskFile {
 /// Bytes that an ordinary user may still write on the file system of a folder.
 ///
 /// # Errors
-/// [`Error::Io`] if the system does not say.
+/// [`Error::Io`] if the system call fails.
 pub fn free_bytes(dir: &Path) -> Result<u64> {
     let stat =
         rustix::fs::statvfs(dir).map_err(|it| Error::io("measure", dir, io::Error::from(it)))?;

@@ -10,9 +10,9 @@ const STEP_BYTES: usize = 128 << 10;
 
 /// The entries of a log, in order of their sequence.
 ///
-/// It stays valid whatever else is done with the log. `None` means that there are no more for
-/// now: after more appends it goes on. Entries that compaction or retention removed after the
-/// iterator came to their segment may still come. After an error it ends.
+/// It stays valid during appends, compaction and retention. After `None` it continues once more
+/// entries are appended. It may still return entries that compaction or retention removed after it
+/// reached their segment. It ends after an error.
 #[derive(Debug)]
 pub struct Entries {
     shared: Arc<Shared>,
@@ -21,10 +21,10 @@ pub struct Entries {
     failed: bool,
 }
 
-/// A record read back, while it lies where it was read to.
+/// A record read back, borrowed from the read buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryRef<'a> {
-    /// Its place in the log's order.
+    /// Its position in the log.
     pub sequence: u64,
     /// As appended.
     pub kind: u8,
@@ -35,7 +35,7 @@ pub struct EntryRef<'a> {
 }
 
 impl EntryRef<'_> {
-    /// A copy that stays.
+    /// An owned copy.
     pub fn to_entry(self) -> Entry {
         let Self { sequence, kind, version, payload } = self;
         Entry { sequence, kind, version, payload: payload.to_vec() }
@@ -47,14 +47,13 @@ impl Entries {
         Self { shared, next: after.saturating_add(1), cursor: None, failed: false }
     }
 
-    /// Goes on with the first entry that is not below `sequence`, if that is further on. What lies
-    /// between is passed over, which is quick for a few hundred entries; a new iterator is quicker
-    /// for more.
+    /// Skips to the first entry at or after `sequence`, if that is ahead. This is fast for a few
+    /// hundred entries; for more, a new iterator is faster.
     pub fn skip_to(&mut self, sequence: u64) {
         self.next = self.next.max(sequence);
     }
 
-    /// As [`next`](Iterator::next), without a copy: two or three times as fast for small records.
+    /// Like [`next`](Iterator::next), without a copy: two to three times as fast for small records.
     pub fn next_ref(&mut self) -> Option<Result<EntryRef<'_>>> {
         match self.advance()? {
             Err(error) => Some(Err(error)),
@@ -62,7 +61,7 @@ impl Entries {
         }
     }
 
-    /// Goes to the next entry, whose payload the cursor then holds.
+    /// Moves to the next entry, whose payload the cursor then contains.
     fn advance(&mut self) -> Option<Result<Head>> {
         if self.failed {
             return None;

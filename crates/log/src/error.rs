@@ -3,17 +3,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The result of everything the log does.
+/// The result of every operation on the log.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the log did not do what it was asked.
+/// Why an operation on the log failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no room. Nothing of the batch was kept; appends work again when there is room.
+    /// The disk is full. Nothing of the batch was stored; appends work again when there is space.
     #[error("no space on the disk for the log; nothing of the batch was written")]
     Full,
-    /// A sync or a write failed earlier. What is on disk is unknown until the log is opened anew.
+    /// A sync or a write failed earlier. What is on disk is unknown until the log is reopened.
     #[error("an earlier write or sync failed; the log is read-only until it is reopened")]
     Poisoned,
     /// The log does not end where the caller expected. Nothing was written.
@@ -56,15 +56,15 @@ pub enum Error {
     /// A payload or a batch is over the limit.
     #[error("{len_bytes} bytes in one append; the limit is {limit_bytes}")]
     TooLarge {
-        /// What was asked.
+        /// The size of the append.
         len_bytes: u64,
-        /// What is possible.
+        /// The limit.
         limit_bytes: u64,
     },
-    /// This process has the folder open already.
+    /// This process already has the folder open.
     #[error("{} is already open in this process", .0.display())]
     InUse(PathBuf),
-    /// Another process has the folder.
+    /// Another process has locked the folder.
     #[error("{} is in use by process {pid}", path.display())]
     Locked {
         /// The folder.
@@ -75,19 +75,19 @@ pub enum Error {
     /// The folder or a file in it cannot be written.
     #[error("failed to write {}", path.display())]
     ReadOnly {
-        /// What was to be written.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// Another operation of the file system failed.
+    /// Another file system operation failed.
     #[error("failed to {operation} {}", path.display())]
     Io {
-        /// What was attempted, as a verb.
+        /// The operation, as a verb.
         operation: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's answer.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
 }
@@ -96,23 +96,23 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Ask for something else: the request itself is at fault.
+    /// Change the request: it is invalid.
     Invalid,
-    /// Make room and try again.
+    /// Free space and try again.
     Full,
-    /// Read what was appended since, decide again and append that.
+    /// Read the records appended since, decide again, and append the result.
     Moved,
-    /// Open the log again; what was not acknowledged may or may not be there.
+    /// Reopen the log; unacknowledged records may or may not be in it.
     Poisoned,
     /// Repair: open with [`OnDamage::Salvage`](crate::OnDamage::Salvage), or restore a copy.
     Damaged,
-    /// Use a newer release.
+    /// Use the newer release.
     Newer,
-    /// Close the other user of the folder.
+    /// Stop the other user of the folder.
     InUse,
     /// Change the permissions, or mount the file system for writing.
     ReadOnly,
-    /// Look at the cause.
+    /// See the cause.
     Io,
 }
 
@@ -145,35 +145,35 @@ impl Error {
     }
 }
 
-/// One place where stored bytes are not what was written.
+/// A place where stored bytes differ from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// File name of the segment.
     pub segment: String,
     /// Offset of the first bad byte range in it.
     pub offset: u64,
-    /// How many bytes cannot be used.
+    /// Number of unusable bytes.
     pub len_bytes: u64,
     /// First sequence that may be lost.
     pub from: u64,
-    /// Last sequence that may be lost; below `from` when no record is.
+    /// Last sequence that may be lost; below `from` if no record is.
     pub to: u64,
     /// What is wrong.
     pub what: DamageKind,
 }
 
 impl Damage {
-    /// How many sequences may be lost; 0 if no record is, or if nothing tells how many.
+    /// Number of sequences that may be lost; 0 if no record is, or if the number is unknown.
     pub fn records(&self) -> u64 {
         if self.to == u64::MAX { 0 } else { (self.to + 1).saturating_sub(self.from) }
     }
 
-    /// In words, with `folder` before the file's name.
+    /// Describes the damage, with `folder` before the file's name.
     pub fn describe(&self, folder: &str) -> String {
         Self { segment: format!("{folder}/{}", self.segment), ..self.clone() }.to_string()
     }
 
-    /// What a repair reports of it, `what` being what is damaged, in words.
+    /// The report of a repair; `what` describes what is damaged.
     pub fn mended(&self, what: String) -> Mended {
         let is_kept = self.what != DamageKind::Missing && self.len_bytes > 0;
         Mended { what, is_loss: self.to >= self.from, is_kept }
@@ -187,23 +187,23 @@ impl Damage {
 /// What a repair did about one damaged place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
-    /// What was damaged, in words.
+    /// A description of the damage.
     pub what: String,
     /// Whether records may be lost.
     pub is_loss: bool,
-    /// Whether the damaged bytes are beside the log, in a file `*.damaged`.
+    /// Whether the damaged bytes were copied to a file `*.damaged` next to the log.
     pub is_kept: bool,
 }
 
 impl Mended {
-    /// As a line of a [`Marker`](crate::Marker) that notes what a repair in progress has found.
+    /// Encodes this as a line of the [`Marker`](crate::Marker) of a repair in progress.
     pub fn line(&self) -> String {
         let Self { what, is_loss, is_kept } = self;
         let what = what.replace(char::is_control, " ");
         format!("mended {} {} {what}\n", u8::from(*is_loss), u8::from(*is_kept))
     }
 
-    /// Reads what [`Self::line`] wrote, without its line break.
+    /// Decodes a line that [`Self::line`] wrote, without its line break.
     pub fn of_line(line: &str) -> Option<Self> {
         let flag = |it: &str| ["0", "1"].iter().position(|flag| *flag == it).map(|it| it == 1);
         let (is_loss, rest) = line.strip_prefix("mended ")?.split_once(' ')?;
@@ -212,19 +212,19 @@ impl Mended {
     }
 }
 
-/// What is wrong at a [`Damage`].
+/// The kind of a [`Damage`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DamageKind {
-    /// The segment's own header does not have its checksum.
+    /// The checksum of the segment's header is wrong.
     Header,
-    /// Bytes where a record must be are no record, or not the record that belongs there.
+    /// The bytes at the place of a record are not a record, or not the expected one.
     Record,
     /// A sealed segment lacks its end marker.
     End,
-    /// A segment that must exist is not there.
+    /// A segment is missing.
     Missing,
-    /// The log ends before `from`, and had reached `to`.
+    /// The log ends before `from` but had reached `to`.
     Short,
 }
 

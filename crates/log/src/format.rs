@@ -24,17 +24,17 @@ const TAG_END: u8 = b'E';
 const FLAG_MORE: u8 = 1;
 const FLAG_SEALED: u8 = 2;
 
-/// Which segment a byte belongs to. Part of every checksum, so that a frame which is found in
-/// another file, or in an older rewriting of this one, is not taken for one that belongs there.
+/// The segment that a byte belongs to. Part of every checksum, so that a frame from another file,
+/// or from an older version of this one, is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// First sequence that the segment covers.
     pub(crate) base: u64,
-    /// How many times compaction has rewritten it.
+    /// Number of times that compaction has rewritten it.
     pub(crate) generation: u32,
 }
 
-/// Why a segment's first bytes are no header.
+/// Why the first bytes of a segment are not a valid header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadHeader {
     Damaged,
@@ -55,7 +55,7 @@ pub(crate) fn header(place: Place) -> [u8; HEADER_BYTES as usize] {
     bytes
 }
 
-/// Decodes a segment's header, and returns with it the checksum that the first frame continues.
+/// Decodes a segment's header. Also returns the checksum that the first frame continues.
 pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Place, u32), BadHeader> {
     let version = preamble(bytes, MAGIC).ok_or(BadHeader::Damaged)?;
     if bytes.len() < HEADER_BYTES as usize {
@@ -71,7 +71,7 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(Place, u32), BadHeader> {
     Ok((Place { base: u64_at(bytes, 16), generation: u32_at(bytes, 24) }, chain))
 }
 
-/// Encodes the file that says below which sequence nothing is kept.
+/// Encodes the file that contains the first retained sequence.
 pub(crate) fn floor(sequence: u64) -> Vec<u8> {
     let mut bytes = FLOOR_MAGIC.to_vec();
     bytes.extend(sequence.to_le_bytes());
@@ -79,7 +79,7 @@ pub(crate) fn floor(sequence: u64) -> Vec<u8> {
     bytes
 }
 
-/// Decodes what [`floor`] wrote. A newer format has another length, and begins as a segment does.
+/// Decodes what [`floor`] wrote. A newer format has another length and starts like a segment.
 pub(crate) fn parse_floor(bytes: &[u8]) -> Result<u64, BadHeader> {
     let is_floor = bytes.len() >= 20 && bytes[..8] == FLOOR_MAGIC;
     if is_floor && bytes.len() == 20 && crc32c::crc32c(&bytes[..16]) == u32_at(bytes, 16) {
@@ -133,12 +133,12 @@ pub(crate) fn parse_slot(bytes: &[u8]) -> Result<Note, BadHeader> {
     })
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// A record; `more` when others of its batch follow.
+    /// A record; `more` if others of its batch follow.
     Record { more: bool },
-    /// The end of the records; `sealed` when the segment takes no more.
+    /// The end of the records; `sealed` if the segment is complete.
     End { sealed: bool },
 }
 
@@ -149,17 +149,17 @@ pub(crate) struct Head {
     pub(crate) kind: u8,
     pub(crate) version: u8,
     pub(crate) payload_len: u32,
-    /// A record's own sequence; for an end, the first sequence after the segment so far.
+    /// The sequence of a record; for an end frame, the first sequence after the segment so far.
     pub(crate) sequence: u64,
-    /// Everything below this offset was synced when the frame was written.
+    /// Everything below this offset had been synced when the frame was written.
     pub(crate) durable: u64,
-    /// The checksum of the frame before.
+    /// The checksum of the previous frame.
     pub(crate) chain: u32,
     pub(crate) checksum: u32,
 }
 
 impl Head {
-    /// Decodes a head, without judging its checksum. `None` for what cannot be one.
+    /// Decodes a head without checking its checksum. `None` if the bytes cannot be a head.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..FRAME_BYTES as usize)?;
         let payload_len = u32_at(bytes, 4);
@@ -189,7 +189,7 @@ impl Head {
         FRAME_BYTES + padded(u64::from(self.payload_len))
     }
 
-    /// Whether `frame`, the frame's bytes, are what was written at `offset` of `place`.
+    /// Whether the bytes `frame` were written as a frame at `offset` of `place`.
     pub(crate) fn is_genuine(frame: &[u8], place: Place, offset: u64) -> bool {
         let (head, payload) = frame.split_at(FRAME_BYTES as usize);
         let payload_crc = crc32c::crc32c(payload);
@@ -197,8 +197,8 @@ impl Head {
     }
 }
 
-/// Payloads are padded with zeros to this, so that frames are found again by looking at every
-/// eighth byte only.
+/// Payloads are padded with zeros to a multiple of this, so that a search for frames needs to check
+/// only every eighth byte.
 pub(crate) const ALIGNMENT: u64 = 8;
 
 /// `len` with its padding.
@@ -206,14 +206,14 @@ pub(crate) fn padded(len: u64) -> u64 {
     len.next_multiple_of(ALIGNMENT)
 }
 
-/// Records encoded but for their places: what a caller's own thread can do ahead.
+/// Records encoded except for their positions: the part that the caller's thread does.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
     frames: Vec<(usize, u32)>,
 }
 
-/// What a frame's checksum needs to know of the frames before.
+/// What the checksum of a frame needs from the previous frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Chain {
     pub(crate) place: Place,
@@ -246,7 +246,8 @@ impl Batch {
         self.frames.len() as u64
     }
 
-    /// Gives the frames their places; `each` hears of every record's sequence and offset.
+    /// Assigns the frames their positions; `each` is called with every record's sequence and
+    /// offset.
     pub(crate) fn settle(&mut self, chain: &mut Chain, each: &mut dyn FnMut(u64, u64)) {
         for (index, &(start, payload_crc)) in self.frames.iter().enumerate() {
             let end = self.frames.get(index + 1).map_or(self.bytes.len(), |it| it.0);
@@ -277,8 +278,8 @@ fn finish_head(head: &mut [u8], payload_crc: u32, chain: &mut Chain) {
     head[28..32].copy_from_slice(&chain.checksum.to_le_bytes());
 }
 
-/// CRC-32C over payload, head and place: the payload first, because the callers' threads can do
-/// that part before the place is known.
+/// CRC-32C over payload, head and position: the payload first, because the callers' threads compute
+/// that part before the position is known.
 fn checksum(payload_crc: u32, head: &[u8], place: Place, offset: u64) -> u32 {
     let mut place_bytes = [0; 20];
     place_bytes[..8].copy_from_slice(&place.base.to_le_bytes());

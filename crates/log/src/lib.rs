@@ -1,8 +1,8 @@
 //! An append-only durable log with group commit and verified recovery.
 //!
-//! Records get sequences from 1 on, without gaps and never twice. What an append answered is on
-//! disk: not in the kernel's memory, on disk. Threads that append at the same time share one sync,
-//! and the log has no threads of its own. Every byte read back has been checked.
+//! Records get sequences from 1 on, without gaps or duplicates. Every acknowledged append has been
+//! synced to disk. Threads that append at the same time share one sync; the log starts no threads.
+//! Every byte that is read back is checked.
 //!
 //! ```
 //! use waypost_log::{Log, Options, Record};
@@ -21,13 +21,13 @@
 //! # }
 //! ```
 //!
-//! After a crash [`Log::open`] cuts off what was half written and never answered. Stored bytes that
-//! have changed are another matter: they are reported with their place and sequences, and nothing is
-//! dropped unless [`OnDamage::Salvage`] asks for it. `docs/formats.md` describes the bytes and how
-//! the two are told apart.
+//! After a crash, [`Log::open`] truncates a torn tail, which was never acknowledged. Damage, that
+//! is stored bytes that have changed, is reported with its position and sequences, and nothing is
+//! dropped unless [`OnDamage::Salvage`] is set. `docs/formats.md` describes the bytes and how to
+//! distinguish the two.
 //!
-//! Files are changed in one module, `disk`, where the tests record every write, sync and rename and
-//! build from them what a disk may hold after a crash.
+//! One module, `disk`, changes files. The tests record every write, sync and rename there, and
+//! build from them the states in which a crash may leave the disk.
 
 mod active;
 mod compact;

@@ -9,20 +9,20 @@ use rustix::fs::OFlags;
 
 use crate::{Error, Result};
 
-/// The lock on a folder, between processes: a file `lock` in it that has the owner's pid. Dropping
-/// it gives the folder up. A [`Log`](crate::Log) does not take one by itself: its owner may have
-/// more in the folder than the log.
+/// The lock on a folder between processes: a file `lock` in it that contains the owner's pid.
+/// Dropping it releases the folder. A [`Log`](crate::Log) does not take the lock: its owner may
+/// have more in the folder than the log.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
 }
 
 impl FolderLock {
-    /// Takes the folder, which must be there.
+    /// Locks the folder, which must exist.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process, or another lock of this one, has it, [`Error::Io`] if
-    /// `lock` is a link or no file.
+    /// [`Error::Locked`] if this or another process has locked it, [`Error::Io`] if `lock` is a
+    /// link or not a file.
     pub fn take(dir: &Path) -> Result<Self> {
         let path = dir.join("lock");
         let mut file = open(&path).map_err(|it| Error::io("lock", &path, it))?;
@@ -47,8 +47,8 @@ impl FolderLock {
     }
 }
 
-/// Opens or makes the file; unless it is a plain file in this folder alone, it is left as it is: a
-/// link could lead to a file of the user's, and this one is written over.
+/// Opens or creates the file. Anything but a plain file without other hard links is left as it is:
+/// a link could lead to a file of the user, which would be overwritten.
 fn open(path: &Path) -> io::Result<File> {
     let refused = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why);
     let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());

@@ -25,8 +25,8 @@ const READ_BYTES: usize = 2 << 10;
 
 /// An append-only log in a folder. All methods take `&self`; share it by reference or by `Arc`.
 ///
-/// One process at a time may have a folder open for appending. Within a process that is checked;
-/// between processes it is the caller's part, who has a lock for more than the log.
+/// Only one process at a time may have a folder open for appending. The log checks this within a
+/// process; between processes, the caller must hold a lock, which may cover more than the log.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<Shared>,
@@ -34,16 +34,16 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log in `dir`, creating the folder if need be.
+    /// Opens the log in `dir`, and creates the folder if it does not exist.
     ///
-    /// Reads and checks every byte, or what [`Options::verify`] says. What a crash left half written
-    /// at the end is cut off. A log that ends before the sequence that it had reached, by its own
-    /// notes or by [`Options::reached`], is damaged.
+    /// Reads and checks every byte, or what [`Options::verify`] selects, and truncates a torn tail.
+    /// A log that ends before the sequence that it had reached, according to its own file or to
+    /// [`Options::reached`], is damaged.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if stored bytes have changed, unless [`Options::on_damage`] says to
-    /// salvage; nothing on disk is changed then. [`Error::Newer`], [`Error::InUse`] and
-    /// [`Error::ReadOnly`] say themselves what to do.
+    /// [`Error::Damaged`] if stored bytes have changed, unless [`Options::on_damage`] is to
+    /// salvage; nothing on disk is changed then. [`Error::Newer`], [`Error::InUse`],
+    /// [`Error::ReadOnly`].
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Recovery)> {
         let gate = options.on_change.map(|hook| -> Gate {
             Arc::new(move |_| {
@@ -72,7 +72,7 @@ impl Log {
             Some(scan) => Some(Active::resume(&disk, scan)?),
             None => match Active::create(&disk, options, options.free_bytes_min, next) {
                 Ok(active) => Some(active),
-                // What is there can still be read; appends say that there is no room.
+                // Records can still be read; appends fail because the disk is full.
                 Err(Error::Full) if !segments.is_empty() => None,
                 Err(error) => return Err(error),
             },
@@ -84,17 +84,18 @@ impl Log {
         Ok((Self { shared: Arc::new(shared), _claim: claim }, recovery))
     }
 
-    /// Checks every byte of the log in `dir` and changes none. Nobody should append meanwhile.
-    /// Of the options only [`Options::reached`] and [`Options::can_read`] count.
+    /// Checks every byte of the log in `dir` and changes nothing. No other thread or process should
+    /// append meanwhile. Uses only the options [`Options::reached`] and [`Options::can_read`].
     ///
     /// # Errors
-    /// [`Error::Newer`] if a newer release wrote it. Damage is no error, but in the report.
+    /// [`Error::Newer`] if a newer release wrote it. Damage is not an error; the report contains
+    /// it.
     pub fn verify(dir: &Path, options: &Options) -> Result<Report> {
         Survey::of(dir, Verify::All, options).map(|it| it.report())
     }
 
-    /// Checks one sealed segment that opening only glanced at, and tells whether there was one:
-    /// damage is found without waiting for a reader, and no reader has to wait for the check.
+    /// Checks one sealed segment that opening did not read completely, and returns whether there
+    /// was one. This finds damage before a reader does, and readers need not wait for the check.
     pub fn check_next(&self) -> Result<bool> {
         let unchecked = |it: &&Arc<Segment>| it.view.read().is_unchecked;
         let Some(segment) = self.shared.list().iter().find(unchecked).map(Arc::clone) else {
@@ -107,21 +108,21 @@ impl Log {
     /// append at the same time share one sync.
     ///
     /// # Errors
-    /// After [`Error::Full`] and [`Error::TooLarge`] nothing of it was kept and later appends may
-    /// work. After any other error the log takes no more until it is opened again, and the
-    /// record may or may not be there then.
+    /// After [`Error::Full`] and [`Error::TooLarge`] nothing was stored, and later appends may
+    /// succeed. After any other error the log is read-only until it is reopened, and may or may not
+    /// contain the record then.
     pub fn append(&self, record: Record<'_>) -> Result<u64> {
         self.append_batch(&[record]).map(|range| range.start)
     }
 
-    /// Appends records with neighbouring sequences that are, after a crash, there all or not at
-    /// all. On disk when this returns. Errors as for [`append`](Self::append).
+    /// Appends records with consecutive sequences. They are on disk when this returns; after a
+    /// crash the log contains all of them or none. Errors as for [`append`](Self::append).
     pub fn append_batch(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
         self.shared.submit(Append::new(encode(records)?, Durability::Durable))
     }
 
-    /// Like [`append_batch`](Self::append_batch), for records that were decided from everything up
-    /// to the sequence `last`.
+    /// Like [`append_batch`](Self::append_batch), for records that are valid only directly after
+    /// the sequence `last`.
     ///
     /// # Errors
     /// [`Error::Moved`] if the log does not end there; nothing is written then.
@@ -130,18 +131,18 @@ impl Log {
         self.shared.submit(Append { after: Some(last), ..append })
     }
 
-    /// Like [`append_batch`](Self::append_batch), for what can be made again: it can be read when
-    /// this returns, and is on disk after the next [`sync`](Self::sync) or durable append.
+    /// Like [`append_batch`](Self::append_batch), for data that can be recomputed: it can be read
+    /// when this returns, and is on disk after the next [`sync`](Self::sync) or durable append.
     pub fn append_batch_unsynced(&self, records: &[Record<'_>]) -> Result<Range<u64>> {
         self.shared.submit(Append::new(encode(records)?, Durability::Written))
     }
 
-    /// Brings everything that has been appended to disk.
+    /// Syncs everything that has been appended.
     pub fn sync(&self) -> Result<()> {
         self.shared.submit(Append::new(Batch::default(), Durability::Durable)).map(|_| ())
     }
 
-    /// The entry with this sequence; `None` if there is none yet, or no more.
+    /// The entry with this sequence; `None` if it does not exist yet or was removed.
     pub fn read(&self, sequence: u64) -> Result<Option<Entry>> {
         let Some(segment) = self.shared.covering(sequence) else { return Ok(None) };
         if segment.place.base > sequence {
@@ -161,14 +162,14 @@ impl Log {
         self.shared.list().first().map_or(1, |it| it.place.base)
     }
 
-    /// The last sequence handed out and readable, 0 for none. It never goes back, whatever
-    /// compaction removes.
+    /// The last assigned sequence that is readable, 0 for none. It never decreases, even if
+    /// compaction removes records.
     pub fn last_sequence(&self) -> u64 {
         self.shared.list().last().map_or(0, |it| it.view.read().next - 1)
     }
 
     /// The last sequence that is known to be on disk, 0 for none: never above
-    /// [`last_sequence`](Self::last_sequence). Waits for an append that goes on.
+    /// [`last_sequence`](Self::last_sequence). Waits for an append in progress.
     pub fn reached(&self) -> u64 {
         self.shared.reached()
     }
@@ -178,13 +179,13 @@ impl Log {
         compact::bytes(&self.shared.list())
     }
 
-    /// How many segment files there are.
+    /// The number of segment files.
     pub fn segments(&self) -> usize {
         self.shared.list().len()
     }
 
-    /// The damage that reads and checks have met since the log was opened, in the files that it still
-    /// has. Costs a look at each segment, and reads no file.
+    /// The damage that reads and checks have found since the log was opened, in the files that it
+    /// still has. Looks at each segment in memory and reads no file.
     pub fn damage(&self) -> Vec<Damage> {
         self.shared.list().iter().flat_map(|it| it.damage()).collect()
     }
@@ -195,9 +196,9 @@ impl Log {
         self.shared.list().iter().map(extent).collect()
     }
 
-    /// The log's files as of now, for a copy: every entry that was answered is in it, and nothing that
-    /// is done to the log afterwards changes it. Checks sealed segments that opening only glanced at;
-    /// [`Snapshot::check`] reads the others again, too.
+    /// The log's files as of now, for a copy. It contains every acknowledged entry, and later
+    /// changes to the log do not affect it. Checks sealed segments that opening did not read
+    /// completely; [`Snapshot::check`] also reads the others again.
     ///
     /// # Errors
     /// [`Error::Damaged`] if such a segment is damaged: a copy would be damaged, too.
@@ -205,19 +206,20 @@ impl Log {
         snapshot(&self.shared)
     }
 
-    /// Removes or replaces entries for good: seals what is there, asks `keep` about each entry
-    /// once and in order, and rewrites the segments where anything changes, merging small ones.
-    /// Sequences stay. Appends and reads go on meanwhile; entries appended meanwhile are not asked
-    /// about. After a crash each segment is as before or as after.
+    /// Removes or replaces entries for good: seals the active segment, calls `keep` with each entry
+    /// once and in order, rewrites the segments in which anything changes, and merges small ones.
+    /// Sequences stay the same. Appends and reads continue meanwhile; `keep` is not called with
+    /// entries appended meanwhile. After a crash, each segment is in its old or its new version.
     ///
     /// # Errors
-    /// [`Error::Full`] if a segment's new copy has no room; what was done by then stays done.
+    /// [`Error::Full`] if there is no space for the new version of a segment; segments that were
+    /// rewritten before stay rewritten.
     pub fn compact(&self, keep: &mut dyn FnMut(&Entry) -> Keep) -> Result<Compacted> {
         self.shared.compact(keep)
     }
 
-    /// Drops whole old segments that hold nothing from `sequence` on, never the last one, and
-    /// returns the first sequence that the log covers then.
+    /// Drops whole old segments that contain nothing from `sequence` on, never the last one, and
+    /// returns the first sequence that the log covers afterwards.
     pub fn truncate_before(&self, sequence: u64) -> Result<u64> {
         self.shared.truncate_before(sequence)
     }
@@ -244,7 +246,7 @@ pub(crate) fn check_len(len: usize, limit: usize) -> Result<()> {
     Err(Error::TooLarge { len_bytes: len as u64, limit_bytes: limit as u64 })
 }
 
-/// The folders that this process has open: two writers of one folder would overwrite each other.
+/// The folders that this process has open: two writers to one folder would overwrite each other.
 static OPEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Small files beside a log: a line of text or a few, with a name, a version and a checksum.
+//! Small files next to a log: a few lines of text with a name, a version and a checksum.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,8 +11,7 @@ use crate::{Error, Result};
 const FIRST: &str = "waypost ";
 const LAST: &str = "crc32c ";
 
-/// A kind of small file. It is replaced as a whole, so that a crash leaves the old one or the new
-/// one.
+/// A kind of small file. It is replaced atomically: a crash leaves the old one or the new one.
 ///
 /// ```text
 /// waypost events-first 2
@@ -21,13 +20,13 @@ const LAST: &str = "crc32c ";
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// What the file is, in lower-case letters and hyphens.
+    /// The name of the kind, in lower-case letters and hyphens.
     pub name: &'static str,
     /// The version that this release writes, and the newest that it reads.
     pub version: u32,
 }
 
-/// What is in the place of a marker.
+/// What was found at the path of a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marked {
     /// No file.
@@ -41,7 +40,7 @@ pub enum Marked {
     },
     /// A newer release wrote the file, in this version.
     Newer(u32),
-    /// Bytes that are no marker of this name, or whose checksum is wrong.
+    /// The bytes are not a marker of this name, or the checksum is wrong.
     Damaged(Vec<u8>),
 }
 
@@ -49,7 +48,7 @@ impl Marker {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// If a file system operation fails.
     pub fn read(&self, path: &Path) -> Result<Marked> {
         let bytes = match fs::read(path) {
             Ok(bytes) => bytes,
@@ -78,17 +77,18 @@ impl Marker {
         Some(Marked::Text { version, text: text.to_owned() })
     }
 
-    /// Puts `text`, which is empty or ends with a line break, in the place of what is at `path`.
-    /// It is on disk when this returns. The file can be read by this user alone.
+    /// Replaces the file at `path` by `text`, which is empty or ends with a line break. It is on
+    /// disk when this returns. Only this user can read the file.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// If a file system operation fails.
     pub fn write(&self, path: &Path, text: &str) -> Result<()> {
         let whole = self.bytes(text);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let unfinished = path.with_file_name(format!("{name}.new"));
         let write = || {
-            // One that a crash left, or a link in its place: neither is written through.
+            // A crash may have left the file, and a link may be in its place: never write through
+            // it.
             match fs::remove_file(&unfinished) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -109,10 +109,10 @@ impl Marker {
         format!("{content}{LAST}{:08x}\n", crc32c::crc32c(content.as_bytes())).into_bytes()
     }
 
-    /// Removes the file at `path`, if there is one, for good.
+    /// Removes the file at `path`, if it exists, and syncs its folder.
     ///
     /// # Errors
-    /// If the file system refuses.
+    /// If a file system operation fails.
     pub fn remove(path: &Path) -> Result<()> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -1,20 +1,20 @@
-//! Telling the program how long syncs take; the log itself has no clock.
+//! Reports syncs to the program, which can measure them; the log has no clock.
 
 use std::sync::OnceLock;
 
-/// A moment of a sync, told on the thread that syncs.
+/// A step of a sync, reported on the thread that syncs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncStep {
-    /// It begins.
+    /// It starts.
     Begins,
-    /// It has ended, well or not.
+    /// It has ended, successfully or not.
     Ended,
 }
 
 static OBSERVER: OnceLock<fn(SyncStep)> = OnceLock::new();
 
-/// Has `observer` called before and after each sync of a file of any log of this process. The first
-/// call counts; the observer must be quick.
+/// Sets the `observer` that is called before and after each sync of a file of any log of this
+/// process. Only the first call has an effect; the observer must be fast.
 pub fn observe_syncs(observer: fn(SyncStep)) {
     OBSERVER.get_or_init(|| observer);
 }

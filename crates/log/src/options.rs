@@ -3,27 +3,27 @@ use crate::Damage;
 /// How a log is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// A segment is sealed and the next begun when it would outgrow this. A batch is never split,
-    /// so that a segment with one larger batch is larger.
+    /// Maximum size of a segment. A batch is never split, so a segment with one larger batch is
+    /// larger.
     pub segment_bytes: u64,
-    /// A segment's file grows by so many zero bytes at a time, ahead of the records, so that a sync
-    /// need not write the file's metadata.
+    /// Number of zero bytes by which a segment's file grows at a time, ahead of the records, so
+    /// that a sync need not write the file's metadata.
     pub preallocate_bytes: u64,
-    /// Appends are refused with [`Error::Full`](crate::Error::Full) when a file would have to grow
-    /// and less than this would remain free: the state built from the log needs room, too.
+    /// Appends fail with [`Error::Full`](crate::Error::Full) if a file would have to grow and less
+    /// than this would remain free: the state built from the log needs space, too.
     pub free_bytes_min: u64,
     /// What to do about damage that is not a torn tail.
     pub on_damage: OnDamage,
     /// What opening reads.
     pub verify: Verify,
-    /// The highest sequence that anything outside of the log's folder knows of, such as data derived
-    /// from it or a [`Witness`](crate::Witness), 0 for none. The log notes how far it has reached;
-    /// this is for when its files are gone, or are an older copy. A log that ends before either is
-    /// damaged, and salvaging it never gives out a sequence up to there again.
+    /// The highest sequence that anything outside the log's folder knows, such as data derived from
+    /// it or a [`Witness`](crate::Witness), 0 for none. The log records how far it has reached;
+    /// this is for the case that its files are missing or are an older copy. A log that ends before
+    /// either is damaged, and salvaging it never assigns a sequence up to there again.
     pub reached: u64,
-    /// Whether the caller can read records of a kind and a version. Opening refuses a log with
-    /// others as [`Error::NewerRecord`](crate::Error::NewerRecord) and changes nothing, as far as
-    /// it reads records at all.
+    /// Whether the caller can read records of a kind and a version. If opening reads one that the
+    /// caller cannot read, it fails with [`Error::NewerRecord`](crate::Error::NewerRecord) and
+    /// changes nothing.
     pub can_read: fn(kind: u8, version: u8) -> bool,
     /// Called before each change of a file, for tests that end the process there.
     pub on_change: Option<fn()>,
@@ -44,15 +44,15 @@ impl Default for Options {
     }
 }
 
-/// What of a log opening reads and checks.
+/// What opening reads and checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Every byte.
     All,
-    /// Of a sealed segment its header and its end marker, which is written when all before it is
-    /// on disk; the rest is checked as a whole before the first entry of the segment is read, and
-    /// damage is that read's [`Error::Damaged`](crate::Error::Damaged). The segment that is being
-    /// appended to is read as a whole. Opening to salvage checks every byte.
+    /// The header and the end marker of each sealed segment; the end marker is written when
+    /// everything before it is on disk. The rest of a segment is checked before its first entry is
+    /// read; if it is damaged, that read fails with [`Error::Damaged`](crate::Error::Damaged). The
+    /// active segment is read completely. Opening to salvage checks every byte.
     Unsealed,
 }
 
@@ -61,17 +61,16 @@ pub enum Verify {
 pub enum OnDamage {
     /// Fail with [`Error::Damaged`](crate::Error::Damaged) and change nothing on disk.
     Refuse,
-    /// Copy the damaged ranges aside to `*.damaged` files and keep every record whose checksum is
-    /// right.
+    /// Copy the damaged ranges to `*.damaged` files and keep every record whose checksum is valid.
     Salvage,
 }
 
 /// A record to append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What the payload is; the log does not care.
+    /// The kind of the payload; the log does not interpret it.
     pub kind: u8,
-    /// The version of the payload's format; the log does not care.
+    /// The version of the payload's format; the log does not interpret it.
     pub version: u8,
     /// At most [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX).
     pub payload: &'a [u8],
@@ -80,7 +79,7 @@ pub struct Record<'a> {
 /// A record read back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its place in the log's order.
+    /// Its position in the log.
     pub sequence: u64,
     /// As appended.
     pub kind: u8,
@@ -102,32 +101,32 @@ pub struct Extent {
 /// What opening a log found and did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Bytes of a torn tail that were cut off: a write that was not finished.
+    /// Bytes of a torn tail, an unfinished write, that were truncated.
     pub truncated_bytes: u64,
-    /// Whether what was cut off may have been acknowledged: the machine stopped while the log was
-    /// open, and the last write before that cannot be told from one that was never acknowledged.
-    /// Otherwise it was not.
+    /// Whether the truncated bytes may have been acknowledged: the machine stopped while the log
+    /// was open, and an acknowledged last write cannot be distinguished from an unacknowledged one.
+    /// If `false`, they were not acknowledged.
     pub is_unsure: bool,
-    /// What was damaged; empty unless the log was salvaged.
+    /// The damage; empty unless the log was salvaged.
     pub damage: Vec<Damage>,
 }
 
 /// What [`Log::verify`](crate::Log::verify) found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many segment files there are.
+    /// Number of segment files.
     pub segments: usize,
-    /// How many records have a right checksum.
+    /// Number of records with a valid checksum.
     pub records: u64,
     /// Bytes in use by headers and records.
     pub bytes: u64,
     /// The first sequence the log covers.
     pub first_sequence: u64,
-    /// The last sequence handed out, 0 for none.
+    /// The last assigned sequence, 0 for none.
     pub last_sequence: u64,
-    /// Bytes of a torn tail that opening would cut off.
+    /// Bytes of a torn tail that opening would truncate.
     pub torn_bytes: u64,
-    /// What is damaged.
+    /// The damage.
     pub damage: Vec<Damage>,
 }
 
@@ -136,18 +135,18 @@ pub struct Report {
 pub enum Keep {
     /// The entry stays.
     Yes,
-    /// The entry goes; its sequence stays unused.
+    /// The entry is removed; its sequence stays unused.
     No,
-    /// The entry stays with another payload, of the same kind and version.
+    /// The payload of the entry is replaced; its kind and version stay.
     Replace(Vec<u8>),
 }
 
 /// What [`Log::compact`](crate::Log::compact) did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Entries that went.
+    /// Removed entries.
     pub removed: u64,
-    /// Entries that have another payload now.
+    /// Entries whose payload was replaced.
     pub replaced: u64,
     /// Segment files before.
     pub segments_before: usize,

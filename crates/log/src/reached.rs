@@ -1,9 +1,9 @@
-//! How far the log has reached, kept beside it: a log that ends before that is damaged, whatever
-//! its own bytes say.
+//! Records in a separate file how far the log has reached: a log that ends before that is damaged,
+//! even if its own bytes are valid.
 //!
-//! After every sync of the log the highest sequence is noted in one of two slots, by turns and
-//! without a sync of its own. So what is noted is always on disk; after a mere kill it is exact,
-//! and after a power cut it may be older. A slot that is damaged is no loss: the other one is there.
+//! After every sync of the log, the highest sequence is written to one of two slots, alternately
+//! and without another sync. So the recorded sequence is always on disk; after a kill it is exact,
+//! and after a power cut it may be older. If one slot is damaged, the other one is used.
 
 use std::path::Path;
 
@@ -14,34 +14,34 @@ use crate::{Error, Result};
 /// Name of the file.
 pub(crate) const REACHED: &str = "reached";
 
-/// What one slot says.
+/// The contents of a slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Note {
-    /// Notes are counted; the highest is the newest.
+    /// Counts the writes; the highest number is the newest.
     pub(crate) counter: u64,
     /// The highest sequence that was on disk.
     pub(crate) sequence: u64,
-    /// The run of the machine that it was written in; zeros where that cannot be told.
+    /// The boot id of the machine at the time; zeros if unknown.
     pub(crate) boot: [u8; 16],
-    /// Whether the log was closed behind it.
+    /// Whether the log was closed after it.
     pub(crate) is_closed: bool,
 }
 
-/// What is known of how far a log has reached.
+/// What is known about how far a log has reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     /// The highest sequence that is known to have been on disk.
     pub(crate) sequence: u64,
-    /// Whether no higher one can have been acknowledged.
+    /// Whether it is certain that no higher one was acknowledged.
     pub(crate) is_exact: bool,
-    /// Whether the log's own notes do not know of it: they are missing, or an older copy.
+    /// Whether the log's own file does not contain it: the file is missing or an older copy.
     pub(crate) is_told: bool,
-    /// The newest note.
+    /// The newest slot.
     counter: u64,
 }
 
 impl Known {
-    /// Reads what is noted in `dir`; `told` is what the caller knows.
+    /// Reads the file in `dir`; `told` is what the caller knows.
     pub(crate) fn read(dir: &Path, told: u64) -> Result<Self> {
         let path = dir.join(REACHED);
         let bytes = match std::fs::read(&path) {
@@ -78,13 +78,13 @@ impl Known {
 /// The file of an open log.
 #[derive(Debug)]
 pub(crate) struct Reached {
-    /// `None` where it could not be made yet.
+    /// `None` if it could not be created yet.
     file: Option<DiskFile>,
     note: Note,
 }
 
 impl Reached {
-    /// Takes the file of a log that has been recovered up to `sequence`, all of it on disk.
+    /// Opens the file of a log that has been recovered up to `sequence`, all of it on disk.
     pub(crate) fn open(disk: &Disk, known: Known, sequence: u64) -> Result<Self> {
         let counter = known.counter + 1;
         let note = Note { counter, sequence, boot: boot(), is_closed: false };
@@ -98,8 +98,8 @@ impl Reached {
         }
     }
 
-    /// Notes that everything up to `sequence` is on disk. What cannot be written is left: the log
-    /// has the records, and the next note says the same.
+    /// Records that everything up to `sequence` is on disk. A failed write is ignored: the log has
+    /// the records, and the next call writes a higher sequence.
     pub(crate) fn note(&mut self, disk: &Disk, sequence: u64) {
         if sequence > self.note.sequence {
             self.note.sequence = sequence;
@@ -113,7 +113,7 @@ impl Reached {
         self.note.sequence
     }
 
-    /// Notes that the log is closed.
+    /// Records that the log is closed.
     pub(crate) fn close(&mut self, disk: &Disk) {
         self.note.is_closed = true;
         self.note.counter += 1;
@@ -127,7 +127,7 @@ impl Reached {
         disk.write(file, offset, &bytes)
     }
 
-    /// Makes the file, with the same in both slots.
+    /// Creates the file, with the same contents in both slots.
     fn create(&mut self, disk: &Disk) -> Result<()> {
         let bytes = slot(&self.note);
         let mut file = disk.create(&format!("{REACHED}.new"))?;
@@ -144,7 +144,7 @@ impl Reached {
     }
 }
 
-/// Identifies this run of the machine; zeros where it cannot be told.
+/// The boot id of the machine; zeros if unknown.
 fn boot() -> [u8; 16] {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();

@@ -1,4 +1,4 @@
-//! Opening a folder: what is there, what is wrong with it, and making it right.
+//! Opening a folder: surveys it, finds damage, and recovers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::{
     Damage, DamageKind, Error, OnDamage, Options, Record, Recovery, Report, Result, Verify,
 };
 
-/// Name of the file that says below which sequence retention has dropped everything.
+/// Name of the file that contains the first sequence that retention has not dropped.
 pub(crate) const FLOOR: &str = "floor";
 
-/// What is in the folder, unchanged.
+/// The contents of the folder, unchanged.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) scans: Vec<Scan>,
@@ -27,24 +27,24 @@ pub(crate) struct Survey {
     pub(crate) damage: Vec<Damage>,
 }
 
-/// What opening found, once the folder is right.
+/// What opening found, after recovery.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) scans: Vec<Scan>,
     pub(crate) recovery: Recovery,
-    /// First sequence after everything that is there.
+    /// First sequence after all that was found.
     pub(crate) next: u64,
     pub(crate) reached: Known,
 }
 
 impl Survey {
-    /// Reads everything in the folder, or as much as `verify` asks for.
+    /// Reads everything in the folder, or as much as `verify` selects.
     pub(crate) fn of(dir: &Path, verify: Verify, options: &Options) -> Result<Self> {
         let mut bases = Vec::new();
         let mut leftovers = Vec::new();
         let listed = match std::fs::read_dir(dir) {
             Ok(listed) => Some(listed),
-            // Nothing is there, which may be damage all the same.
+            // The folder is empty, which may still be damage.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(Error::io("list", dir, error)),
         };
@@ -110,7 +110,7 @@ impl Survey {
         for (at, &base) in bases.iter().enumerate() {
             let sealed = self.scans.last().is_some_and(|it| it.sealed && it.damage.is_empty());
             if sealed && next.is_some_and(|next| base < next) {
-                // Merged into the segment before, whose rename came first.
+                // It was merged into the previous segment, which was renamed first.
                 self.leftovers.push(file_name(base));
                 continue;
             }
@@ -134,7 +134,7 @@ impl Survey {
             self.damage.extend(scan.damage.iter().cloned());
             next = Some(scan.view.next);
             if scan.sealed && scan.view.next <= self.floor && at + 1 < bases.len() {
-                // Retention wrote the floor and did not come to removing this one.
+                // Retention wrote the floor but was interrupted before it removed this one.
                 self.leftovers.push(scan.name);
             } else {
                 self.scans.push(scan);
@@ -146,7 +146,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Compares where the log ends with how far it had reached.
+    /// Compares the end of the log with how far it had reached.
     fn compare_end(&mut self) {
         let (next, reached) = (self.next(), self.reached.sequence);
         if next > reached {
@@ -176,20 +176,20 @@ impl Survey {
         self.damage.push(Damage { segment, offset: 0, len_bytes: 0, from, to, what });
     }
 
-    /// First sequence after everything that is there.
+    /// First sequence after all that was found.
     pub(crate) fn next(&self) -> u64 {
         self.scans.last().map_or(self.floor, |it| it.view.next)
     }
 
-    /// A sequence behind all that the damaged last segment may have given out.
+    /// A sequence above all that the damaged last segment may have assigned.
     fn next_unused(&self, last: &Scan, options: &Options) -> u64 {
         let is_counted = last.damage.iter().all(|it| it.to != u64::MAX) && self.reached.is_exact;
         if last.is_end_known || is_counted {
             return last.view.next;
         }
-        // Each record takes a frame at least.
+        // Each record takes at least one frame.
         let held = last.view.next.max(last.place.base + last.len / FRAME_BYTES);
-        // Where the log is an older copy, there were other files behind what it has.
+        // If the log is an older copy, more files followed.
         let may_have_held = if self.reached.is_told { records_max(options) } else { 0 };
         held.max(last.view.next + may_have_held)
     }
@@ -208,7 +208,7 @@ impl Survey {
     }
 }
 
-/// Makes the folder right: removes leftovers, salvages if told so, cuts the torn tail.
+/// Recovers the folder: removes leftovers, salvages if requested, truncates the torn tail.
 pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
     let salvaging = options.on_damage == OnDamage::Salvage;
     let verify = if salvaging { Verify::All } else { options.verify };
@@ -231,7 +231,7 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
         }
     }
     let truncated_bytes = survey.scans.last().map_or(Ok(0), |it| cut(disk, it))?;
-    // After a mere kill, renames may not have reached the disk yet either.
+    // Even after a kill without a power cut, renames may not have reached the disk yet.
     disk.sync_folder()?;
     let (next, reached) = (survey.next(), survey.reached);
     let is_unsure = truncated_bytes > 0 && !reached.is_exact;
@@ -239,8 +239,8 @@ pub(crate) fn recover(disk: &Disk, options: &Options) -> Result<Recovered> {
     Ok(Recovered { scans: survey.scans, recovery, next, reached })
 }
 
-/// Zeroes what follows the last whole batch of the last segment, and syncs what is before it: after
-/// a mere kill it may never have reached the disk, and readers will act on it.
+/// Zeroes everything after the last complete batch of the last segment, and syncs everything before
+/// it: after a kill it may not have reached the disk yet, and readers will act on it.
 fn cut(disk: &Disk, scan: &Scan) -> Result<u64> {
     let file = disk.open_for_writing(&scan.name)?;
     let torn = if scan.sealed { 0 } else { scan.torn.end - scan.torn.start };
@@ -249,7 +249,7 @@ fn cut(disk: &Disk, scan: &Scan) -> Result<u64> {
     Ok(torn)
 }
 
-/// Copies damaged ranges aside, and rewrites their segments with the good records.
+/// Copies damaged ranges to separate files, and rewrites their segments with the valid records.
 fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -> Result<()> {
     for bad in damage.iter().filter(|it| it.what != DamageKind::Missing) {
         let path = disk.path().join(&bad.segment);
@@ -272,7 +272,7 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
         rewrite.finish(disk, next)?;
     }
     for gap in damage.iter().filter(|it| it.what == DamageKind::Missing) {
-        // An empty sealed segment says that these sequences are known to be gone.
+        // An empty sealed segment records that these sequences are lost.
         let is_last = survey.scans.last().is_none_or(|it| it.place.base < gap.from);
         let may_have_held =
             if survey.reached.is_exact || !is_last { 0 } else { records_max(options) };
@@ -282,12 +282,12 @@ fn salvage(disk: &Disk, options: &Options, survey: &Survey, damage: &[Damage]) -
     Ok(())
 }
 
-/// How many records a segment has at most.
+/// Maximum number of records in a segment.
 fn records_max(options: &Options) -> u64 {
     options.segment_bytes / FRAME_BYTES
 }
 
-/// Copies the runs of good records between the holes.
+/// Copies the runs of valid records between the holes.
 fn copy_good(disk: &Disk, scan: &Scan, rewrite: &mut Rewrite) -> Result<()> {
     let file = DiskFile::open(disk.path(), &scan.name)?;
     let segment = Arc::new(Segment::new(scan.place, file, scan.view.clone()));

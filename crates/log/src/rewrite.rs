@@ -1,4 +1,4 @@
-//! Writing a whole sealed segment beside the log and putting it in place.
+//! Writes a whole sealed segment to a new file and puts it in place.
 
 use crate::disk::{Disk, DiskFile};
 use crate::format::{
@@ -7,7 +7,7 @@ use crate::format::{
 use crate::segment::{Segment, View, file_name};
 use crate::{Record, Result};
 
-/// Bytes gathered before they are written.
+/// Bytes buffered before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A segment that is being written. Nothing refers to it before [`Self::finish`].
@@ -48,8 +48,8 @@ impl Rewrite {
         if self.buffer.len() >= BUFFER_BYTES { self.flush(disk) } else { Ok(()) }
     }
 
-    /// Seals the segment, syncs it, and puts it in the place of the one with its base. `next` is
-    /// the first sequence after it.
+    /// Seals the segment, syncs it, and replaces the segment with the same base. `next` is the
+    /// first sequence after it.
     pub(crate) fn finish(mut self, disk: &Disk, next: u64) -> Result<Segment> {
         self.chain.sequence = next;
         self.buffer.extend_from_slice(&end_frame(self.chain, true));

@@ -1,9 +1,9 @@
-//! Reading a whole segment and judging every byte of it.
+//! Reads a whole segment and checks every byte.
 //!
-//! A frame carries the offset below which everything was synced when it was written. So a bad
-//! frame is damage when a good one behind it testifies that it had been synced; without such a
-//! witness it is the torn end of what was being written, which nobody was told of. After every
-//! sync an end frame is left as the witness of the last records, and is overwritten by the next.
+//! A frame contains the offset below which everything had been synced when it was written. So an
+//! invalid frame is damage if a valid frame after it shows that it had been synced; otherwise it is
+//! the torn end of a write that was never acknowledged. After every sync an end frame is written
+//! after the last records, which the next record overwrites.
 
 use std::io;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use crate::segment::{View, base_of};
 use crate::{Damage, DamageKind, Error, Result};
 
 const STEP_BYTES: usize = 256 << 10;
-/// How far a salvage looks for the generation of a segment whose header is bad.
+/// How many generations a salvage tries for a segment whose header is damaged.
 const GENERATIONS_TRIED: u32 = 64;
 
-/// What a segment's file holds.
+/// The contents of a segment's file.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub(crate) name: String,
@@ -30,18 +30,18 @@ pub(crate) struct Scan {
     pub(crate) records: u64,
     /// The checksum that the next frame continues.
     pub(crate) chain: u32,
-    /// Bytes at the end that belong to no acknowledged record and must be zeroed.
+    /// Bytes at the end that are not part of an acknowledged record and must be zeroed.
     pub(crate) torn: Range<u64>,
     /// Length of the file.
     pub(crate) len: u64,
-    /// Whether the first sequence behind it was found, and not only guessed.
+    /// Whether the first sequence after it was found and not only estimated.
     pub(crate) is_end_known: bool,
     /// The first record that the caller cannot read.
     pub(crate) unreadable: Option<Head>,
     pub(crate) damage: Vec<Damage>,
 }
 
-/// What is known of what lies behind a segment.
+/// What is known to follow a segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behind {
     /// A segment with this first sequence.
@@ -59,8 +59,8 @@ pub(crate) fn scan(folder: &Path, name: &str, behind: Behind, can_read: CanRead)
     scan_file(&file, base_of(name).unwrap_or_default(), behind, can_read)
 }
 
-/// Takes the file `name` by its header and end marker. `None` if they are not those of a sealed
-/// segment, or not right: only a scan can tell what it is then.
+/// Reads only the header and the end marker of the file `name`. `None` if they are not those of a
+/// sealed segment, or are invalid: then it needs a scan.
 pub(crate) fn glance(folder: &Path, name: &str) -> Result<Option<Scan>> {
     let file = DiskFile::open(folder, name)?;
     let io = |it| Error::io("read", name.as_ref(), it);
@@ -155,7 +155,7 @@ struct Scanner<'a> {
     len: u64,
     behind: Behind,
     can_read: CanRead,
-    /// The highest offset that any frame behind the first bad one says was synced.
+    /// The highest synced offset that any frame after the first invalid one contains.
     witness: Option<u64>,
     scan: Scan,
 }
@@ -163,7 +163,7 @@ struct Scanner<'a> {
 impl Scanner<'_> {
     /// Reads frames from `offset` to the end.
     fn run(&mut self, mut offset: u64) -> io::Result<()> {
-        // A batch counts when its last record has been seen.
+        // A batch is complete when its last record has been read.
         let mut batch: Vec<(u64, u64)> = Vec::new();
         let mut chain = Some(self.scan.chain);
         loop {
@@ -190,7 +190,8 @@ impl Scanner<'_> {
                 self.scan.torn = start..self.dirty_end(start)?;
                 return Ok(());
             }
-            // Damage: what is good of the open batch stays, the rest is looked for behind.
+            // Damage: the valid records of the incomplete batch stay; the search continues after
+            // it.
             self.commit(&mut batch, offset, chain.unwrap_or_default());
             let Some((at, found)) = self.sweep(offset + ALIGNMENT)? else {
                 let dirty = self.dirty_end(offset)?;
@@ -209,7 +210,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes the end frame at `offset` for the end, unless something behind it tells otherwise.
+    /// Accepts the end frame at `offset` as the end, unless something after it contradicts that.
     fn ends_at(&mut self, offset: u64, head: &Head) -> io::Result<bool> {
         let sealed = matches!(head.frame, FrameKind::End { sealed: true });
         let after = offset + FRAME_BYTES;
@@ -226,7 +227,7 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    /// Reads what can be read of a segment without its header.
+    /// Reads the valid records of a segment without a valid header.
     fn headless(&mut self, raw_generation: Option<u32>) -> io::Result<()> {
         let base = self.scan.place.base;
         let found = raw_generation.into_iter().chain(0..GENERATIONS_TRIED).find_map(|generation| {
@@ -240,7 +241,7 @@ impl Scanner<'_> {
         };
         self.hole(0, at, base, head.sequence.saturating_sub(1), DamageKind::Header);
         self.scan.chain = head.chain;
-        // Whatever follows was written behind a synced header.
+        // Everything that follows was written after the header was synced.
         self.witness = Some(u64::MAX);
         self.run(at)
     }
@@ -249,7 +250,7 @@ impl Scanner<'_> {
         batch.last().map_or(self.scan.view.next, |it| it.0 + 1)
     }
 
-    /// Whether a genuine frame is the one that belongs behind the frames so far.
+    /// Whether a valid frame is the one that must follow the frames so far.
     fn fits(&self, head: &Head, expected: u64, chain: Option<u32>) -> bool {
         let rewritten = self.scan.place.generation > 0;
         let sparse = rewritten || chain.is_none();
@@ -277,8 +278,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The last sequence of those from `expected` on that were lost; the highest there is where
-    /// that cannot be told.
+    /// The last of the lost sequences from `expected` on; the highest possible one if unknown.
     fn last_lost(&self, expected: u64) -> u64 {
         match self.behind {
             Behind::Segment(base) => base - 1,
@@ -287,8 +287,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether the bad frame at `offset`, where `expected` must be, was never synced as far as
-    /// anything on disk tells.
+    /// Whether nothing on disk shows that the invalid frame at `offset`, where `expected` must be,
+    /// had been synced.
     fn is_torn_from(&mut self, offset: u64, expected: u64) -> io::Result<bool> {
         match self.behind {
             Behind::Nothing(reached) if reached < expected => Ok(self.witness(offset)? <= offset),
@@ -310,7 +310,7 @@ impl Scanner<'_> {
         Ok(highest)
     }
 
-    /// The first genuine frame from `offset` on.
+    /// The first valid frame from `offset` on.
     fn sweep(&mut self, offset: u64) -> io::Result<Option<(u64, Head)>> {
         let mut at = offset.next_multiple_of(ALIGNMENT);
         while at + FRAME_BYTES <= self.len {
@@ -322,8 +322,8 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// The frame at `offset`, if it was written there. A sequence that could not be reached makes
-    /// it none without a look at its payload, which keeps sweeps fast.
+    /// The frame at `offset`, if it was written there. An impossible sequence is rejected without
+    /// reading the payload, which keeps searches fast.
     fn genuine(&mut self, offset: u64) -> io::Result<Option<Head>> {
         let file = self.file.reading();
         let head = self.window.get(file, offset, FRAME_BYTES, self.len)?.and_then(Head::parse);
@@ -339,7 +339,7 @@ impl Scanner<'_> {
         Ok(frame.filter(|it| Head::is_genuine(it, place, offset)).map(|_| head))
     }
 
-    /// Offset behind the last byte that is not zero, or `offset`.
+    /// Offset after the last byte that is not zero, or `offset`.
     fn dirty_end(&mut self, offset: u64) -> io::Result<u64> {
         let mut at = offset;
         let mut dirty = offset;

@@ -1,4 +1,4 @@
-//! One file of records: where it ends, where its records are, and reading them.
+//! One file of records: its end, the offsets of its records, and reading them.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::format::{FRAME_BYTES, FrameKind, HEADER_BYTES, Head, Place};
 use crate::scan::{Behind, scan_file};
 use crate::{Damage, DamageKind, Entry, EntryRef, Error, Result};
 
-/// Every so many bytes the index remembers a record's offset: 16 bytes of memory for 1 KiB on disk,
-/// and a random read scans at most so much.
+/// Distance in bytes between the entries of the sparse index: 16 bytes of memory for 1 KiB on disk.
+/// A random read scans at most this much.
 const INDEX_STEP_BYTES: u64 = 1 << 10;
 
 /// Name of the file whose first sequence is `base`.
@@ -25,29 +25,29 @@ pub(crate) fn base_of(name: &str) -> Option<u64> {
     all_digits.then(|| digits.parse().ok()).flatten()
 }
 
-/// A segment. Readers keep it by `Arc`: its file stays readable after compaction has replaced or
-/// removed its name.
+/// A segment. Readers hold it by `Arc`: its file stays readable after compaction has replaced or
+/// removed it.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) place: Place,
     pub(crate) file: DiskFile,
     pub(crate) view: RwLock<View>,
-    /// Held while the whole of it is checked.
+    /// Held while the whole segment is checked.
     checking: Mutex<()>,
-    /// The damage that reads and checks have met.
+    /// The damage that reads and checks have found.
     damage: Mutex<Vec<Damage>>,
 }
 
-/// What of a segment may be read.
+/// The readable part of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
-    /// Offset behind the last readable record.
+    /// Offset after the last readable record.
     pub(crate) end: u64,
     /// First sequence after the segment so far.
     pub(crate) next: u64,
     /// Sparse index: sequences and offsets, ascending.
     pub(crate) points: Vec<(u64, u64)>,
-    /// Whether only header and end marker have been looked at; there are no points then.
+    /// Whether only header and end marker have been read; the index is empty then.
     pub(crate) is_unchecked: bool,
 }
 
@@ -57,12 +57,13 @@ impl Segment {
         Self { place, file, view, checking, damage }
     }
 
-    /// The damage that reads and checks have met so far.
+    /// The damage that reads and checks have found so far.
     pub(crate) fn damage(&self) -> Vec<Damage> {
         self.damage.lock().clone()
     }
 
-    /// From where to look for `sequence`, after the whole segment has been checked once.
+    /// The offset from which to search for `sequence`, after the whole segment has been checked
+    /// once.
     fn offset_before(&self, sequence: u64) -> Result<u64> {
         if self.view.read().is_unchecked {
             self.ensure_checked()?;
@@ -70,13 +71,13 @@ impl Segment {
         Ok(self.view.read().offset_before(sequence))
     }
 
-    /// Checks the whole segment, unless that has been done.
+    /// Checks the whole segment, unless it has been checked.
     pub(crate) fn ensure_checked(&self) -> Result<()> {
         let _one_at_a_time = self.checking.lock();
         if self.view.read().is_unchecked { self.check() } else { Ok(()) }
     }
 
-    /// Reads the whole of a sealed segment and makes its sparse index. A segment that is known to be
+    /// Reads a whole sealed segment and builds its sparse index. A segment that is known to be
     /// damaged is not read again.
     fn check(&self) -> Result<()> {
         let known = self.damage();
@@ -89,7 +90,7 @@ impl Segment {
             return Err(self.met(scan.damage));
         }
         if !scan.sealed || (scan.view.end, scan.view.next) != (end, next) {
-            // Bytes that were right at opening are not any more.
+            // Bytes that were valid at opening have changed.
             return Err(self.met(vec![Damage {
                 segment: self.file.name.clone(),
                 offset: scan.view.end,
@@ -103,8 +104,8 @@ impl Segment {
         Ok(())
     }
 
-    /// The damage behind a bad frame that a reader met at `offset` on its way to `sequence`. Reads the
-    /// whole segment to tell how far the damage goes, unless that is known.
+    /// The damage at an invalid frame that a reader found at `offset` on its way to `sequence`.
+    /// Reads the whole segment to find the extent of the damage, unless it is known.
     fn damaged(&self, offset: u64, sequence: u64) -> Error {
         let _one_at_a_time = self.checking.lock();
         let (end, next) = self.reach();
@@ -113,13 +114,13 @@ impl Segment {
             let behind = Behind::Nothing(last);
             let scan = scan_file(&self.file, self.place.base, behind, |_, _| true);
             let mut found = scan.map(|it| it.damage).unwrap_or_default();
-            // What is being written at the end is not damage.
+            // Bytes being written at the end are not damage.
             found.retain(|it| it.offset < end);
             for it in &mut found {
                 it.to = it.to.min(last);
             }
             if found.is_empty() {
-                // The bytes cannot be read, or are right again.
+                // The bytes cannot be read, or are valid again.
                 let (segment, what) = (self.file.name.clone(), DamageKind::Record);
                 let len_bytes = end.saturating_sub(offset);
                 found.push(Damage { segment, offset, len_bytes, from: sequence, to: last, what });
@@ -128,18 +129,19 @@ impl Segment {
         }
         let known = self.damage();
         let around: Vec<_> = known.iter().filter(|it| it.covers(offset)).cloned().collect();
-        // A bad length leads a reader past the damage.
+        // A damaged length leads a reader past the damage.
         Error::Damaged(if around.is_empty() { known } else { around })
     }
 
-    /// Where records go on behind known damage at `offset` that does not concern `sequence`.
+    /// The offset at which records continue after known damage at `offset` that does not affect
+    /// `sequence`.
     fn behind_damage(&self, offset: u64, sequence: u64) -> Option<u64> {
         let known = self.damage.lock();
         let around = known.iter().find(|it| it.covers(offset) && it.to < sequence)?;
         Some(around.offset + around.len_bytes)
     }
 
-    /// Remembers damage, and makes an error of it.
+    /// Stores the damage and returns it as an error.
     fn met(&self, found: Vec<Damage>) -> Error {
         let mut known = self.damage.lock();
         let new = found.iter().filter(|it| !known.contains(it)).cloned().collect::<Vec<_>>();
@@ -147,7 +149,7 @@ impl Segment {
         Error::Damaged(found)
     }
 
-    /// The offset behind the last readable record, and the next sequence.
+    /// The offset after the last readable record, and the next sequence.
     fn reach(&self) -> (u64, u64) {
         let view = self.view.read();
         (view.end, view.next)
@@ -159,14 +161,14 @@ impl View {
         Self { end: HEADER_BYTES, next: base, ..Self::default() }
     }
 
-    /// Remembers a record's place, if the last remembered one is far enough.
+    /// Adds a record's offset to the index, if the last entry is far enough.
     pub(crate) fn note(&mut self, sequence: u64, offset: u64) {
         if self.points.last().is_none_or(|it| offset >= it.1 + INDEX_STEP_BYTES) {
             self.points.push((sequence, offset));
         }
     }
 
-    /// From where to look for `sequence`.
+    /// The offset from which to search for `sequence`.
     fn offset_before(&self, sequence: u64) -> u64 {
         let at = self.points.partition_point(|it| it.0 <= sequence);
         if at == 0 { HEADER_BYTES } else { self.points[at - 1].1 }
@@ -180,13 +182,12 @@ pub(crate) struct Cursor {
     offset: u64,
     window: Window,
     covered: u64,
-    /// The end of what may be read, as it was when it was last looked at. It only grows.
+    /// The end of the readable part, as of the last check. It only grows.
     end: u64,
 }
 
 impl Cursor {
-    /// A cursor at or before the first record that is not below `sequence`. `step` bytes are read
-    /// at once.
+    /// A cursor at or before the first record from `sequence` on. It reads `step` bytes at once.
     pub(crate) fn new(segment: Arc<Segment>, sequence: u64, step: usize) -> Result<Self> {
         let offset = segment.offset_before(sequence)?;
         Ok(Self::at(segment, offset, step))
@@ -201,23 +202,23 @@ impl Cursor {
         &self.segment
     }
 
-    /// After [`Self::find`] found nothing: the first sequence that it did not look for.
+    /// After [`Self::find`] found nothing: the first sequence that it did not search for.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
     }
 
-    /// The first entry from here on that is not below `sequence`.
+    /// The first entry after the cursor from `sequence` on.
     pub(crate) fn next_from(&mut self, sequence: u64) -> Result<Option<Entry>> {
         let head = self.find(sequence)?;
         Ok(head.map(|it| self.entry(&it).to_entry()))
     }
 
-    /// Goes to the first record from here on that is not below `sequence`, and checks it.
+    /// Moves to the first record after the cursor from `sequence` on, and checks it.
     pub(crate) fn find(&mut self, sequence: u64) -> Result<Option<Head>> {
         let from = self.offset;
         let found = self.skip_to(sequence, false)?;
         let at = self.offset - found.as_ref().map_or(0, Head::frame_len);
-        // A damaged length may have led past the record.
+        // A damaged length may have skipped the record.
         if at > from && found.as_ref().is_none_or(|it| it.sequence != sequence) {
             self.offset = from;
             return self.skip_to(sequence, true);
@@ -225,7 +226,7 @@ impl Cursor {
         Ok(found)
     }
 
-    /// Does so, and checks the records on the way as well if `checks_all`.
+    /// Like [`Self::find`]; also checks the records on the way if `checks_all`.
     fn skip_to(&mut self, sequence: u64, checks_all: bool) -> Result<Option<Head>> {
         loop {
             if self.offset >= self.end {
@@ -255,7 +256,7 @@ impl Cursor {
         }
     }
 
-    /// The head, if its record is the one that was written here.
+    /// The head, if its record was written at this place.
     fn genuine(&mut self, head: Head) -> Result<Option<Head>> {
         let (place, offset) = (self.segment.place, self.offset);
         let is_genuine = self.bytes(head.frame_len())?.is_some_and(|frame| {
@@ -264,7 +265,7 @@ impl Cursor {
         Ok(is_genuine.then_some(head))
     }
 
-    /// The record that [`Self::find`] has just found.
+    /// The record that [`Self::find`] found last.
     pub(crate) fn entry(&self, head: &Head) -> EntryRef<'_> {
         let start = self.offset - head.frame_len() + FRAME_BYTES;
         let payload = self.window.held(start, head.payload_len as usize);

@@ -1,4 +1,4 @@
-//! The files of a log as of one moment, to be copied while appends, compaction and retention go on.
+//! The files of a log at one moment, to be copied while appends, compaction and retention continue.
 
 use std::fmt;
 use std::fs::File;
@@ -14,8 +14,8 @@ use crate::segment::{Cursor, Segment, file_name};
 use crate::writer::Shared;
 use crate::{Error, Result};
 
-/// Files to copy, in order. It keeps the files open: what compaction replaces or retention removes
-/// meanwhile can still be read.
+/// Files to copy, in order. It holds the files open, so those that compaction replaces or retention
+/// removes meanwhile can still be read.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     files: Vec<SnapshotFile>,
@@ -26,7 +26,7 @@ pub struct SnapshotFile {
     name: String,
     bytes: u64,
     body: Body,
-    /// What follows the body.
+    /// Bytes after the body.
     end: Vec<u8>,
 }
 
@@ -51,8 +51,8 @@ impl Snapshot {
         &self.files
     }
 
-    /// Reads and checks every entry of the logs in it, also those that were right when the log was
-    /// opened. Takes as long as reading them; hold no lock meanwhile.
+    /// Reads and checks every entry of the logs in it, including those that were checked when the
+    /// log was opened. Takes as long as reading them; hold no lock meanwhile.
     ///
     /// # Errors
     /// [`Error::Damaged`] if an entry is damaged: a copy would be damaged, too.
@@ -68,7 +68,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The same, in a folder: `folder/` comes before each name.
+    /// The same files in a folder: puts `folder/` before each name.
     #[must_use]
     pub fn under(mut self, folder: &str) -> Self {
         for file in &mut self.files {
@@ -77,14 +77,14 @@ impl Snapshot {
         self
     }
 
-    /// This one, and then another.
+    /// The files of this snapshot, followed by those of another.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.files.extend(other.files);
         self
     }
 
-    /// Adds a file of these bytes.
+    /// Adds a file with these bytes.
     #[must_use]
     pub fn and_bytes(mut self, name: &str, bytes: Vec<u8>) -> Self {
         let len = bytes.len() as u64;
@@ -97,9 +97,9 @@ impl Snapshot {
         self
     }
 
-    /// Adds the regular files below a folder that `wanted` names by their path in it, in order of
-    /// their paths. A folder that is not there has none; symbolic links are passed over. It must be
-    /// files that are replaced as a whole, or that nobody changes.
+    /// Adds the regular files below a folder whose paths in it `wanted` accepts, ordered by path. A
+    /// missing folder has none; symbolic links are skipped. The files must be replaced atomically
+    /// or never change.
     ///
     /// # Errors
     /// [`Error::Io`] names the file.
@@ -130,7 +130,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Adds the file at `path` under that name, if it is there.
+    /// Adds the file at `path` under that name, if it exists.
     ///
     /// # Errors
     /// [`Error::Io`] names the file; a symbolic link is an error.
@@ -144,7 +144,7 @@ impl Snapshot {
         options.read(true).custom_flags(NO_FOLLOW);
         match options.open(path).and_then(|it| held(name, it)) {
             Ok(file) => self.files.push(file),
-            // It was replaced or removed just now, or never made.
+            // It was just replaced or removed, or was never created.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("open", path, error)),
         }
@@ -152,7 +152,7 @@ impl Snapshot {
     }
 }
 
-/// Small files are read at once: there may be more of them than a process can have open.
+/// Small files are read immediately: there may be more of them than a process can have open.
 fn held(name: String, mut file: File) -> io::Result<SnapshotFile> {
     let bytes = file.metadata()?.len();
     if bytes > HELD_BYTES_MAX {
@@ -163,7 +163,7 @@ fn held(name: String, mut file: File) -> io::Result<SnapshotFile> {
     Ok(SnapshotFile { name, bytes: end.len() as u64, body: Body::None, end })
 }
 
-/// Bytes that are read at once to be checked.
+/// Bytes that a check reads at once.
 const CHECK_BYTES: usize = 256 << 10;
 const HELD_BYTES_MAX: u64 = 256 << 10;
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
@@ -174,7 +174,7 @@ impl SnapshotFile {
         &self.name
     }
 
-    /// How many bytes [`reader`](Self::reader) gives.
+    /// The number of bytes that [`reader`](Self::reader) returns.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -219,9 +219,8 @@ impl Read for Reader<'_> {
     }
 }
 
-/// The log's files as of now. The segment that is being appended to ends in the copy with its last
-/// record, and is sealed there. The copy says how far it reaches, so that one which lost its end is
-/// known for it.
+/// The log's files as of now. The copy of the active segment ends with its last record and is
+/// sealed. The copy records how far it reaches, so that a lost end is detected.
 pub(crate) fn snapshot(shared: &Shared) -> Result<Snapshot> {
     let (segments, chain) = shared.freeze();
     let sequence = match (&chain, segments.last()) {
@@ -239,7 +238,7 @@ pub(crate) fn snapshot(shared: &Shared) -> Result<Snapshot> {
         let name = file_name(segment.place.base);
         let active = chain.filter(|it| it.place == segment.place && idx + 1 == segments.len());
         let (body_bytes, end) = match active {
-            // It has nothing, and is begun again at opening.
+            // It is empty, and opening creates it again.
             Some(chain) if chain.offset == HEADER_BYTES && idx > 0 => continue,
             Some(chain) => {
                 let has_records = chain.offset > HEADER_BYTES;

@@ -1,5 +1,5 @@
-//! How far several logs have reached, in a file outside of their folders: a folder that is removed,
-//! or replaced by an older copy of itself, cannot take it along.
+//! Records how far several logs have reached, in a file outside their folders, so that a folder
+//! that was removed or replaced by an older copy is detected.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::{Error, Result};
 
 const MARKER: Marker = Marker { name: "data-reached", version: 1 };
 
-/// Numbers that only grow, by name: what each log of a data folder had reached when this was written.
-/// The logs may be further by now.
+/// Numbers that only grow, by name: how far each log of a data folder had reached when this was
+/// written. The logs may have advanced since.
 ///
 /// ```text
 /// waypost data-reached 1
@@ -28,11 +28,11 @@ impl Witness {
     /// Name of the file.
     pub const FILE: &str = "reached";
 
-    /// Reads the file of the data folder `dir`. Where there is none, and where it is damaged, nothing
-    /// is known: what it says is said by the logs, too.
+    /// Reads the file of the data folder `dir`. A missing or damaged file contains no numbers: the
+    /// logs record them, too.
     ///
     /// # Errors
-    /// [`Error::Newer`] if a newer release wrote it; otherwise if the file system refuses.
+    /// [`Error::Newer`] if a newer release wrote it; otherwise if a file system operation fails.
     pub fn read(dir: &Path) -> Result<Self> {
         Ok(match MARKER.read(&dir.join(Self::FILE))? {
             Marked::Absent => Self::default(),
@@ -48,17 +48,18 @@ impl Witness {
         })
     }
 
-    /// Whether the file was there, and was not what had been written.
+    /// Whether the file exists but is damaged.
     pub fn is_damaged(&self) -> bool {
         self.is_damaged
     }
 
-    /// The number of this name, 0 if none is known.
+    /// The number of this name, 0 if unknown.
     pub fn get(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
     }
 
-    /// Takes note of a number, unless a higher one is known. A name has no blanks and no line breaks.
+    /// Stores a number, unless a higher one is known. A name must not contain blanks or line
+    /// breaks.
     pub fn raise(&mut self, name: &str, number: u64) {
         let known = self.numbers.entry(name.to_owned()).or_default();
         *known = number.max(*known);
@@ -67,7 +68,7 @@ impl Witness {
     /// Replaces the file of the data folder `dir`. It is on disk when this returns.
     ///
     /// # Errors
-    /// If the file system refuses; the old file is there then.
+    /// If a file system operation fails; the old file stays.
     pub fn write(&mut self, dir: &Path) -> Result<()> {
         let lines: Vec<String> =
             self.numbers.iter().map(|(it, to)| format!("{it} {to}\n")).collect();

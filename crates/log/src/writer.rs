@@ -14,36 +14,36 @@ use crate::reached::Reached;
 use crate::segment::{Segment, file_name};
 use crate::{Error, Options, Result};
 
-/// Bytes that one leader writes at once, at most, unless one batch is larger.
+/// Maximum number of bytes that one leader writes at once, unless one batch is larger.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// All segments, in order; the last one may be active.
 pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
 
-/// The log as its handles, readers and writers share it.
+/// The parts of the log that its handles, readers and writers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
     pub(crate) options: Options,
     pub(crate) segments: RwLock<Segments>,
-    /// Held by whoever rewrites or removes sealed segments.
+    /// Held while sealed segments are rewritten or removed.
     pub(crate) maintenance: Mutex<()>,
     queue: Queue<Append, Answer>,
     tail: Mutex<Tail>,
 }
 
-/// What only the leader touches.
+/// What only the leader uses.
 #[derive(Debug)]
 pub(crate) struct Tail {
     pub(crate) active: Option<Active>,
     pub(crate) next: u64,
-    /// Also while a group is being written: a leader that panics leaves it set.
+    /// Also set while a group is being written, so that a leader that panics leaves it set.
     pub(crate) poisoned: bool,
     pub(crate) buffer: Vec<u8>,
     pub(crate) reached: Reached,
 }
 
-/// How far an append must be when it is answered.
+/// What an append guarantees when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// On disk.
@@ -59,7 +59,7 @@ pub(crate) enum Durability {
 pub(crate) struct Append {
     pub(crate) batch: Batch,
     pub(crate) durability: Durability,
-    /// The sequence that the log must end at, if that matters.
+    /// The sequence that the log must end at; `None` for any.
     pub(crate) after: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Shared {
         Arc::clone(&self.segments.read())
     }
 
-    /// The segments, and where the one that is being appended to ends, as of one moment.
+    /// The segments, and the end of the active one, at one moment.
     pub(crate) fn freeze(&self) -> (Segments, Option<Chain>) {
         let tail = self.tail.lock();
         (self.list(), tail.active.as_ref().map(Active::chain))
@@ -127,7 +127,7 @@ impl Shared {
         self.tail.lock().reached.sequence()
     }
 
-    /// Notes how far the log has reached. Nothing is appended any more.
+    /// Records how far the log has reached. Nothing may be appended afterwards.
     pub(crate) fn close(&self) {
         let mut tail = self.tail.lock();
         if !tail.poisoned {
@@ -135,8 +135,8 @@ impl Shared {
         }
     }
 
-    /// Takes what one write can hold. An append that seals or that names its place is first in its
-    /// group, and no other is behind it.
+    /// Takes the batches that fit in one write. An append that seals or names a position is a group
+    /// of its own.
     fn take_group(&self, lead: &Lead<'_, Append, Answer>, tail: &Tail) -> Group {
         let end = tail.active.as_ref().map_or(HEADER_BYTES, Active::end);
         let (mut bytes, mut room, mut is_alone) = (0, None, false);
@@ -182,7 +182,7 @@ impl Shared {
             tail.active = None;
         }
         if tail.active.is_none() {
-            // Compaction is how room is made: it must not be refused for want of room.
+            // Compaction frees space: it must not fail because the disk is full.
             let free_min = if sealing { 0 } else { self.options.free_bytes_min };
             let active = Active::create(&self.disk, &self.options, free_min, tail.next)?;
             let segment = Arc::clone(active.segment());
@@ -203,7 +203,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The segment that covers `sequence`, or else the first one behind it.
+    /// The segment that covers `sequence`, otherwise the first one after it.
     pub(crate) fn covering(&self, sequence: u64) -> Option<Arc<Segment>> {
         let segments = self.segments.read();
         let at = segments.partition_point(|it| it.place.base <= sequence);
@@ -214,7 +214,7 @@ impl Shared {
             .map(Arc::clone)
     }
 
-    /// Replaces `old`, which are neighbours, by `new`.
+    /// Replaces the adjacent segments `old` by `new`.
     pub(crate) fn swap(&self, old: &[Arc<Segment>], new: Option<Segment>) {
         let mut segments = self.segments.write();
         let kept = |it: &&Arc<Segment>| !old.iter().any(|gone| Arc::ptr_eq(gone, it));
@@ -226,7 +226,7 @@ impl Shared {
         *segments = Arc::new(list);
     }
 
-    /// Removes segments' files whose records nobody needs under that name any more.
+    /// Removes the files of segments that are no longer needed.
     pub(crate) fn unlink(&self, gone: &[Arc<Segment>]) -> Result<()> {
         for segment in gone {
             self.disk.remove(&file_name(segment.place.base))?;
