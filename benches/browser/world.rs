@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use waypost_browser::{
     Allow, Chromium, ChromiumSettings, Deadline, Engine, Policy, Relay, RelaySettings,
-    find_chromium,
+    find_chromium, wire,
 };
 
 pub(crate) struct World {
@@ -36,7 +36,7 @@ impl World {
     }
 
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Result<Value> {
-        Ok(self.relay.handle(command, arguments).await?)
+        Ok(wire::handle(&self.relay, command, arguments).await?)
     }
 
     pub(crate) async fn go(&self, url: &str) -> Result<()> {

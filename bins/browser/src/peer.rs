@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
-use waypost_browser::Event;
+use waypost_browser::{Event, wire};
 use waypost_mesh::{Call, Far, Mesh, Problem, Serving, Settings};
 use waypost_project::MeshSettings;
 
@@ -88,14 +88,14 @@ async fn tell(mut events: Receiver<Event>, mesh: Weak<Mesh>, news: News) {
             Err(RecvError::Closed) => return,
         };
         let Some(mesh) = mesh.upgrade() else { return };
-        let told = tokio::task::spawn_blocking(move || {
-            let event = serde_json::to_value(event)?;
-            mesh.broadcast(TARGET, &event)?;
-            anyhow::Ok(())
-        });
+        let told =
+            tokio::task::spawn_blocking(move || mesh.broadcast(TARGET, &wire::event(&event)));
         match told.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => news.tell(format!("failed to broadcast an event: {error:#}")),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                let error = anyhow::Error::from(error);
+                news.tell(format!("failed to broadcast an event: {error:#}"));
+            }
             Err(_) => return,
         }
     }

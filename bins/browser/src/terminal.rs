@@ -25,7 +25,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use crossterm::event::{self, Event};
-use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
@@ -273,13 +272,12 @@ async fn overhear(
 /// The message to the person about an event; none if its effect is visible anyway.
 fn remark(event: &waypost_browser::Event) -> Option<String> {
     use waypost_browser::Event::{AuthChanged, Dialog, Download};
-    let text = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
     match event {
         Dialog { dialog } => {
-            let answer = if dialog["accepted"] == true { "yes" } else { "no" };
-            Some(format!("the page says: {} (answered with {answer})", text(dialog, "message")))
+            let answer = if dialog.accepted { "yes" } else { "no" };
+            Some(format!("the page says: {} (answered with {answer})", dialog.message))
         }
-        Download { download } => Some(format!("blocked a download of {}", text(download, "name"))),
+        Download { download } => Some(format!("blocked a download of {}", download.name)),
         AuthChanged { change } => Some(match change.state {
             AuthState::Authenticated => "you seem to be logged in".to_owned(),
             _ => "you seem to be logged out".to_owned(),

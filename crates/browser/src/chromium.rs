@@ -12,6 +12,7 @@ mod picture;
 mod pipe;
 mod profile;
 mod read;
+mod report;
 mod setup;
 mod shadow;
 mod state;

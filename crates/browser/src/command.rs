@@ -1,16 +1,12 @@
-//! Strict parsing of commands.
+//! Commands of programs.
 
+use std::fmt;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-
-use crate::engine::{
-    Action, Condition, DialogAnswer, Direction, ElementState, Journey, Reference, TabId, Target,
-};
-use crate::summary::{Mode, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
-use crate::{Problem, ProblemKind, Selector};
+use crate::Problem;
+use crate::engine::{Action, Arrival, Condition, Done, Journey, TabId, TabInfo, Target};
+use crate::scrub::Scrub;
+use crate::summary::{Mode, Summary, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
 
 /// How long `wait` waits unless `timeout` is given, in milliseconds.
 pub const WAIT_MS_DEFAULT: u64 = 10_000;
@@ -23,318 +19,194 @@ pub const WAIT_MS_MAX: u64 = 120_000;
 /// The longest text that is typed at once, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// The names of all commands.
-pub const COMMANDS: &[&str] = &[
-    "navigate",
-    "read",
-    "click",
-    "type",
-    "scroll",
-    "wait",
-    "back",
-    "forward",
-    "reload",
-    "select",
-    "press",
-    "screenshot",
-    "tabs",
-];
-
-/// The requested command.
-#[derive(Debug)]
-pub(crate) enum Command {
+/// What a program requests.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Go to an address, which may be relative to the current one.
     Navigate(String),
+    /// Go back or forward, or reload.
     Go(Journey),
-    Read { mode: Mode, tokens: usize, scope: Option<Target>, viewport: bool },
+    /// Read the page.
+    Read(Reading),
+    /// Perform an action on an element, or on the page.
     Act(Option<Target>, Action),
+    /// Wait until a condition holds.
     Wait(Condition),
+    /// Take a screenshot, if a person allowed it.
     Screenshot,
+    /// List or change the tabs.
     Tabs(TabsAction),
 }
 
-/// A command, with the arguments that every command may have.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) command: Command,
-    /// The tab that it is for; the current one if `None`.
-    pub(crate) tab: Option<TabId>,
-    /// How long the caller waits for the page.
-    pub(crate) wait: Duration,
+/// What to read of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// How much the summary contains.
+    pub mode: Mode,
+    /// The token budget, [`TOKENS_MIN`] to [`TOKENS_MAX`].
+    pub tokens: usize,
+    /// Only what is inside this element.
+    pub scope: Option<Target>,
+    /// Only what is in view.
+    pub viewport: bool,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { mode: Mode::default(), tokens: TOKENS_DEFAULT, scope: None, viewport: false }
+    }
 }
 
 /// What to do with the tabs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum TabsAction {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TabsAction {
+    /// List them.
     #[default]
     List,
+    /// Open one, and make it the current one.
     Open,
-    Select,
-    Close,
+    /// Make this one the current one.
+    Select(TabId),
+    /// Close this one.
+    Close(TabId),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NavigateArguments {
-    url: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArguments {}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadArguments {
-    #[serde(default)]
-    mode: Mode,
-    budget: Option<usize>,
-    scope: Option<String>,
-    #[serde(default)]
-    viewport: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClickArguments {
-    selector: Option<String>,
-    r#ref: Option<String>,
-    #[serde(default)]
-    dialog: DialogAnswer,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypeArguments {
-    selector: Option<String>,
-    r#ref: Option<String>,
-    text: String,
-    #[serde(default)]
-    append: bool,
-    #[serde(default)]
-    submit: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SelectArguments {
-    selector: Option<String>,
-    r#ref: Option<String>,
-    value: OneOrMore,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMore {
-    One(String),
-    More(Vec<String>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PressArguments {
-    key: String,
-    selector: Option<String>,
-    r#ref: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ScrollArguments {
-    direction: Option<Direction>,
-    selector: Option<String>,
-    r#ref: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct WaitArguments {
-    selector: Option<String>,
-    state: Option<ElementState>,
-    text: Option<String>,
-    url: Option<String>,
-    #[serde(default)]
-    network_idle: bool,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TabsArguments {
-    #[serde(default)]
-    action: TabsAction,
-}
-
-fn read<T: DeserializeOwned>(name: &str, arguments: Value) -> Result<T, Problem> {
-    serde_json::from_value(arguments).map_err(|error| {
-        Problem::invalid(format!("{name}: {}", crate::clean_line(&error.to_string())))
-    })
-}
-
-/// The element that a selector or a reference denotes; giving both is an error.
-fn target(selector: Option<String>, reference: Option<String>) -> Result<Option<Target>, Problem> {
-    match (selector, reference) {
-        (None, None) => Ok(None),
-        (Some(selector), None) => Selector::parse(&selector).map(|it| Some(Target::Selector(it))),
-        (None, Some(text)) => {
-            let reference = Reference::parse(&text).ok_or_else(|| {
-                Problem::invalid("ref: it must be as a summary gives it, such as d3e12")
-            })?;
-            Ok(Some(Target::Ref(reference)))
+impl fmt::Display for Command {
+    /// Writes the name and the object. Of a typed text, only the field is shown.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Navigate(url) => write!(formatter, "navigate {url}"),
+            Self::Go(Journey::To(url)) => write!(formatter, "navigate {url}"),
+            Self::Go(Journey::Back) => formatter.write_str("back"),
+            Self::Go(Journey::Forward) => formatter.write_str("forward"),
+            Self::Go(Journey::Reload) => formatter.write_str("reload"),
+            Self::Read(_) => formatter.write_str("read"),
+            Self::Act(Some(target), action) => write!(formatter, "{} {target}", action.name()),
+            Self::Act(None, Action::Press(key)) => write!(formatter, "press {key}"),
+            Self::Act(None, Action::Scroll { direction, .. }) => {
+                write!(formatter, "scroll {}", direction.as_str())
+            }
+            Self::Act(None, action) => formatter.write_str(action.name()),
+            Self::Wait(Condition::Element(selector, _)) => write!(formatter, "wait {selector}"),
+            Self::Wait(Condition::Url(part)) => write!(formatter, "wait {part}"),
+            Self::Wait(_) => formatter.write_str("wait"),
+            Self::Screenshot => formatter.write_str("screenshot"),
+            Self::Tabs(TabsAction::List) => formatter.write_str("tabs"),
+            Self::Tabs(TabsAction::Open) => formatter.write_str("tabs open"),
+            Self::Tabs(TabsAction::Select(_)) => formatter.write_str("tabs select"),
+            Self::Tabs(TabsAction::Close(_)) => formatter.write_str("tabs close"),
         }
-        (Some(_), Some(_)) => Err(Problem::invalid("selector, ref: give one of them")),
     }
 }
 
-fn needed(target: Option<Target>) -> Result<Option<Target>, Problem> {
-    if target.is_none() {
-        return Err(Problem::invalid("selector: it is missing; CSS, or a ref of a summary"));
+/// A command with its tab and its time limit.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Request {
+    /// The command.
+    pub command: Command,
+    /// The tab that it is for; the current one if `None`.
+    pub tab: Option<TabId>,
+    /// How long the caller waits for the page, up to [`WAIT_MS_MAX`].
+    pub wait: Duration,
+}
+
+impl Request {
+    /// A command for the current tab, with its default time limit.
+    #[must_use]
+    pub fn new(command: Command) -> Self {
+        let milliseconds = match &command {
+            Command::Navigate(_) | Command::Go(_) => JOURNEY_MS_DEFAULT,
+            Command::Wait(_) => WAIT_MS_DEFAULT,
+            _ => COMMAND_MS_DEFAULT,
+        };
+        Self { command, tab: None, wait: Duration::from_millis(milliseconds) }
     }
-    Ok(target)
-}
 
-/// Takes an argument that every command may have.
-fn take<T: DeserializeOwned>(
-    members: &mut Map<String, Value>,
-    name: &str,
-) -> Result<Option<T>, Problem> {
-    let Some(given) = members.remove(name) else { return Ok(None) };
-    serde_json::from_value(given).map_err(|error| {
-        Problem::invalid(format!("{name}: {}", crate::clean_line(&error.to_string())))
-    })
-}
+    /// The same for this tab.
+    #[must_use]
+    pub fn with_tab(self, tab: TabId) -> Self {
+        Self { tab: Some(tab), ..self }
+    }
 
-impl Asked {
-    /// Parses a command and its arguments.
-    pub(crate) fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
-        let mut members = match arguments {
-            Value::Null => Map::new(),
-            Value::Object(members) => members,
-            _ => return Err(Problem::invalid(format!("{name}: its arguments must be an object"))),
-        };
-        let tab = take(&mut members, "tab")?;
-        let timeout: Option<u64> = take(&mut members, "timeout")?;
-        let command = Command::parse(name, Value::Object(members))?;
-        let (least, usual) = match &command {
-            Command::Navigate(_) | Command::Go(_) => (1, JOURNEY_MS_DEFAULT),
-            // Without time, it checks once.
-            Command::Wait(_) => (0, WAIT_MS_DEFAULT),
-            _ => (1, COMMAND_MS_DEFAULT),
-        };
-        let milliseconds = timeout.unwrap_or(usual);
-        if !(least..=WAIT_MS_MAX).contains(&milliseconds) {
+    /// The same with this time limit.
+    #[must_use]
+    pub fn with_wait(self, wait: Duration) -> Self {
+        Self { wait, ..self }
+    }
+
+    /// Checks all limits.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        // Without time, `wait` checks once.
+        let least = u64::from(!matches!(self.command, Command::Wait(_)));
+        let milliseconds = self.wait.as_millis();
+        if !(u128::from(least)..=u128::from(WAIT_MS_MAX)).contains(&milliseconds) {
             let detail =
                 format!("timeout: {milliseconds} ms; {least} to {WAIT_MS_MAX} are allowed");
             return Err(Problem::invalid(detail));
         }
-        Ok(Self { command, tab, wait: Duration::from_millis(milliseconds) })
-    }
-}
-
-impl Command {
-    fn parse(name: &str, arguments: Value) -> Result<Self, Problem> {
-        let nothing = |arguments| read::<NoArguments>(name, arguments).map(drop);
-        match name {
-            "navigate" => {
-                let given: NavigateArguments = read(name, arguments)?;
-                Ok(Self::Navigate(given.url))
-            }
-            "back" => nothing(arguments).map(|()| Self::Go(Journey::Back)),
-            "forward" => nothing(arguments).map(|()| Self::Go(Journey::Forward)),
-            "reload" => nothing(arguments).map(|()| Self::Go(Journey::Reload)),
-            "screenshot" => nothing(arguments).map(|()| Self::Screenshot),
-            "read" => read_command(read(name, arguments)?),
-            "click" => {
-                let given: ClickArguments = read(name, arguments)?;
-                let target = needed(target(given.selector, given.r#ref)?)?;
-                Ok(Self::Act(target, Action::Click(given.dialog)))
-            }
-            "type" => {
-                let TypeArguments { selector, r#ref, text, append, submit } =
-                    read(name, arguments)?;
-                if text.len() > TEXT_BYTES_MAX {
-                    let detail = format!("text: longer than {TEXT_BYTES_MAX} bytes");
-                    return Err(Problem::invalid(detail));
-                }
-                let target = needed(target(selector, r#ref)?)?;
-                Ok(Self::Act(target, Action::Type { text, append, submit }))
-            }
-            "select" => {
-                let given: SelectArguments = read(name, arguments)?;
-                let values = match given.value {
-                    OneOrMore::One(value) => vec![value],
-                    OneOrMore::More(values) => values,
-                };
-                let target = needed(target(given.selector, given.r#ref)?)?;
-                Ok(Self::Act(target, Action::Select(values)))
-            }
-            "press" => {
-                let given: PressArguments = read(name, arguments)?;
-                let target = target(given.selector, given.r#ref)?;
-                Ok(Self::Act(target, Action::Press(given.key.parse()?)))
-            }
-            "scroll" => scroll_command(read(name, arguments)?),
-            "wait" => wait_command(read(name, arguments)?),
-            "tabs" => {
-                let given: TabsArguments = read(name, arguments)?;
-                Ok(Self::Tabs(given.action))
-            }
-            _ => {
-                let name: String = name.chars().take(60).collect();
+        match &self.command {
+            Command::Read(Reading { tokens, .. })
+                if !(TOKENS_MIN..=TOKENS_MAX).contains(tokens) =>
+            {
                 let detail =
-                    format!("there is no command {name:?}; there are {}", COMMANDS.join(", "));
-                Err(Problem::new(ProblemKind::UnknownCommand, detail))
+                    format!("budget: {tokens} tokens; {TOKENS_MIN} to {TOKENS_MAX} are allowed");
+                Err(Problem::invalid(detail))
             }
+            Command::Act(_, Action::Type { text, .. }) if text.len() > TEXT_BYTES_MAX => {
+                Err(Problem::invalid(format!("text: longer than {TEXT_BYTES_MAX} bytes")))
+            }
+            _ => Ok(()),
         }
     }
 }
 
-fn read_command(given: ReadArguments) -> Result<Command, Problem> {
-    let tokens = given.budget.unwrap_or(TOKENS_DEFAULT);
-    if !(TOKENS_MIN..=TOKENS_MAX).contains(&tokens) {
-        let detail = format!("budget: {tokens} tokens; {TOKENS_MIN} to {TOKENS_MAX} are allowed");
-        return Err(Problem::invalid(detail));
-    }
-    let scope = match given.scope {
-        Some(text) => match Reference::parse(&text) {
-            Some(reference) => Some(Target::Ref(reference)),
-            None => Some(Target::Selector(Selector::parse(&text)?)),
-        },
-        None => None,
-    };
-    Ok(Command::Read { mode: given.mode, tokens, scope, viewport: given.viewport })
+/// The result of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The tab has arrived at a page.
+    Arrived {
+        /// The tab.
+        tab: TabId,
+        /// Where it is.
+        arrival: Arrival,
+    },
+    /// The page.
+    Read(Box<Summary>),
+    /// An action was performed.
+    Acted(Box<Done>),
+    /// The condition holds.
+    Held {
+        /// How long that took.
+        waited: Duration,
+        /// The address of the tab.
+        url: Option<String>,
+    },
+    /// A screenshot.
+    Screenshot {
+        /// The scale, 1 or less.
+        scale: f64,
+        /// PNG in base64.
+        data: String,
+    },
+    /// The tabs.
+    Tabs {
+        /// All tabs, oldest first.
+        tabs: Vec<TabInfo>,
+        /// The current one.
+        current: Option<TabId>,
+    },
 }
 
-fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
-    let target = target(given.selector, given.r#ref)?;
-    let action = match (given.direction, &target) {
-        // A part of the previous view stays visible.
-        (Some(direction), None) => Action::Scroll { direction, share: 0.85 },
-        (None, Some(_)) => Action::ScrollTo,
-        _ => {
-            let detail = "direction: up, down, left, right, top or bottom is needed, or a selector";
-            return Err(Problem::invalid(detail));
+impl Scrub for Outcome {
+    fn scrub(&mut self, change: &dyn Fn(&str) -> String) {
+        match self {
+            Self::Arrived { arrival, .. } => arrival.scrub(change),
+            Self::Acted(done) => done.scrub(change),
+            Self::Held { url, .. } => url.scrub(change),
+            Self::Tabs { tabs, .. } => tabs.scrub(change),
+            // A summary is scrubbed before it is fitted into its budget; a picture has no text.
+            Self::Read(_) | Self::Screenshot { .. } => {}
         }
-    };
-    Ok(Command::Act(target, action))
-}
-
-fn wait_command(given: WaitArguments) -> Result<Command, Problem> {
-    if given.state.is_some() && given.selector.is_none() {
-        return Err(Problem::invalid("state: it needs a selector"));
     }
-    let mut conditions = Vec::new();
-    if let Some(selector) = given.selector {
-        let state = given.state.unwrap_or_default();
-        conditions.push(Condition::Element(Selector::parse(&selector)?, state));
-    }
-    conditions.extend(given.text.map(Condition::Text));
-    conditions.extend(given.url.map(Condition::Url));
-    if given.network_idle {
-        conditions.push(Condition::NetworkIdle);
-    }
-    let (Some(condition), true) = (conditions.pop(), conditions.is_empty()) else {
-        let detail = "wait: exactly one of selector, text, url and networkIdle is needed";
-        return Err(Problem::invalid(detail));
-    };
-    Ok(Command::Wait(condition))
 }

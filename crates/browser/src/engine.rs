@@ -3,18 +3,17 @@
 use std::fmt;
 use std::pin::Pin;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use url::Url;
 
-use crate::{Deadline, Extract, Frame, PictureKey, Pixels, Problem, Seen, Selector, View};
+use crate::{
+    Deadline, Extract, Frame, PictureKey, Pixels, Problem, Scrolled, Seen, Selector, View,
+};
 
 /// The response of an engine, within its deadline.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send + 'a>>;
 
 /// A tab's id, unique among all tabs that this engine ever had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TabId(pub u64);
 
 impl fmt::Display for TabId {
@@ -24,8 +23,7 @@ impl fmt::Display for TabId {
 }
 
 /// What an engine supports besides reading, following links and submitting forms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Its name.
     pub engine: &'static str,
@@ -38,7 +36,7 @@ pub struct Capabilities {
 }
 
 /// A tab, as shown in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TabInfo {
     /// Its id.
     pub tab: TabId,
@@ -66,17 +64,15 @@ pub enum Journey {
 }
 
 /// Where a tab has arrived.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
     /// The address.
     pub url: String,
     /// The page's title.
     pub title: String,
     /// The status of HTTP, if there was one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The page is there, but parts of it are still loading.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub loading: bool,
 }
 
@@ -87,6 +83,15 @@ pub enum Target {
     Selector(Selector),
     /// The element that a summary gave this reference.
     Ref(Reference),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Selector(selector) => selector.fmt(formatter),
+            Self::Ref(reference) => reference.fmt(formatter),
+        }
+    }
 }
 
 /// A reference to an element in a summary: the document's number and the element's, `d3e12`.
@@ -119,8 +124,7 @@ impl fmt::Display for Reference {
 }
 
 /// How to answer a dialog that opens meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DialogAnswer {
     /// Yes.
     Accept,
@@ -130,8 +134,7 @@ pub enum DialogAnswer {
 }
 
 /// The direction to scroll in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub enum Direction {
     Up,
@@ -204,8 +207,75 @@ pub enum Action {
     Unfocus,
 }
 
-/// The result of an action: members of an object.
-pub type Done = Map<String, Value>;
+impl Action {
+    /// The name of the command that performs it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Click(_) | Self::ClickAt { .. } => "click",
+            Self::Type { .. } | Self::Insert(_) => "type",
+            Self::Select(_) => "select",
+            Self::Press(_) => "press",
+            Self::Scroll { .. } | Self::ScrollTo => "scroll",
+            Self::Find { .. } => "find",
+            Self::Unfocus => "unfocus",
+        }
+    }
+}
+
+/// The result of an action. Which members are set depends on the action and on the engine.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that happened or not")]
+pub struct Done {
+    /// The element that was clicked or typed into.
+    pub element: Option<Element>,
+    /// The options that are now chosen.
+    pub chosen: Option<Vec<String>>,
+    /// The target's reference.
+    pub reference: Option<Reference>,
+    /// How many elements the target's selector matches; the action was performed on the first.
+    pub matches: u64,
+    /// The scroll position.
+    pub scrolled: Option<Scrolled>,
+    /// The searched text occurs in the page.
+    pub found: bool,
+    /// The action closed the tab.
+    pub closed: bool,
+    /// The address afterwards, if it was checked.
+    pub url: Option<String>,
+    /// The tab has another document or address than before.
+    pub navigated: bool,
+    /// The new page is still loading.
+    pub loading: bool,
+    /// Dialogs that opened.
+    pub dialogs: Vec<Dialog>,
+    /// Downloads that started.
+    pub downloads: Vec<Download>,
+    /// The number of popups that opened.
+    pub popups: u64,
+    /// The number of file choosers that the page tried to open.
+    pub file_choosers: u64,
+}
+
+/// A dialog that a page opened, and how it was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dialog {
+    /// `alert`, `confirm`, `prompt` or `beforeunload`.
+    pub kind: String,
+    /// Its text.
+    pub message: String,
+    /// It was accepted, not dismissed.
+    pub accepted: bool,
+}
+
+/// A download that a page started. It was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Download {
+    /// The suggested name of the file.
+    pub name: String,
+    /// Its address.
+    pub url: String,
+}
 
 /// A condition to wait for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -221,14 +291,25 @@ pub enum Condition {
 }
 
 /// The state of an element to wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub enum ElementState {
     #[default]
     Visible,
     Attached,
     Hidden,
+}
+
+impl ElementState {
+    /// Its name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Visible => "visible",
+            Self::Attached => "attached",
+            Self::Hidden => "hidden",
+        }
+    }
 }
 
 /// Which parts of a page to read, and how much at most.
@@ -273,7 +354,7 @@ pub struct Evidence {
 }
 
 /// An element as events show it: never with the content of a field.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Element {
     /// Its tag.
     pub tag: String,
@@ -282,7 +363,7 @@ pub struct Element {
     /// Its text, at most 60 characters; empty for a field.
     pub text: String,
     /// A selector that finds it.
-    pub selector: String,
+    pub selector: Option<String>,
 }
 
 /// The element at a point, or with the focus.

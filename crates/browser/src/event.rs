@@ -1,16 +1,13 @@
 //! What other programs may learn of what happens in the browser.
 
-use serde::Serialize;
-use serde_json::Value;
 use url::Url;
 
-use crate::engine::{Element, TabId};
+use crate::engine::{Dialog, Download, Element, TabId};
 use crate::{AuthChange, Holder, Who};
 
 /// Something that happened. `human_*` events report only actions of a person at the terminal: they
 /// are created where the person's input arrives, so neither a page nor a program can cause one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A person clicked.
     HumanClick {
@@ -34,18 +31,17 @@ pub enum Event {
     /// Someone logged in or out, as far as the page shows it.
     AuthChanged {
         /// The change.
-        #[serde(flatten)]
         change: AuthChange,
     },
     /// A page opened a dialog, which was answered.
     Dialog {
         /// Its text, and how it was answered.
-        dialog: Value,
+        dialog: Dialog,
     },
     /// A page started a download, which was refused.
     Download {
         /// What would have been downloaded.
-        download: Value,
+        download: Download,
     },
     /// The control of the page changed.
     Control {

@@ -1,5 +1,6 @@
 //! Keys and their names.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::Problem;
@@ -63,6 +64,17 @@ impl Key {
         };
         let text = letter.to_string();
         Self { name: text.clone(), code, number, text: Some(text), modifiers: 0 }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (bit, held) in [(1, "Alt+"), (2, "Control+"), (4, "Meta+"), (8, "Shift+")] {
+            if self.modifiers & bit != 0 {
+                formatter.write_str(held)?;
+            }
+        }
+        formatter.write_str(if self.name == " " { "Space" } else { &self.name })
     }
 }
 

@@ -1,13 +1,23 @@
 //! Who controls the page. A person who acts takes control, whatever a program is doing.
 
 /// Who may change the page now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// Programs, one at a time.
     Agent,
     /// The person at the terminal.
     Human,
+}
+
+impl Holder {
+    /// Its name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Human => "human",
+        }
+    }
 }
 
 /// How long a person who types a password keeps the page after the last key.

@@ -2,14 +2,16 @@
 //! person at the terminal takes precedence.
 //!
 //! A [`Relay`] lets programs and a person share one [`Engine`]. Programs call [`Relay::handle`]
-//! with the name of a command and its arguments, whatever the transport, and get data or a
-//! [`Problem`] with a status. A person acts through the relay's `human_*` methods, which always
-//! take precedence. [`Relay::events`] reports what happened, and never what was typed.
+//! with a [`Command`], and get an [`Outcome`] or a [`Problem`] with a status; [`wire`] does the same
+//! in JSON. A person acts through the relay's `human_*` methods, which always take precedence.
+//! [`Relay::events`] reports what happened, and never what was typed.
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use serde_json::json;
-//! use waypost_browser::{Chromium, ChromiumSettings, Policy, Relay, RelaySettings, find_chromium};
+//! use waypost_browser::{
+//!     Chromium, ChromiumSettings, Command, Outcome, Policy, Reading, Relay, RelaySettings, Request,
+//!     find_chromium,
+//! };
 //!
 //! # async fn run(path: &std::ffi::OsStr) -> Result<(), Box<dyn std::error::Error>> {
 //! let program = find_chromium(path).ok_or("there is no Chromium")?;
@@ -18,9 +20,11 @@
 //! let engine = Arc::new(Chromium::start(settings, policy.clone()).await?);
 //! let relay = Relay::new(engine, policy, &RelaySettings::default());
 //!
-//! relay.handle("navigate", json!({ "url": "https://example.org" })).await?;
-//! let page = relay.handle("read", json!({})).await?;
-//! println!("{}", page["dom_summary"]["headings"][0]);
+//! relay.handle(Request::new(Command::Navigate("https://example.org".to_owned()))).await?;
+//! let read = Request::new(Command::Read(Reading::default()));
+//! if let Outcome::Read(page) = relay.handle(read).await? {
+//!     println!("{}: {}", page.title, page.content.text);
+//! }
 //! # Ok(())
 //! # }
 //! ```
@@ -43,20 +47,24 @@ mod policy;
 mod problem;
 mod proxy;
 mod relay;
+mod scrub;
 mod secret;
 mod selector;
 mod summary;
+pub mod wire;
 
 pub use auth::{AuthChange, AuthState, AuthWatch, Signal};
 pub use chromium::{Chromium, ChromiumSettings, find_chromium};
 pub use clean::{clean, clean_line};
 pub use command::{
-    COMMAND_MS_DEFAULT, COMMANDS, JOURNEY_MS_DEFAULT, TEXT_BYTES_MAX, WAIT_MS_DEFAULT, WAIT_MS_MAX,
+    COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, Reading, Request, TEXT_BYTES_MAX,
+    TabsAction, WAIT_MS_DEFAULT, WAIT_MS_MAX,
 };
 pub use deadline::Deadline;
 pub use engine::{
-    Action, Answer, Arrival, Capabilities, Condition, DialogAnswer, Direction, Done, Element,
-    ElementState, Engine, Evidence, Hit, Journey, Reach, Reference, TabId, TabInfo, Target,
+    Action, Answer, Arrival, Capabilities, Condition, Dialog, DialogAnswer, Direction, Done,
+    Download, Element, ElementState, Engine, Evidence, Hit, Journey, Reach, Reference, TabId,
+    TabInfo, Target,
 };
 pub use event::Event;
 pub use frame::{
@@ -71,6 +79,7 @@ pub use problem::{Problem, ProblemKind};
 pub use relay::{Relay, RelaySettings};
 pub use selector::{SELECTOR_BYTES_MAX, STEPS_MAX, Selector};
 pub use summary::{
-    Control, ErrorKind, Extract, Field, Form, FrameInfo, Heading, Link, Listing, Message, Mode,
-    PageError, Place, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN, Table, tokens_in,
+    Content, Control, ControlState, Cut, ErrorKind, Extract, Field, Flag, Form, FrameInfo, Heading,
+    Link, Listing, Login, Message, Mode, PageError, Part, Place, Removed, Summary, TOKENS_DEFAULT,
+    TOKENS_MAX, TOKENS_MIN, Table, tokens_in,
 };

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use scraper::ElementRef;
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use url::Url;
@@ -23,8 +22,8 @@ use self::fetch::{Asked, Fetcher};
 use self::frame::Look;
 use self::page::{Page, is_shown, text_of};
 use crate::engine::{
-    Action, Answer, Arrival, Capabilities, Condition, Done, ElementState, Engine, Evidence, Hit,
-    Journey, Reach, TabId, TabInfo, Target,
+    Action, Answer, Arrival, Capabilities, Condition, Done, Download, ElementState, Engine,
+    Evidence, Hit, Journey, Reach, TabId, TabInfo, Target,
 };
 use crate::proxy::Proxy;
 use crate::secret::Secrets;
@@ -58,7 +57,7 @@ struct Tab {
     history: Vec<Page>,
     /// The index of the shown page.
     at: usize,
-    downloads: Vec<serde_json::Value>,
+    downloads: Vec<Download>,
     look: Look,
 }
 
@@ -132,7 +131,7 @@ impl Plain {
             let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
             if let Some(name) = fetched.file {
                 let url = fetched.url.to_string();
-                known.downloads.push(json!({ "name": name, "url": url, "state": "refused" }));
+                known.downloads.push(Download { name, url });
             } else {
                 let page = Page::new(fetched.url, fetched.status, fetched.body, document);
                 if again && known.at < known.history.len() {

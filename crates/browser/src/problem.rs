@@ -1,6 +1,5 @@
 //! Why a command failed.
 
-use serde_json::{Value, json};
 use thiserror::Error;
 
 /// The kind of a problem: each has one HTTP status and one name that never changes.
@@ -98,16 +97,5 @@ impl Problem {
 
     pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Invalid, detail)
-    }
-
-    /// Its form on the wire: `type`, `title`, `status`, `detail`.
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "type": format!("urn:waypost:browser:{}", self.kind.as_str()),
-            "title": self.kind.as_str(),
-            "status": self.kind.status(),
-            "detail": self.detail,
-        })
     }
 }

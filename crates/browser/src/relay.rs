@@ -12,15 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, Notify, broadcast, watch as watch_channel};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::command::{Asked, COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, TabsAction};
+use crate::command::{
+    COMMAND_MS_DEFAULT, Command, JOURNEY_MS_DEFAULT, Outcome, Reading, Request, TabsAction,
+};
 use crate::engine::{Action, Condition, Done, Engine, Journey, TabId, Target};
 use crate::lease::Lease;
-use crate::summary::{Around, Known, Mode, reach, scrub, show};
+use crate::scrub::Scrub as _;
+use crate::summary::{Around, Known, Mode, Summary, reach, show};
 use crate::{AuthWatch, Deadline, Event, Holder, Policy, Problem, ProblemKind, Who, clean};
 
 /// How many events are queued for a slow listener; beyond this the oldest are dropped.
@@ -131,51 +133,56 @@ impl Relay {
         self.screenshots.store(allowed, Ordering::Relaxed);
     }
 
-    /// Executes a program's command, given by name and arguments. Neither the response nor the
-    /// problem contains anything that was typed into a secret field, or terminal control
-    /// characters.
+    /// Executes a program's command. Neither the outcome nor the problem contains anything that was
+    /// typed into a secret field, or terminal control characters.
     ///
     /// # Errors
     /// Why it failed; [`ProblemKind`] lists the kinds.
-    pub async fn handle(&self, command: &str, arguments: Value) -> Result<Value, Problem> {
-        let doing = self.note_doing(command, &arguments);
-        let done = self.obey(command, arguments).await;
+    pub async fn handle(&self, request: Request) -> Result<Outcome, Problem> {
+        let doing = self.note_doing(&request.command);
+        let done = self.obey(request).await;
         drop(doing);
         let tidy = |text: &str| self.engine.mask(&clean(text));
-        done.map_err(|problem| Problem { detail: tidy(&problem.detail), ..problem })
+        match done {
+            Ok(mut outcome) => {
+                outcome.scrub(&tidy);
+                Ok(outcome)
+            }
+            Err(problem) => Err(Problem { detail: tidy(&problem.detail), ..problem }),
+        }
     }
 
-    async fn obey(&self, name: &str, arguments: Value) -> Result<Value, Problem> {
-        let Asked { command, tab, wait } = Asked::parse(name, arguments)?;
+    async fn obey(&self, request: Request) -> Result<Outcome, Problem> {
+        request.check()?;
+        let Request { command, tab, wait } = request;
         let by = Deadline::after(wait);
         if let Command::Tabs(action) = command {
-            return self.tabs(action, tab, by).await.map(|it| self.tidied(it));
+            return self.tabs(action, by).await;
         }
         self.begun(by).await?;
         let tab = self.tab(tab, by.later_of(LEAST_TIME)).await?;
-        let done = match command {
+        match command {
             Command::Navigate(url) => {
                 let here = self.engine.url(tab).and_then(|it| Url::parse(&it).ok());
                 let base = here.filter(|it| !it.cannot_be_a_base());
                 let url = self.policy.url(&url, base.as_ref(), Who::Agent)?;
-                self.go(tab, Journey::To(url), by).await?
+                self.go(tab, Journey::To(url), by).await
             }
-            Command::Go(journey) => self.go(tab, journey, by).await?,
-            Command::Read { mode, tokens, scope, viewport } => {
-                return self.read(tab, (mode, tokens), (scope, viewport), by).await;
+            Command::Go(Journey::To(url)) => {
+                let url = self.policy.url(url.as_str(), None, Who::Agent)?;
+                self.go(tab, Journey::To(url), by).await
             }
-            Command::Act(target, action) => Value::Object(self.act(tab, target, action, by).await?),
-            Command::Wait(condition) => self.wait(tab, condition, wait, by).await?,
-            Command::Screenshot => self.screenshot(tab, by).await?,
-            Command::Tabs(_) => Value::Null,
-        };
-        Ok(self.tidied(done))
-    }
-
-    /// A value with only what an agent may see.
-    fn tidied(&self, mut value: Value) -> Value {
-        scrub(&mut value, &|text| self.engine.mask(&clean(text)));
-        value
+            Command::Go(journey) => self.go(tab, journey, by).await,
+            Command::Read(reading) => {
+                self.read(tab, reading, by).await.map(|it| Outcome::Read(Box::new(it)))
+            }
+            Command::Act(target, action) => {
+                self.act(tab, target, action, by).await.map(|it| Outcome::Acted(Box::new(it)))
+            }
+            Command::Wait(condition) => self.wait(tab, condition, wait, by).await,
+            Command::Screenshot => self.screenshot(tab, by).await,
+            Command::Tabs(action) => self.tabs(action, by).await,
+        }
     }
 
     /// The requested tab; the current one if none is given. The first tab is opened when it is
@@ -232,13 +239,10 @@ impl Relay {
         done
     }
 
-    async fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Value, Problem> {
-        let downloads = self.engine.go(tab, journey, by);
-        let arrival = self.write(by, downloads).await?;
+    async fn go(&self, tab: TabId, journey: Journey, by: Deadline) -> Result<Outcome, Problem> {
+        let arrival = self.write(by, self.engine.go(tab, journey, by)).await?;
         self.note_addresses(Holder::Agent);
-        let mut done = serde_json::to_value(arrival).map_err(|it| unexpected(&it))?;
-        done["tab"] = json!(tab);
-        Ok(done)
+        Ok(Outcome::Arrived { tab, arrival })
     }
 
     async fn act(
@@ -254,13 +258,8 @@ impl Relay {
         Ok(done)
     }
 
-    async fn read(
-        &self,
-        tab: TabId,
-        (mode, tokens): (Mode, usize),
-        (scope, viewport): (Option<Target>, bool),
-        by: Deadline,
-    ) -> Result<Value, Problem> {
+    async fn read(&self, tab: TabId, reading: Reading, by: Deadline) -> Result<Summary, Problem> {
+        let Reading { mode, tokens, scope, viewport } = reading;
         let is_part = scope.is_some() || viewport;
         let extract = self.engine.read(tab, reach(mode, tokens, scope, viewport), by).await?;
         self.look(tab, by).await?;
@@ -275,7 +274,7 @@ impl Relay {
             mask: &|text| self.engine.mask(text),
             before: before.as_ref(),
         };
-        let (summary, known) = show(&extract, &around);
+        let (summary, known) = show(extract, around);
         // A part of a page, or a page without its text, is not a basis for a comparison.
         if !is_part && matches!(mode, Mode::Full | Mode::Diff) {
             self.state.lock().known.insert(tab, known);
@@ -289,7 +288,7 @@ impl Relay {
         condition: Condition,
         wait: Duration,
         by: Deadline,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Outcome, Problem> {
         let begun = Instant::now();
         // A text that would be masked for the caller never matches: guessing a secret reveals
         // nothing.
@@ -302,9 +301,8 @@ impl Relay {
             let patience = Deadline::after(by.left().max(Duration::from_secs(2)));
             match self.engine.holds(tab, condition.clone(), patience).await {
                 Ok(true) if !is_secret => {
-                    let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
                     let url = self.engine.url(tab);
-                    return Ok(json!({ "waited": waited, "url": url }));
+                    return Ok(Outcome::Held { waited: begun.elapsed(), url });
                 }
                 // A page that is navigating does not respond for a moment.
                 Err(problem) if problem.kind != ProblemKind::Timeout => return Err(problem),
@@ -313,7 +311,7 @@ impl Relay {
             if by.is_over() {
                 let what = match &condition {
                     Condition::Element(selector, state) => {
-                        format!("`{selector}` {}", serde_json::to_value(state).unwrap_or_default())
+                        format!("`{selector}` {:?}", state.as_str())
                     }
                     Condition::Text(text) => format!("the text {text:?}"),
                     Condition::Url(part) => format!("an address with {part:?}"),
@@ -326,36 +324,29 @@ impl Relay {
         }
     }
 
-    async fn tabs(
-        &self,
-        action: TabsAction,
-        tab: Option<TabId>,
-        by: Deadline,
-    ) -> Result<Value, Problem> {
-        let missing = || Problem::invalid("tab: its number is missing");
+    async fn tabs(&self, action: TabsAction, by: Deadline) -> Result<Outcome, Problem> {
         match action {
             TabsAction::List => {}
             TabsAction::Open => {
                 let opened = self.write(by, self.engine.open(by)).await?;
                 self.state.lock().current = Some(opened);
             }
-            TabsAction::Select => {
-                let selected = self.tab(Some(tab.ok_or_else(missing)?), by).await?;
+            TabsAction::Select(tab) => {
+                let selected = self.tab(Some(tab), by).await?;
                 self.write(by, async {
                     self.state.lock().current = Some(selected);
                     Ok(())
                 })
                 .await?;
             }
-            TabsAction::Close => {
-                let closing = tab.ok_or_else(missing)?;
-                self.write(by, self.engine.close(closing, by)).await?;
-                self.forget(closing);
+            TabsAction::Close(tab) => {
+                self.write(by, self.engine.close(tab, by)).await?;
+                self.forget(tab);
             }
         }
         let tabs = self.engine.tabs();
         let current = self.state.lock().current.filter(|it| tabs.iter().any(|tab| tab.tab == *it));
-        Ok(json!({ "tabs": tabs, "current": current }))
+        Ok(Outcome::Tabs { tabs, current })
     }
 
     /// Forgets what was known of a closed tab.
@@ -380,8 +371,4 @@ impl Relay {
 fn human_in_control() -> Problem {
     let detail = "a person has the page; try again when it is handed back";
     Problem::new(ProblemKind::HumanInControl, detail)
-}
-
-fn unexpected(error: &serde_json::Error) -> Problem {
-    Problem::new(ProblemKind::Unavailable, error.to_string())
 }

@@ -3,32 +3,19 @@
 mod budget;
 mod diff;
 mod extract;
+mod page;
 mod room;
 mod show;
+mod wire;
 
 pub use self::budget::{TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN, tokens_in};
 pub(crate) use self::diff::Known;
 pub(crate) use self::extract::Shown;
 pub use self::extract::{
-    Control, ErrorKind, Extract, Field, Form, FrameInfo, Heading, Link, Listing, Message,
-    PageError, Place, Table,
+    Control, ControlState, ErrorKind, Extract, Field, Form, FrameInfo, Heading, Link, Listing,
+    Message, PageError, Place, Table,
 };
+pub use self::page::{Content, Cut, Flag, Login, Mode, Part, Removed, Summary};
 pub(crate) use self::room::Room;
-pub(crate) use self::show::{Around, reach, scrub, show};
-
-use serde::{Deserialize, Serialize};
-
-/// How much a summary contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Headings, forms, tables and errors.
-    Outline,
-    /// Usable elements: forms, controls, links.
-    Interactive,
-    /// Everything.
-    #[default]
-    Full,
-    /// What is new since the same page was last read, and what is gone.
-    Diff,
-}
+pub(crate) use self::show::{Around, reach, show};
+pub(crate) use self::wire::{dialog, download, summary};

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use serde_json::Value;
 use waypost_api::{Gate, PROBLEM_JSON, Problem};
-use waypost_browser::COMMANDS;
+use waypost_browser::wire::COMMANDS;
 
 use super::body;
 use crate::relay::Commands;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::locate::{Spot, stale};
 use super::{Chromium, Shared};
 use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
-use crate::{Deadline, Key, Problem, ProblemKind};
+use crate::{Deadline, Key, Problem, ProblemKind, Scrolled};
 
 /// The pause between attempts to click a covered element: what covers it may be disappearing.
 const REST: Duration = Duration::from_millis(60);
@@ -44,17 +45,25 @@ struct Judged {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Brief {
+    tag: String,
     id: String,
-    #[serde(flatten)]
-    pub(super) element: Element,
+    class: String,
+    text: String,
+    pub(super) selector: String,
+}
+
+impl From<Brief> for Element {
+    fn from(Brief { tag, class, text, selector, .. }: Brief) -> Self {
+        Self { tag, class, text, selector: Some(selector) }
+    }
 }
 
 impl Brief {
     /// `<div id="banner" class="cookies">`, with the start of its text.
     fn shown(&self) -> String {
-        let Element { tag, class, text, .. } = &self.element;
+        let Self { tag, id, class, text, .. } = self;
         let mut shown = format!("<{tag}");
-        for (name, value) in [("id", &self.id), ("class", class)] {
+        for (name, value) in [("id", id), ("class", class)] {
             if !value.is_empty() {
                 shown.extend([" ", name, "=\"", value, "\""]);
             }
@@ -65,6 +74,12 @@ impl Brief {
         }
         shown
     }
+}
+
+/// Whether a text was found.
+#[derive(Deserialize)]
+struct Sought {
+    found: bool,
 }
 
 /// How dialogs of a tab are answered until this is dropped: whatever happens to the click, the
@@ -143,7 +158,7 @@ impl Judged {
         }
         if let Some(it) = &self.covered {
             let target = self.element.as_ref().map_or_else(|| "the frame".to_owned(), Brief::shown);
-            let what = format!("{target} is covered by {} `{}`", it.shown(), it.element.selector);
+            let what = format!("{target} is covered by {} `{}`", it.shown(), it.selector);
             return problem(ProblemKind::Covered, what);
         }
         if let Some(options) = &self.options {
@@ -171,18 +186,18 @@ impl Chromium {
             None => None,
         };
         let aim = || spot.as_ref().ok_or_else(|| Problem::invalid("selector: it is missing"));
-        let mut done = Map::new();
+        let mut done = Done::default();
         match action {
             Action::Click(answer) => {
                 let (place, element) = self.place_of(tab, aim()?, by).await?;
-                done.insert("element".to_owned(), shown(&element.element)?);
+                done.element = Some(element.into());
                 let answering = Answering::begin(&self.shared, tab, answer);
                 self.click_at(&session, place, by).await?;
                 drop(answering);
             }
             Action::Type { text, append, submit } => {
                 let element = self.type_into(tab, &session, aim()?, (&text, append), by).await?;
-                done.insert("element".to_owned(), shown(&element.element)?);
+                done.element = Some(element.into());
                 if submit {
                     self.press(&session, &"Enter".parse()?, by).await?;
                 }
@@ -191,7 +206,7 @@ impl Chromium {
                 let spot = aim()?;
                 let given = json!([spot.number, values]);
                 let judged = self.judge(tab, spot, "choose", given, by).await?;
-                done.insert("chosen".to_owned(), json!(judged.chosen));
+                done.chosen = judged.chosen;
             }
             Action::Press(key) => {
                 if let Some(spot) = &spot {
@@ -204,30 +219,32 @@ impl Chromium {
             }
             Action::Find { text, backwards } => {
                 let frame = self.main_frame(tab)?;
-                return Ok(self.ask(tab, &frame, "seek", json!([text, backwards]), by).await?.0);
+                let given = json!([text, backwards]);
+                let (sought, _) = self.ask::<Sought>(tab, &frame, "seek", given, by).await?;
+                return Ok(Done { found: sought.found, ..Done::default() });
             }
             Action::Unfocus => {
                 let frame = self.main_frame(tab)?;
-                return Ok(self.ask(tab, &frame, "unfocus", json!([]), by).await?.0);
+                self.ask::<IgnoredAny>(tab, &frame, "unfocus", json!([]), by).await?;
+                return Ok(Done::default());
             }
             Action::ScrollTo => {
                 let spot = aim()?;
                 let asked = ("scrollTo", json!([spot.number]));
                 let document = Some(spot.world.document);
-                return Ok(self.ask_of(tab, &spot.frame, document, asked, by).await?.0);
+                let (scrolled, _) = self.ask_of(tab, &spot.frame, document, asked, by).await?;
+                let scrolled: Option<Scrolled> = scrolled;
+                let scrolled = scrolled.ok_or_else(|| stale(spot.reference()))?;
+                return Ok(Done { scrolled: Some(scrolled), ..Done::default() });
             }
             Action::ClickAt { x, y } => self.click_at(&session, (x, y), by).await?,
             Action::Insert(text) => {
                 self.command(&session, "Input.insertText", json!({ "text": text }), by).await?;
             }
         }
-        let settled = self.settle(tab, before, by).await;
-        if let Some(spot) = &spot {
-            done.insert("ref".to_owned(), spot.reference().to_string().into());
-            done.insert("matches".to_owned(), spot.matches.into());
-        }
-        done.append(&mut settled?);
-        Ok(done)
+        done.reference = spot.as_ref().map(Spot::reference);
+        done.matches = spot.map_or(0, |it| it.matches);
+        self.settle(tab, before, done, by).await
     }
 
     async fn judge(
@@ -391,13 +408,9 @@ impl Chromium {
     ) -> Result<Done, Problem> {
         let frame = self.main_frame(tab)?;
         let given = json!([direction.as_str(), share]);
-        Ok(self.ask(tab, &frame, "scroll", given, by).await?.0)
+        let (scrolled, _) = self.ask(tab, &frame, "scroll", given, by).await?;
+        Ok(Done { scrolled: Some(scrolled), ..Done::default() })
     }
-}
-
-fn shown(element: &Element) -> Result<Value, Problem> {
-    serde_json::to_value(element)
-        .map_err(|error| Problem::new(ProblemKind::Unavailable, error.to_string()))
 }
 
 #[cfg(test)]

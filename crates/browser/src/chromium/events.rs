@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::pipe::{Event, Post};
 use super::setup::{BINDING, WORLD, prepare};
-use super::state::{DialogNote, DownloadNote, Frame, State, TABS_MAX, Tab};
+use super::state::{Frame, State, TABS_MAX, Tab};
 use super::{Shared, shorten};
-use crate::engine::{DialogAnswer, TabId};
+use crate::engine::{Dialog, DialogAnswer, Download, TabId};
 
 /// The events that are handled; the others are not parsed.
 const KNOWN: &[&str] = &[
@@ -182,10 +182,9 @@ impl Hearing<'_> {
     fn download(&mut self, method: &str) {
         let frame = text(self.params, "frameId");
         if method == "Browser.downloadWillBegin" {
-            let note = DownloadNote {
+            let note = Download {
                 name: shorten(text(self.params, "suggestedFilename"), 200),
                 url: shorten(text(self.params, "url"), 2048),
-                state: "refused",
             };
             let owner = self.state.tabs.values_mut().find(|it| it.frames.contains_key(frame));
             if let Some(tab) = owner {
@@ -201,7 +200,7 @@ impl Hearing<'_> {
         let is_always = matches!(kind.as_str(), "alert" | "beforeunload");
         let accepted = is_always || tab.answer == DialogAnswer::Accept;
         let message = shorten(text(self.params, "message"), 500);
-        tab.dialogs.add(DialogNote { kind, message, accepted });
+        tab.dialogs.add(Dialog { kind, message, accepted });
         let params = json!({ "accept": accepted, "promptText": self.params["defaultPrompt"] });
         let session = session.map(str::to_owned);
         self.posts.push(Post { session, method: "Page.handleJavaScriptDialog", params });

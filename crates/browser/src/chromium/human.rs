@@ -63,9 +63,9 @@ impl Chromium {
                 return Ok(None);
             }
             let Some(number) = found.frame else {
-                let mut element = found.element.element;
-                element.selector = format!("{hops}{}", element.selector);
-                return Ok(Some(Hit { element, secret: found.secret }));
+                let mut element = found.element;
+                element.selector.insert_str(0, &hops);
+                return Ok(Some(Hit { element: element.into(), secret: found.secret }));
             };
             let given = json!([[number]]);
             let (selectors, _) =

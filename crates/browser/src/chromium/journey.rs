@@ -8,7 +8,7 @@ use url::Url;
 use super::pipe::{Lost, Post};
 use super::state::Tab;
 use super::{Chromium, late, world};
-use crate::engine::{Arrival, Journey, TabId};
+use crate::engine::{Arrival, Done, Journey, TabId};
 use crate::{Deadline, Problem, ProblemKind};
 
 /// How long to wait for an arrived page to load completely.
@@ -303,13 +303,14 @@ impl Chromium {
         })
     }
 
-    /// Waits for what an action caused, and reports the result.
+    /// Waits for what an action caused, and adds it to what was done.
     pub(super) async fn settle(
         &self,
         tab: TabId,
         before: Before,
+        mut done: Done,
         by: Deadline,
-    ) -> Result<serde_json::Map<String, Value>, Problem> {
+    ) -> Result<Done, Problem> {
         let moved = |it: &Tab| it.commits > before.commits || it.hops > before.hops;
         let look = |is_enough: &dyn Fn(&Tab) -> bool| {
             self.shared.state.lock().tabs.get(&tab).is_none_or(is_enough)
@@ -339,33 +340,19 @@ impl Chromium {
         }
         let state = self.shared.state.lock();
         let Some(known) = state.tabs.get(&tab) else {
-            return Ok(serde_json::Map::from_iter([("closed".to_owned(), true.into())]));
+            return Ok(Done { closed: true, ..done });
         };
         if known.session.is_none() {
             return Err(super::crashed());
         }
-        let mut done = serde_json::Map::new();
-        done.insert("url".to_owned(), known.url.clone().into());
-        done.insert("navigated".to_owned(), moved(known).into());
-        if !known.is_ready {
-            done.insert("loading".to_owned(), true.into());
-        }
-        let mut dialogs = known.dialogs.since(before.dialogs);
-        dialogs.truncate(8);
-        let downloads = known.downloads.since(before.downloads);
-        for (name, notes) in [("dialogs", dialogs), ("downloads", downloads)] {
-            if !notes.is_empty() {
-                done.insert(name.to_owned(), notes.into());
-            }
-        }
-        for (name, count) in [
-            ("popups", known.popups - before.popups),
-            ("fileChoosers", known.choosers - before.choosers),
-        ] {
-            if count > 0 {
-                done.insert(name.to_owned(), count.into());
-            }
-        }
+        done.url = Some(known.url.clone());
+        done.navigated = moved(known);
+        done.loading = !known.is_ready;
+        done.dialogs = known.dialogs.since(before.dialogs);
+        done.dialogs.truncate(8);
+        done.downloads = known.downloads.since(before.downloads);
+        done.popups = known.popups - before.popups;
+        done.file_choosers = known.choosers - before.choosers;
         Ok(done)
     }
 

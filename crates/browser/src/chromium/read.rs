@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::listen::Listening;
+use super::report::{
+    ControlReport, Entries, FormReport, HeadingReport, LinkReport, MessageReport, TableReport,
+};
 use super::world::World;
 use super::{Chromium, world};
 use crate::engine::{Reach, Reference, TabId};
-use crate::summary::{
-    Control, Extract, Form, FrameInfo, Heading, Link, Listing, Message, PageError, Room, Table,
-};
+use crate::summary::{Extract, FrameInfo, Listing, Message, PageError, Room};
 use crate::{Deadline, Problem};
 
 /// The maximum number of frames that are read.
@@ -69,19 +70,19 @@ struct Read {
     #[serde(default)]
     stale: bool,
     #[serde(default)]
-    headings: Listing<Heading>,
+    headings: Entries<HeadingReport>,
     #[serde(default)]
-    forms: Listing<Form>,
+    forms: Entries<FormReport>,
     #[serde(default)]
-    links: Listing<Link>,
+    links: Entries<LinkReport>,
     #[serde(default)]
-    tables: Listing<Table>,
+    tables: Entries<TableReport>,
     #[serde(default)]
-    controls: Listing<Control>,
+    controls: Entries<ControlReport>,
     #[serde(default)]
-    messages: Listing<Message>,
+    messages: Entries<MessageReport>,
     #[serde(default)]
-    invalid: Listing<Message>,
+    invalid: Entries<MessageReport>,
     #[serde(default)]
     text: String,
     #[serde(default)]
@@ -342,15 +343,15 @@ fn limits(scope: Option<Scope>, reach: &Reach) -> Value {
 /// Adds the content of a frame.
 fn add(extract: &mut Extract, read: Read, world: &World, hops: Option<&str>) {
     let mut new = Extract {
-        headings: read.headings,
-        forms: read.forms,
-        links: read.links,
-        tables: read.tables,
-        controls: read.controls,
+        headings: read.headings.into(),
+        forms: read.forms.into(),
+        links: read.links.into(),
+        tables: read.tables.into(),
+        controls: read.controls.into(),
         ..Extract::default()
     };
-    let mut messages: Vec<Message> = read.messages.kept;
-    messages.extend(read.invalid.kept);
+    let [messages, invalid] = [read.messages, read.invalid].map(Listing::<Message>::from);
+    let mut messages: Vec<Message> = messages.kept.into_iter().chain(invalid.kept).collect();
     for place in new.places_mut().chain(messages.iter_mut().map(|it| &mut it.place)) {
         place.reference = Reference { document: world.document, element: place.number }.to_string();
         place.selector = place.selector.take().zip(hops).map(|(own, hops)| format!("{hops}{own}"));

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use serde::Serialize;
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::engine::{DialogAnswer, TabId, TabInfo};
+use crate::engine::{Dialog, DialogAnswer, Download, TabId, TabInfo};
 use crate::summary::{PageError, Shown};
 
 /// The maximum number of tabs that pages may have open; further popups are closed at once.
@@ -58,8 +56,8 @@ pub(super) struct Tab {
     pub(super) last_traffic: Instant,
     pub(super) errors: VecDeque<(String, PageError)>,
     pub(super) errors_total: u64,
-    pub(super) dialogs: Notes<DialogNote>,
-    pub(super) downloads: Notes<DownloadNote>,
+    pub(super) dialogs: Notes<Dialog>,
+    pub(super) downloads: Notes<Download>,
     pub(super) choosers: u64,
     pub(super) popups: u64,
     pub(super) answer: DialogAnswer,
@@ -76,23 +74,6 @@ pub(super) struct Frame {
     pub(super) context: Option<(i64, u64)>,
 }
 
-/// A dialog that opened, and how it was answered.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct DialogNote {
-    #[serde(rename = "type")]
-    pub(super) kind: String,
-    pub(super) message: String,
-    pub(super) accepted: bool,
-}
-
-/// A download that a page began.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct DownloadNote {
-    pub(super) name: String,
-    pub(super) url: String,
-    pub(super) state: &'static str,
-}
-
 /// The newest entries, and the total number of entries.
 #[derive(Debug)]
 pub(super) struct Notes<T> {
@@ -106,7 +87,7 @@ impl<T> Default for Notes<T> {
     }
 }
 
-impl<T: Clone + Serialize> Notes<T> {
+impl<T: Clone> Notes<T> {
     pub(super) fn add(&mut self, note: T) {
         self.total += 1;
         if self.kept.len() == NOTES_MAX {
@@ -116,10 +97,10 @@ impl<T: Clone + Serialize> Notes<T> {
     }
 
     /// The entries after the first `seen`, as far as they are remembered.
-    pub(super) fn since(&self, seen: u64) -> Vec<Value> {
+    pub(super) fn since(&self, seen: u64) -> Vec<T> {
         let new = usize::try_from(self.total - seen.min(self.total)).unwrap_or(usize::MAX);
         let skip = self.kept.len().saturating_sub(new);
-        self.kept.iter().skip(skip).filter_map(|it| serde_json::to_value(it).ok()).collect()
+        self.kept.iter().skip(skip).cloned().collect()
     }
 
     fn clear(&mut self) {

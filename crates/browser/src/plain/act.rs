@@ -1,7 +1,6 @@
 //! Actions on a page without scripts.
 
 use scraper::ElementRef;
-use serde_json::{Map, json};
 
 use super::extract::option_named;
 use super::fetch::Asked;
@@ -63,8 +62,8 @@ impl Plain {
             navigated = true;
         }
         let url = self.arrival(tab)?.url;
-        done.insert("navigated".to_owned(), (navigated || url != before).into());
-        done.insert("url".to_owned(), url.into());
+        done.navigated = navigated || url != before;
+        done.url = Some(url);
         Ok(done)
     }
 
@@ -81,10 +80,8 @@ impl Plain {
         }
         let (element, matches) = locate(&open, target)?;
         let number = open.number(element);
-        let mut done = Map::new();
         let reference = Reference { document: page.document, element: number };
-        done.insert("ref".to_owned(), reference.to_string().into());
-        done.insert("matches".to_owned(), matches.into());
+        let mut done = Done { reference: Some(reference), matches, ..Done::default() };
         let kind = element.attr("type").unwrap_or_default().to_ascii_lowercase();
         if element.attr("disabled").is_some() {
             let detail = format!("<{}> {} is disabled", name_of(element), open.label(element));
@@ -136,7 +133,7 @@ impl Plain {
                     let detail = format!("value: the list has not all of {}", values.join(", "));
                     Problem::new(ProblemKind::NotFound, detail)
                 })?;
-                done.insert("chosen".to_owned(), json!(chosen));
+                done.chosen = Some(chosen.clone());
                 Then::Fill(number, Filled::Chosen(chosen))
             }
             _ => return Err(unsupported("that key")),

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use scraper::ElementRef;
 use scraper::node::Node;
-use serde_json::{Map, Value, json};
 
 use super::page::{Open, hides, is_shown, name_of, option_value, options_of, text_of};
 use crate::engine::{Reach, Reference};
 use crate::secret::says_secret;
 use crate::summary::{
-    Control, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place, Table,
+    Control, ControlState, Extract, Field, Form, Heading, Link, Listing, Message, PageError, Place,
+    Table,
 };
 
 /// Elements that start on a new line.
@@ -177,43 +177,36 @@ impl Open<'_> {
     }
 
     fn control(&self, element: ElementRef<'_>) -> Control {
-        let mut state = Map::new();
+        let has = |name: &str| element.attr(name).is_some();
+        let mut state = ControlState {
+            disabled: has("disabled"),
+            required: has("required"),
+            read_only: has("readonly"),
+            ..ControlState::default()
+        };
         let kind = match name_of(element) {
             "input" => element.attr("type").unwrap_or("text").to_ascii_lowercase(),
             other => other.to_owned(),
         };
-        let mut set = |name: &str, value: Value| state.insert(name.to_owned(), value);
         match (name_of(element), kind.as_str()) {
-            (_, "checkbox" | "radio") => {
-                set("checked", self.is_checked(element).into());
-            }
+            (_, "checkbox" | "radio") => state.checked = Some(self.is_checked(element)),
             ("select", _) => {
                 let options = options_of(element);
-                set("value", self.chosen(element).join(", ").into());
-                set(
-                    "options",
-                    options.iter().take(12).map(|it| text_of(*it)).collect::<Vec<_>>().into(),
-                );
+                state.value = Some(self.chosen(element).join(", "));
+                state.options = Some(options.iter().take(12).map(|it| text_of(*it)).collect());
             }
             ("textarea" | "input", _)
                 if !matches!(kind.as_str(), "submit" | "button" | "reset" | "file" | "image") =>
             {
                 let value = self.value(element);
-                if self.is_secret(element) {
-                    set("secret", true.into());
-                    set("filled", (!value.is_empty()).into());
+                state.secret = self.is_secret(element);
+                if state.secret {
+                    state.filled = Some(!value.is_empty());
                 } else if !value.is_empty() {
-                    set("value", json!(value.chars().take(120).collect::<String>()));
+                    state.value = Some(value.chars().take(120).collect());
                 }
             }
             _ => {}
-        }
-        for (attribute, name) in
-            [("disabled", "disabled"), ("required", "required"), ("readonly", "readOnly")]
-        {
-            if element.attr(attribute).is_some() {
-                set(name, true.into());
-            }
         }
         Control { kind, text: self.label(element), place: self.place(element), state }
     }

@@ -1,7 +1,5 @@
 //! A person's actions on a page without scripts, by cells and keys.
 
-use serde_json::{Map, Value};
-
 use super::flow::{Sheet, cells_of};
 use super::frame::Look;
 use super::page::name_of;
@@ -28,7 +26,7 @@ impl Plain {
                     tag: name_of(element).to_owned(),
                     class: element.attr("class").unwrap_or_default().chars().take(200).collect(),
                     text: text.chars().take(60).collect(),
-                    selector: open.selector_of(element),
+                    selector: Some(open.selector_of(element)),
                 };
                 Hit { element: element_shown, secret: is_field && open.is_secret(element) }
             }))
@@ -93,7 +91,7 @@ impl Plain {
             }
             Action::Find { text, backwards } => {
                 let found = self.look(tab, |look, sheet| find(look, sheet, &text, backwards))?;
-                return Ok(Map::from_iter([("found".to_owned(), Value::Bool(found))]));
+                return Ok(Done { found, ..Done::default() });
             }
             _ => return Err(unsupported("that")),
         };
@@ -101,7 +99,7 @@ impl Plain {
             Some((number, action)) => {
                 Box::pin(self.do_action(tab, reference(number)?, action, by)).await
             }
-            None => Ok(Done::new()),
+            None => Ok(Done::default()),
         }
     }
 

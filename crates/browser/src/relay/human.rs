@@ -1,12 +1,11 @@
 //! Actions of the person at the terminal.
 
-use serde_json::Value;
-
 use super::{COMMAND_TIME, JOURNEY_TIME, Relay, human_in_control};
 use crate::engine::{
     Action, Arrival, Direction, Done, Element, Hit, Journey, Reference, TabId, Target,
 };
-use crate::{Deadline, Event, Holder, Key, Problem, Who, clean_line};
+use crate::scrub::Scrub as _;
+use crate::{Deadline, Event, Holder, Key, Problem, Who, clean, clean_line};
 
 impl Relay {
     /// Navigates for the person, even where agents may not go.
@@ -111,7 +110,7 @@ impl Relay {
         self.take(false);
         let action = Action::Find { text: text.to_owned(), backwards };
         let done = self.human_act(tab, action, by).await?;
-        Ok(done.get("found") == Some(&Value::Bool(true)))
+        Ok(done.found)
     }
 
     /// Removes the focus from the focused element.
@@ -237,20 +236,19 @@ impl Relay {
             tag: tidy(&hit.element.tag),
             class: tidy(&hit.element.class),
             text: tidy(&hit.element.text).chars().take(60).collect(),
-            selector: tidy(&hit.element.selector),
+            selector: hit.element.selector.as_deref().map(tidy),
         }
     }
 
     /// Reports dialogs and downloads that an action caused.
     pub(super) fn note_surprises(&self, done: &Done) {
-        let notes = |name: &str| -> Vec<Value> {
-            let notes = done.get(name).and_then(Value::as_array);
-            notes.into_iter().flatten().map(|it| self.tidied(it.clone())).collect()
-        };
-        for dialog in notes("dialogs") {
+        let tidy = |text: &str| self.engine.mask(&clean(text));
+        for mut dialog in done.dialogs.iter().cloned() {
+            dialog.scrub(&tidy);
             self.publish(Event::Dialog { dialog });
         }
-        for download in notes("downloads") {
+        for mut download in done.downloads.iter().cloned() {
+            download.scrub(&tidy);
             self.publish(Event::Download { download });
         }
     }

@@ -3,9 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
-use serde_json::{Value, json};
-
 use super::{COMMAND_TIME, Relay};
+use crate::command::Outcome;
 use crate::engine::TabId;
 use crate::{Deadline, PictureKey, Pixels, Problem, ProblemKind, Seen};
 
@@ -34,7 +33,7 @@ impl Relay {
     }
 
     /// A screenshot for a program.
-    pub(super) async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Value, Problem> {
+    pub(super) async fn screenshot(&self, tab: TabId, by: Deadline) -> Result<Outcome, Problem> {
         let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
         if !self.screenshots.load(Ordering::Relaxed) {
             return Err(forbidden(
@@ -53,6 +52,6 @@ impl Relay {
             scale = (scale * share * 0.95).max(SCALE_MIN);
             data = self.engine.screenshot(tab, scale, by).await?;
         }
-        Ok(json!({ "mediaType": "image/png", "scale": scale, "data": data }))
+        Ok(Outcome::Screenshot { scale, data })
     }
 }

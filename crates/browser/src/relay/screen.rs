@@ -1,8 +1,7 @@
 //! What a terminal shows of a relay: the page, its tabs, and the running commands.
 
-use serde_json::Value;
-
 use super::{COMMAND_TIME, Relay};
+use crate::command::Command;
 use crate::engine::{TabId, TabInfo};
 use crate::{Deadline, Frame, Problem, Seen, View, clean_line};
 
@@ -55,11 +54,8 @@ impl Relay {
         self.state.lock().doing.last_key_value().map(|it| it.1.clone())
     }
 
-    pub(super) fn note_doing(&self, command: &str, arguments: &Value) -> Doing<'_> {
-        // Of typed text, only the field is reported.
-        let told = ["selector", "ref", "url", "key", "direction", "action"];
-        let to = told.iter().find_map(|it| arguments[*it].as_str()).unwrap_or_default();
-        let whole = self.engine.mask(&clean_line(&format!("{command} {to}")));
+    pub(super) fn note_doing(&self, command: &Command) -> Doing<'_> {
+        let whole = self.engine.mask(&clean_line(&command.to_string()));
         let text = whole.chars().take(DOING_MAX).collect();
         let mut state = self.state.lock();
         state.last_doing += 1;

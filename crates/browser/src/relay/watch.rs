@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
-
 use super::Relay;
 use crate::engine::TabId;
 use crate::event::discreet;
+use crate::summary::Login;
 use crate::{AuthState, Deadline, Event, Holder, Problem};
 
 /// The pause between two checks.
@@ -53,19 +52,12 @@ impl Relay {
     }
 
     /// The known login state of a tab.
-    pub(super) fn auth(&self, tab: TabId) -> Value {
+    pub(super) fn auth(&self, tab: TabId) -> Login {
         let now = self.now();
         let state = self.state.lock();
-        let Some(watch) = state.auth.get(&tab) else {
-            return json!({ "state": AuthState::Unknown });
-        };
-        let mut auth = json!({ "state": watch.state() });
-        if let Some((change, at)) = watch.last() {
-            auth["changedMsAgo"] = now.saturating_sub(at).into();
-            auth["origin"] = change.origin.as_str().into();
-            auth["signals"] = json!(change.signals);
-        }
-        auth
+        let Some(watch) = state.auth.get(&tab) else { return Login::default() };
+        let last = watch.last().map(|(change, at)| (change.clone(), now.saturating_sub(at)));
+        Login { state: watch.state(), last }
     }
 
     /// Reports if the control of the page has changed.

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::show::{LISTS, Parts};
+use super::page::{Part, Removed};
+use super::show::Parts;
 
 /// How many removed entries of each list are named.
 const GONE_MAX: usize = 20;
@@ -13,7 +14,13 @@ const GONE_MAX: usize = 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(super) url: String,
-    pub(super) parts: Parts,
+    /// The entries of each list that were read, on the wire.
+    pub(super) entries: [Vec<Value>; 6],
+    /// The number of entries on the page.
+    pub(super) totals: [u64; 6],
+    pub(super) text: String,
+    /// The approximate number of letters in the whole text.
+    pub(super) letters: u64,
 }
 
 /// The identity of an entry, whatever its reference is now.
@@ -27,53 +34,49 @@ fn identity(entry: &Value) -> String {
 }
 
 /// The name of a removed entry.
-fn name(entry: &Value) -> Value {
-    match entry {
-        Value::Object(members) => {
-            let named = ["text", "id", "selector"].iter().find_map(|it| members.get(*it));
-            named.cloned().unwrap_or(Value::Null)
-        }
-        other => other.clone(),
-    }
+fn name(entry: &Value) -> String {
+    let named = match entry {
+        Value::Object(members) => ["text", "id", "selector"].iter().find_map(|it| members.get(*it)),
+        other => Some(other),
+    };
+    named.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Keeps only the new entries in `parts`, and returns the removed ones.
-pub(super) fn reduce(parts: &mut Parts, before: &Parts) -> Value {
-    let mut removed = Map::new();
-    for (at, list) in LISTS.iter().enumerate() {
-        let old: HashSet<String> = before.lists[at].iter().map(identity).collect();
-        let new: HashSet<String> = parts.lists[at].iter().map(identity).collect();
-        let gone = before.lists[at].iter().filter(|it| !new.contains(&identity(it)));
-        let gone: Vec<Value> = gone.take(GONE_MAX).map(name).collect();
+pub(super) fn reduce(parts: &mut Parts, before: &Known) -> Removed {
+    let mut removed = Removed::default();
+    for (at, list) in Part::LISTS.into_iter().enumerate() {
+        let old: HashSet<String> = before.entries[at].iter().map(identity).collect();
+        let new: HashSet<String> = parts.entries[at].iter().map(identity).collect();
+        let gone = before.entries[at].iter().filter(|it| !new.contains(&identity(it)));
+        let gone: Vec<String> = gone.take(GONE_MAX).map(name).collect();
         // An entry that did not fit when the page was last read is not new for that reason.
         let was_met = |at: usize, entry: usize| parts.met[at].get(entry) == Some(&true);
         let is_known = |(entry, it): (usize, &Value)| {
             old.contains(&identity(it)) || (before.is_cut(at) && was_met(at, entry))
         };
-        let kept: Vec<bool> = parts.lists[at].iter().enumerate().map(|it| !is_known(it)).collect();
+        let kept: Vec<bool> =
+            parts.entries[at].iter().enumerate().map(|it| !is_known(it)).collect();
         parts.retain(at, &kept);
         if !gone.is_empty() {
-            removed.insert((*list).to_owned(), gone.into());
+            removed.entries.push((list, gone));
         }
     }
+    let text = std::mem::take(&mut parts.content.text);
     let old: HashSet<&str> = before.text.lines().collect();
-    let known_to = before.read_to(&parts.text);
-    let new: HashSet<&str> = parts.text.lines().collect();
+    let new: HashSet<&str> = text.lines().collect();
     let gone: Vec<&str> =
         before.text.lines().filter(|it| !new.contains(it)).take(GONE_MAX).collect();
-    if !gone.is_empty() {
-        removed.insert("text_content".to_owned(), json!(gone.join("\n")));
-    }
-    let added: Vec<&str> =
-        parts.text.lines().take(known_to).filter(|it| !old.contains(it)).collect();
-    parts.text = added.join("\n");
-    Value::Object(removed)
+    removed.text = (!gone.is_empty()).then(|| gone.join("\n"));
+    let added = text.lines().take(before.read_to(&text)).filter(|it| !old.contains(it));
+    parts.content.text = added.collect::<Vec<&str>>().join("\n");
+    removed
 }
 
-impl Parts {
+impl Known {
     /// Whether some entries of a list were not read.
     fn is_cut(&self, list: usize) -> bool {
-        (self.lists[list].len() as u64) < self.totals[list]
+        (self.entries[list].len() as u64) < self.totals[list]
     }
 
     /// How many of these lines, of the same page later, can be compared with those that were read:

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use crate::{Dialog, Download};
 
 /// The content of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -39,15 +38,15 @@ pub struct Extract {
     /// Its frames that were read with it.
     pub frames: Vec<FrameInfo>,
     /// Dialogs that it opened.
-    pub dialogs: Vec<Value>,
+    pub dialogs: Vec<Dialog>,
     /// Downloads that it started.
-    pub downloads: Vec<Value>,
+    pub downloads: Vec<Download>,
     /// The number of elements that were examined.
     pub elements: u64,
 }
 
 /// The first items of a list, and the total number.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Listing<T> {
     /// The total number.
     pub total: u64,
@@ -75,28 +74,22 @@ impl<T> Listing<T> {
 }
 
 /// The location of an element.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Place {
     /// Its number in its document.
-    #[serde(skip_serializing)]
     pub number: u64,
     /// Its reference from now on.
-    #[serde(rename = "ref", skip_deserializing)]
     pub reference: String,
     /// A selector that finds only this element.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
     /// It is in view.
-    #[serde(skip_serializing)]
     pub in_view: bool,
     /// It existed when the page was last read, whether or not it fitted.
-    #[serde(skip_serializing)]
     pub met: bool,
 }
 
 /// A heading.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
     /// Its text.
     pub text: String,
@@ -105,41 +98,38 @@ pub struct Heading {
 }
 
 /// A link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Its text.
     pub text: String,
     /// Its absolute address.
     pub href: String,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
 }
 
 /// A form.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
     /// Its own id, or a derived one.
     pub id: String,
     /// Its fields.
     pub fields: Vec<Field>,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
 }
 
 /// A field of a form.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// Its name, or its label if it has none.
     pub name: String,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
 }
 
 /// A table.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Its own id, or a derived one.
     pub id: String,
@@ -150,51 +140,67 @@ pub struct Table {
     /// Its caption.
     pub caption: String,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
 }
 
 /// A usable element.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Control {
     /// `button`, `text`, `select` and the like; `clickable` for an element that only scripts make
     /// usable.
-    #[serde(rename = "type")]
     pub kind: String,
     /// Its label.
     pub text: String,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
-    /// Its state: `checked`, `disabled`, `value` (never that of a secret field) and others, if they
-    /// apply.
-    #[serde(flatten)]
-    pub state: Map<String, Value>,
+    /// Its state.
+    pub state: ControlState,
+}
+
+/// The state of a control. A member that does not apply to the control is `false` or `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "they are what they are called")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
+pub struct ControlState {
+    pub disabled: bool,
+    /// It is a field for a secret; `value` is never set.
+    pub secret: bool,
+    /// Whether a field for a secret is filled in.
+    pub filled: Option<bool>,
+    pub value: Option<String>,
+    pub checked: Option<bool>,
+    /// The first options of a list.
+    pub options: Option<Vec<String>>,
+    /// The number of options, if there are more.
+    pub option_count: Option<u64>,
+    pub required: bool,
+    pub invalid: bool,
+    pub expanded: Option<bool>,
+    pub selected: bool,
+    pub pressed: bool,
+    pub read_only: bool,
 }
 
 /// A message that the page shows.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its text.
     pub text: String,
     /// Its location.
-    #[serde(flatten)]
     pub place: Place,
 }
 
 /// A frame that was read with its page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameInfo {
     /// Its address.
     pub url: String,
     /// The selector that finds it; selectors of its content start with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
 }
 
 /// Where an error was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// A script logged it to the console, or ended with it.
     Console,
@@ -205,21 +211,17 @@ pub enum ErrorKind {
 }
 
 /// An error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageError {
     /// Where it was found.
-    #[serde(rename = "type")]
     pub kind: ErrorKind,
     /// Its text.
     pub text: String,
     /// The address that could not be loaded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The HTTP status.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Where the page shows it.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
@@ -241,8 +243,8 @@ impl PageError {
 /// What a tab remembers besides its page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shown {
-    pub(crate) dialogs: Vec<Value>,
-    pub(crate) downloads: Vec<Value>,
+    pub(crate) dialogs: Vec<Dialog>,
+    pub(crate) downloads: Vec<Download>,
     pub(crate) errors: Vec<PageError>,
 }
 

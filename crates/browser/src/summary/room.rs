@@ -3,8 +3,8 @@
 //! Describing an entry costs a page's process more than counting it. Only some of a long page's
 //! entries fit into a budget, and their numbers show which.
 
-use super::Extract;
 use super::budget::{grants, tokens_in};
+use super::extract::{ControlState, Extract, Place};
 use crate::engine::Reach;
 
 /// The approximate cost of an entry of each list, in tokens.
@@ -12,8 +12,8 @@ const EACH: [usize; 6] = [8, 24, 20, 16, 20, 16];
 /// More than any budget.
 const ALL: usize = 1 << 40;
 
-/// How many entries of each list, in the order of [`LISTS`](super::show::LISTS), and how much of
-/// the text to read.
+/// How many entries of each list, in the order of [`Part::LISTS`](super::Part::LISTS), and how
+/// much of the text to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) items: [usize; 6],
@@ -102,15 +102,37 @@ fn known(extract: &Extract) -> [Known; 6] {
                 .controls
                 .kept
                 .iter()
-                .map(|it| tokens_in(&it.text) + it.place.cost() + 5 + 4 * it.state.len())
+                .map(|it| tokens_in(&it.text) + it.place.cost() + 5 + 4 * it.state.members())
                 .collect(),
         ),
         know(0, vec![EACH[5]; extract.errors.len()]),
     ]
 }
 
-impl super::Place {
+impl Place {
     fn cost(&self) -> usize {
         6 + self.selector.as_ref().map_or(0, |it| it.len().div_ceil(4))
+    }
+}
+
+impl ControlState {
+    /// The number of members that apply.
+    fn members(&self) -> usize {
+        let applies = [
+            self.disabled,
+            self.secret,
+            self.filled.is_some(),
+            self.value.is_some(),
+            self.checked.is_some(),
+            self.options.is_some(),
+            self.option_count.is_some(),
+            self.required,
+            self.invalid,
+            self.expanded.is_some(),
+            self.selected,
+            self.pressed,
+            self.read_only,
+        ];
+        applies.iter().filter(|it| **it).count()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use waypost_browser::{
-    Direction, Event, Focus, Frame, Plain, Policy, Relay, RelaySettings, TargetKind, View,
+    Direction, Event, Focus, Frame, Plain, Policy, Relay, RelaySettings, TargetKind, View, wire,
 };
 
 use crate::server::{Reply, Request, Server, page};
@@ -89,7 +89,7 @@ a  b\n c\n\ncups       ••\n";
 
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
-        told.push(serde_json::to_value(event).expect("JSON"));
+        told.push(wire::event(&event));
     }
     let clicks: Vec<_> = told.iter().filter(|it| it["type"] == "human_click").collect();
     assert_eq!(clicks[1]["element"]["text"], "Search", "{told:?}");

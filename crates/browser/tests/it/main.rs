@@ -18,4 +18,6 @@ mod scope;
 mod secrets;
 mod server;
 mod slow;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 mod world;

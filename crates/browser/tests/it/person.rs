@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::TryRecvError;
-use waypost_browser::{Direction, Event, Holder, Key, ProblemKind};
+use waypost_browser::{Direction, Event, Holder, Key, ProblemKind, wire};
 
 use crate::server::{Reply, Request, Server, page};
+use crate::wait::until;
 use crate::world::World;
 
 const CANARY: &str = "kanarienvogel 7&";
@@ -59,7 +62,7 @@ impl Listener {
     fn take(&mut self) -> &[Value] {
         loop {
             match self.events.try_recv() {
-                Ok(event) => self.heard.push(serde_json::to_value(event).expect("JSON")),
+                Ok(event) => self.heard.push(wire::event(&event)),
                 Err(TryRecvError::Empty) => return &self.heard,
                 Err(error) => unreachable!("nothing is missed: {error}"),
             }
@@ -104,16 +107,15 @@ async fn a_login_belongs_to_the_person_and_the_session_to_both() {
         click(&world, "#go").await;
         told.push_str(&world.read().await.to_string());
         if !right {
-            tokio::time::sleep(Duration::from_millis(1_200)).await;
+            let welcome = json!({ "text": "Welcome", "timeout": 1_200 });
+            world.refused("wait", welcome, ProblemKind::Timeout).await;
             assert_eq!(listener.of("auth_changed"), Vec::<Value>::new(), "a wrong password");
             assert_eq!(world.relay.holder(), Holder::Human, "the login goes on");
         }
     }
     world.ask("wait", json!({ "url": "/account" })).await;
-    while listener.of("auth_changed").is_empty() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    let change = &listener.of("auth_changed")[0];
+    let change =
+        until(|| listener.of("auth_changed").into_iter().next().ok_or("the login is not noticed"));
     assert_eq!(change["state"], "authenticated");
     assert_eq!(change["origin"], format!("http://127.0.0.1:{}", server.port));
     assert_eq!(world.relay.holder(), Holder::Agent, "the page is handed back");
@@ -146,9 +148,13 @@ async fn click(world: &World, selector: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_takes_precedence_and_hands_back() {
-    let server = Server::start(|request| match request.path.split('?').next()? {
-        "/" => page("<button id=a>Press</button><div style='height:4000px'></div>"),
-        _ => None,
+    let (release, held) = channel::<()>();
+    let held = Mutex::new(held);
+    let server = Server::start(move |request| {
+        if request.path == "/slow" {
+            held.lock().recv_timeout(Duration::from_secs(60)).unwrap_or_default();
+        }
+        page("<button id=a>Press</button><div style='height:4000px'></div>")
     });
     let world = World::start(&[]).await;
     let mut listener = Listener { events: world.relay.events(), heard: Vec::new() };
@@ -164,13 +170,16 @@ async fn a_person_takes_precedence_and_hands_back() {
     // A running command ends when the person acts.
     let relay = Arc::clone(&world.relay);
     let arguments = json!({ "url": server.url("/slow") });
-    let going = tokio::spawn(async move { relay.handle("navigate", arguments).await });
-    while !server.asked().iter().any(|it| it.ends_with("/?q=hidden")) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let going = tokio::spawn(async move { wire::handle(&relay, "navigate", arguments).await });
+    until(|| {
+        let asked = server.asked();
+        let is_asked = asked.iter().any(|it| it == "GET /slow");
+        is_asked.then_some(()).ok_or_else(|| format!("{asked:?}"))
+    });
     world.relay.pause();
-    let ended = going.await.expect("no panic");
-    assert!(ended.is_ok() || ended.is_err_and(|it| it.kind == ProblemKind::HumanInControl));
+    let problem = going.await.expect("no panic").expect_err("the page has not come");
+    assert_eq!(problem.kind, ProblemKind::HumanInControl);
+    drop(release);
     world.relay.human_scroll(Direction::Down, 0.5).await.expect("scrolled");
     world.refused("reload", json!({}), ProblemKind::HumanInControl).await;
     world.read().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings};
+use waypost_browser::{Plain, Policy, ProblemKind, Relay, RelaySettings, wire};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::world::{entry, texts};
@@ -34,7 +34,7 @@ fn pages(request: &Request) -> Option<Reply> {
 
 async fn ask(relay: &Relay, command: &str, arguments: Value) -> Value {
     let shown = format!("{command} {arguments}");
-    let answer = relay.handle(command, arguments).await;
+    let answer = wire::handle(relay, command, arguments).await;
     answer.map_err(|problem| format!("{shown}: {problem:?}")).expect("it is done")
 }
 
@@ -78,7 +78,7 @@ async fn pages_without_scripts_are_read_and_used() {
     let done = ask(&relay, "click", json!({ "ref": order["ref"] })).await;
     assert_eq!((&done["navigated"], &done["url"]), (&json!(true), &json!(server.url("/order"))));
     assert_eq!(text().await, "POST user=ada&pw=••••&size=l&gift=on&remark=a+%26+b&go=1");
-    let stale = relay.handle("click", json!({ "ref": order["ref"] })).await;
+    let stale = wire::handle(&relay, "click", json!({ "ref": order["ref"] })).await;
     assert_eq!(stale.expect_err("the page is gone").kind, ProblemKind::StaleRef);
 
     ask(&relay, "back", json!({})).await;
@@ -100,7 +100,7 @@ async fn pages_without_scripts_are_read_and_used() {
         ("wait", json!({ "selector": "#never", "timeout": 50 }), ProblemKind::Timeout),
     ];
     for (command, arguments, kind) in refused {
-        let problem = relay.handle(command, arguments).await.expect_err(command);
+        let problem = wire::handle(&relay, command, arguments).await.expect_err(command);
         assert_eq!(problem.kind, kind, "{command}: {problem}");
     }
     assert_eq!(other.asked(), Vec::<String>::new());

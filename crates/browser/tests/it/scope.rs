@@ -7,9 +7,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use waypost_browser::{Holder, Plain, Policy, ProblemKind, Relay, RelaySettings};
+use waypost_browser::{Done, Holder, Plain, Policy, ProblemKind, Relay, RelaySettings, wire};
 
 use crate::server::{Server, page};
+use crate::wait::until;
 use crate::world::World;
 
 const ASKING: &str = r#"<style>button { position: fixed; left: 20px; width: 90px; height: 24px }
@@ -24,7 +25,7 @@ async fn a_failed_click_accepts_no_later_dialog() {
     let server = Server::start(|_| page(ASKING));
     let world = World::start(&[&server]).await;
     world.go(&server.url("/")).await;
-    let accepted = |done: Value| done["dialogs"][0]["accepted"].clone();
+    let accepted = |done: &Done| done.dialogs[0].accepted;
     let click = |selector: &str| json!({ "selector": selector, "dialog": "accept" });
     for (selector, kind) in [
         ("#under", ProblemKind::Covered),
@@ -34,23 +35,22 @@ async fn a_failed_click_accepts_no_later_dialog() {
     ] {
         world.refused("click", click(selector), kind).await;
         let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
-        assert_eq!(accepted(done.into()), false, "{selector}");
+        assert!(!accepted(&done), "{selector}");
         world.relay.hand_back();
     }
     // A click that a person interrupts while the covered element is still being tried.
     let relay = Arc::clone(&world.relay);
-    let going = tokio::spawn(async move { relay.handle("click", click_covered()).await });
-    while world.relay.doing().is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let going = tokio::spawn(async move { wire::handle(&relay, "click", click_covered()).await });
+    until(|| world.relay.doing().ok_or("the click has not begun"));
     let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
-    assert_eq!(accepted(done.into()), false);
+    assert!(!accepted(&done));
     going.await.expect("no panic").expect_err("it was broken off, or the element is covered");
     world.relay.hand_back();
     // And the command for which it was given.
-    assert_eq!(accepted(world.ask("click", click("#ask")).await), true);
+    let done = world.ask("click", click("#ask")).await;
+    assert_eq!(done["dialogs"][0]["accepted"], true);
     let done = world.relay.human_click(40.0, 110.0).await.expect("clicked");
-    assert_eq!(accepted(done.into()), false);
+    assert!(!accepted(&done));
     world.end().await;
 }
 
@@ -77,23 +77,24 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
     let first = tokio::spawn(first);
     // A command waits no longer than it specifies.
     let begun = Instant::now();
-    let late = relay.handle("read", json!({ "timeout": 50 })).await.expect_err("no page yet");
+    let late =
+        wire::handle(&relay, "read", json!({ "timeout": 50 })).await.expect_err("no page yet");
     assert_eq!(late.kind, ProblemKind::Timeout);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(relay.holder(), Holder::Agent);
     let of = Arc::clone(&relay);
-    let click = tokio::spawn(async move { of.handle("click", json!({ "selector": "a" })).await });
+    let click =
+        tokio::spawn(async move { wire::handle(&of, "click", json!({ "selector": "a" })).await });
     let of = Arc::clone(&relay);
-    let read = tokio::spawn(async move { of.handle("read", json!({ "scope": "h1" })).await });
-    while relay.doing().is_none() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let read =
+        tokio::spawn(async move { wire::handle(&of, "read", json!({ "scope": "h1" })).await });
+    until(|| relay.doing().ok_or("no command has begun"));
     release.send(()).expect("the server waits");
     assert_eq!(first.await.expect("no panic").expect("it comes").status, Some(200));
     assert_eq!(click.await.expect("no panic").expect("it is done")["navigated"], true);
     read.await.expect("no panic").expect("there is a heading, before or after");
     while let Ok(event) = events.try_recv() {
-        let event = serde_json::to_value(event).expect("JSON");
+        let event = wire::event(&event);
         assert_ne!(event["type"], "control", "nobody took the page: {event}");
         assert_ne!(event["by"], "human", "{event}");
     }
@@ -101,7 +102,7 @@ async fn the_first_page_is_nobodys_input_and_commands_wait_for_it() {
     // A first page that does not arrive admits commands as well.
     relay.begin("http://127.0.0.1:1/").await.expect_err("nobody listens there");
     drop(relay.begin(&server.url("/")));
-    relay.handle("read", json!({})).await.expect("the page before");
+    wire::handle(&relay, "read", json!({})).await.expect("the page before");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,7 +1,7 @@
 //! A page that repeats a secret while it is typed, everywhere that programs can read.
 
-use serde_json::{Value, json};
-use waypost_browser::{Key, ProblemKind};
+use serde_json::json;
+use waypost_browser::{Key, ProblemKind, wire};
 
 use crate::server::{Server, page};
 use crate::world::World;
@@ -62,7 +62,7 @@ async fn a_secret_repeated_letter_by_letter_is_masked_from_the_second_letter() {
     world.refused("click", json!({ "selector": "#none" }), ProblemKind::NotFound).await;
     all.push_str(&told(&world).await);
     while let Ok(event) = events.try_recv() {
-        all.push_str(&serde_json::to_value(event).unwrap_or(Value::Null).to_string());
+        all.push_str(&wire::event(&event).to_string());
     }
     for end in 2..=SECRET.len() {
         let beginning = &SECRET[..end];

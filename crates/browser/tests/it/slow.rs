@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_browser::{Engine, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings};
+use waypost_browser::{Engine, Plain, Policy, Problem, ProblemKind, Relay, RelaySettings, wire};
 
 use crate::server::{Server, page};
 use crate::world::World;
@@ -95,10 +95,10 @@ async fn endless_servers_are_abandoned_and_the_next_page_loads() {
 /// Goes to a page and then to another one, which arrives: what was reported of the first, and what
 /// was read of it.
 async fn there_and_on(relay: &Relay, url: &str, next: &str) -> (Result<Value, Problem>, Value) {
-    let tabs = relay.handle("tabs", json!({ "action": "open" })).await.expect("it opens");
+    let tabs = wire::handle(relay, "tabs", json!({ "action": "open" })).await.expect("it opens");
     let tab = &tabs["current"];
-    let go = |url: &str| relay.handle("navigate", json!({ "url": url, "tab": tab }));
-    let read = || relay.handle("read", json!({ "tab": tab }));
+    let go = |url: &str| wire::handle(relay, "navigate", json!({ "url": url, "tab": tab }));
+    let read = || wire::handle(relay, "read", json!({ "tab": tab }));
     let headings = |it: &Value| it["dom_summary"]["headings"].clone();
     let told = go(url).await;
     let begun = read().await.as_ref().map_or(Value::Null, headings);

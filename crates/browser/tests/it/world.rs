@@ -10,11 +10,12 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 use waypost_browser::{
     Chromium, ChromiumSettings, Engine, Policy, Problem, ProblemKind, Relay, RelaySettings,
-    find_chromium,
+    find_chromium, wire,
 };
 
 use crate::processes::{Process, processes};
 use crate::server::Server;
+use crate::wait::until;
 
 /// Chromium with a relay that may access the servers of the test.
 pub(crate) struct World {
@@ -51,7 +52,7 @@ impl World {
 
     pub(crate) async fn ask(&self, command: &str, arguments: Value) -> Value {
         let shown = format!("{command} {arguments}");
-        let answer = self.relay.handle(command, arguments).await;
+        let answer = wire::handle(&self.relay, command, arguments).await;
         answer.map_err(|problem| format!("{shown}: {problem:?}")).expect("it is done")
     }
 
@@ -70,7 +71,7 @@ impl World {
         kind: ProblemKind,
     ) -> Problem {
         let shown = format!("{command} {arguments}");
-        let answer = self.relay.handle(command, arguments).await;
+        let answer = wire::handle(&self.relay, command, arguments).await;
         let problem = answer.expect_err(&shown);
         assert_eq!(problem.kind, kind, "{shown}: {problem:?}");
         problem
@@ -82,9 +83,11 @@ impl World {
         let by = waypost_browser::Deadline::after(Duration::from_secs(20));
         self.engine.end(by).await.expect("Chromium ends");
         // Killed processes may need a moment to end.
-        while processes().iter().any(|it| it.group == leader) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until(|| {
+            let left: Vec<Process> =
+                processes().into_iter().filter(|it| it.group == leader).collect();
+            if left.is_empty() { Ok(()) } else { Err(format!("{} processes are left", left.len())) }
+        });
         let profiles = fs::read_dir(self.folder.path()).expect("the folder").count();
         assert_eq!(profiles, 0, "fresh profiles");
     }

@@ -195,9 +195,10 @@ const scroll = (direction, share) => {
   else box.scrollTo({ top: direction === 'top' ? 0 : box.scrollHeight, behavior });
   return scrolled();
 };
+// `null` if the element is gone.
 const scrollTo = (number) => {
   const element = nodeOf(number);
-  if (element === null) return { stale: true };
+  if (element === null) return null;
   element.scrollIntoView({ block: 'center', inline: 'nearest', behavior: 'instant' });
   return scrolled();
 };
