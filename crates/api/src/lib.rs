@@ -23,8 +23,8 @@ mod problem;
 mod query;
 #[cfg(feature = "openapi")]
 pub mod routes;
-mod scan;
 mod status;
+mod strict;
 mod tokens;
 mod vocabulary;
 mod wire;

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::limits::{Check, Faults, escape_pointer};
-use crate::{FieldError, Problem, query, scan};
+use crate::{FieldError, Problem, query, strict};
 
 /// Parses a JSON body: well-formed, only known fields, valid types, within the limits.
 ///
@@ -43,8 +43,12 @@ pub fn parse_arguments(body: &[u8]) -> Result<Map<String, Value>, Problem> {
         return Ok(Map::new());
     }
     check_object(body)?;
-    serde_json::from_slice(body)
-        .map_err(|error| Problem::new(400, format!("the body is not valid JSON: {error}")))
+    serde_json::from_slice(body).map_err(not_json)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
+fn not_json(error: serde_json::Error) -> Problem {
+    Problem::new(400, format!("the body is not valid JSON: {error}"))
 }
 
 fn parse_line<T: DeserializeOwned + Check>(body: &[u8]) -> Result<T, Problem> {
@@ -138,8 +142,11 @@ fn stand_ins() -> [Value; 7] {
 
 /// Rejects JSON that is not acceptable, and anything that is not an object.
 fn check_object(body: &[u8]) -> Result<(), Problem> {
-    scan::scan(body)
-        .map_err(|fault| Problem::new(400, format!("the body is not valid JSON: {fault}")))?;
+    match strict::check(body) {
+        // It belongs to a field: reading the body reports it there.
+        Err(error) if error.to_string().starts_with("number out of range") => {}
+        checked => checked.map_err(not_json)?,
+    }
     // A derived struct would accept an array of its fields in order.
     if let Some(other) =
         body.iter().find(|byte| !byte.is_ascii_whitespace()).and_then(|byte| match byte {

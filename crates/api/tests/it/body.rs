@@ -35,36 +35,37 @@ fn a_full_request_is_read() {
 
 #[test]
 fn malformed_json_is_400_with_line_and_column() {
-    for (body, line, column, what) in [
-        ("{\"query\": \"x\"\n \"limit\": 3}", 2, 2, "expected `,` or `}`"),
-        ("{\"query\": \"ü\", limit: 3}", 1, 16, "expected a key"),
-        ("{\"query\": \"x\",}", 1, 15, "expected a key"),
-        ("{\"query\": 'x'}", 1, 11, "expected a value"),
-        ("{\"query\": \"x\"} {}", 1, 16, "unexpected text"),
-        ("{\"query\": \"x\"", 1, 14, "ends before `}`"),
-        ("{\"query\": 01}", 1, 12, "start with a zero"),
-        ("{\"query\": NaN}", 1, 11, "expected a value"),
-        ("{\"query\": \"a\tb\"}", 1, 13, "control character"),
-        ("{\"query\": \"\\x\"}", 1, 12, "unknown escape"),
-        ("{\"query\": \"a\\ud800b\"}", 1, 13, "lone surrogate"),
-        ("{\"query\": \"\\udc00\"}", 1, 12, "lone surrogate"),
-        ("{\"query\": \"\\ud800\\ud800\"}", 1, 12, "lone surrogate"),
-        ("{\"query\": \"\\u0000\"}", 1, 12, "NUL"),
-        ("{\"query\": \"\0\"}", 1, 12, "NUL"),
-        ("{\"query\":\"a\",\n\"\\u0071uery\":\"b\"}", 2, 1, "duplicate key \"query\""),
-        ("\u{feff}{\"query\":\"a\"}", 1, 1, "expected a value"),
+    for (body, what) in [
+        ("{\"query\": \"x\"\n \"limit\": 3}", "expected `,` or `}` at line 2 column 2"),
+        ("{\"query\": \"x\", limit: 3}", "key must be a string at line 1 column 16"),
+        ("{\"query\": \"x\",}", "trailing comma at line 1 column 15"),
+        ("{\"query\": 'x'}", "expected value at line 1 column 11"),
+        ("{\"query\": \"x\"} {}", "trailing characters at line 1 column 16"),
+        ("{\"query\": \"x\"", "EOF while parsing an object at line 1 column 13"),
+        ("{\"query\": 01}", "invalid number at line 1 column 12"),
+        ("{\"query\": NaN}", "expected value at line 1 column 11"),
+        ("{\"query\": \"a\tb\"}", "found while parsing a string at line 1 column 13"),
+        ("{\"query\": \"\\x\"}", "invalid escape at line 1 column 13"),
+        ("{\"query\": \"a\\ud800b\"}", "unexpected end of hex escape at line 1 column 19"),
+        ("{\"query\": \"\\udc00\"}", "surrogate in hex escape at line 1 column 17"),
+        ("{\"query\": \"\\ud800\\ud800\"}", "surrogate in hex escape at line 1 column 23"),
+        ("{\"query\": \"\\u0000\"}", "NUL character in a string at line 1 column 18"),
+        ("{\"que\\u0000ry\": 1}", "NUL character in a string at line 1 column 14"),
+        ("{\"query\": \"\0\"}", "found while parsing a string at line 1 column 12"),
+        (
+            "{\"query\":\"a\",\n\"\\u0071uery\":\"b\"}",
+            "duplicate key \"query\" at line 2 column 12",
+        ),
+        ("{\"no\":[{\"a\":1,\"a\":2}]}", "duplicate key \"a\" at line 1 column 17"),
+        ("\u{feff}{\"query\":\"a\"}", "expected value at line 1 column 1"),
     ] {
         let (status, _, detail) = refused(search(body));
         assert_eq!(status, 400, "{body:?}: {detail}");
-        assert!(detail.contains(what), "{body:?}: {detail}");
-        assert!(detail.ends_with(&format!("at line {line} column {column}")), "{body:?}: {detail}");
+        assert!(detail.ends_with(what), "{body:?}: {detail}");
     }
     let (status, _, detail) = refused(search(b"{\"query\": \"\xff\"}"));
-    assert_eq!(
-        (status, detail.contains("invalid UTF-8 at line 1 column 12")),
-        (400, true),
-        "{detail}"
-    );
+    assert_eq!(status, 400, "{detail}");
+    assert!(detail.ends_with("invalid unicode code point at line 1 column 12"), "{detail}");
 }
 
 #[test]

@@ -1,0 +1,116 @@
+//! Rejects JSON that `serde_json` accepts and the contract does not: repeated keys, NUL characters,
+//! and nesting deeper than 32 levels, also in fields that nothing reads.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Result;
+
+/// The maximum nesting depth of arrays and objects.
+const DEPTH_MAX: usize = 32;
+
+/// Checks a whole JSON text.
+pub(crate) fn check(json: &[u8]) -> Result<()> {
+    let mut input = serde_json::Deserializer::from_slice(json);
+    Strict { depth: 0 }.deserialize(&mut input)?;
+    input.end()
+}
+
+/// Any value, inside this many arrays and objects.
+#[derive(Clone, Copy)]
+struct Strict {
+    depth: usize,
+}
+
+impl Strict {
+    fn inside<E: Error>(self) -> std::result::Result<Self, E> {
+        if self.depth == DEPTH_MAX {
+            return Err(E::custom(format!("nested deeper than {DEPTH_MAX} levels")));
+        }
+        Ok(Self { depth: self.depth + 1 })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> std::result::Result<(), D::Error> {
+        input.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> std::result::Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> std::result::Result<(), E> {
+        if text.contains('\0') { Err(E::custom("NUL character in a string")) } else { Ok(()) }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> std::result::Result<(), A::Error> {
+        let inside = self.inside()?;
+        while values.next_element_seed(inside)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> std::result::Result<(), A::Error> {
+        let inside = self.inside()?;
+        let mut keys = HashSet::new();
+        while members.next_key_seed(Key(&mut keys))?.is_some() {
+            members.next_value_seed(inside)?;
+        }
+        Ok(())
+    }
+}
+
+/// The next key of an object that has these.
+struct Key<'a>(&'a mut HashSet<String>);
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, input: D) -> std::result::Result<(), D::Error> {
+        input.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> std::result::Result<(), E> {
+        Strict { depth: 0 }.visit_str(key)?;
+        if self.0.insert(key.to_owned()) {
+            return Ok(());
+        }
+        let shown: String = key.chars().take(64).flat_map(char::escape_debug).collect();
+        Err(E::custom(format!("duplicate key \"{shown}\"")))
+    }
+}
