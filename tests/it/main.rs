@@ -3,6 +3,7 @@
 mod architecture;
 mod cycles;
 mod documents;
+mod hygiene;
 
 use std::fs;
 use std::path::{Path, PathBuf};

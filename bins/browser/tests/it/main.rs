@@ -19,4 +19,6 @@ mod stop;
 mod terminal;
 mod tmux;
 mod users;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 mod world;

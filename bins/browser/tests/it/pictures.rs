@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::server::{Reply, Request, Server, page};
-use crate::tmux::{PATIENCE, Terminal};
+use crate::tmux::Terminal;
+use crate::wait::until;
 use crate::world::Place;
 
 /// 24 pixels of red above 24 of blue: a row and a half each.
@@ -96,15 +96,10 @@ impl Bare {
 
     #[track_caller]
     fn until_shown(&self, text: &str) {
-        let begun = Instant::now();
-        loop {
+        until(|| {
             let shown = String::from_utf8_lossy(&self.shown.lock().expect("no panic")).into_owned();
-            if shown.contains(text) {
-                return;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{text:?} is not shown: {shown:?}");
-            thread::sleep(Duration::from_millis(20));
-        }
+            if shown.contains(text) { Ok(()) } else { Err(format!("{text:?} in {shown:?}")) }
+        });
     }
 }
 

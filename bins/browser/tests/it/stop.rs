@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -18,12 +16,7 @@ fn ends_without_a_trace(place: &Place, browser: &mut Browser, signal: &str) {
     assert_eq!(said, "", "{signal}");
     let left: Vec<_> = fs::read_dir(place.temporary()).expect("a folder").flatten().collect();
     assert!(left.is_empty(), "{signal}: {left:?}");
-    // Processes that were killed with the group may take a moment to end.
-    let until = Instant::now() + Duration::from_secs(5);
-    while !place.chromiums().is_empty() && Instant::now() < until {
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(place.chromiums(), Vec::<i32>::new(), "{signal}");
+    place.until_no_chromium();
 }
 
 #[test]
@@ -77,10 +70,7 @@ fn leftovers_of_a_killed_browser_are_removed_by_the_next() {
     let of_first = left();
     assert!(!of_first.is_empty(), "a profile, and what Chromium keeps beside it");
     first.kill();
-    // Its Chromium ends with it, a moment later.
-    while !place.chromiums().is_empty() {
-        thread::sleep(Duration::from_millis(10));
-    }
+    place.until_no_chromium();
     assert!(of_first.iter().all(|it| it.exists()), "nobody was there to remove it");
     let second = place.chromium(&server.url("/"), &["--no-mesh"]);
     assert!(of_first.iter().all(|it| !it.exists()), "{of_first:?} {:?}", left());

@@ -1,18 +1,18 @@
 //! The page in a real terminal, provided by tmux: the test sends keys to it and reads its screen.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::process::Child;
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use waypost_mesh::{Event, Listener, Pattern};
 
 use crate::server::{Reply, Request, Server, page};
 use crate::tmux::{PATIENCE, Terminal, place_of};
+use crate::wait::until;
 use crate::world::{Place, call, post};
 
 const CANARY: &str = "kanarienvogel7";
@@ -53,7 +53,7 @@ fn site(request: &Request) -> Option<Reply> {
 /// `ctl mesh listen`, as a separate process.
 struct Listening {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: mpsc::Receiver<String>,
 }
 
 impl Listening {
@@ -62,19 +62,14 @@ impl Listening {
         let program = Path::new(env!("CARGO_BIN_EXE_browser")).with_file_name("ctl");
         let mut command = place.command_of(&program, &["--json", "mesh", "listen", pattern]);
         let mut child = command.spawn().expect("ctl is built: `just test` builds all programs");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let mut listening = Self { child, lines };
+        let out = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let (tell, lines) = mpsc::channel();
+        thread::spawn(move || out.map_while(Result::ok).try_for_each(|it| tell.send(it)));
+        let listening = Self { child, lines };
         let mesh = place.peer();
-        let is_there = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_there.load(Ordering::Relaxed) {
-                    mesh.broadcast("test", &json!({ "type": "human_test" })).expect("it is told");
-                    thread::sleep(Duration::from_millis(20));
-                }
-            });
-            listening.next("human_test");
-            is_there.store(true, Ordering::Relaxed);
+        until(|| {
+            mesh.broadcast("test", &json!({ "type": "human_test" })).expect("it is told");
+            listening.lines.try_recv().map_err(|_| "it hears nothing")
         });
         listening
     }
@@ -83,7 +78,7 @@ impl Listening {
     #[track_caller]
     fn next(&mut self, kind: &str) -> Value {
         loop {
-            let line = self.lines.next().expect("it goes on").expect("a text");
+            let line = self.lines.recv_timeout(PATIENCE).expect("it goes on");
             let event: Value = serde_json::from_str(&line).expect("JSON");
             if event["event"]["type"] == kind {
                 return event;
@@ -251,16 +246,11 @@ fn any_terminal_size_works_and_closing_the_terminal_ends_the_browser() {
     terminal.tmux(&["set-option", "remain-on-exit", "on"]);
     terminal.address();
     terminal.press(&["q"]);
-    let begun = Instant::now();
-    let left = loop {
+    let left = until(|| {
         let format = "#{pane_dead} #{alternate_on} #{mouse_any_flag}";
         let state = terminal.tmux(&["list-panes", "-F", format]);
-        if state.starts_with('1') {
-            break state;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it ends: {}", terminal.screen());
-        thread::sleep(Duration::from_millis(30));
-    };
+        if state.starts_with('1') { Ok(state) } else { Err(terminal.screen()) }
+    });
     assert_eq!(left.trim(), "1 0 0", "neither the other screen nor the mouse is kept");
     terminal.is_gone();
 }

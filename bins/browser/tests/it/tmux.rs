@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::wait::until;
 use crate::world::Place;
 
 /// Everything appears long before this.
@@ -82,15 +82,10 @@ impl Terminal {
     /// The screen once it satisfies the condition.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
-        loop {
+        until(|| {
             let screen = self.screen();
-            if is_there(&screen) {
-                return screen;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{what} is not shown:\n{screen}");
-            thread::sleep(Duration::from_millis(30));
-        }
+            if is_there(&screen) { Ok(screen) } else { Err(format!("{what} in\n{screen}")) }
+        })
     }
 
     #[track_caller]
@@ -108,11 +103,7 @@ impl Terminal {
 
     /// Waits until no process of the browser runs.
     pub(crate) fn is_gone(&self) {
-        let begun = Instant::now();
-        while !self.place.chromiums().is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "Chromium goes with its terminal");
-            thread::sleep(Duration::from_millis(30));
-        }
+        self.place.until_no_chromium();
     }
 }
 

@@ -15,6 +15,7 @@ use waypost_mesh::{CallError, Mesh, Settings};
 
 use crate::processes::processes;
 use crate::server::{Reply, Request, Server, page};
+use crate::wait::until;
 
 /// Every response arrives long before this.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,6 +96,15 @@ impl Place {
         let leaders = all.iter().filter(|it| it.command.contains(&folder)).map(|it| it.group);
         let groups: Vec<i32> = leaders.collect();
         all.iter().filter(|it| groups.contains(&it.group)).map(|it| it.id).collect()
+    }
+
+    /// Waits until none of them runs: killed ones take a moment to end.
+    #[track_caller]
+    pub(crate) fn until_no_chromium(&self) {
+        until(|| {
+            let left = self.chromiums();
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?} still run")) }
+        });
     }
 }
 
@@ -241,7 +251,7 @@ pub(crate) fn send(address: SocketAddr, head: &str, body: &[u8]) -> Answer {
 /// Pages of which one takes longer than any test.
 pub(crate) fn slow(request: &Request) -> Option<Reply> {
     if request.path == "/slow" {
-        thread::sleep(PATIENCE);
+        thread::park_timeout(PATIENCE);
     }
     page("<h1>Hello</h1>")
 }
@@ -250,8 +260,9 @@ pub(crate) fn slow(request: &Request) -> Option<Reply> {
 pub(crate) fn going_for_long(server: &Server, browser: &Browser) -> JoinHandle<Answer> {
     let address = browser.address;
     let going = thread::spawn(move || post(address, "navigate", &json!({ "url": "/slow" })));
-    while !server.asked().iter().any(|it| it == "GET /slow") {
-        thread::sleep(Duration::from_millis(5));
-    }
+    until(|| {
+        let is_asked = server.asked().iter().any(|it| it == "GET /slow");
+        is_asked.then_some(()).ok_or("it does not go there")
+    });
     going
 }

@@ -17,3 +17,5 @@ mod service;
 mod together;
 mod trust;
 mod visible;
+#[path = "../../../../tests/wait.rs"]
+mod wait;

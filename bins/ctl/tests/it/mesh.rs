@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use waypost_mesh::{Mesh, Problem, Serving, Settings};
 
 use crate::ctl::{Ran, ran, trusting};
+use crate::wait::until;
 
 fn run(folder: &std::path::Path, arguments: &[&str]) -> Ran {
     ran(trusting(folder, arguments).output().expect("the program starts"))
@@ -86,13 +87,10 @@ fn events_are_shown_as_they_come() {
     let out = listening.stdout.take().expect("it is piped");
     let heard = std::thread::spawn(move || BufReader::new(out).lines().next());
     let click = json!({ "type": "human_click", "element": { "tag": "a" } });
-    for _ in 0..600 {
+    until(|| {
         place.mesh.broadcast("browser.relay", &click).expect("it is told");
-        if heard.is_finished() {
-            break;
-        }
-        std::thread::park_timeout(Duration::from_millis(100));
-    }
+        heard.is_finished().then_some(()).ok_or("it hears nothing")
+    });
     let line = heard.join().expect("no panic").expect("a line").expect("text");
     let event: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!((&event["event"], &event["source"]), (&click, &json!("browser.relay")));

@@ -7,6 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -82,7 +83,8 @@ fn a_port_of_another_user_gets_no_token() {
     let ran = run(service.folder(), &["--url", &url, "status"]);
     assert_eq!(ran.code, 4, "{ran:?}");
     assert!(ran.err.contains("user 65534") && ran.err.contains("no token was sent"), "{ran:?}");
-    assert_eq!(heard.recv().expect("it was connected"), b"");
+    let heard = heard.recv_timeout(Duration::from_secs(60)).expect("it was connected");
+    assert_eq!(heard, b"");
     server.join().expect("it does not panic");
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -10,6 +9,7 @@ use waypost_log::{Marker, Witness};
 use waypost_service::{Options, Running};
 
 use crate::ctl::{Ran, ran, trusting};
+use crate::wait::until;
 
 const FLOWS: &str = r#"
 flows:
@@ -19,8 +19,6 @@ flows:
       - type: command
         command: echo {{data.n}} >> marks
 "#;
-/// The time limit of a wait.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A project, its service, and an older copy of its stores.
 struct World {
@@ -251,9 +249,8 @@ fn the_note_follows_while_the_service_runs() {
     let mut world = World::new();
     world.start().expect("it starts");
     let id = world.add("the newest");
-    let deadline = Instant::now() + PATIENCE;
-    while Witness::read(&world.data()).expect("a note").get("memory-id") < id {
-        assert!(Instant::now() < deadline, "it was not written");
-        world.ctl(&["status"]).done();
-    }
+    until(|| {
+        let noted = Witness::read(&world.data()).expect("a note").get("memory-id");
+        if noted >= id { Ok(()) } else { Err(format!("{noted} of {id}")) }
+    });
 }

@@ -5,12 +5,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::ctl::{Ran, ran};
+use crate::wait::until;
 
 const FLOWS: &str = r#"
 flows:
@@ -24,8 +24,6 @@ flows:
     trigger: { pattern: "a:b" }
     actions: [{ type: command, command: "echo noted >> noted" }]
 "#;
-/// The time limit of a wait for a process.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A clone, and a user with a separate home.
 struct Clone {
@@ -129,34 +127,21 @@ impl Service {
 
     /// The names of the flows in force, once they are these.
     fn wait_for_flows(&self, clone: &Clone, wanted: &[&str]) {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until(|| {
             let flows = self.ctl(clone, &["--json", "flows", "list"]).json();
-            let names: Vec<&str> = flows["flows"]
-                .as_array()
-                .expect("an array")
-                .iter()
-                .filter_map(|it| it["name"].as_str())
-                .collect();
-            if names == wanted {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{names:?}, not {wanted:?}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            let flows = flows["flows"].as_array().expect("an array");
+            let names: Vec<&str> = flows.iter().filter_map(|it| it["name"].as_str()).collect();
+            if names == wanted { Ok(()) } else { Err(format!("{names:?}, not {wanted:?}")) }
+        });
     }
 
     fn wait_for_runs(&self, clone: &Clone, count: usize) {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        until(|| {
             let runs = self.ctl(clone, &["--json", "flows", "runs"]).json();
             let ended = runs.as_array().expect("an array").iter();
-            if ended.filter(|it| it["state"] == "succeeded").count() >= count {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{runs}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+            let ended = ended.filter(|it| it["state"] == "succeeded").count();
+            if ended >= count { Ok(()) } else { Err(runs) }
+        });
     }
 }
 
@@ -489,12 +474,8 @@ flows:
     clone.write("wait", "");
     clone.ctl(&["allow", "--yes"]).done();
     let begun = || fs::read_to_string(clone.path("begun")).map_or(0, |it| it.lines().count());
-    let wait_for = |wanted: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + PATIENCE;
-        while !wanted() {
-            assert!(Instant::now() < deadline, "{} begun", begun());
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    let wait_for = |is_so: &dyn Fn() -> bool| {
+        until(|| is_so().then_some(()).ok_or_else(|| format!("{} begun", begun())));
     };
     let service = clone.start(&[]);
     service.wait_for_flows(&clone, &["notes"]);

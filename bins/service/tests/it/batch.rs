@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{connect, read};
 use crate::service::{Service, batch, request, send};
+use crate::wait::until;
 
 const BATCH: &str = "/api/memory/batch";
 
@@ -60,8 +61,11 @@ fn results_come_while_lines_are_still_being_sent() {
     );
     stream.write_all(head.as_bytes()).expect("a connection");
     stream.write_all(b"12\r\n{\"content\":\"one\"}\n\r\n").expect("a connection");
-    // The first memory exists before the batch has ended.
-    while service.get("/api/memory/status").json()["memories"] == 0 {}
+    // The first memory is there before the batch has ended.
+    until(|| {
+        let status = service.get("/api/memory/status").json();
+        if status["memories"] == 0 { Err(status) } else { Ok(()) }
+    });
     stream.write_all(b"12\r\n{\"content\":\"two\"}\n\r\n0\r\n\r\n").expect("a connection");
     let statuses: Vec<Value> = read(&mut stream)
         .expect("an answer")
@@ -136,7 +140,10 @@ fn a_client_that_leaves_takes_nothing_with_it() {
     bytes.truncate(bytes.len() - 5);
     let mut stream = connect(service.address);
     stream.write_all(&bytes).expect("a connection");
-    while service.get("/api/memory/status").json()["memories"] == 0 {}
+    until(|| {
+        let status = service.get("/api/memory/status").json();
+        if status["memories"] == 0 { Err(status) } else { Ok(()) }
+    });
     drop(stream);
     assert_eq!(service.get("/api/memory/1").json()["content"], "kept");
 }

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use waypost_service::Options;
 
 use crate::service::Service;
+use crate::wait::until;
 
 /// A private key in form only.
 const KEY: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAlighthouse7Secret9Material0000000000\n-----END RSA PRIVATE KEY-----";
@@ -67,15 +68,12 @@ impl Service {
         answer.json()
     }
 
-    /// The response once it satisfies the condition; the test's own time limit ends the wait.
+    /// The answer once it is as wanted.
     fn context_when(&self, asked: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
-        loop {
+        until(|| {
             let answer = self.context(asked);
-            if wanted(&answer) {
-                return answer;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+            if wanted(&answer) { Ok(answer) } else { Err(answer) }
+        })
     }
 
     /// Waits until the whole project is indexed.

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::client::{connect, read};
 use crate::program::{Program, command};
 use crate::service::{batch, request};
+use crate::wait::until;
 
 /// Acknowledged memories: id and content.
 type Answered = BTreeMap<u64, String>;
@@ -80,16 +81,13 @@ fn check(program: &Program, kept: &Answered) {
     for (id, content) in kept {
         assert_eq!(found.get(id), Some(content), "memory {id} was answered and is lost");
     }
-    // A large index is built in the background; all memories are counted from the start.
-    loop {
+    // A large index is built beside the answers; all memories are counted from the start.
+    let status = until(|| {
         let status = program.send("GET", "/api/memory/status", b"").json();
         assert_eq!(status["memories"], found.len());
-        if status["index"]["lacking"] == 0 {
-            assert_eq!(status["index"]["documents"], found.len());
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        if status["index"]["lacking"] == 0 { Ok(status) } else { Err(status) }
+    });
+    assert_eq!(status["index"]["documents"], found.len());
 }
 
 #[test]
@@ -150,8 +148,8 @@ fn a_kill_while_state_and_index_are_built_anew_loses_nothing() {
             .stderr(std::process::Stdio::null())
             .spawn()
             .expect("it can be run");
-        // From before the state's first file until searches use a part of it.
-        std::thread::sleep(std::time::Duration::from_millis(10 + 25 * round));
+        // From before the state's first file to when searches are answered from a part of it.
+        std::thread::park_timeout(std::time::Duration::from_millis(10 + 25 * round));
         child.kill().expect("it can be killed");
         child.wait().expect("it ended");
         check(&Program::start(folder.path()), &kept);

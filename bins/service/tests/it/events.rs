@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Mutex, mpsc};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,6 +13,7 @@ use waypost_api::client::{Client, Told};
 use crate::client::{Answer, connect, raw};
 use crate::program::Program;
 use crate::service::{Service, request, send};
+use crate::wait::until;
 
 impl Service {
     fn publish(&self, kind: &str, data: &Value) -> Answer {
@@ -278,11 +278,12 @@ fn what_is_not_kept_any_more_is_410_and_a_reset() {
         service.publish("a:b", &json!({}));
     }
     let service = service.restart_with(|it| it.events.keep_count = Some(10));
-    // The upkeep thread drops them within seconds.
-    while service.get("/api/events?after=0").status == 200 {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let told = service.get("/api/events?after=0").problem(410);
+    // Upkeep drops them within some seconds.
+    let gone = until(|| {
+        let answer = service.get("/api/events?after=0");
+        if answer.status == 200 { Err("they are still there") } else { Ok(answer) }
+    });
+    let told = gone.problem(410);
     assert!(told.contains("31"), "{told}");
     assert_eq!(service.ids("?after=30"), (31..=40).collect::<Vec<u64>>());
     let mut resets = Vec::new();

@@ -6,7 +6,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use waypost_api::StreamRequest;
@@ -15,6 +14,7 @@ use waypost_api::client::{Client, Told};
 use crate::flows::project;
 use crate::program::Program;
 use crate::service::request;
+use crate::wait::until;
 
 /// The number of rounds, unless the environment sets it.
 const ROUNDS: usize = 5;
@@ -94,7 +94,7 @@ fn published(program: &Program, mut after: u64) -> Answered {
 
 /// The runs of a flow for those events, once all of them have ended.
 fn ended_runs(program: &Program, flow: &str, events: &Answered) -> BTreeMap<u64, Value> {
-    loop {
+    until(|| {
         let path = format!("/api/flows/runs?flow={flow}&limit=1000");
         let runs = program.send("GET", &path, b"").json();
         let mut ended = BTreeMap::new();
@@ -105,10 +105,10 @@ fn ended_runs(program: &Program, flow: &str, events: &Answered) -> BTreeMap<u64,
             }
         }
         if ended.len() == events.len() {
-            return ended;
+            return Ok(ended);
         }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        Err(format!("{} of {} runs have ended", ended.len(), events.len()))
+    })
 }
 
 /// The results of all rounds.

@@ -24,13 +24,10 @@ fn flows(program: &Program) -> Value {
 
 /// Repeats the request until the response satisfies the condition.
 fn until<T>(mut ask: impl FnMut() -> T, is_wanted: impl Fn(&T) -> bool) -> T {
-    loop {
+    crate::wait::until(|| {
         let answer = ask();
-        if is_wanted(&answer) {
-            return answer;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+        if is_wanted(&answer) { Ok(answer) } else { Err("no answer is a wanted one") }
+    })
 }
 
 fn metric(program: &Program, name: &str) -> u64 {

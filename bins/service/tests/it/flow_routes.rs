@@ -8,6 +8,7 @@ use waypost_service::Approval;
 
 use crate::flows::{HOLDS, data, project, start, wait_for, write_flows};
 use crate::service::Service;
+use crate::wait::until;
 
 const TWO: &str = r#"
 flows:
@@ -171,9 +172,10 @@ fn a_run_is_cancelled_and_a_flow_paused() {
     let paused = service.post("/api/flows/holds/pause", &json!({"why": "for a look"})).json();
     assert_eq!(paused["paused"], "for a look");
     let state = |id: &str| service.get(&format!("/api/flows/runs/{id}")).json()["state"].clone();
-    while state("holds.1") != "cancelled" {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| {
+        let state = state("holds.1");
+        if state == "cancelled" { Ok(()) } else { Err(state) }
+    });
     let second = format!("holds.{queued}");
     let is_open = |it: &Value| it == "queued" || it == "running";
     assert!(is_open(&state(&second)));

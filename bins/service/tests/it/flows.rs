@@ -11,6 +11,7 @@ use waypost_service::Approval;
 
 use crate::program::Program;
 use crate::service::{Service, send};
+use crate::wait::until;
 
 /// A project with that flow file.
 pub(crate) fn project(yaml: &str) -> TempDir {
@@ -194,12 +195,12 @@ fn a_file_that_changes_is_in_force_at_once_where_nothing_has_to_be_approved() {
     let event = service.emit("a:b", &json!({}));
     assert_eq!(service.told("said:*", event).kind, "said:old", "the last good one is in force");
     write_flows(service.folder.path(), &flow("new"));
-    // Until the change is detected, the old flow runs.
-    let mut word = "said:old".to_owned();
-    while word == "said:old" {
+    // Until the change was noticed the old one runs.
+    let word = until(|| {
         let event = service.emit("a:b", &json!({}));
-        word = service.told("said:*", event).kind;
-    }
+        let word = service.told("said:*", event).kind;
+        if word == "said:old" { Err(word) } else { Ok(word) }
+    });
     assert_eq!(word, "said:new");
 }
 
@@ -234,11 +235,10 @@ fn a_file_waits_for_approval_and_so_does_its_next_content() {
         approvals.allow(&[(file, content.as_bytes())]).expect("it can be kept");
     };
     let in_force = |service: &Service, count: usize| {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while service.get("/api/flows").json()["flows"].as_array().map(Vec::len) != Some(count) {
-            assert!(std::time::Instant::now() < deadline, "{count} flows are to be in force");
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        until(|| {
+            let found = service.get("/api/flows").json()["flows"].as_array().map(Vec::len);
+            if found == Some(count) { Ok(()) } else { Err(format!("{found:?} of {count} flows")) }
+        });
     };
     allow(&flow("one"));
     in_force(&service, 1);
@@ -287,11 +287,10 @@ fn a_program_that_changes_after_its_approval_is_not_run() {
 
     fs::write(tools.join("act.sh"), "echo evil > done\n").expect("a file");
     service.emit("a:b", &json!({}));
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while service.get("/api/flows").json()["files"][0]["pending"] != json!(["tools/act.sh"]) {
-        assert!(std::time::Instant::now() < deadline, "the change is noticed");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until(|| {
+        let flows = service.get("/api/flows").json();
+        if flows["files"][0]["pending"] == json!(["tools/act.sh"]) { Ok(()) } else { Err(flows) }
+    });
     let done = fs::read_to_string(service.folder.path().join("done")).expect("a file");
     assert_eq!(done, "good\n");
 }
@@ -309,12 +308,7 @@ flows:
 "#;
 
 pub(crate) fn wait_for(path: &Path) -> String {
-    loop {
-        if let Ok(text) = fs::read_to_string(path) {
-            return text;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| fs::read_to_string(path))
 }
 
 #[test]

@@ -44,3 +44,5 @@ mod stop;
 mod tiny;
 mod tls;
 mod transfer;
+#[path = "../../../../tests/wait.rs"]
+mod wait;

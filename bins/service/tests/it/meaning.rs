@@ -7,6 +7,7 @@ use waypost_service::Options;
 
 use crate::service::{Service, batch};
 use crate::tiny;
+use crate::wait::until;
 
 fn model(seed: u64) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
@@ -71,13 +72,11 @@ fn a_model_that_fails_on_a_text_is_named_in_the_status() {
     let service = Service::start_with(with(&model));
     service.add("a lighthouse keeper");
     let id = service.add("z");
-    let status = loop {
+    let status = until(|| {
         let status = service.get("/api/memory/status").json();
-        if status.get("remedy").is_some_and(|it| it.as_str().expect("text").contains("backfill")) {
-            break status;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    };
+        let is_told = status["remedy"].as_str().is_some_and(|it| it.contains("backfill"));
+        if is_told { Ok(status) } else { Err(status) }
+    });
     assert_eq!(status["status"], "degraded");
     assert_eq!(service.get(&format!("/api/memory/{id}")).json()["embedded"], false);
     // Once every memory has its vector, the status is ok.

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,6 +10,7 @@ use waypost_mesh::{Mesh, Settings};
 use waypost_project::MeshSettings;
 
 use crate::service::Service;
+use crate::wait::until;
 
 fn settings(folder: &Path, human_events: bool) -> MeshSettings {
     MeshSettings {
@@ -35,13 +35,7 @@ fn status(service: &Service) -> Value {
 
 #[track_caller]
 fn eventually(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..1_200 {
-        if is_so() {
-            return;
-        }
-        std::thread::park_timeout(Duration::from_millis(50));
-    }
-    panic!("never");
+    until(|| is_so().then_some(()).ok_or("it is not so"));
 }
 
 fn events(service: &Service) -> Vec<Value> {

@@ -9,7 +9,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -17,6 +16,7 @@ use crate::answered::Random;
 use crate::flows::project;
 use crate::program::Program;
 use crate::service::request;
+use crate::wait::until;
 
 /// Kills, unless the environment says otherwise: `just long` asks for more.
 const ROUNDS_VARIABLE: &str = "WAYPOST_TEST_MIXED_KILLS";
@@ -24,7 +24,6 @@ const ROUNDS: usize = 12;
 const WRITERS: usize = 3;
 /// Events kept; more than a round publishes, so that a round finds all of its own.
 const EVENTS_KEPT: usize = 3000;
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A change that a writer requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -242,8 +241,7 @@ fn events(program: &Program, mut after: u64) -> BTreeMap<u64, Value> {
 /// Checks the events of a round: the acknowledged ones, one for each added memory, and the results
 /// of the flow.
 fn check_events(program: &Program, folder: &Path, after: u64, writers: &mut [Writer]) -> u64 {
-    let until = Instant::now() + PATIENCE;
-    loop {
+    until(|| {
         let events = events(program, after);
         let mut told: BTreeMap<u64, usize> = BTreeMap::new();
         for event in events.values().filter(|it| it["type"] == "memory:added") {
@@ -260,15 +258,14 @@ fn check_events(program: &Program, folder: &Path, after: u64, writers: &mut [Wri
         };
         let is_told = |it: &Writer| it.added.iter().all(|id| told.contains_key(id));
         if writers.iter().all(|it| published(it) && is_told(it)) {
-            for writer in writers {
+            for writer in writers.iter_mut() {
                 writer.added.clear();
                 writer.published.clear();
             }
-            return events.keys().next_back().copied().unwrap_or(after);
+            return Ok(events.keys().next_back().copied().unwrap_or(after));
         }
-        assert!(Instant::now() < until, "events or runs are missing: {told:?} {writers:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        Err(format!("events or runs are missing: {told:?} {writers:?}"))
+    })
 }
 
 /// Whether the run for an event has ended although its action never finished: it was interrupted

@@ -6,7 +6,6 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -206,14 +205,4 @@ fn a_path_that_is_too_long_leads_to_the_runtime_folder() {
     let program = Program::start(&long);
     assert!(program.log.contains("too long for a socket"), "{}", program.log);
     assert!(described(&long).get("socket").is_none());
-}
-
-/// Waits until the condition holds.
-#[track_caller]
-pub(crate) fn until(mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it does not come to be");
-        std::thread::yield_now();
-    }
 }

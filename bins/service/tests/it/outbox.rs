@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::client::{Answer, connect};
 use crate::program::Program;
 use crate::service::{Service, batch, request};
+use crate::wait::until;
 
 /// Number of kills; `just long` sets more.
 const ROUNDS_VARIABLE: &str = "WAYPOST_TEST_OUTBOX_ROUNDS";
@@ -45,16 +46,14 @@ fn told(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
 
 /// Waits until as many memories have events as exist.
 fn settle(get: &dyn Fn(&str) -> Answer) -> (BTreeMap<u64, usize>, usize) {
-    let until = Instant::now() + PATIENCE;
-    loop {
+    until(|| {
         let memories = get("/api/memory/status").json()["memories"].as_u64().expect("a number");
         let found = told(get);
         if found.0.len() as u64 >= memories {
-            return found;
+            return Ok(found);
         }
-        assert!(Instant::now() < until, "{} of {memories} memories were told of", found.0.len());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        Err(format!("{} of {memories} memories were told of", found.0.len()))
+    })
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::program::{PROGRAM, Program, command};
+use crate::wait::until;
 
 /// The program under that umask.
 fn under(umask: &str, project: &Path) -> Command {
@@ -61,9 +62,8 @@ fn all_files_are_the_user_s_alone_under_every_umask() {
         assert_eq!(added.status, 201);
         let told = program.send("POST", "/api/events", br#"{"type":"a:b","data":{}}"#);
         assert_eq!(told.status, 201, "{}", told.text());
-        // A program of a flow has the umask that the service was started with, if the system allows
-        // it.
-        crate::near::until(|| folder.path().join("umask.txt").exists());
+        // A program of a flow has the umask that the service was started with, where the system lets it.
+        until(|| folder.path().join("umask.txt").metadata());
         let text = fs::read_to_string(folder.path().join("umask.txt")).expect("a file");
         let expected = [format!("0{umask}"), "0077".to_owned()];
         assert!(expected.contains(&text.trim().to_owned()), "{text}");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, connect};
 use crate::service::{Service, request};
+use crate::wait::until;
 
 struct Spaces {
     service: Service,
@@ -249,11 +250,10 @@ impl Two {
         service.post("/api/events", &json!({"type": "a:of-nobody", "data": {"of": "theirs"}}));
         // Every event about the memories exists before the first request.
         let wanted = 5 + 5 + 2;
-        while service.get("/api/events?limit=1000").json().as_array().expect("events").len()
-            < wanted
-        {
-            std::thread::yield_now();
-        }
+        until(|| {
+            let events = service.get("/api/events?limit=1000").json();
+            if events.as_array().expect("events").len() < wanted { Err(events) } else { Ok(()) }
+        });
         Self { spaces, gone, event }
     }
 

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use crate::client::{connect, read};
 use crate::program::{PROGRAM, Program, command};
 use crate::service::request;
+use crate::wait::until;
 
 fn add(program: &Program, content: &str) -> u16 {
     let body = json!({"content": content}).to_string();
@@ -85,9 +86,10 @@ fn what_comes_while_it_stops_is_answered_whole_or_not_at_all_and_nothing_answere
         for number in 0..CLIENTS {
             scope.spawn(move || client(number));
         }
-        while answered.lock().expect("no panic").len() < 50 {
-            std::thread::yield_now();
-        }
+        until(|| {
+            let answered = answered.lock().expect("no panic").len();
+            if answered < 50 { Err(format!("{answered} answers")) } else { Ok(()) }
+        });
         program.signal("TERM");
     });
     let (status, log) = program.wait();

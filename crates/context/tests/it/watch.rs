@@ -1,4 +1,4 @@
-//! Notifications for real files. Each wait ends with the expected event, however long that takes.
+//! Notifications for real files. Each wait ends with the expected event, or fails after a minute.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,6 +23,13 @@ fn names(dirs: &[&str]) -> Vec<String> {
     dirs.iter().map(|it| (*it).to_owned()).collect()
 }
 
+/// The next changes.
+fn next(watch: &Watch) -> Changes {
+    let changes = watch.wait(Some(Duration::from_secs(60)));
+    assert!(!changes.is_empty(), "nothing is reported");
+    changes
+}
+
 /// Collects reported paths until a marker file, written last, is reported: everything before it is
 /// reported first.
 fn told(watch: &Watch, root: &Path) -> Vec<String> {
@@ -31,7 +38,7 @@ fn told(watch: &Watch, root: &Path) -> Vec<String> {
     fs::write(root.join(&last), "").unwrap();
     let mut told = BTreeSet::new();
     while !told.contains(&last) {
-        let changes = watch.wait(None);
+        let changes = next(watch);
         assert!(!changes.rescan, "nothing was missed");
         told.extend(changes.paths);
     }
@@ -39,7 +46,7 @@ fn told(watch: &Watch, root: &Path) -> Vec<String> {
 }
 
 fn until_git(watch: &Watch) {
-    while !watch.wait(None).git {}
+    while !next(watch).git {}
 }
 
 #[test]
@@ -186,7 +193,7 @@ fn a_flood_ends_in_a_rescan() {
     let mut seen = 0;
     // Either every file is named, or a rescan is reported.
     while seen < 12_000 {
-        let changes = watch.wait(None);
+        let changes = next(&watch);
         if changes.rescan {
             assert!(changes.paths.is_empty());
             return;

@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use waypost_context::{Embedder, Options, Query};
 
 use crate::world::{NOW, World};
+
+/// This time passes only if a test fails.
+const LONG: Duration = Duration::from_secs(60);
 
 /// A model that detects texts about fruit, and counts the texts it is given.
 fn fruit(name: &str, asked: &Arc<AtomicU64>) -> Embedder {
@@ -121,7 +125,7 @@ fn what_waits_is_told_while_the_model_works() {
     let goes_on = parking_lot::Mutex::new(goes_on);
     let embed = move |texts: &[&str]| {
         begun.send(()).map_err(|it| it.to_string())?;
-        goes_on.lock().recv().map_err(|it| it.to_string())?;
+        goes_on.lock().recv_timeout(LONG).map_err(|it| it.to_string())?;
         Ok(texts.iter().map(|_| vec![1.0, 0.0]).collect())
     };
     let slow = Embedder { fingerprint: "slow".to_owned(), dimensions: 2, embed: Arc::new(embed) };
@@ -129,7 +133,7 @@ fn what_waits_is_told_while_the_model_works() {
     context.set_embedder(Some(slow)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| context.embed_pending(2).unwrap());
-        begins.recv().unwrap();
+        begins.recv_timeout(LONG).unwrap();
         assert_eq!(context.status().vectors_pending, 3);
         go_on.send(()).unwrap();
     });

@@ -231,7 +231,7 @@ fn a_program_is_stopped_from_another_thread() {
     let other = Arc::clone(&stop);
     let (send, receive) = std::sync::mpsc::channel::<Leader>();
     let thread = std::thread::spawn(move || {
-        let leader = receive.recv().unwrap();
+        let leader = receive.recv_timeout(Duration::from_secs(60)).unwrap();
         other.stop();
         leader
     });

@@ -55,7 +55,7 @@ fn what_comes_of_a_call_is_told_apart() {
     let held = std::sync::Mutex::new(held);
     let _slow = server
         .serve("slow", move |_| {
-            held.lock().unwrap().recv().unwrap();
+            held.lock().unwrap().recv_timeout(LONG).unwrap();
             Ok(Value::Null)
         })
         .unwrap();

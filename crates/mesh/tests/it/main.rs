@@ -11,6 +11,8 @@ mod hostile;
 mod processes;
 mod router;
 mod routing;
+#[path = "../../../../tests/wait.rs"]
+mod wait;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -66,13 +68,8 @@ fn now_ms() -> i64 {
     now().as_millis()
 }
 
-/// Waits until a condition is true, however long it takes.
+/// Waits until a condition is true.
+#[track_caller]
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..6_000 {
-        if is_so() {
-            return;
-        }
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
+    wait::until(|| is_so().then_some(()).ok_or(what));
 }

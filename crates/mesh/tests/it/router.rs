@@ -77,7 +77,7 @@ fn machines_that_know_a_router_alone_call_tell_and_see_each_other() {
     let ended = parking_lot::Mutex::new(ended);
     let slow = server.serve("slow", move |call| {
         if call.command == "wait" {
-            ended.lock().recv().unwrap_or_default();
+            ended.lock().recv_timeout(LONG).unwrap_or_default();
         }
         Ok(Value::Null)
     });
