@@ -4,8 +4,9 @@
 //! listens on a Unix socket there and connects to all others, so there is no server, and a peer
 //! that dies affects no other. Nothing listens on the network.
 //!
-//! Machines meet by [`Pairing`]: certificates of a private authority, mutually authenticated TLS on
-//! an explicit address, and rules that deny everything that was not allowed.
+//! With the feature `remote`, machines meet by [`Pairing`]: certificates of a private authority,
+//! mutually authenticated TLS on an explicit address, and rules that deny everything that was not
+//! allowed.
 //!
 //! What the other side sends about itself is only its claim: display it with care, and base
 //! decisions on [`Caller::origin`](Caller), which the transport proves, never on the name that a
@@ -55,6 +56,7 @@ mod pairing;
 mod peers;
 mod pool;
 mod routed;
+#[cfg(feature = "remote")]
 mod router;
 mod rules;
 mod server;

@@ -36,7 +36,7 @@ pub struct Settings {
     pub name: String,
     /// The name of the mesh; peers of different meshes never communicate.
     pub realm: String,
-    /// How it connects to paired machines; by default it does not.
+    /// How it connects to paired machines, with the feature `remote`; by default it does not.
     pub far: Option<Far>,
 }
 
@@ -111,6 +111,10 @@ impl Mesh {
         let folder = Folder::open(&settings.folder)?;
         let mut links = vec![Link::new(Way::Near(folder.clone()))];
         if let Some(far) = &settings.far {
+            if !cfg!(feature = "remote") {
+                let reason = "paired machines need the feature `remote` of waypost-mesh";
+                return Err(Error::Invalid(reason.to_owned()));
+            }
             links.push(Link::new(Way::Far(far.clone())));
             links.push(Link::new(Way::Routed(Routed::new(&far.folder))));
         }

@@ -11,26 +11,20 @@
 //! | `paired.json` | which machines, and the rights of each here | every machine |
 //! | `zenohd.json5` | the configuration of a router, in place of `paired.json` | a router |
 
+#[cfg(feature = "remote")]
+mod certify;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
-use waypost_time::Timestamp;
-
 use crate::error::{Error, Result};
-use crate::folder::{Folder, refuse_exposed, write_private};
-use crate::name::{Keys, REALM};
-use crate::paired::{Allow, Machine, Paired, check_address, check_machine, host_of};
-use crate::router;
+use crate::folder::refuse_exposed;
+use crate::paired::{Allow, Machine, Paired};
 
 const AUTHORITY: &str = "authority.pem";
 const AUTHORITY_KEY: &str = "authority.key";
 const MACHINE: &str = "machine.pem";
 const MACHINE_KEY: &str = "machine.key";
-const ROUTER: &str = "zenohd.json5";
 
 /// The pairing of one machine.
 #[derive(Debug)]
@@ -75,121 +69,6 @@ impl Pairing {
         Ok(Some(Self { folder: folder.to_owned(), paired }))
     }
 
-    /// Creates an authority, and the certificate of this machine: `name`, which others reach at
-    /// `address` (`HOST:PORT`). The certificates expire on the first day of the third year after
-    /// `now`.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the folder already
-    /// has a pairing, errors of the system.
-    pub fn found(folder: &Path, name: &str, address: &str, now: Timestamp) -> Result<Self> {
-        check_machine(name).map_err(Error::Invalid)?;
-        check_address(address).map_err(Error::Invalid)?;
-        Folder::open(folder)?;
-        if Paired::read(folder)?.is_some() {
-            let reason = "this machine is paired already; remove the folder to begin anew";
-            return Err(Error::Damaged { path: folder.to_owned(), reason: reason.to_owned() });
-        }
-        let key = KeyPair::generate().map_err(|it| certify(&it))?;
-        let mut params = CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
-        params.distinguished_name.push(DnType::CommonName, format!("{name} mesh authority"));
-        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        lasts(&mut params, now);
-        let certificate = params.self_signed(&key).map_err(|it| certify(&it))?;
-        write_private(&folder.join(AUTHORITY_KEY), key.serialize_pem().as_bytes())?;
-        write_private(&folder.join(AUTHORITY), certificate.pem().as_bytes())?;
-        let mut this = Self { folder: folder.to_owned(), paired: Paired::new(name) };
-        this.certify(folder, name, Some(address), now)?;
-        this.paired.listen = Some(address.to_owned());
-        this.paired.write(folder)?;
-        Ok(this)
-    }
-
-    /// Pairs a machine: creates its certificate and key, and everything else that it needs, in the
-    /// new folder `bundle`, which becomes its pairing folder, or for a router the folder in which
-    /// it is started. Pairing a name again gives it a new certificate and these rights.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for an invalid name or address, [`Error::Damaged`] if the bundle's folder
-    /// already exists or this machine has no authority, errors of the system.
-    pub fn pair(
-        &mut self,
-        name: &str,
-        rights: Rights,
-        bundle: &Path,
-        now: Timestamp,
-    ) -> Result<()> {
-        check_machine(name).map_err(Error::Invalid)?;
-        if name == self.paired.name {
-            return Err(Error::Invalid(format!("{name} is this machine's own name")));
-        }
-        if self.paired.machines.iter().any(|it| it.name == name && it.revoked) {
-            // Its old certificate would be valid again: the transport identifies certificates by
-            // name.
-            let reason = format!("{name} was revoked; pair the machine under another name");
-            return Err(Error::Invalid(reason));
-        }
-        if bundle.exists() {
-            let reason = "it is there already; choose a folder that is not".to_owned();
-            return Err(Error::Damaged { path: bundle.to_owned(), reason });
-        }
-        let Rights { calls, events, router: address } = rights;
-        if let Some(address) = &address {
-            check_address(address).map_err(Error::Invalid)?;
-        }
-        // Nothing is created before it is certain that it can be.
-        self.read(AUTHORITY_KEY)?;
-        Folder::open(bundle)?;
-        // Connecting machines verify that the certificate is for the host that they intended.
-        self.certify(bundle, name, address.as_deref(), now)?;
-        write_private(&bundle.join(AUTHORITY), self.read(AUTHORITY)?.as_bytes())?;
-        let router = address.is_some();
-        let machine =
-            Machine { name: name.to_owned(), calls, events, router, address, revoked: false };
-        self.paired.machines.retain(|it| it.name != name);
-        self.paired.machines.push(machine);
-        if router {
-            write_private(&bundle.join(ROUTER), self.router(name)?.as_bytes())?;
-        } else {
-            self.list_for(name, events).write(bundle)?;
-        }
-        self.paired.write(&self.folder)
-    }
-
-    /// The initial list of a machine: this one and the routers that it knows.
-    fn list_for(&self, name: &str, events: bool) -> Paired {
-        let mut theirs = Paired::new(name);
-        theirs.connect = self.paired.listen.iter().cloned().collect();
-        theirs.machines.push(Machine {
-            name: self.paired.name.clone(),
-            calls: Vec::new(),
-            events,
-            router: false,
-            address: None,
-            revoked: false,
-        });
-        let routers = self.paired.routers();
-        theirs.machines.extend(routers.map(|(it, _)| Machine { calls: Vec::new(), ..it.clone() }));
-        theirs
-    }
-
-    /// The configuration of a paired router for the present list of machines: the text of a zenoh
-    /// configuration file, for a router that is started in the folder with its certificate. It
-    /// names each machine, so it must be regenerated when one is paired or revoked.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] if no router with this name is paired.
-    pub fn router(&self, name: &str) -> Result<String> {
-        let mut routers = self.paired.routers();
-        let Some((_, address)) = routers.find(|(it, _)| it.name == name) else {
-            return Err(Error::Invalid(format!("no router {name} is paired")));
-        };
-        let files = [AUTHORITY, MACHINE, MACHINE_KEY];
-        let config = router::config(&Keys::new(REALM)?, &self.paired, address, files);
-        Ok(format!("{config:#}\n"))
-    }
-
     /// Revokes a machine: running peers detect it within a second, and from then on it has no
     /// rights. Returns whether it was paired until now.
     ///
@@ -227,59 +106,4 @@ impl Pairing {
     pub(crate) fn files(&self) -> [PathBuf; 3] {
         [AUTHORITY, MACHINE, MACHINE_KEY].map(|file| self.folder.join(file))
     }
-
-    fn read(&self, file: &str) -> Result<String> {
-        let path = self.folder.join(file);
-        fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::Damaged {
-                path: path.clone(),
-                reason: "only the machine with the authority's key can pair others".to_owned(),
-            },
-            _ => Error::io("read", &path, error),
-        })
-    }
-
-    /// Creates a key and its certificate in a folder, for a machine with an address if one is
-    /// given.
-    fn certify(
-        &self,
-        into: &Path,
-        name: &str,
-        address: Option<&str>,
-        now: Timestamp,
-    ) -> Result<()> {
-        let hosts: Vec<String> = address.map(|it| host_of(it).to_owned()).into_iter().collect();
-        let authority_key =
-            KeyPair::from_pem(&self.read(AUTHORITY_KEY)?).map_err(|it| certify(&it))?;
-        let mut authority =
-            CertificateParams::new(Vec::<String>::new()).map_err(|it| certify(&it))?;
-        authority
-            .distinguished_name
-            .push(DnType::CommonName, format!("{} mesh authority", self.paired.name));
-        authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        let issuer = Issuer::new(authority, authority_key);
-        let key = KeyPair::generate().map_err(|it| certify(&it))?;
-        let mut params = CertificateParams::new(hosts).map_err(|it| certify(&it))?;
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.use_authority_key_identifier_extension = true;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        lasts(&mut params, now);
-        let certificate = params.signed_by(&key, &issuer).map_err(|it| certify(&it))?;
-        write_private(&into.join(MACHINE_KEY), key.serialize_pem().as_bytes())?;
-        write_private(&into.join(MACHINE), certificate.pem().as_bytes())
-    }
-}
-
-/// From a year ago, for clocks that are slow, to the first day of the third year from now.
-fn lasts(params: &mut CertificateParams, now: Timestamp) {
-    let days = now.saturating_duration_since(Timestamp::EPOCH).as_secs() / 86_400;
-    let year = 1970 + i32::try_from(days * 400 / 146_097).unwrap_or(0);
-    params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
-    params.not_after = rcgen::date_time_ymd(year + 3, 1, 1);
-}
-
-fn certify(error: &rcgen::Error) -> Error {
-    Error::Transport { action: "make a certificate", reason: error.to_string() }
 }
