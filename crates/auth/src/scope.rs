@@ -6,7 +6,6 @@ use std::str::FromStr;
 /// A permission of a token. [`Scope::Admin`] implies all others; no other scope implies another, so
 /// `memory:write` alone cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Scope {
     /// `memory:read`: search, get, list and export memories.
     MemoryRead,

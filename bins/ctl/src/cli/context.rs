@@ -1,6 +1,7 @@
 //! The command for project context.
 
 use clap::{Args, Subcommand};
+use waypost_api::limits::ITEMS_MAX;
 use waypost_api::{ContextSource, ContextTask};
 
 use super::names::names;
@@ -43,7 +44,7 @@ pub(crate) struct ContextFindArgs {
     #[arg(long, value_name = "TASK", value_parser = names::<ContextTask>())]
     pub(crate) task: Option<ContextTask>,
     /// Maximum number of items [default: 30]
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=200))]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=ITEMS_MAX))]
     pub(crate) max: Option<u64>,
     /// Maximum number of tokens, of four bytes each
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]

@@ -1,6 +1,7 @@
 //! Commands about events.
 
 use clap::{Args, Subcommand};
+use waypost_api::limits::LIMIT_MAX;
 
 /// Publish an event
 ///
@@ -44,7 +45,7 @@ pub(crate) struct EventsListArgs {
     #[arg(long)]
     pub(crate) pattern: Option<String>,
     /// Maximum number of results
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
     pub(crate) limit: Option<u64>,
     /// Only events after this one, starting with the oldest
     #[arg(long, value_name = "ID")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use waypost_api::RunState;
+use waypost_api::limits::LIMIT_MAX;
 
 use super::names::names;
 
@@ -74,7 +75,7 @@ pub(crate) struct FlowsRunsArgs {
     #[arg(long, value_parser = names::<RunState>())]
     pub(crate) state: Option<RunState>,
     /// Maximum number of results
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
     pub(crate) limit: Option<u64>,
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use waypost_api::limits::{DEPTH_MAX, LIMIT_MAX};
 use waypost_api::{LinkKind, SearchMode};
 
 use super::names::names;
@@ -17,7 +18,7 @@ pub(crate) struct SearchArgs {
     #[arg(required = true, value_name = "QUERY")]
     pub(crate) query: Vec<String>,
     /// Maximum number of hits
-    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=LIMIT_MAX))]
     pub(crate) limit: Option<u64>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
@@ -206,8 +207,8 @@ pub(crate) struct LinksArgs {
     /// Id of the memory
     #[arg(value_name = "ID", value_parser = id)]
     pub(crate) id: u64,
-    /// Maximum distance, in links
-    #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=16))]
+    /// Maximum number of links to follow
+    #[arg(long, value_name = "STEPS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=DEPTH_MAX))]
     pub(crate) depth: u64,
 }
 
