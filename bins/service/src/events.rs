@@ -5,7 +5,8 @@ pub(crate) mod broadcast;
 use std::time::Duration;
 
 use anyhow::Context;
-use waypost_events::{Bus, Retention};
+use waypost_api::{EventData, Scalar};
+use waypost_events::{Bus, Data, Retention, Value};
 
 use crate::predecessor;
 use crate::settings::Options;
@@ -40,4 +41,13 @@ pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
     }
     tracing::info!(events = opened.events, "opened the event bus");
     Ok(bus)
+}
+
+/// The data of an event as the wire has it.
+pub(crate) fn wire_data(it: &Data) -> EventData {
+    let value = |value: &Value| match value {
+        Value::Text(text) => Scalar::String(text.clone()),
+        Value::Number(number) => Scalar::Number(number.to_json()),
+    };
+    EventData(it.iter().map(|(key, it)| (key.to_owned(), value(it))).collect())
 }

@@ -14,6 +14,7 @@ mod post;
 mod requests;
 pub(crate) mod runner;
 mod running;
+pub(crate) mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use crate::error::chain;
 use crate::settings::{Approval, Options};
 use crate::wake::Wake;
 
-pub(crate) use self::actions::Targets;
+pub(crate) use self::tasks::Targets;
 
 /// Length of the random name that distinguishes this project's idempotency keys.
 const IDENTITY_CHARS: usize = 16;

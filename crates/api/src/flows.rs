@@ -461,6 +461,27 @@ pub struct PlannedAction {
     pub problem: Option<String>,
 }
 
+impl PlannedAction {
+    /// What it would do, for people: verbs with their objects.
+    pub fn sentences(&self) -> Vec<(&'static str, String)> {
+        let mut sentences = Vec::new();
+        if let Some(it) = &self.program {
+            sentences.push(("runs", it.path.clone()));
+        }
+        if let Some(it) = &self.event {
+            let data = serde_json::to_string(&it.data).unwrap_or_default();
+            sentences.push(("publishes", format!("{} {data}", it.kind)));
+        }
+        if let Some(it) = &self.post {
+            sentences.push(("posts to", format!("{}: {}", it.url, it.body)));
+        }
+        if let Some(it) = &self.memory {
+            sentences.push(("adds a memory:", it.content.clone()));
+        }
+        sentences
+    }
+}
+
 /// A program that would be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -13,9 +13,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use waypost_events::Pattern;
 
-pub use self::action::{Action, EmitValue, Kind, OnInterrupt, Retry, RetryOn, Values};
+pub use self::action::{Action, OnInterrupt, Retry, RetryOn};
 pub use self::invalid::InvalidFile;
-pub(crate) use self::judge::words_of;
 pub use self::read::{FILE_BYTES_MAX, FLOWS_MAX, parse};
 use crate::scalar::from_text;
 use crate::{Condition, DataTypes, Span};

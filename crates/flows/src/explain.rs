@@ -3,8 +3,8 @@
 use waypost_events::Event;
 
 use crate::machine::guarded;
-use crate::task::{Call, Surroundings, Task, Unready};
-use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Truth};
+use crate::task::{Call, Surroundings, Unready};
+use crate::{Engine, Facts, Finding, Flow, FlowName, RunId, Task, Truth};
 
 /// How a flow evaluates an event.
 #[derive(Debug, Clone)]

@@ -102,6 +102,7 @@
 //! [`Loader`] reads the folder of flow files and determines which flows are in force; [`Watch`]
 //! says when to reload. [`Engine::why`] and [`plan`] only explain, and run nothing.
 
+mod action;
 mod command;
 mod condition;
 mod declared;
@@ -126,13 +127,13 @@ mod task;
 mod template;
 mod webhook;
 
+pub use action::*;
 pub use command::{COMMAND_BYTES_MAX, Command};
 pub use condition::{CONDITION_BYTES_MAX, Condition, Facts, Finding, InvalidCondition, Truth};
 pub use declared::{CHOICES_MAX, DataType, DataTypes, Mismatch, TYPE_BYTES_MAX};
 pub use definition::{
-    Action, Concurrency, DataKey, Debounce, EmitValue, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName,
-    Folder, InvalidFile, Kind, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger,
-    Values, Variables, parse,
+    Action, Concurrency, DataKey, Debounce, FILE_BYTES_MAX, FLOWS_MAX, Flow, FlowName, Folder,
+    InvalidFile, Mode, OnInterrupt, RateLimit, Retry, RetryOn, Start, Trigger, Variables, parse,
 };
 pub use diff::{DiffLine, diff};
 pub use doctor::{Checked, Repaired, repair, verify};
@@ -152,8 +153,7 @@ pub use run::{AttemptId, End, Outcome, Phase, Report, Run, RunId, Stage, Try};
 pub use set::{ContentHash, FlowEntry, FlowFile, FlowSet};
 pub use span::{InvalidSpan, Span};
 pub use task::{
-    EVENT_PREFIX, INHERITED, NewMemory, RUN_PREFIXES, Surroundings, Task, Unready, WORD_BYTES_MAX,
-    WORDS_BYTES_MAX,
+    EVENT_PREFIX, INHERITED, RUN_PREFIXES, Surroundings, Unready, WORD_BYTES_MAX, WORDS_BYTES_MAX,
 };
 pub use template::{InvalidTemplate, MissingKey, Reference, Template};
 pub(crate) use waypost_events::{Event, Lineage};

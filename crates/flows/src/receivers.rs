@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::definition::words_of;
-use crate::{Flow, Kind};
+use crate::Flow;
 
 /// A program that receives a text of the event from an action.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,29 +21,12 @@ pub struct TextReceiver {
 pub fn text_receivers(flow: &Flow) -> Vec<TextReceiver> {
     let mut found = BTreeSet::new();
     for (action, it) in flow.actions.iter().enumerate() {
-        match &it.kind {
-            Kind::Command(command) => {
-                found.extend(command.receivers().map(|(program, key)| TextReceiver {
-                    action,
-                    program: program.to_owned(),
-                    key: key.to_owned(),
-                }));
-            }
-            Kind::Exec { program, arguments, .. } => {
-                let words = words_of(program, arguments, &flow.trigger.data);
-                for (word, argument) in words[1..].iter().zip(arguments) {
-                    let references = argument.references().filter(|_| word.has_text());
-                    let is_text =
-                        |key: &str| flow.trigger.data.get(key).is_none_or(|it| !it.is_closed());
-                    found.extend(references.filter(|it| is_text(&it.key)).map(|it| TextReceiver {
-                        action,
-                        program: program.clone(),
-                        key: it.key.clone(),
-                    }));
-                }
-            }
-            Kind::Emit { .. } | Kind::Http { .. } | Kind::MemoryAdd { .. } => {}
-        }
+        let receivers = it.kind.receivers(&flow.trigger.data).into_iter();
+        found.extend(receivers.map(|(program, key)| TextReceiver {
+            action,
+            program: program.to_owned(),
+            key: key.to_owned(),
+        }));
     }
     found.into_iter().collect()
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use waypost_events::EventType;
 
 use crate::encode::hex;
-use crate::{Flow, FlowName, InvalidFile, Kind, parse};
+use crate::{Flow, FlowName, InvalidFile, parse};
 
 /// SHA-256 of a flow file's text, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -166,14 +166,8 @@ impl FlowSet {
             .entries
             .iter()
             .map(|entry| {
-                let emitted = entry.flow.actions.iter().filter_map(|it| match &it.kind {
-                    Kind::Emit { event, .. } => Some(event),
-                    Kind::Command(_)
-                    | Kind::Exec { .. }
-                    | Kind::Http { .. }
-                    | Kind::MemoryAdd { .. } => None,
-                });
-                emitted
+                let published = entry.flow.actions.iter().filter_map(|it| it.kind.published());
+                published
                     .flat_map(|it| self.wanting(it))
                     .filter_map(|it| self.names.get(&it.flow.name))
                     .copied()

@@ -1,4 +1,4 @@
-//! From an action and an event to a task, with every value in its place.
+//! What an action needs to start: the values of its event, and for a program its folder and variables.
 
 mod folder;
 mod ready;
@@ -6,18 +6,13 @@ mod ready;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use waypost_events::{Data, Event, EventType, InvalidData, Value};
+use waypost_events::{Event, InvalidData};
 
 use self::folder::{executable, folder_within};
 pub(crate) use self::ready::unready;
-use crate::command::{VALUE_PREFIX, rules};
-use crate::definition::words_of;
-use crate::encode::{UPPER, event_json, object_json, percent_encoded};
-use crate::webhook::Post;
-use crate::{
-    Action, Attempt, EmitValue, Flow, Kind, Mismatch, MissingKey, Outcome, Program, Report,
-    Template, Values,
-};
+use crate::command::VALUE_PREFIX;
+use crate::encode::event_json;
+use crate::{Action, Flow, Mismatch, MissingKey, Outcome, Program, Report};
 
 /// Variables that processes inherit from the service, if they exist.
 pub const INHERITED: [&str; 8] =
@@ -37,7 +32,8 @@ pub const RUN_PREFIXES: [&str; 5] = [
     "WAYPOST_ATTEMPT",
     "WAYPOST_IDEMPOTENCY_KEY",
 ];
-const SHELL: &str = "/bin/sh";
+/// The shell that runs commands.
+pub(crate) const SHELL: &str = "/bin/sh";
 
 /// The parts of the service and the machine that actions see.
 #[derive(Clone, Copy)]
@@ -59,6 +55,13 @@ pub struct Surroundings<'a> {
     pub grace: Duration,
 }
 
+impl Surroundings<'_> {
+    /// The secret of this name.
+    pub(crate) fn secret(&self, name: &str) -> Result<String, Unready> {
+        (self.secret)(name).ok_or_else(|| Unready::Secret(name.to_owned()))
+    }
+}
+
 impl std::fmt::Debug for Surroundings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Surroundings")
@@ -67,40 +70,6 @@ impl std::fmt::Debug for Surroundings<'_> {
             .field("url", &self.url)
             .finish_non_exhaustive()
     }
-}
-
-/// What to do for an action.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Task {
-    /// Run a program, by [`run_program`](crate::run_program).
-    Run(Program),
-    /// Publish an event, with the attempt's lineage and idempotency key.
-    Publish {
-        /// Its type.
-        kind: EventType,
-        /// Its data.
-        data: Data,
-    },
-    /// Post to a web hook.
-    Post(Post),
-    /// Add a memory. Adding the same one twice stores it once.
-    AddMemory(NewMemory),
-}
-
-/// A memory to add.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewMemory {
-    /// Its text.
-    pub content: String,
-    /// Its title, if not the first line of the text.
-    pub title: Option<String>,
-    /// Its type, if not `note`.
-    pub kind: Option<String>,
-    /// Its tags.
-    pub tags: Vec<String>,
-    /// Its space, if not `default`.
-    pub space: Option<String>,
 }
 
 /// Why an action cannot start. Retrying would change nothing:
@@ -158,24 +127,6 @@ impl From<Unready> for Report {
     }
 }
 
-impl Attempt {
-    /// The task of this attempt.
-    ///
-    /// # Errors
-    /// If it cannot start. Nothing was done then.
-    pub fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
-        let call = Call {
-            flow: self.flow(),
-            action: self.action(),
-            event: &self.event,
-            run: &self.id.run.to_string(),
-            attempt: self.id.attempt,
-            key: &self.idempotency_key,
-        };
-        call.task(around)
-    }
-}
-
 /// An action for an event.
 pub(crate) struct Call<'a> {
     pub(crate) flow: &'a Flow,
@@ -187,106 +138,13 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    pub(crate) fn task(&self, around: &Surroundings<'_>) -> Result<Task, Unready> {
-        let data = &self.event.data;
-        if let Some(mismatch) = self.flow.trigger.data.mismatches(data).next() {
-            return Err(Unready::Type(mismatch));
-        }
-        match &self.action.kind {
-            Kind::Command(command) => {
-                let arguments = vec!["-c".to_owned(), command.script().to_owned()];
-                self.program(around, Path::new(SHELL), arguments, command.checked_variables(data)?)
-            }
-            Kind::Exec { program, arguments, allow_dash } => {
-                let arguments = self.arguments(program, arguments, *allow_dash)?;
-                self.program(around, Path::new(program), arguments, Vec::new())
-            }
-            Kind::Emit { event, data: values } => {
-                Ok(Task::Publish { kind: event.clone(), data: self.emitted(values)? })
-            }
-            Kind::Http { url, body, sign } => self.post(around, url, body.as_ref(), sign.as_ref()),
-            Kind::MemoryAdd { content, title, kind, tags, space } => {
-                Ok(Task::AddMemory(NewMemory {
-                    content: content.render(data)?,
-                    title: title.as_ref().map(|it| it.render(data)).transpose()?,
-                    kind: kind.clone(),
-                    tags: tags.iter().map(|it| it.render(data)).collect::<Result<_, _>>()?,
-                    space: space.clone(),
-                }))
-            }
-        }
-    }
-
-    fn value(&self, value: &EmitValue) -> Result<Value, MissingKey> {
-        Ok(match value {
-            EmitValue::Text(text) => text.render(&self.event.data)?.into(),
-            EmitValue::Number(number) => Value::Number(*number),
-        })
-    }
-
-    fn emitted(&self, values: &Values) -> Result<Data, Unready> {
-        let mut data = Data::default();
-        for (name, value) in &values.0 {
-            data.insert(name, self.value(value)?)?;
-        }
-        Ok(data)
-    }
-
-    fn arguments(
-        &self,
-        program: &str,
-        words: &[Template],
-        allow_dash: bool,
-    ) -> Result<Vec<String>, Unready> {
-        let texts = words.iter().map(|it| it.render(&self.event.data));
-        let texts = texts.collect::<Result<Vec<String>, MissingKey>>()?;
-        let leads = rules::leads(&words_of(program, words, &self.flow.trigger.data));
-        let dashed = leads.iter().find(|(idx, _)| texts[idx - 1].starts_with('-'));
-        match dashed.filter(|_| !allow_dash) {
-            Some((idx, _)) => Err(Unready::Dash { place: format!("argument {idx}") }),
-            None => Ok(texts),
-        }
-    }
-
-    fn post(
-        &self,
-        around: &Surroundings<'_>,
-        url: &Template,
-        body: Option<&Values>,
-        sign: Option<&String>,
-    ) -> Result<Task, Unready> {
-        let body = self.body(body)?;
-        let secret = sign.map(|it| secret(around, it)).transpose()?;
-        let url = self.url(url)?;
-        let (id, timeout) = (self.key.to_owned(), self.action.timeout.0);
-        Ok(Task::Post(Post { url, id, body, secret, timeout }))
-    }
-
-    fn body(&self, body: Option<&Values>) -> Result<String, MissingKey> {
-        let Some(values) = body else { return Ok(event_json(self.event)) };
-        let values = values.0.iter().map(|(name, it)| Ok((name.as_str(), self.value(it)?)));
-        Ok(object_json(&values.collect::<Result<Vec<_>, MissingKey>>()?))
-    }
-
-    /// The URL with its values escaped. A value that is a whole segment of the path cannot be `.`
-    /// or `..`, which are not names and cannot be escaped (RFC 3986, section 3.3).
-    fn url(&self, url: &Template) -> Result<String, Unready> {
-        let text = url.render_with(&self.event.data, |it| percent_encoded(&it, UPPER))?;
-        let path = text.split(['?', '#']).next().unwrap_or_default();
-        let is_dots = path.split('/').any(|it| it == "." || it == "..");
-        match url.references().next() {
-            Some(first) if is_dots => Err(Unready::DotSegment(first.key.clone())),
-            _ => Ok(text),
-        }
-    }
-
-    fn program(
+    pub(crate) fn program(
         &self,
         around: &Surroundings<'_>,
         program: &Path,
         arguments: Vec<String>,
         values: Vec<(String, String)>,
-    ) -> Result<Task, Unready> {
+    ) -> Result<Program, Unready> {
         let folder = self.action.cwd.as_ref().or(self.flow.cwd.as_ref());
         let folder = folder_within(around.project, folder)?;
         let mut secrets = vec![around.token.to_owned()];
@@ -294,7 +152,7 @@ impl Call<'_> {
         let path = variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
         let path: PathBuf = executable(program, path.unwrap_or_default(), &folder)?;
         check_size(&arguments, &variables)?;
-        Ok(Task::Run(Program {
+        Ok(Program {
             path,
             arguments,
             variables,
@@ -303,7 +161,7 @@ impl Call<'_> {
             timeout: self.action.timeout.0,
             grace: around.grace,
             secrets,
-        }))
+        })
     }
 
     /// The whole environment. Later entries replace earlier ones, and the service's own variables
@@ -324,7 +182,7 @@ impl Call<'_> {
             all.set(name, value.clone());
         }
         for name in self.flow.secrets.union(&self.action.secrets) {
-            let value = secret(around, name)?;
+            let value = around.secret(name)?;
             secrets.push(value.clone());
             all.set(name, value);
         }
@@ -371,10 +229,6 @@ impl Environment {
         self.0.retain(|(it, _)| it != name);
         self.0.push((name.to_owned(), value));
     }
-}
-
-fn secret(around: &Surroundings<'_>, name: &str) -> Result<String, Unready> {
-    (around.secret)(name).ok_or_else(|| Unready::Secret(name.to_owned()))
 }
 
 fn check_size(arguments: &[String], variables: &[(String, String)]) -> Result<(), Unready> {

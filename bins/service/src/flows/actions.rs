@@ -3,34 +3,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use parking_lot::Mutex;
-use waypost_events::Bus;
 use waypost_flows::{
-    Attempt, Captured, GRACE, Kind, Loader, NewMemory, Orphan, Outcome, Problem, Program, Report,
-    Stop, Task, end_orphans, run_program,
+    Attempt, Captured, GRACE, Loader, Orphan, Outcome, Problem, Program, Report, Stop, end_orphans,
+    run_program,
 };
-use waypost_memory::Store;
 
 use super::grants::Grants;
 use super::inbox::{Inbox, Message};
 use super::place::Place;
-use super::post::post;
 use super::running::Running;
-use crate::clock::{event_time, now};
+use super::tasks::Targets;
 use crate::error::chain;
-use crate::memory::publisher::{About, Publisher};
-use crate::model::EmbeddingModel;
-
-/// The stores that actions write to.
-#[derive(Debug)]
-pub(crate) struct Targets {
-    pub(crate) store: Arc<Store>,
-    pub(crate) events: Arc<Bus>,
-    pub(crate) publisher: Arc<Publisher>,
-    pub(crate) model: Arc<EmbeddingModel>,
-}
 
 /// What actions need.
 #[derive(Debug)]
@@ -74,41 +59,19 @@ impl Actions {
     }
 
     fn act(&self, attempt: &Attempt, stop: &Stop, output: &Path) -> Report {
-        let begun = Instant::now();
-        let mut report = match self.grants.give(attempt) {
-            Err(error) => failed(chain(&error)),
-            Ok(given) => {
-                let secret = |name: &str| self.place.secret(name);
-                if let Err(problem) = self.approved(attempt) {
-                    return Report::new(Outcome::Refused, problem);
-                }
-                match attempt.task(&self.place.surroundings(&given.token, &secret)) {
-                    Err(unready) => unready.into(),
-                    Ok(Task::Run(program)) => return self.run(attempt, &program, stop, output),
-                    Ok(Task::Publish { kind, data }) => {
-                        match self.targets.events.publish(attempt.draft(kind, data), event_time()) {
-                            Ok(published) => done(format!("event {}", published.event.id)),
-                            Err(error) => failed(chain(&error)),
-                        }
-                    }
-                    Ok(Task::AddMemory(memory)) => {
-                        match self.targets.store.add(self.draft(attempt, memory), now()) {
-                            Ok(added) => {
-                                self.targets.model.embed_soon();
-                                done(format!("memory {}", added.memory().id))
-                            }
-                            Err(error) => failed(chain(&error)),
-                        }
-                    }
-                    Ok(Task::Post(it)) => post(&it, now()),
-                    Ok(other) => {
-                        Report::new(Outcome::Refused, format!("the service cannot do {other:?}"))
-                    }
-                }
-            }
+        let given = match self.grants.give(attempt) {
+            Ok(given) => given,
+            Err(error) => return failed(chain(&error)),
         };
-        report.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        report
+        if let Err(problem) = self.approved(attempt) {
+            return Report::new(Outcome::Refused, problem);
+        }
+        let secret = |name: &str| self.place.secret(name);
+        let task = match attempt.task(&self.place.surroundings(&given.token, &secret)) {
+            Ok(task) => task,
+            Err(unready) => return unready.into(),
+        };
+        self.targets.perform(task, attempt, |program| self.run(attempt, program, stop, output))
     }
 
     /// The journal of runs is in the project's folder: its definition of a flow may have come with
@@ -124,7 +87,7 @@ impl Actions {
             ),
             it => it.to_string(),
         })?;
-        if !matches!(attempt.action().kind, Kind::Command(_) | Kind::Exec { .. }) {
+        if !attempt.action().kind.runs_program() {
             return Ok(());
         }
         loader.check_programs(attempt.flow(), attempt.action()).map_err(|it| match it {
@@ -155,18 +118,6 @@ impl Actions {
         save(&finished.stderr, "err");
         finished.report
     }
-
-    fn draft(&self, attempt: &Attempt, it: NewMemory) -> waypost_memory::Draft {
-        waypost_memory::Draft {
-            content: it.content,
-            title: it.title,
-            kind: it.kind,
-            tags: it.tags,
-            space: it.space,
-            note: self.targets.publisher.note(&attempt.lineage, About::Memory),
-            ..waypost_memory::Draft::default()
-        }
-    }
 }
 
 /// Ends the processes that an earlier service left running for an action.
@@ -184,11 +135,7 @@ pub(super) fn end_orphan(inbox: &Arc<Inbox>, orphan: Orphan) {
     }
 }
 
-fn done(detail: String) -> Report {
-    Report::new(Outcome::Succeeded, detail)
-}
-
-fn failed(detail: String) -> Report {
+pub(super) fn failed(detail: String) -> Report {
     Report::new(Outcome::Failed, detail)
 }
 

@@ -11,13 +11,16 @@ use waypost_events as events;
 use waypost_memory as memory;
 use waypost_time::Timestamp;
 
+use crate::events::wire_data;
 use crate::http::failure::Failure;
 
-/// A request within the wire's limits is within the store's.
+/// The limits of the wire are those of the libraries.
 const _: () = {
     use api::limits as wire;
     use memory::limits as store;
 
+    assert!(wire::LIMIT_MAX == events::LIMIT_MAX as u64);
+    assert!(wire::ITEMS_MAX == waypost_context::ITEMS_MAX as u64);
     assert!(wire::ID_MAX == store::ID_MAX);
     assert!(wire::QUERY_CHARS_MAX == store::QUERY_CHARS_MAX);
     assert!(wire::LIMIT_MAX == store::SEARCH_LIMIT_MAX as u64);
@@ -394,16 +397,8 @@ fn event_number(number: &serde_json::Number) -> events::Number {
         .unwrap_or_else(|| 0_u64.into())
 }
 
-pub(crate) fn event_data(it: &events::Data) -> api::EventData {
-    let value = |value: &events::Value| match value {
-        events::Value::Text(text) => api::Scalar::String(text.clone()),
-        events::Value::Number(number) => api::Scalar::Number(number.to_json()),
-    };
-    api::EventData(it.iter().map(|(key, it)| (key.to_owned(), value(it))).collect())
-}
-
 pub(crate) fn event(it: events::Event) -> api::Event {
-    let data = event_data(&it.data);
+    let data = wire_data(&it.data);
     api::Event {
         id: it.id,
         kind: it.kind.as_str().to_owned(),

@@ -1,4 +1,5 @@
-use super::{Flow, Kind, Mode, parse};
+use super::{Flow, Mode, parse};
+use crate::Kind;
 
 fn one(text: &str) -> Flow {
     let flows = parse(text).unwrap_or_else(|it| panic!("{it}\n{text}"));

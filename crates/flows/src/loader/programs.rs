@@ -307,9 +307,10 @@ fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
     };
     match &action.kind {
         Kind::Command(command) => add(command.as_str(), true, true)?,
-        Kind::Exec { program, arguments, .. } => {
-            add(program, false, false)?;
-            arguments.iter().try_for_each(|it| add(it.as_str(), true, runs_files(program)))?;
+        Kind::Exec(it) => {
+            add(&it.program, false, false)?;
+            let runs_files = runs_files(&it.program);
+            it.arguments.iter().try_for_each(|it| add(it.as_str(), true, runs_files))?;
         }
         _ => {}
     }

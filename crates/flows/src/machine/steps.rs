@@ -12,7 +12,7 @@ use crate::record::{Record, Then};
 use crate::set::{FlowEntry, FlowFile, FlowSet};
 use crate::task::unready;
 use crate::{
-    Action, AttemptId, ContentHash, End, Facts, Kind, OnInterrupt, Outcome, Phase, Report, Retry,
+    Action, AttemptId, ContentHash, End, Facts, OnInterrupt, Outcome, Phase, Report, Retry,
     RetryOn, RunId, Truth,
 };
 
@@ -135,8 +135,7 @@ impl Machine {
         let Some(run) = self.runs.get(id) else { return };
         let Phase::Running { leader, .. } = &run.phase else { return };
         let action = run.entry.as_ref().and_then(|it| it.flow.actions.get(usize::from(run.step)));
-        let has_process =
-            action.is_some_and(|it| matches!(it.kind, Kind::Command(_) | Kind::Exec { .. }));
+        let has_process = action.is_some_and(|it| it.kind.runs_program());
         let is_gone = leader.as_ref().is_some_and(|it| it.boot != self.options.boot);
         if has_process && !is_gone {
             self.effects.push(Effect::EndOrphan(Orphan {

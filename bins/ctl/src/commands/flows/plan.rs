@@ -1,7 +1,5 @@
 //! `flows test`: shows what a flow would do.
 
-use std::io;
-
 use waypost_api::{FlowTestRequest, PlannedAction};
 
 use super::explain;
@@ -34,8 +32,16 @@ fn show(action: &PlannedAction, output: &mut Output) -> Result<()> {
     if let Some(problem) = &action.problem {
         output.styled(&[(Look::Bad, "  it could not start: "), (Look::Plain, problem)])?;
     }
+    for (verb, object) in action.sentences() {
+        let verb = format!("  {verb} ");
+        if object.contains('\n') {
+            output.styled(&[(Look::Dim, &verb)])?;
+            output.text(&indented(&object))?;
+        } else {
+            output.styled(&[(Look::Dim, &verb), (Look::Plain, &object)])?;
+        }
+    }
     if let Some(program) = &action.program {
-        output.styled(&[(Look::Dim, "  runs "), (Look::Plain, &program.path)])?;
         for argument in &program.arguments {
             output.text(&indented(argument))?;
         }
@@ -44,18 +50,6 @@ fn show(action: &PlannedAction, output: &mut Output) -> Result<()> {
             let line = format!("  {name}={value}");
             output.styled(&[(Look::Dim, &line)])?;
         }
-    }
-    if let Some(event) = &action.event {
-        let data = serde_json::to_string(&event.data).map_err(io::Error::from)?;
-        let line = format!("  publishes {} {data}", event.kind);
-        output.line(&line)?;
-    }
-    if let Some(post) = &action.post {
-        output.line(&format!("  posts to {}: {}", post.url, post.body))?;
-    }
-    if let Some(memory) = &action.memory {
-        output.line("  adds a memory:")?;
-        output.text(&indented(&memory.content))?;
     }
     Ok(())
 }

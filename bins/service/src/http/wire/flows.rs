@@ -3,7 +3,7 @@
 use waypost_api::{self as api, Vocabulary};
 use waypost_flows as flows;
 
-use super::event_data;
+use crate::flows::tasks::planned;
 
 pub(crate) fn flow(entry: &flows::FlowEntry, status: &flows::FlowStatus) -> api::FlowInfo {
     let flow = &entry.flow;
@@ -205,40 +205,12 @@ pub(crate) fn plan(it: flows::Plan) -> api::FlowTest {
 }
 
 fn step(it: flows::PlannedStep) -> api::PlannedAction {
-    let mut action = api::PlannedAction {
-        name: it.name,
-        condition: it.condition.map(truth),
-        ..api::PlannedAction::default()
-    };
-    match it.task {
-        Ok(flows::Task::Run(it)) => {
-            action.program = Some(api::PlannedProgram {
-                path: it.path.display().to_string(),
-                arguments: it.arguments,
-                variables: it.variables.into_iter().collect(),
-                folder: it.folder.display().to_string(),
-            });
-        }
-        Ok(flows::Task::Publish { kind, data }) => {
-            action.event =
-                Some(api::PublishRequest { kind: kind.to_string(), data: event_data(&data) });
-        }
-        Ok(flows::Task::Post(it)) => {
-            let signed = it.secret.is_some();
-            action.post = Some(api::PlannedPost { url: it.url, body: it.body, signed });
-        }
-        Ok(flows::Task::AddMemory(it)) => {
-            action.memory = Some(api::AddRequest {
-                content: it.content,
-                title: it.title,
-                kind: it.kind,
-                tags: it.tags,
-                space: it.space,
-                ..api::AddRequest::default()
-            });
-        }
-        Ok(_) => action.problem = Some("the service does not support this action".to_owned()),
-        Err(unready) => action.problem = Some(unready.to_string()),
-    }
-    action
+    let planned = it.task.map_or_else(
+        |unready| api::PlannedAction {
+            problem: Some(unready.to_string()),
+            ..api::PlannedAction::default()
+        },
+        planned,
+    );
+    api::PlannedAction { name: it.name, condition: it.condition.map(truth), ..planned }
 }
