@@ -1,6 +1,8 @@
-//! Tests over the repository as a whole: its layering, its import cycles and its documents.
+//! Tests over the repository as a whole: its layering, its import cycles, its
+//! growing families and its documents.
 
 mod architecture;
+mod changes;
 mod cycles;
 mod documents;
 mod hygiene;
