@@ -4,7 +4,7 @@ use std::path::PathBuf;
 /// The result of an operation on a tree.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a tree did not do what it was asked.
+/// Why an operation on a tree failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,10 +16,11 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
-    /// A value is not what was written, or sled found damage. It is built anew at the next opening.
+    /// A value differs from what was written, or sled found damage. The next opening rebuilds the
+    /// tree.
     #[error("{0}")]
     Damaged(String),
-    /// It is being opened again after a failed write.
+    /// The tree is being reopened after a failed write.
     #[error("the state is being opened again")]
     Reopening,
 }
@@ -30,6 +31,6 @@ impl Error {
     }
 }
 
-/// Why a tree on disk cannot be used. Set it aside and build it anew: nothing is lost by that.
+/// Why a tree on disk cannot be used. Set it aside and rebuild it: nothing is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unusable(pub String);

@@ -1,4 +1,4 @@
-//! Small files and folders that must be there after a power cut.
+//! Small files and folders that must survive a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -18,12 +18,12 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     write().map_err(|it| Error::io(path, it))
 }
 
-/// Syncs a folder, so that what was made or renamed in it stays after a power cut.
+/// Syncs a folder, so that files created or renamed in it survive a power cut.
 pub fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|it| it.sync_all()).map_err(|it| Error::io(dir, it))
 }
 
-/// Removes a folder if it is there.
+/// Removes a folder if it exists.
 pub fn remove_dir(dir: &Path) -> Result<()> {
     match fs::remove_dir_all(dir) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(dir, error)),
@@ -31,7 +31,7 @@ pub fn remove_dir(dir: &Path) -> Result<()> {
     }
 }
 
-/// Bytes of all files in a folder, as far as they can be seen.
+/// Bytes of all files in a folder that can be read.
 pub fn dir_bytes(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries

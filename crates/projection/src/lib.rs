@@ -1,16 +1,16 @@
-//! A projection of a log: a tree of keys and values that can be built from the log again.
+//! A projection of a log: a tree of keys and values that can be rebuilt from the log.
 //!
 //! sled is ordered and fast, and loses nothing when its process is killed. But a power cut or a
-//! flipped bit can leave it unreadable or, worse, stale; it gives no room back; and it panics on
-//! damage. So it is never the only copy, and it is used with a discipline that is all here:
+//! flipped bit can leave it unreadable or, worse, stale; it never releases space; and it panics on
+//! damage. So it is never the only copy, and this crate contains the rules for using it:
 //!
-//! - While a tree is open a marker names the boot that it was opened in. One that was open when
-//!   the machine stopped is [`Unusable`]: set it aside, and build it anew from the log.
+//! - While a tree is open, a marker contains the boot id. A tree that was open when the machine
+//!   stopped is [`Unusable`]: set it aside, and rebuild it from the log.
 //! - Every value has a checksum over its key and itself.
-//! - Rows wait in memory until there are enough for a batch: what is lost with the process is
-//!   derived again. So write how far the log has been applied in the same batch as what was.
+//! - Rows are buffered in memory until there are enough for a batch: what is lost with the process
+//!   is replayed. So write the log position in the same batch as the rows that it covers.
 //! - [`Tree::sync`] waits for the disk, which sled's own flush does not.
-//! - [`Tree::rewrite`] gives room back.
+//! - [`Tree::rewrite`] releases space.
 //!
 //! ```
 //! use std::ops::ControlFlow;

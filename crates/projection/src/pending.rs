@@ -1,20 +1,20 @@
-//! Rows that wait for sled.
+//! Rows that are buffered before they are written to sled.
 
 use std::collections::BTreeMap;
 
 use crate::tree::Write;
 use crate::value::wrap;
 
-/// sled is given so many rows at once …
+/// Maximum number of rows in a batch for sled …
 pub(crate) const ROWS_AT_ONCE: usize = 200;
-/// … or so many bytes.
+/// … and of bytes.
 pub(crate) const BYTES_AT_ONCE: usize = 128 * 1024;
 
-/// What has been applied and sled does not have yet: the newest value of each row.
+/// The newest value of each row that has been applied but not yet written to sled.
 ///
-/// A batch wakes sled's threads and costs more than what it says; neighbouring changes are often of
-/// the same few rows, so that one batch does for hundreds of them. What is lost with the process
-/// is replayed from the log: the mark of how far the tree is waits with its rows.
+/// A batch wakes sled's threads and costs more than its contents; consecutive changes often affect
+/// the same few rows, so that one batch covers hundreds of them. What is lost with the process is
+/// replayed from the log: the log position is buffered with its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     rows: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -22,12 +22,12 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// The value that waits for a key, or its removal, if one does.
+    /// The buffered value of a key, or its removal, if there is one.
     pub(crate) fn get(&self, key: &[u8]) -> Option<&Option<Vec<u8>>> {
         self.rows.get(key)
     }
 
-    /// Whether some rows fit in beside those that wait.
+    /// Whether some rows fit in the buffer.
     pub(crate) fn has_room(&self, rows: &[Write]) -> bool {
         let bytes: usize = rows.iter().map(bytes).sum();
         self.rows.is_empty()

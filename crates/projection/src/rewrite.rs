@@ -1,5 +1,5 @@
-//! Giving room back: sled never does, so its rows are copied into a fresh tree now and then. And
-//! setting a tree aside.
+//! Releases space, by copying the rows into a fresh tree, because sled never releases any; and sets
+//! a tree aside.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -12,15 +12,13 @@ use crate::tree::{RUNNING, Tree, boot_id, open_sled, sync_file};
 use crate::value::wrap;
 use crate::{Error, Result};
 
-/// Removes what a rewrite of the tree in `dir` may leave behind when it is interrupted. Call it
-/// before opening.
+/// Removes what an interrupted rewrite of the tree in `dir` may have left. Call it before opening.
 pub fn remove_leftovers(dir: &Path) -> Result<()> {
     remove_dir(&beside(dir, "new"))?;
     remove_dir(&beside(dir, "old"))
 }
 
-/// Moves a closed tree from `dir` to `dir.aside`, in the place of one that is there already, for
-/// whoever wants to know what was wrong with it.
+/// Moves a closed tree from `dir` to `dir.aside` for diagnosis, and replaces an earlier one.
 pub fn set_aside(dir: &Path) -> Result<()> {
     let aside = beside(dir, "aside");
     remove_dir(&aside)?;
@@ -33,9 +31,9 @@ fn beside(dir: &Path, what: &str) -> PathBuf {
 }
 
 impl Tree {
-    /// Copies all rows into a fresh tree and puts it in the place of this one. Nothing may be
-    /// written meanwhile. If it is interrupted there is the old tree or the new one, or none,
-    /// which is then built from the log.
+    /// Copies all rows into a fresh tree and replaces this one by it. Nothing may be written
+    /// meanwhile. An interruption leaves the old tree, the new one, or none, which is then rebuilt
+    /// from the log.
     pub fn rewrite(&self) -> Result<()> {
         if self.suspect.load(Ordering::Acquire) {
             return Ok(());
@@ -63,7 +61,7 @@ impl Tree {
         match swapped {
             Ok(tree) => *db = Some(tree),
             Err(error) => {
-                // The next write opens or builds it again.
+                // The next write reopens or rebuilds it.
                 self.broken.store(true, Ordering::Release);
                 return Err(error);
             }

@@ -14,58 +14,58 @@ use crate::pending::Pending;
 use crate::value::unwrap;
 use crate::{Error, Result, Unusable};
 
-/// sled gives space back at this segment size; it is fixed for ever when a tree is made.
+/// The segment size at which sled reuses space; it is fixed when a tree is created.
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
-/// How often sled's thread looks for what is to be written. Nothing waits for it: what a crash takes is
-/// in the log, and who wants it on disk calls [`Tree::sync`].
+/// How often sled's thread writes. Nothing depends on it: what a crash loses is in the log, and
+/// [`Tree::sync`] writes to disk on request.
 const FLUSH_EVERY_MS: u64 = 2_000;
-/// How often it is tried to open a file that is held.
+/// How many times opening a locked file is tried.
 const ATTEMPTS_MAX: usize = 1000;
-/// There while the tree is open: it names the boot that it was opened in.
+/// Exists while the tree is open, and contains the boot id of that opening.
 pub(crate) const RUNNING: &str = "waypost-running";
-/// Stands in it instead of the boot when the tree must be built anew.
+/// Replaces the boot id in it if the tree must be rebuilt.
 const REBUILD: &str = "rebuild";
-/// Why a tree is [`Unusable`] that was closed after [`Tree::rebuild_at_next_open`]: it had no fault
-/// of its own.
+/// Why a tree is [`Unusable`] that was closed after [`Tree::rebuild_at_next_open`]: it was not
+/// damaged.
 pub const MARKED: &str = "it was marked to be rebuilt";
 
-/// A change of one key: the new value, or that it goes. A value has at most 64 KiB: larger ones
-/// would go to files that sled never syncs.
+/// A change of one key: the new value, or `None` to remove it. A value has at most 64 KiB: sled
+/// puts larger ones in files that it never syncs.
 pub type Write = (Vec<u8>, Option<Vec<u8>>);
 
-/// Told a key and its value; says whether to go on.
+/// Called with a key and its value; returns whether to continue.
 pub type Each<'a, E> = dyn FnMut(&[u8], &[u8]) -> std::result::Result<ControlFlow<()>, E> + 'a;
 
 /// How a tree is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes that sled's cache may take.
+    /// Maximum size of sled's cache in bytes.
     pub cache_bytes: u64,
-    /// The version of the caller's values: a tree with others is damaged to it.
+    /// The version of the caller's values: a tree with another version counts as damaged.
     pub value_version: u8,
 }
 
 /// An open tree.
 #[derive(Debug)]
 pub struct Tree {
-    /// Locked before `db`, never after it.
+    /// Always locked before `db`.
     pending: RwLock<Pending>,
-    /// `None` only while it is opened again after a failed write.
+    /// `None` only while it is reopened after a failed write.
     pub(crate) db: RwLock<Option<sled::Db>>,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
     on_change: Option<fn()>,
-    /// Set when it must be built anew at the next opening.
+    /// Set if the next opening must rebuild it.
     pub(crate) suspect: AtomicBool,
-    /// Set when an operation failed: sled takes no writes any more after one that failed.
+    /// Set when an operation failed: sled accepts no writes after a failed one.
     pub(crate) broken: AtomicBool,
 }
 
 impl Tree {
-    /// Opens the tree in `dir` or makes one. `boot` is [`boot_id`]. One process at a time may have
-    /// it open: that is the caller's part.
+    /// Opens the tree in `dir` or creates one. `boot` is [`boot_id`]. The caller must ensure that
+    /// only one process at a time has it open.
     ///
-    /// `Err(Unusable)` inside means: [`set_aside`](crate::set_aside), and build it anew.
+    /// After an inner `Err(Unusable)`, [set it aside](crate::set_aside) and rebuild it.
     pub fn open(
         dir: &Path,
         options: &Options,
@@ -74,8 +74,8 @@ impl Tree {
         Self::open_watched(dir, options, boot, None)
     }
 
-    /// As [`Self::open`]. `on_change` is called before each change of a file but sled's own, for
-    /// tests that end the process there.
+    /// Like [`Self::open`]. `on_change` is called before each change of a file other than sled's,
+    /// for tests that end the process there.
     pub fn open_watched(
         dir: &Path,
         options: &Options,
@@ -142,16 +142,16 @@ impl Tree {
         })
     }
 
-    /// Has the tree built anew when it is next opened.
+    /// Marks the tree to be rebuilt at the next opening.
     pub fn rebuild_at_next_open(&self) {
         if !self.suspect.swap(true, Ordering::AcqRel) {
-            // If this cannot be written either, the damage is found again.
+            // If this write fails, too, the damage will be found again.
             drop(write_synced(&self.dir.join(RUNNING), REBUILD.as_bytes()));
         }
     }
 
-    /// All keys with a prefix and their values, in order, until `each` breaks. What waits is given
-    /// to sled first.
+    /// All keys with a prefix and their values, in order, until `each` breaks. Writes the buffered
+    /// rows to sled first.
     pub fn scan<E: From<Error>>(
         &self,
         prefix: &[u8],
@@ -174,7 +174,8 @@ impl Tree {
         self.scan(&[], &mut |_, _| Ok(ControlFlow::Continue(())))
     }
 
-    /// Applies some changes at once. sled is given them later, with others, but all at once, too.
+    /// Applies some changes atomically. They are written to sled later, together with others, also
+    /// atomically.
     pub fn write(&self, rows: Vec<Write>) -> Result<()> {
         if !self.pending.read().has_room(&rows) {
             self.flush()?;
@@ -183,7 +184,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives sled what waits for it.
+    /// Writes the buffered rows to sled.
     fn flush(&self) -> Result<()> {
         let mut pending = self.pending.write();
         if !pending.is_empty() {
@@ -193,21 +194,21 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether it must be opened again before it takes writes. A write in sled's background may
-    /// have failed, which only a scan tells: `probe` is a prefix with few keys.
+    /// Whether it must be reopened before it accepts writes. A background write of sled may have
+    /// failed, which only a scan shows: `probe` is a prefix with few keys.
     pub fn is_broken(&self, probe: &[u8]) -> bool {
         let probe = self.guard(|db| db.scan_prefix(probe).next().transpose().map(|_| ()));
         probe.is_err() || self.broken.load(Ordering::Acquire)
     }
 
-    /// Lets go of the files, so that they can be opened again.
+    /// Closes the files, so that they can be reopened.
     pub fn release(&self) {
         let db = self.db.write().take();
-        // sled panics when it cannot write what it still has; the log has it.
+        // sled panics if it cannot write its buffers; the log contains the data.
         drop(catch_unwind(AssertUnwindSafe(|| drop(db))));
     }
 
-    /// Takes the files of another tree over, and what waits for them.
+    /// Takes over the files of another tree and its buffered rows.
     pub fn adopt(&self, other: &Self) {
         let db = other.db.write().take();
         *self.db.write() = db;
@@ -225,7 +226,7 @@ impl Tree {
         sync_file(&self.dir)
     }
 
-    /// Syncs and removes the mark of an unclean stop. The tree must not be used any more.
+    /// Syncs and removes the marker of an unclean stop. The tree must not be used afterwards.
     pub fn close(&self) -> Result<()> {
         self.sync()?;
         if self.suspect.load(Ordering::Acquire) {
@@ -237,14 +238,14 @@ impl Tree {
         sync_dir(&self.dir)
     }
 
-    /// Says that a file is about to be changed.
+    /// Reports that a file is about to be changed.
     pub(crate) fn changing(&self) {
         call(self.on_change);
     }
 
     /// sled panics on damage that it does not expect; a reader must get an error instead.
     fn guard<T>(&self, operation: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
-        // Recursive: a scan's reader may read again, whoever waits to open the tree anew.
+        // Recursive: the callback of a scan may read while another thread waits to reopen the tree.
         let db = self.db.read_recursive();
         let db = db.as_ref().ok_or(Error::Reopening)?;
         match catch_unwind(AssertUnwindSafe(|| operation(db))) {
@@ -286,7 +287,7 @@ pub(crate) fn open_sled(dir: &Path, cache_bytes: u64) -> std::result::Result<sle
         attempts += 1;
         match catch_unwind(AssertUnwindSafe(|| config.open())) {
             Ok(Ok(db)) => return Ok(db),
-            // The threads of a tree that was just dropped may hold its file a moment longer.
+            // The threads of a tree that was just dropped may hold its file for a moment.
             Ok(Err(sled::Error::Io(error)))
                 if attempts < ATTEMPTS_MAX && error.to_string().contains("acquire lock") =>
             {
@@ -304,8 +305,8 @@ pub(crate) fn sync_file(dir: &Path) -> Result<()> {
     File::open(&path).and_then(|it| it.sync_data()).map_err(|it| Error::io(path, it))
 }
 
-/// A torn `snap.N.generating` makes sled refuse to open for ever. It is safe to remove: the one
-/// before it goes only after the new one has its name.
+/// sled never opens again with a torn `snap.N.generating`. It is safe to remove: sled removes the
+/// previous one only after the new one has its final name.
 fn remove_unfinished_snapshots(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir).map_err(|it| Error::io(dir, it))? {
         let path = entry.map_err(|it| Error::io(dir, it))?.path();
@@ -316,7 +317,7 @@ fn remove_unfinished_snapshots(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Identifies this run of the machine; empty where it cannot be told.
+/// The boot id of the machine; empty if unknown.
 pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|it| it.trim().to_owned())

@@ -10,7 +10,7 @@ pub(crate) fn wrap(version: u8, key: &[u8], value: &[u8]) -> Vec<u8> {
     wrapped
 }
 
-/// The value in stored bytes, or what is wrong with them.
+/// Decodes stored bytes, or returns what is wrong with them.
 pub(crate) fn unwrap(version: u8, key: &[u8], wrapped: &[u8]) -> Result<Vec<u8>, &'static str> {
     let (value, sum) = wrapped.split_last_chunk::<4>().ok_or("it is cut short")?;
     if checksum(key, value) != u32::from_le_bytes(*sum) {
