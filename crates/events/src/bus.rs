@@ -22,7 +22,7 @@ use crate::repairing::{INTERRUPTED, Repairing};
 use crate::{Error, Event, Opened, Options, Result};
 
 /// A durable, totally ordered log of events in a folder. All methods take `&self`; share it by
-/// reference or by `Arc`. It has no threads of its own.
+/// reference or by `Arc`. It starts no threads.
 pub struct Bus {
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
@@ -32,31 +32,31 @@ pub struct Bus {
     pub(crate) writer: Mutex<Writer>,
     pub(crate) queue: Queue<Vec<Ready>, Answers>,
     pub(crate) live: Arc<Live>,
-    /// The first event that is kept.
+    /// The first retained event.
     pub(crate) first: AtomicU64,
-    /// Held by whoever drops events. Locked before `settling`.
+    /// Held while events are dropped. Locked before `settling`.
     pub(crate) upkeep: Mutex<()>,
-    /// Held by whoever writes to the block store.
+    /// Held while the block store is written.
     pub(crate) settling: Mutex<()>,
-    /// Whether a block was finished that is not in the block store.
+    /// Whether a finished block is not in the block store yet.
     pub(crate) to_settle: AtomicBool,
     pub(crate) is_closed: AtomicBool,
     pub(crate) fault: Mutex<Option<String>>,
     _lock: FolderLock,
 }
 
-/// What only the one who publishes touches.
+/// What only the leader of a group uses.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) keys: Window,
     /// Keys that are not in the block store, with their events' ids and times.
     pub(crate) unsaved: Vec<(Keyed, u64, u64)>,
-    /// The block store knows of events up to this one.
+    /// The block store covers events up to this one.
     pub(crate) saved_to: u64,
 }
 
 impl Writer {
-    /// Takes the event `id` in, whose place is behind all others.
+    /// Adds the event `id`, which follows all others.
     pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
         self.keys.push(id, time_ms, keyed);
         self.unsaved.extend(keyed.map(|it| (it, id, time_ms)));
@@ -73,13 +73,13 @@ impl fmt::Debug for Bus {
 }
 
 impl Bus {
-    /// Opens the bus in the folder `dir`, making it if it is not there.
+    /// Opens the bus in the folder `dir`, and creates the folder if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
-    /// [`Error::Damaged`] if the log itself is damaged, or ends before an event that is known to have
-    /// been published: [`repair`](crate::repair) keeps what is left. What is derived from the log is
-    /// built again if it is missing or damaged.
+    /// [`Error::Locked`] if another process has it open, [`Error::Newer`] if a newer release wrote
+    /// it, [`Error::Damaged`] if the log is damaged, or ends before an event that is known to have
+    /// been published: [`repair`](crate::repair) keeps what is left. A missing or damaged index is
+    /// rebuilt from the log.
     pub fn open(dir: &Path, options: &Options) -> Result<(Self, Opened)> {
         create_folder(dir)?;
         let lock = FolderLock::take(dir).map_err(|it| Error::of_log(&it, dir))?;
@@ -127,7 +127,7 @@ impl Bus {
         Ok((bus, opened))
     }
 
-    /// Takes over what the block store has, and reads of the log what it does not.
+    /// Takes over the contents of the block store, and reads the rest from the log.
     fn replay(&self, kept: Kept, opened: &mut Opened) -> Result<()> {
         let keys_to = kept.keys_to;
         let mut writer = self.writer.lock();
@@ -156,7 +156,7 @@ impl Bus {
                 writer.push(id, stored.time_ms, keyed);
             }
             if id > indexed_to && self.index.write().push(id, stored.kind, stored.time_ms) {
-                // Not all of a log that is indexed anew is to be in memory at once.
+                // When a whole log is reindexed, not all of it may be in memory at once.
                 drop(writer);
                 self.settle();
                 writer = self.writer.lock();
@@ -165,7 +165,7 @@ impl Bus {
         Ok(())
     }
 
-    /// The event with this id; `None` if there is none yet, or no more.
+    /// The event with this id; `None` if it does not exist yet or was dropped.
     pub fn get(&self, id: u64) -> Result<Option<Event>> {
         if id < self.first() || id > self.last() {
             return Ok(None);
@@ -179,13 +179,13 @@ impl Bus {
         self.live.last()
     }
 
-    /// The last event that is known to be on disk, for [`Options::reached`] of a later opening. Waits
-    /// for a publishing that goes on.
+    /// The last event that is known to be on disk, for [`Options::reached`] of a later opening.
+    /// Waits for a publish in progress.
     pub fn reached(&self) -> u64 {
         self.log.reached()
     }
 
-    /// The first event that is kept; one after the last if there is none.
+    /// The first retained event; one after the last if there is none.
     pub fn first(&self) -> u64 {
         self.first.load(Ordering::Acquire)
     }
@@ -195,32 +195,33 @@ impl Bus {
         self.log.bytes()
     }
 
-    /// Why nothing can be published until the bus is opened again, if so.
+    /// Why nothing can be published until the bus is reopened, if so.
     pub fn fault(&self) -> Option<String> {
         self.fault.lock().clone()
     }
 
-    /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it
-    /// aside. Reads no file.
+    /// The damage that reads have found in the log since it was opened: [`repair`](crate::repair)
+    /// sets it aside. Reads no file.
     pub fn damage(&self) -> Vec<Damage> {
         self.log.damage()
     }
 
-    /// Waits until there is an event after `id`, or that time, and returns the last event.
+    /// Waits until there is an event after `id` or the timeout has passed, and returns the last
+    /// event.
     pub fn wait_beyond(&self, id: u64, timeout: Duration) -> u64 {
         self.live.wait_beyond(id, timeout)
     }
 
-    /// Has `listener` called whenever there are new events, with the last one's id, until the
+    /// Calls `listener` with the id of the last event whenever there are new events, until the
     /// subscription is dropped.
     ///
-    /// It is called by the thread that published, before that is answered: it must be quick, and
-    /// must not publish. Calls may be fewer than events; the ids it is told grow.
+    /// The publishing thread calls it before it returns: the listener must be fast and must not
+    /// publish. One call may cover several events; the ids increase.
     pub fn subscribe(&self, listener: Box<dyn Fn(u64) + Send + Sync>) -> Subscription {
         Subscription::new(&self.live, listener)
     }
 
-    /// What the log said; from then on nothing is published if it takes nothing any more.
+    /// Converts an error of the log. If the log accepts no more writes, nothing can be published.
     pub(crate) fn log_error(&self, error: &waypost_log::Error) -> Error {
         let error = Error::of_log(error, &self.dir.join("log"));
         if let Error::Unavailable(why) = &error {
@@ -246,8 +247,8 @@ fn open_log(dir: &Path, options: &Options, reached: u64) -> Result<(Log, Recover
     Log::open(&dir, &log_options).map_err(|it| Error::of_log(&it, &dir))
 }
 
-/// Makes a folder, and sees to it that it is there after a power cut, also when a crash kept an
-/// earlier opening from that.
+/// Creates a folder and syncs its parent, even if the folder exists: a crash may have interrupted
+/// an earlier opening before the sync.
 fn create_folder(dir: &Path) -> Result<()> {
     let missing = dir.ancestors().skip(1).take_while(|it| !it.as_os_str().is_empty());
     let missing = missing.take_while(|it| !it.exists()).count();

@@ -1,12 +1,12 @@
-//! An event as bytes, in the log.
+//! The encoding of an event in the log.
 //!
-//! Whatever the bytes are, reading them gives an event or [`Malformed`], and writing what was read
-//! gives the same bytes. `docs/formats.md` describes them for readers.
+//! Decoding any bytes returns an event or [`Malformed`], and encoding a decoded event returns the
+//! same bytes. `docs/formats.md` describes them for readers.
 
 use crate::event::{LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, SOURCE_BYTES_MAX, SPACE_BYTES_MAX};
 use crate::{Data, Event, EventType, IdempotencyKey, Lineage, Number, Value};
 
-/// The log's kind of an event.
+/// The record kind of an event.
 pub(crate) const EVENT_KIND: u8 = 1;
 /// The newest version of its payload that this release reads and writes. An event without a space
 /// is written as version 1, which has none.
@@ -22,7 +22,7 @@ const WHOLE: u8 = 1;
 const NEGATIVE: u8 = 2;
 const FLOAT: u8 = 3;
 
-/// Bytes that are no event.
+/// Why bytes are not a valid event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Malformed(pub(crate) &'static str);
@@ -39,7 +39,7 @@ const NEWER_FLAG: &str = "a newer release wrote it: one of its flags is unknown"
 const NEWER_FORM: &str = "a newer release wrote it: a value has an unknown form";
 
 impl Malformed {
-    /// Whether a newer release can read the bytes, as far as they tell.
+    /// Whether the bytes appear to come from a newer release.
     pub fn is_newer(self) -> bool {
         [NEWER_KIND, NEWER_VERSION, NEWER_FLAG, NEWER_FORM].contains(&self.0)
     }
@@ -47,7 +47,7 @@ impl Malformed {
 
 type Read<T> = Result<T, Malformed>;
 
-/// What every reader of an event needs; the rest is decoded for those that it concerns.
+/// The fields that every reader of an event needs; the rest is decoded on request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
     pub(crate) time_ms: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Stored<'a> {
     rest: &'a [u8],
 }
 
-/// Encodes an event, its id aside, which is its place in the log.
+/// Encodes an event without its id, which is its sequence in the log.
 pub(crate) fn encode(event: &Event, key: Option<&IdempotencyKey>) -> Vec<u8> {
     let Event { kind, data, time_ms, source, lineage, space, .. } = event;
     let has_lineage = *lineage != Lineage::default();
@@ -99,8 +99,8 @@ pub(crate) fn version_of(event: &Event) -> u8 {
     if event.space.is_some() { EVENT_VERSION } else { 1 }
 }
 
-/// What two drafts with one idempotency key must have in common: type and data, in whatever order
-/// the data's names were given.
+/// What two drafts with the same idempotency key must have in common: type and data, in any order
+/// of names.
 pub(crate) fn canonical(kind: &EventType, data: &Data) -> Vec<u8> {
     let mut pairs: Vec<(&str, &Value)> = data.iter().collect();
     pairs.sort_unstable_by_key(|it| it.0);
@@ -137,7 +137,7 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Seven bits a byte, the lowest first; the highest bit says that more follow.
+/// Seven bits per byte, the lowest first; the highest bit says that more bytes follow.
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -147,7 +147,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
 }
 
 impl<'a> Stored<'a> {
-    /// Reads what stands at the beginning of a record of the log.
+    /// Decodes the first fields of a record of the log.
     pub(crate) fn read(kind: u8, version: u8, payload: &'a [u8]) -> Read<Self> {
         if !can_read(kind, version) {
             return Err(Malformed(if kind == EVENT_KIND { NEWER_VERSION } else { NEWER_KIND }));
@@ -193,7 +193,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Takes values off a slice.
+/// Reads values from a slice.
 pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Input<'a> {
@@ -221,7 +221,7 @@ impl<'a> Input<'a> {
             }
             number |= bits << shift;
             if byte & 0x80 == 0 {
-                // One number has one encoding.
+                // Each number has exactly one encoding.
                 return if byte == 0 && shift > 0 {
                     Err(Malformed("a number has a non-minimal encoding"))
                 } else {
@@ -289,8 +289,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Reads a record of the log that holds an event and writes it again: the same bytes, or why they
-/// are no event. For fuzzing and for checking a log; complexity is linear in the bytes.
+/// Decodes a record of the log and encodes it again: returns the same bytes, or why they are not a
+/// valid event. For fuzzing and for checking a log; complexity is linear in the bytes.
 pub fn check_record(kind: u8, version: u8, payload: &[u8]) -> Result<Vec<u8>, Malformed> {
     let stored = Stored::read(kind, version, payload)?;
     let key = stored.idempotency_key()?;

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::kind::is_name_char;
 use crate::{DATA_BYTES_MAX, KEY_BYTES_MAX, KEYS_MAX, NotFinite, Number, VALUE_BYTES_MAX};
 
-/// What an event says beyond its type: up to 64 names with a value each, in the order given.
+/// The data of an event: up to 64 names with a value each, in insertion order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Data(Vec<(String, Value)>);
 
@@ -23,8 +23,8 @@ impl Data {
     /// Adds a value: a text, a number or a boolean, which is stored as the text `true` or `false`.
     ///
     /// # Errors
-    /// If the name is there already or is no name, if the text is too long or has a NUL character,
-    /// if the number is not finite, or if the data would have too many names or bytes.
+    /// If the name already exists or is invalid, if the text is too long or has a NUL character, if
+    /// the number is not finite, or if the data would have too many names or bytes.
     ///
     /// # Examples
     /// ```
@@ -88,12 +88,12 @@ impl Data {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The names and values, in the order given.
+    /// The names and values, in insertion order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many names there are.
+    /// The number of names.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -188,14 +188,14 @@ impl TryFrom<f64> for Value {
     }
 }
 
-/// A name or value that an event's data cannot have.
+/// An invalid name or value of an event's data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key:?}: {what}")]
 #[non_exhaustive]
 pub struct InvalidData {
-    /// The name at fault.
+    /// The invalid name.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// What is wrong and what would be valid.
     pub what: String,
 }
 
@@ -243,7 +243,7 @@ impl<'de> Deserialize<'de> for Data {
     }
 }
 
-/// A boolean is taken as the text `true` or `false`.
+/// A boolean becomes the text `true` or `false`.
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Scalar;

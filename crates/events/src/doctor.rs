@@ -15,31 +15,31 @@ use crate::{Error, Result};
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checked {
-    /// Events in the log with a good checksum.
+    /// Events in the log with a valid checksum.
     pub events: u64,
-    /// The last event that there has been, 0 for none.
+    /// The last event that was ever published, 0 for none.
     pub last: u64,
-    /// What is damaged and cannot be made again, in words: the file, the offset and the events. The
-    /// bus does not open before [`repair`].
+    /// Descriptions of damage that cannot be rebuilt: the file, the offset and the events. The bus
+    /// does not open before [`repair`].
     pub damage: Vec<String>,
-    /// What is damaged in what is derived from the log; opening builds it again.
+    /// Damage in data derived from the log; opening rebuilds it.
     pub derived_damage: Vec<String>,
 }
 
 /// What a repair did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Repaired {
-    /// Events that are kept.
+    /// Retained events.
     pub kept: u64,
     /// The next event gets the id after this one.
     pub last: u64,
-    /// What was damaged, and whether events are lost by it.
+    /// What was damaged, and whether events were lost.
     pub set_aside: Vec<Mended>,
 }
 
-/// Reads the bus in the folder `dir` and tells what is damaged. `known` is the last event that
-/// is known from outside of it, 0 for none: a log that ends before it is damaged. A folder that is not
-/// there is a bus without events.
+/// Reads the bus in the folder `dir` and reports damage. `known` is the last event that is known
+/// from outside the folder, 0 for none: a log that ends before it is damaged. A missing folder is a
+/// bus without events.
 ///
 /// # Errors
 /// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it.
@@ -84,7 +84,7 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     checked.last = report.last_sequence.max(reached);
     checked.damage.extend(report.damage.iter().map(describe));
     let first = noted_first.max(report.first_sequence);
-    // A damaged log is shorter than it was; what the index says of it proves nothing then.
+    // A damaged log is shorter than it was; a difference to the index proves nothing then.
     if checked.damage.is_empty()
         && let Some(why) = found.check(first, report.last_sequence)
     {
@@ -94,18 +94,18 @@ pub fn verify(dir: &Path, known: u64) -> Result<Checked> {
     Ok(checked)
 }
 
-/// Keeps every event that has a good checksum, sets damaged bytes aside, and drops what is derived
-/// so that the next opening builds it again. `known` is as for [`verify`]. Ids of lost events are
-/// not given out again. It can be called again after a crash, and when nothing is damaged.
+/// Keeps every event that has a valid checksum, sets damaged bytes aside, and drops derived data,
+/// which the next opening rebuilds. `known` is as for [`verify`]. Ids of lost events are not
+/// reused. It can be called again after a crash, and if nothing is damaged.
 ///
 /// # Errors
-/// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it, and
-/// [`Error::Damaged`] for an event with a good checksum that cannot be read.
+/// [`Error::Locked`] if the bus is open, [`Error::Newer`] if a newer release wrote a part of it,
+/// and [`Error::Damaged`] for an event with a good checksum that cannot be read.
 pub fn repair(dir: &Path, known: u64) -> Result<Repaired> {
     repair_watched(dir, known, None)
 }
 
-/// As [`repair`]. `on_change` is called before changes of files, for tests that end the process
+/// Like [`repair`]. `on_change` is called before changes of files, for tests that end the process
 /// there.
 ///
 /// # Errors
@@ -166,7 +166,7 @@ pub fn repair_watched(dir: &Path, known: u64, on_change: Option<fn()>) -> Result
     drop(entries);
     drop(log);
     if !repaired.set_aside.is_empty() {
-        // It may have what the log has lost, or stand behind it.
+        // It may contain what the log has lost, or be behind it.
         for derived in ["state", "state.aside"] {
             changing();
             remove_dir(&dir.join(derived))?;
@@ -185,7 +185,7 @@ fn missing(last: u64) -> String {
     format!("the event log is missing: events 1 to {last} had been published")
 }
 
-/// The first few of a list of damages, in one line.
+/// The first few items of damage, in one line.
 pub(crate) fn describe_all(damage: &[Damage]) -> String {
     const SHOWN: usize = 4;
     let shown = damage.iter().take(SHOWN).map(describe).collect::<Vec<_>>().join("; ");
@@ -193,7 +193,7 @@ pub(crate) fn describe_all(damage: &[Damage]) -> String {
     if more > 0 { format!("{shown}; and {more} more") } else { shown }
 }
 
-/// A damage of the log in words of events: a record's sequence is its event's id.
+/// Describes damage of the log in terms of events: the sequence of a record is the id of its event.
 pub(crate) fn describe(damage: &Damage) -> String {
     let Damage { segment, offset, from, to, what, .. } = damage;
     let events = if to < from {

@@ -1,22 +1,22 @@
-//! What can go wrong, and what a caller can do about it.
+//! Errors, and what a caller can do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The result of everything the bus does.
+/// The result of every operation on the bus.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why the bus did not do what it was asked.
+/// Why an operation on the bus failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A given value is outside its limits.
     #[error("{field} {reason}")]
     Invalid {
-        /// The field at fault, as it is called on the wire.
+        /// The name of the invalid field on the wire.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         reason: String,
     },
     /// The idempotency key was used for another event.
@@ -27,16 +27,16 @@ pub enum Error {
         /// The event that has the key.
         id: u64,
     },
-    /// The cursor is older than what is kept.
+    /// The cursor is older than the retained events.
     #[error("events before {first} have been dropped; continue after {}", first - 1)]
     Gone {
-        /// The first event that is kept.
+        /// The first retained event.
         first: u64,
     },
-    /// There is no room on the disk; nothing was written, and publishing works again when there is.
+    /// The disk is full; nothing was written, and publishing works again when there is space.
     #[error("the disk is full: the event was not written")]
     Full,
-    /// Nothing can be published until the bus is opened again; reads go on.
+    /// Nothing can be published until the bus is reopened; reads continue to work.
     #[error("the event bus is read-only until it is reopened: {0}")]
     Unavailable(String),
     /// Another process has the bus open.
@@ -50,7 +50,7 @@ pub enum Error {
     /// A newer release wrote it.
     #[error("{0}")]
     Newer(String),
-    /// Something on disk is damaged and cannot be rebuilt from the rest.
+    /// Data on disk is damaged and cannot be rebuilt from the rest.
     #[error("{0}")]
     Damaged(String),
     /// A file could not be read or written.
@@ -67,21 +67,21 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Send something else.
+    /// Change the request.
     Invalid,
-    /// The key is taken.
+    /// Use another key.
     Conflict,
-    /// Read on from the first event that is kept.
+    /// Continue from the first retained event.
     Gone,
-    /// Make room on the disk, then try again.
+    /// Free disk space, then try again.
     Full,
-    /// Open the bus again.
+    /// Reopen the bus.
     Unavailable,
-    /// Another process has the bus.
+    /// Stop the other process that has the bus open.
     Locked,
-    /// The files need a newer program, a repair, or attention of whoever runs this.
+    /// Use a newer release, run a repair, or restore a copy.
     Damaged,
-    /// The operating system refused.
+    /// See the error of the operating system.
     Io,
 }
 
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// What the log in `dir` said.
+    /// Converts an error of the log in `dir`.
     pub(crate) fn of_log(error: &waypost_log::Error, dir: &Path) -> Self {
         if let waypost_log::Error::Locked { path, pid } = error {
             return Self::Locked { path: path.clone(), pid: pid.clone() };
@@ -149,9 +149,9 @@ pub enum Refused {
     /// As [`Error::Invalid`].
     #[error("{field} {reason}")]
     Invalid {
-        /// The field at fault, as it is called on the wire.
+        /// The name of the invalid field on the wire.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         reason: String,
     },
     /// As [`Error::KeyReused`].

@@ -1,75 +1,75 @@
-//! An event as it is kept, and as it is given in.
+//! A published event, and a draft of one.
 
 use std::str::FromStr;
 
 use crate::{Data, EventType, Refused};
 
-/// The longest source, in bytes.
+/// Maximum length of a source, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 256;
-/// The longest name of a cause or of a flow in a lineage, in bytes.
+/// Maximum length of the name of a cause or of a flow in a lineage, in bytes.
 pub const LINEAGE_NAME_BYTES_MAX: usize = 256;
-/// The most flows that a lineage names.
+/// Maximum number of flows in a lineage.
 pub const LINEAGE_FLOWS_MAX: usize = 64;
-/// The longest name of a space, in bytes: 128 characters.
+/// Maximum length of the name of a space, in bytes: 128 characters.
 pub const SPACE_BYTES_MAX: usize = 512;
-/// The longest idempotency key, in characters.
+/// Maximum length of an idempotency key, in characters.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 
 /// An event that has been published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its place in the one order of all events: 1, 2, 3 and so on, without gaps.
+    /// Its position in the total order of events: 1, 2, 3 and so on, without gaps.
     pub id: u64,
-    /// What happened.
+    /// The type.
     pub kind: EventType,
-    /// What there is to say about it.
+    /// The data.
     pub data: Data,
-    /// When it was published, in milliseconds since 1970. For people: nothing is ordered by it.
+    /// When it was published, in milliseconds since 1970. For display: nothing is ordered by it.
     pub time_ms: u64,
     /// Who published it.
     pub source: String,
-    /// What it came of.
+    /// The events and flows that led to it.
     pub lineage: Lineage,
-    /// The space that it belongs to. An event without one is for readers of all spaces only.
+    /// The space that it belongs to. Only readers of all spaces see an event without one.
     pub space: Option<String>,
 }
 
-/// What an event came of.
+/// The events and flows that led to an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lineage {
-    /// The first event of the chain; `None` for an event from outside, which is its own.
+    /// The first event of the chain; `None` for an event from outside, which starts its own chain.
     pub root: Option<u64>,
     /// What published it on behalf of another event, such as the id of a run.
     pub cause: Option<String>,
-    /// How many steps it is from the first event of the chain: 0 for one from outside.
+    /// The number of steps from the first event of the chain: 0 for an event from outside.
     pub depth: u8,
-    /// The flows on the way, the first one first.
+    /// The flows in between, in order.
     pub flows: Vec<String>,
 }
 
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// What happened.
+    /// The type.
     pub kind: EventType,
-    /// What there is to say about it.
+    /// The data.
     pub data: Data,
-    /// Who says so: at most [`SOURCE_BYTES_MAX`] bytes without control characters.
+    /// The publisher: at most [`SOURCE_BYTES_MAX`] bytes without control characters.
     pub source: String,
-    /// What it came of.
+    /// The events and flows that led to it.
     pub lineage: Lineage,
     /// The space that it belongs to: at most [`SPACE_BYTES_MAX`] bytes without control characters.
     pub space: Option<String>,
-    /// Makes it safe to publish the same draft again when an answer was lost.
+    /// Makes it safe to publish the same draft again if the response was lost.
     pub key: Option<IdempotencyKey>,
 }
 
-/// What publishing a draft did.
+/// The result of publishing a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     /// The event: the new one, or the earlier one with the same idempotency key.
     pub event: Event,
-    /// Whether it was there already and nothing was published.
+    /// Whether the event already existed and nothing was published.
     pub duplicate: bool,
 }
 
@@ -110,7 +110,7 @@ impl Draft {
     }
 }
 
-/// What makes publishing the same draft twice safe: 1 to 128 visible characters of ASCII.
+/// Makes it safe to publish the same draft twice: 1 to 128 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
@@ -135,7 +135,7 @@ impl FromStr for IdempotencyKey {
     }
 }
 
-/// A text that is no idempotency key.
+/// An invalid idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; an idempotency key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters")]
 pub struct InvalidKey {

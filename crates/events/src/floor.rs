@@ -1,5 +1,5 @@
-//! The first event that is kept, where retention has moved it. Local to this machine: retention trims
-//! its copy of the log by its own settings.
+//! The first retained event, once retention has moved it. Local to this machine: each machine trims
+//! its own copy of the log by its own settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,13 @@ use waypost_projection::files::sync_dir;
 use crate::{Error, Result};
 
 pub(crate) const NAME: &str = "first";
-/// Version 1 was the number in decimal and a line break, without a checksum.
+/// Version 1 was the number in decimal and a newline, without a checksum.
 const FIRST: Marker = Marker { name: "events-first", version: 2 };
 
-/// The first event that is kept, 1 if none was ever dropped.
+/// The first retained event, 1 if none was ever dropped.
 ///
 /// # Errors
-/// [`Error::Damaged`] if the file is not what was written, [`Error::Newer`] if a newer release wrote
-/// it.
+/// [`Error::Damaged`] if the file is damaged, [`Error::Newer`] if a newer release wrote it.
 pub(crate) fn read(dir: &Path) -> Result<u64> {
     let path = dir.join(NAME);
     let number = |text: &str| text.trim_end_matches('\n').parse().ok().filter(|it| *it > 0);
@@ -45,24 +44,24 @@ pub(crate) fn read(dir: &Path) -> Result<u64> {
     })
 }
 
-/// Remembers it, synced, as a whole or not at all.
+/// Writes and syncs it atomically.
 pub(crate) fn write(dir: &Path, first: u64) -> Result<()> {
     FIRST.write(&dir.join(NAME), &format!("{first}\n")).map_err(|it| Error::of_log(&it, dir))
 }
 
-/// Where [`set_aside`] moves a file that cannot be read.
+/// The path to which [`set_aside`] moves an unreadable file.
 pub(crate) fn aside(dir: &Path) -> PathBuf {
     dir.join("first.damaged")
 }
 
-/// Sets a file aside that cannot be read.
+/// Sets an unreadable file aside.
 pub(crate) fn set_aside(dir: &Path) -> Result<()> {
     let path = dir.join(NAME);
     fs::rename(&path, aside(dir)).map_err(|it| Error::io(&path, it))?;
     Ok(sync_dir(dir)?)
 }
 
-/// What is in the file.
+/// The contents of the file.
 pub(crate) fn text(first: u64) -> Vec<u8> {
     FIRST.bytes(&format!("{first}\n"))
 }

@@ -1,9 +1,9 @@
-//! Which events have which type: what makes a pattern cost what it returns.
+//! The index of events by type, with which the cost of a pattern depends on what it returns.
 //!
-//! Events are counted off in blocks of 65,536 by their ids. A block knows the ids of each of its
-//! types; a finished one also has a filter over its types and namespaces, and is never changed
-//! again. So a pattern looks at the blocks that may have it, whatever lies between them, and the
-//! memory and work for a block are bounded however many types somebody invents.
+//! The index partitions events by id into blocks of 65,536. A block contains the ids of each of its
+//! types; a finished one also has a filter over its types and namespaces, and never changes again.
+//! So a pattern reads only the blocks that may match, and memory and work per block are bounded for
+//! any number of types.
 
 mod block;
 mod block_store;
@@ -23,7 +23,7 @@ pub(crate) const BLOCK_EVENTS: u64 = 1 << 16;
 /// Events that share one entry in the list of latest times.
 pub(crate) const SPAN_EVENTS: u64 = 1 << 10;
 
-/// The number of the block that has an event.
+/// The number of the block that contains an event.
 pub(crate) fn block_of(id: u64) -> u64 {
     id.saturating_sub(1) / BLOCK_EVENTS
 }
@@ -33,7 +33,7 @@ pub(crate) fn ids_of(number: u64) -> RangeInclusive<u64> {
     number * BLOCK_EVENTS + 1..=(number + 1) * BLOCK_EVENTS
 }
 
-/// What is known of all blocks.
+/// The index of all blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     /// Finished blocks, the oldest first, without gaps.
@@ -47,22 +47,22 @@ pub(crate) struct Index {
 #[derive(Debug)]
 struct Finished {
     summary: Arc<Summary>,
-    /// `None` when it is in the block store.
+    /// `None` if it is in the block store.
     block: Option<Arc<Block>>,
-    /// Whether what is in the block store was found to be whole.
+    /// Whether the stored block was found to be complete.
     is_checked: AtomicBool,
 }
 
-/// What one block says about a pattern and a time.
+/// The result of looking up a pattern and a time in one block.
 #[derive(Debug)]
 pub(crate) enum Look {
-    /// None of its events is wanted.
+    /// No event matches.
     Nothing,
-    /// These are, in the order asked for; all up to the count asked for.
+    /// These events match, in the requested order; all, up to the requested count.
     Ids(Vec<u64>),
-    /// Every one, or too many types to tell: read the events themselves.
+    /// Every event may match, or there are too many types: read the events.
     All,
-    /// The block store knows. The summary comes along until the block on it was found to be whole.
+    /// Look in the block store. Contains the summary until the block was found to be complete.
     Stored(Option<Arc<Summary>>),
 }
 
@@ -75,7 +75,7 @@ impl Look {
     }
 }
 
-/// What is looked for in a block.
+/// What to look up in a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     /// `None` for every type.
@@ -114,12 +114,12 @@ impl Index {
     pub(crate) fn mark_stored(&mut self, number: u64) {
         if let Some(at) = self.position(number) {
             self.finished[at].block = None;
-            // It was written from memory just now.
+            // It was just written from memory.
             self.finished[at].is_checked = AtomicBool::new(true);
         }
     }
 
-    /// The block in the block store was found to be whole.
+    /// The stored block was found to be complete.
     pub(crate) fn checked(&self, number: u64) {
         if let Some(at) = self.position(number) {
             self.finished[at].is_checked.store(true, Ordering::Release);
@@ -133,8 +133,7 @@ impl Index {
         if count == 0 { 0 } else { *ids_of(first + count - 1).end() }
     }
 
-    /// Takes the event `id` in, whose place is behind all others. Tells whether a block was
-    /// finished by that.
+    /// Adds the event `id`, which follows all others. Returns whether that finished a block.
     pub(crate) fn push(&mut self, id: u64, kind: &str, time_ms: u64) -> bool {
         let is_next = block_of(id) > self.number;
         while block_of(id) > self.number {
@@ -150,7 +149,7 @@ impl Index {
         is_next
     }
 
-    /// What the block `number` says. Bounded work, whatever it holds.
+    /// Looks up the block `number`, with bounded work.
     pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Look {
         let Some(pattern) = wanted.pattern else { return Look::All };
         let (base, end) = ids_of(number).into_inner();
@@ -196,14 +195,14 @@ impl Index {
         (at < self.finished.len()).then_some(at)
     }
 
-    /// Forgets the blocks that end before the event `first`.
+    /// Drops the blocks that end before the event `first`.
     pub(crate) fn forget_before(&mut self, first: u64) {
         let gone = block_of(first).saturating_sub(self.number - self.finished.len() as u64);
         self.finished.drain(..(gone as usize).min(self.finished.len()));
     }
 
-    /// How many events of which type there are, in whole blocks, and how many of types that are
-    /// too rare in their block to be counted.
+    /// The number of events by type, in whole blocks, and the number of events whose types are too
+    /// rare in their block to be counted.
     pub(crate) fn counts(&self) -> (BTreeMap<String, u64>, u64) {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut others = 0;

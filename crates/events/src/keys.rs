@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 use crate::codec::canonical;
 use crate::{Data, EventType, IdempotencyKey};
 
-/// A key is known for this long …
+/// A key is remembered for this long …
 pub const KEY_WINDOW_MS: u64 = 24 * 60 * 60 * 1000;
-/// … and for so many events, whichever is longer.
+/// … and for this many events, whichever is longer.
 pub const KEY_WINDOW_EVENTS: u64 = 100_000;
 
-/// Keys are forgotten so many events at a time.
+/// The number of events whose keys are dropped at a time.
 const GENERATION_EVENTS: u64 = 1 << 17;
 
 /// A key and what was published with it, as their hashes.
@@ -22,7 +22,7 @@ pub(crate) struct Keyed {
     pub(crate) body: u64,
 }
 
-/// Where a key was used.
+/// The event for which a key was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) id: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Use {
 }
 
 impl Keyed {
-    /// The same key in two spaces is two keys: who uses one learns nothing of the other.
+    /// The same key in two spaces is two keys, so that neither reveals the other.
     pub(crate) fn new(
         key: &IdempotencyKey,
         space: Option<&str>,
@@ -40,7 +40,7 @@ impl Keyed {
     ) -> Self {
         let mut hasher = Sha256::new_with_prefix(key.as_str().as_bytes());
         if let Some(space) = space {
-            // No key has a byte 0.
+            // A key contains no byte 0.
             hasher.update([0]);
             hasher.update(space.as_bytes());
         }
@@ -53,7 +53,7 @@ impl Keyed {
     }
 }
 
-/// All keys that may not be used for something else: about 60 bytes of memory for each.
+/// All keys in the window: about 60 bytes of memory for each.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     /// The oldest first.
@@ -63,18 +63,18 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 struct Generation {
     number: u64,
-    /// The latest time of its events, also of those without a key: a clock may go back.
+    /// The latest time of its events, including those without a key: a clock may go back.
     time_max_ms: u64,
     uses: HashMap<u128, Use>,
 }
 
 impl Window {
-    /// Where the key was used last.
+    /// The last use of the key.
     pub(crate) fn get(&self, key: u128) -> Option<Use> {
         self.generations.iter().rev().find_map(|it| it.uses.get(&key).copied())
     }
 
-    /// Takes the event `id` in, whose place is behind all others.
+    /// Adds the event `id`, which follows all others.
     pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
         let number = id / GENERATION_EVENTS;
         if self.generations.back().is_none_or(|it| it.number != number) {
@@ -87,7 +87,7 @@ impl Window {
         }
     }
 
-    /// Forgets what is older than the window at `now_ms`, when `last` is the last event.
+    /// Drops keys that are older than the window at `now_ms`; `last` is the last event.
     pub(crate) fn forget(&mut self, now_ms: u64, last: u64) {
         while let Some(oldest) = self.generations.front() {
             let end = (oldest.number + 1) * GENERATION_EVENTS;
@@ -99,12 +99,12 @@ impl Window {
         }
     }
 
-    /// Keys of events before this one are forgotten.
+    /// Keys of events before this one have been dropped.
     pub(crate) fn first(&self) -> u64 {
         self.generations.front().map_or(0, |it| it.number * GENERATION_EVENTS)
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(crate) fn len(&self) -> usize {
         self.generations.iter().map(|it| it.uses.len()).sum()
     }

@@ -6,7 +6,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::NAME_BYTES_MAX;
 
-/// An event's type: `namespace:name`, each of 1 to 64 letters, digits, `_` and `-` of ASCII.
+/// An event's type: `namespace:name`, each of 1 to 64 ASCII letters, digits, `_` and `-`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "String")]
 pub struct EventType {
@@ -14,21 +14,21 @@ pub struct EventType {
     colon: usize,
 }
 
-/// Namespaces whose events the service alone makes.
+/// Namespaces whose events only the service publishes.
 const RESERVED: [&str; 3] = ["flow", "memory", "system"];
 
 impl EventType {
-    /// The whole of it.
+    /// The whole type.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What stands before the colon.
+    /// The part before the colon.
     pub fn namespace(&self) -> &str {
         &self.text[..self.colon]
     }
 
-    /// What stands after the colon.
+    /// The part after the colon.
     pub fn name(&self) -> &str {
         &self.text[self.colon + 1..]
     }
@@ -80,7 +80,7 @@ impl From<EventType> for String {
     }
 }
 
-/// From a text. What is wrong is reported at its place in the file, where the format knows places.
+/// Deserialises from a text. Formats with positions report an error at its position in the file.
 impl<'de> Deserialize<'de> for EventType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for EventType {
     }
 }
 
-/// A text that is no event type.
+/// An invalid event type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{what}; an event type is namespace:name, each with 1 to {NAME_BYTES_MAX} letters, digits, _ and -, such as eval:scored"

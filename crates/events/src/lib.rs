@@ -1,7 +1,7 @@
-//! Events: what happened, said by one program and heard by others that need not know it.
+//! A durable event bus: programs publish events for others that they need not know.
 //!
-//! An event has a type, `namespace:name`, and data: an object with string, number or boolean values.
-//! [`Pattern`] selects events by their type.
+//! An event has a type, `namespace:name`, and data: an object with string, number or boolean
+//! values. [`Pattern`] selects events by their type.
 //!
 //! ```
 //! use waypost_events::{Data, EventType, Pattern};
@@ -15,9 +15,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Bus`] keeps them: a durable log in one total order. What was answered is on disk, and nobody
-//! has seen it before. Many threads that publish share one sync; readers have cursors, patterns
-//! and times, and cost those who publish nothing.
+//! [`Bus`] stores them in a durable log with one total order. Every acknowledged event is on disk,
+//! and was not visible before that. Threads that publish at the same time share one sync; readers
+//! have cursors, patterns and times, and never slow down a publisher.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -37,8 +37,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The library starts no threads and reads no clock: whoever owns a bus calls [`Bus::retain`] now
-//! and then, and gives the time.
+//! The library starts no threads and reads no clock: the owner of a bus calls [`Bus::retain`] at
+//! intervals and passes the time.
 
 mod backup;
 mod bus;
@@ -85,13 +85,14 @@ pub use read::{LIMIT_MAX, Order, Page, Query};
 pub use tail::{Tail, Tailed};
 pub use upkeep::Compacted;
 
-/// The most keys that an event's data may have.
+/// Maximum number of keys in an event's data.
 pub const KEYS_MAX: usize = 64;
-/// The longest key of an event's data.
+/// Maximum length of a key in an event's data.
 pub const KEY_BYTES_MAX: usize = 64;
-/// The longest value, in bytes of UTF-8. A program's environment cannot hold a string of 128 KiB.
+/// Maximum length of a value, in bytes of UTF-8. A program's environment cannot hold a string of
+/// 128 KiB.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
-/// The keys and values of one event together, in bytes.
+/// Maximum size of the keys and values of one event together, in bytes.
 pub const DATA_BYTES_MAX: usize = 256 << 10;
-/// The longest namespace, and the longest name.
+/// Maximum length of a namespace, and of a name.
 pub const NAME_BYTES_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! What readers may see, and waking those who wait for more.
+//! The end of what readers may see, and waking readers that wait for more.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ impl Live {
         self.last.load(Ordering::Acquire)
     }
 
-    /// Shows the events up to `last`, and tells who listens.
+    /// Makes the events up to `last` visible and calls the listeners.
     pub(crate) fn show(&self, last: u64) {
         self.last.fetch_max(last, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
-            // Whoever has looked and not yet gone to sleep holds the lock.
+            // A reader that has checked but does not sleep yet holds the lock.
             drop(self.lock.lock());
             self.more.notify_all();
         }
@@ -51,7 +51,7 @@ impl Live {
         }
     }
 
-    /// Waits until there is an event after `id`, or that time. Returns the last event.
+    /// Waits until there is an event after `id` or the timeout has passed. Returns the last event.
     pub(crate) fn wait_beyond(&self, id: u64, timeout: Duration) -> u64 {
         if self.last() > id {
             return self.last();
@@ -79,7 +79,7 @@ impl Live {
     }
 }
 
-/// A callback that is told of new events, until this is dropped.
+/// A subscription, which calls its listener until it is dropped.
 #[must_use = "dropping it ends it"]
 pub struct Subscription {
     live: Arc<Live>,

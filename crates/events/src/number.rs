@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A finite number: whole ones of 64 bits are kept exactly, others as a float of 64 bits.
+/// A finite number: integers of 64 bits are stored exactly, others as a float of 64 bits.
 #[derive(Debug, Clone, Copy)]
 pub struct Number(Kind);
 
@@ -14,7 +14,7 @@ pub struct NotFinite;
 
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    /// What an `i64` or an `u64` holds.
+    /// An `i64` or a `u64`.
     Whole(i128),
     /// Finite.
     Float(f64),
@@ -26,7 +26,7 @@ impl Number {
         number.is_finite().then_some(Self(Kind::Float(number)))
     }
 
-    /// The number that the whole text writes in decimal (`-1`, `0.25`, `1e3`), if it does.
+    /// Parses the whole text as a decimal number (`-1`, `0.25`, `1e3`).
     pub fn from_decimal(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix('-').unwrap_or(text);
         let mut exponent = unsigned.splitn(2, ['e', 'E']);
@@ -91,7 +91,7 @@ impl From<u64> for Number {
     }
 }
 
-/// By value: 1 and 1.0 are equal, and no whole number is rounded to be compared.
+/// Compares by value: 1 and 1.0 are equal, and integers are not rounded for the comparison.
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.0, other.0) {
@@ -103,9 +103,9 @@ impl Ord for Number {
     }
 }
 
-/// A whole number within 65 bits beside a finite float.
+/// Compares an integer within 65 bits with a finite float.
 fn compare_exactly(whole: i128, float: f64) -> Ordering {
-    // Beyond 2^100 the float is further from zero than any whole number that is kept here.
+    // Beyond 2^100 the float is further from zero than any integer stored here.
     if float.abs() >= 2_f64.powi(100) {
         return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
     }

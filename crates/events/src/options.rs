@@ -1,14 +1,14 @@
 /// How a bus is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Size of the log's files, in bytes. Retention gives room back by whole files.
+    /// Size of the log's files, in bytes. Retention releases space by whole files.
     pub segment_bytes: u64,
-    /// Publishing is refused with [`Error::Full`](crate::Error::Full) when less than this would
-    /// stay free on the disk.
+    /// Publishing fails with [`Error::Full`](crate::Error::Full) if less than this would stay free
+    /// on the disk.
     pub free_bytes_min: u64,
     /// What [`Bus::retain`](crate::Bus::retain) drops.
     pub retention: Retention,
-    /// The last event that is known from outside of the bus's folder, 0 for none: a bus that ends
+    /// The last event that is known from outside the bus's folder, 0 for none: a bus that ends
     /// before it is [`Error::Damaged`](crate::Error::Damaged).
     pub reached: u64,
     /// Called before each change of a file of the log, for tests that end the process there.
@@ -27,58 +27,56 @@ impl Default for Options {
     }
 }
 
-/// How much is kept; each limit is off when it is `None`. An event goes as soon as one limit is
-/// passed.
+/// Limits of retention; `None` disables a limit. An event is dropped as soon as it exceeds one
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Events from the oldest on that are older than this many milliseconds go, up to the first
-    /// one that is not.
+    /// Drops events older than this many milliseconds, from the oldest up to the first one that is
+    /// not.
     pub age_ms: Option<u64>,
-    /// At most so many events stay.
+    /// Maximum number of events.
     pub events: Option<u64>,
-    /// The log's oldest files go while it takes more than so many bytes. The file that is being
-    /// written stays.
+    /// Maximum size of the log in bytes. Its oldest files are removed; the active one stays.
     pub bytes: Option<u64>,
 }
 
 /// What opening a bus found and did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Opened {
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// Bytes of an unfinished write that were cut from the end of the log; nobody had been told
-    /// that they were published.
+    /// Bytes of an unfinished, unacknowledged write that were truncated from the end of the log.
     pub truncated_bytes: u64,
-    /// Events that the index on disk did not have, and that were read for it.
+    /// Events that were missing from the index on disk and were read again.
     pub replayed: u64,
-    /// Why the index was built anew, if it was.
+    /// Why the index was rebuilt, if it was.
     pub index_rebuilt: Option<String>,
 }
 
-/// What there is.
+/// Statistics of a bus.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// How many events are kept.
+    /// Number of retained events.
     pub events: u64,
-    /// The first event that is kept; one after the last if there is none.
+    /// The first retained event; one after the last if there is none.
     pub first: u64,
     /// The last event, 0 for none.
     pub last: u64,
-    /// When the first event that is kept was published, in milliseconds since 1970.
+    /// When the first retained event was published, in milliseconds since 1970.
     pub oldest_ms: Option<u64>,
     /// Bytes of the log.
     pub bytes: u64,
     /// Files of the log.
     pub segments: usize,
     /// Events by type, most frequent first. A block of 65,536 events counts its 64 most frequent
-    /// types and counts as a whole, also where retention has dropped some of its events.
+    /// types, and counts as a whole even if retention has dropped some of its events.
     pub kinds: Vec<(String, u64)>,
     /// Events of the types that are not among those.
     pub other_kinds: u64,
-    /// The index on disk has the events up to this one; those after it are read at opening.
+    /// The index on disk covers the events up to this one; opening reads those after it.
     pub indexed: u64,
-    /// Idempotency keys that are known.
+    /// Number of remembered idempotency keys.
     pub keys: usize,
-    /// Why nothing can be published until the bus is opened again, if so.
+    /// Why nothing can be published until the bus is reopened, if so.
     pub fault: Option<String>,
 }

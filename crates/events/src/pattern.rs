@@ -7,7 +7,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use crate::EventType;
 use crate::kind::is_name_char;
 
-/// Selects events by type: a whole type, or the beginning of one and then `*`.
+/// Selects events by type: a type, or a prefix of one followed by `*`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(into = "String")]
 pub struct Pattern {
@@ -16,7 +16,7 @@ pub struct Pattern {
     prefix: bool,
 }
 
-/// The longest type, and the `*`.
+/// The maximum length of a type, and the `*`.
 const PATTERN_BYTES_MAX: usize = 2 * crate::NAME_BYTES_MAX + 2;
 
 impl Pattern {
@@ -25,22 +25,22 @@ impl Pattern {
         Self { text: String::new(), prefix: true }
     }
 
-    /// Whether it selects events of this type.
+    /// Whether it matches this type.
     pub fn matches(&self, kind: &EventType) -> bool {
         self.matches_text(kind.as_str())
     }
 
-    /// As [`matches`](Self::matches), for the text of a type.
+    /// Like [`matches`](Self::matches), for the text of a type.
     pub(crate) fn matches_text(&self, kind: &str) -> bool {
         if self.prefix { kind.starts_with(&self.text) } else { kind == self.text }
     }
 
-    /// What every type that it selects begins with.
+    /// The prefix of every type that it matches.
     pub fn literal(&self) -> &str {
         &self.text
     }
 
-    /// Whether it selects one type only.
+    /// Whether it matches only one type.
     pub fn is_exact(&self) -> bool {
         !self.prefix
     }
@@ -90,7 +90,7 @@ impl From<Pattern> for String {
     }
 }
 
-/// From a text. What is wrong is reported at its place in the file, where the format knows places.
+/// Deserialises from a text. Formats with positions report an error at its position in the file.
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Text;
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-/// A text that is no pattern.
+/// An invalid pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; a pattern is an event type or a prefix followed by *, such as eval:* or eval:sc*")]
 pub struct InvalidPattern {

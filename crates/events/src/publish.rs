@@ -1,4 +1,4 @@
-//! Publishing: the log first, then the index, then everybody may know.
+//! Publishing: first the log, then the index, then readers see the events.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -11,13 +11,13 @@ use crate::codec::{EVENT_KIND, encode, version_of};
 use crate::keys::Keyed;
 use crate::{Draft, Error, Event, Published, Refused, Result};
 
-/// The most drafts of one batch.
+/// Maximum number of drafts in a batch.
 pub const BATCH_DRAFTS_MAX: usize = 10_000;
-/// The most bytes of one batch, as they are stored.
+/// Maximum size of a batch, as stored bytes.
 pub const BATCH_BYTES_MAX: usize = 64 << 20;
-/// Drafts that one leader publishes together, at most, unless one batch has more …
+/// Maximum number of drafts that one leader publishes together, unless one batch has more …
 const GROUP_DRAFTS_MAX: usize = 4096;
-/// … and bytes.
+/// … and of bytes.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// A checked draft, encoded as far as that needs no id.
@@ -32,14 +32,14 @@ pub(crate) struct Ready {
 /// The answers to a batch of drafts, in its order.
 pub(crate) type Answers = Result<Vec<std::result::Result<Published, Refused>>>;
 
-/// What becomes of a draft.
+/// The decision about a draft.
 #[derive(Debug, Clone, Copy)]
 enum Verdict {
-    /// It is the so-manyth new event of its group.
+    /// A new event, with this index among those of its group.
     New(usize),
-    /// It is this event, which was there before.
+    /// This event, which already exists.
     Known { id: u64, time_ms: u64 },
-    /// It is the so-manyth new event, which came before it in the same group.
+    /// An earlier new event of the same group, with this index.
     Again(usize),
     /// Its key belongs to another event.
     Reused(u64),
@@ -48,21 +48,21 @@ enum Verdict {
 }
 
 impl Bus {
-    /// Publishes an event and returns when it is on disk and every reader can see it. Threads that
-    /// publish at the same time share one sync. `now_ms` is what the event's time will be.
+    /// Publishes an event and returns when it is on disk and visible to every reader. Threads that
+    /// publish at the same time share one sync. `now_ms` is the time of the event.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::KeyReused`] are about the draft. After [`Error::Full`]
-    /// nothing was written. After [`Error::Unavailable`] the event may or may not be there when
-    /// the bus is opened again; with an idempotency key it is safe to publish it again.
+    /// [`Error::Invalid`] and [`Error::KeyReused`] concern the draft. After [`Error::Full`],
+    /// nothing was written. After [`Error::Unavailable`], the event may or may not exist when the
+    /// bus is reopened; with an idempotency key it is safe to publish it again.
     pub fn publish(&self, draft: Draft, now_ms: u64) -> Result<Published> {
         let ready = ready(draft, now_ms)?;
         only(self.submit(vec![ready]))
     }
 
-    /// Publishes events with neighbouring ids that are, after a crash, there all or not at all.
-    /// A refused draft is left out; the answers are in the drafts' order. Errors as for
-    /// [`publish`](Self::publish), but those about a draft are its answer.
+    /// Publishes events with consecutive ids; after a crash, all of them exist or none. An invalid
+    /// draft is left out; the results are in the order of the drafts. Errors as for
+    /// [`publish`](Self::publish), except that an error of one draft is its result.
     pub fn publish_batch(
         &self,
         drafts: Vec<Draft>,
@@ -93,12 +93,12 @@ impl Bus {
             .collect()
     }
 
-    /// Queues a draft for whoever publishes next; call [`write_queued`](Self::write_queued) after
-    /// it, on any thread. `then` is called with what [`publish`](Self::publish) would return, by
-    /// the thread that published it: it must be quick, and must not publish.
+    /// Queues a draft for the next leader; call [`write_queued`](Self::write_queued) afterwards, on
+    /// any thread. The thread that publishes the draft calls `then` with what
+    /// [`publish`](Self::publish) would return: it must be fast and must not publish.
     ///
     /// # Errors
-    /// What is wrong with the draft itself; `then` is not called.
+    /// If the draft is invalid; `then` is not called.
     pub fn queue(
         &self,
         draft: Draft,
@@ -110,7 +110,7 @@ impl Bus {
         Ok(())
     }
 
-    /// Publishes what was queued before this call, and returns when all of it is answered.
+    /// Publishes the drafts that were queued before this call, and returns when all are answered.
     pub fn write_queued(&self) {
         // An empty batch is answered when everything before it has been.
         drop(self.submit(Vec::new()));
@@ -119,7 +119,7 @@ impl Bus {
     fn submit(&self, drafts: Vec<Ready>) -> Answers {
         let answers = self.queue.submit(drafts, &|lead| self.lead(lead));
         if self.to_settle.load(Ordering::Acquire) {
-            // Others publish meanwhile.
+            // Other threads can publish meanwhile.
             self.settle();
         }
         answers.unwrap_or_else(|| Err(lost()))
@@ -182,7 +182,7 @@ impl Bus {
         }
     }
 
-    /// Brings new events to disk and returns the id of the first one, or of the next to come.
+    /// Appends new events and returns the id of the first one; without any, the next id.
     fn append(&self, records: &[(&Ready, Option<Keyed>)]) -> Result<u64> {
         if records.is_empty() {
             return Ok(self.live.last() + 1);
@@ -227,8 +227,8 @@ impl Bus {
         }
     }
 
-    /// The event that a draft is once more. Where retention has dropped it, its type and data are
-    /// the draft's.
+    /// The event that a draft repeats. If retention has dropped it, its type and data are those of
+    /// the draft.
     fn duplicate(&self, ready: Ready, id: u64, time_ms: Option<u64>) -> Published {
         let event = if let Ok(Some(event)) = self.get(id) {
             event
@@ -240,7 +240,7 @@ impl Bus {
     }
 }
 
-/// The answers to a request when nothing could be written: whole only if it asked for nothing new.
+/// The answers to a batch if nothing could be written: an error, unless the batch needed no write.
 fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error) -> Answers {
     let needs_none = |it: &Verdict| matches!(it, Verdict::Known { .. } | Verdict::Reused(_));
     if !verdicts.iter().all(needs_none) {
@@ -249,7 +249,7 @@ fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error
     Ok(drafts.into_iter().zip(verdicts).map(|it| bus.answer(it, 0)).collect())
 }
 
-/// Checks a draft and does what can be done before its place is known.
+/// Checks a draft and does everything that does not need its id.
 fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
     draft.check()?;
     let Draft { kind, data, source, lineage, space, key } = draft;

@@ -1,19 +1,19 @@
-//! Reading: by a cursor, by pattern, by time.
+//! Reading by cursor, pattern and time.
 
 use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
 use crate::index::{Look, Wanted, block_of, ids_of};
 use crate::{Error, Event, Pattern, Result};
 
-/// The most events of one page.
+/// Maximum number of events in a page.
 pub const LIMIT_MAX: usize = 1000;
 
 /// Which events to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Only those whose type it selects.
+    /// Only those whose type matches.
     pub pattern: Option<Pattern>,
-    /// Only those after this one, from the oldest of them on. Without it the newest ones are read.
+    /// Only those after this one, starting with the oldest. Without it, the newest ones are read.
     pub after: Option<u64>,
     /// Only those before this one.
     pub before: Option<u64>,
@@ -21,9 +21,9 @@ pub struct Query {
     pub since_ms: Option<u64>,
     /// Only those of this space. Events without a space are in none.
     pub space: Option<String>,
-    /// At most so many, 1 to [`LIMIT_MAX`].
+    /// Maximum number of events, 1 to [`LIMIT_MAX`].
     pub limit: usize,
-    /// How the page is ordered. It does not change which events are on it.
+    /// The order of the page. It does not change which events the page contains.
     pub order: Order,
 }
 
@@ -42,7 +42,7 @@ impl Default for Query {
     }
 }
 
-/// How a page is ordered.
+/// The order of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The oldest event first.
@@ -52,21 +52,21 @@ pub enum Order {
     Descending,
 }
 
-/// Some events.
+/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// The events, as ordered.
     pub events: Vec<Event>,
-    /// The last event that was examined: reading after it misses nothing and repeats nothing,
-    /// also when no event was selected.
+    /// The last event that was examined: reading after it skips and repeats nothing, even if no
+    /// event matched.
     pub next_after: u64,
-    /// The first event that was kept when it was read; one after the last if there was none.
+    /// The first retained event at the time of the read; one after the last if there was none.
     pub first: u64,
-    /// The last event that there was.
+    /// The last event at the time of the read.
     pub last: u64,
 }
 
-/// Where and what to look for.
+/// What to search for, and where.
 #[derive(Debug, Clone, Copy)]
 struct Search<'a> {
     pattern: Option<&'a Pattern>,
@@ -79,13 +79,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether events of a space are looked for.
+    /// Whether the search is for events of one space.
     fn shows(&self, space: Option<&str>) -> bool {
         self.space.is_none() || self.space == space
     }
 }
 
-/// What a page has so far.
+/// The contents of a page so far.
 struct Found {
     events: Vec<Event>,
     bytes_left: usize,
@@ -96,7 +96,7 @@ impl Found {
         self.events.len() == search.limit || self.bytes_left == 0
     }
 
-    /// Counts bytes of an event that was taken; returns true if there is no room for more.
+    /// Counts the bytes of an added event; returns true if the page is full.
     fn spend(&mut self, bytes: usize) -> bool {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
         self.bytes_left == 0
@@ -104,9 +104,9 @@ impl Found {
 }
 
 impl Bus {
-    /// Reads events. What it costs grows with what it returns, and with the number of blocks of
-    /// 65,536 events whose filter does not rule the pattern out; not with the events between. With
-    /// a space it grows with the events of other spaces between, too: no index has spaces.
+    /// Reads events. The cost grows with the number of returned events and of blocks of 65,536
+    /// events whose filter does not exclude the pattern, not with the events in between. With a
+    /// space, it also grows with the events of other spaces in between: no index contains spaces.
     ///
     /// # Errors
     /// [`Error::Gone`] if events after the cursor have been dropped. [`Error::Invalid`] for a limit
@@ -115,8 +115,8 @@ impl Bus {
         self.read_within(query, usize::MAX)
     }
 
-    /// Reads events as [`read`](Self::read) does; a page after a cursor also ends with the event
-    /// with which its data has `bytes_max` bytes.
+    /// Like [`read`](Self::read); a page after a cursor also ends with the event with which its
+    /// data reaches `bytes_max` bytes.
     pub(crate) fn read_within(&self, query: &Query, bytes_max: usize) -> Result<Page> {
         if !(1..=LIMIT_MAX).contains(&query.limit) {
             let reason = format!("must be from 1 to {LIMIT_MAX}, not {}", query.limit);
@@ -145,7 +145,7 @@ impl Bus {
             (None, _) => search.to,
         };
         if let Some(after) = query.after {
-            // What retention dropped meanwhile may be missing from the page.
+            // Events that retention dropped meanwhile may be missing from the page.
             check_cursor(after, self.first(), last)?;
         }
         if query.order == Order::Descending {
@@ -154,7 +154,7 @@ impl Bus {
         Ok(Page { events, next_after, first, last })
     }
 
-    /// The events in ascending order: the first of them, or the last.
+    /// The events in ascending order: the first or the last ones.
     fn search(&self, search: &Search<'_>, found: &mut Found) -> Result<()> {
         let (mut from, mut to) = (search.from, search.to);
         while from <= to && !found.is_full(search) {
@@ -193,16 +193,16 @@ impl Bus {
         Ok(())
     }
 
-    /// Takes some events that a pattern selects, in the order of the search. Returns the last one
-    /// if they were too large for the page to take all.
+    /// Adds events that match a pattern, in the order of the search. Returns the last added one if
+    /// they did not all fit in the page.
     fn take_ids(
         &self,
         mut ids: Vec<u64>,
         search: &Search<'_>,
         found: &mut Found,
     ) -> Result<Option<u64>> {
-        /// Events closer than so many, on average, are read in passing, if they are not few: a
-        /// pass reads the file in larger pieces.
+        /// Average distance up to which many events are read in one pass, which reads the file in
+        /// larger pieces.
         const NEAR: u64 = 64;
         const FEW: usize = 16;
         let since = search.since_ms.unwrap_or(0);
@@ -249,8 +249,8 @@ impl Bus {
         Ok(reached)
     }
 
-    /// Reads neighbouring events and takes those that are wanted, in the order of the search.
-    /// Returns which were examined.
+    /// Reads consecutive events and adds those that match, in the order of the search. Returns
+    /// which were examined.
     fn take_run(
         &self,
         low: u64,
@@ -258,7 +258,7 @@ impl Bus {
         search: &Search<'_>,
         found: &mut Found,
     ) -> Result<(u64, u64)> {
-        /// So many are read at least when not all of them are wanted.
+        /// Minimum number of events to read if not all of them match.
         const RUN_MIN: u64 = 256;
         let since = search.since_ms.unwrap_or(0);
         let missing = (search.limit - found.events.len()) as u64;

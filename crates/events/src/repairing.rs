@@ -1,4 +1,5 @@
-//! The mark of a repair in progress: what it found, which the repaired bus no longer shows.
+//! The marker of a repair in progress: it contains what the repair found, because the repaired bus
+//! no longer shows it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,10 +10,10 @@ use crate::doctor::describe;
 use crate::{Error, Result};
 
 const MARKER: Marker = Marker { name: "events-repair", version: 1 };
-/// Why a bus with a mark does not open.
+/// Why a bus with a marker does not open.
 pub(crate) const INTERRUPTED: &str = "events/repairing: a repair was interrupted; repair again";
 
-/// What is known of a repair that has not ended.
+/// What is known about a repair in progress.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Repairing {
     /// The last event that is known.
@@ -22,7 +23,7 @@ pub(crate) struct Repairing {
 }
 
 impl Repairing {
-    /// The mark of an interrupted repair.
+    /// The marker of an interrupted repair.
     pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
         let marked = MARKER.read(&path(dir)).map_err(|it| Error::of_log(&it, dir))?;
         let parsed = match marked {
@@ -44,21 +45,21 @@ impl Repairing {
         })))
     }
 
-    /// Takes in damage of the log.
+    /// Adds damage of the log.
     pub(crate) fn found(&mut self, damage: &[Damage]) {
         for damage in damage {
             self.mended(damage.mended(describe(damage)));
         }
     }
 
-    /// Takes in something that was damaged.
+    /// Adds a damaged item.
     pub(crate) fn mended(&mut self, mended: Mended) {
         if !self.set_aside.contains(&mended) {
             self.set_aside.push(mended);
         }
     }
 
-    /// Writes the mark, if there is anything to note.
+    /// Writes the marker, if there is anything to record.
     pub(crate) fn write(&self, dir: &Path) -> Result<()> {
         if self.set_aside.is_empty() {
             return Ok(());
@@ -70,7 +71,7 @@ impl Repairing {
         MARKER.write(&path(dir), &text).map_err(|it| Error::of_log(&it, dir))
     }
 
-    /// Removes the mark: the repair has ended.
+    /// Removes the marker: the repair has ended.
     pub(crate) fn remove(dir: &Path) -> Result<()> {
         Marker::remove(&path(dir)).map_err(|it| Error::of_log(&it, dir))
     }

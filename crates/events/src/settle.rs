@@ -1,4 +1,4 @@
-//! Bringing to the index on disk what the log has: later, in bulk, and never in anybody's way.
+//! Writes the index to disk: later than the log, in bulk, and without blocking publishers.
 
 use std::sync::atomic::Ordering;
 
@@ -44,7 +44,7 @@ impl Bus {
         saved
     }
 
-    /// What the block `number` says. If its index cannot be read, its events are.
+    /// Looks up the block `number`. If its index cannot be read, its events are read.
     pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Look {
         let look = self.index.read().look(number, wanted);
         let Look::Stored(unchecked) = look else { return look };
@@ -61,8 +61,8 @@ impl Bus {
         self.block_store.look(number, wanted).unwrap_or(Look::All)
     }
 
-    /// Writes what makes the next opening fast, and gives the bus up. Dropping it does the same and
-    /// tells no errors. Nothing that was published depends on it.
+    /// Writes what makes the next opening fast, and closes the bus. Dropping the bus does the same
+    /// but ignores errors. No published event depends on it.
     pub fn close(self) -> Result<()> {
         self.shut()
     }
@@ -80,7 +80,7 @@ impl Bus {
 
 impl Drop for Bus {
     fn drop(&mut self) {
-        // Whatever cannot be written now is made again from the log when the bus is next opened.
+        // Whatever cannot be written now is rebuilt from the log at the next opening.
         drop(self.shut());
     }
 }

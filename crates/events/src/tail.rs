@@ -6,11 +6,11 @@ use crate::bus::Bus;
 use crate::read::LIMIT_MAX;
 use crate::{Error, Event, Order, Pattern, Query, Result};
 
-/// Bytes of data with which a batch ends.
+/// Bytes of data after which a batch ends.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// A cursor that follows the bus. It reads the log when it is asked: a slow reader costs those who
-/// publish nothing.
+/// A cursor that follows the bus. It reads the log on request, so a slow reader never slows down a
+/// publisher.
 ///
 /// It does not wait; [`Bus::wait_beyond`] and [`Bus::subscribe`] do.
 #[derive(Debug, Clone)]
@@ -21,22 +21,23 @@ pub struct Tail {
     cursor: u64,
 }
 
-/// What a tail found.
+/// A batch of events that a tail has read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tailed {
     /// The events, in order.
     pub events: Vec<Event>,
-    /// The last event that was examined: the tail's cursor now.
+    /// The last event that was examined: the new cursor of the tail.
     pub examined: u64,
 }
 
 impl Tail {
-    /// Follows `bus` from the event after `after` on: 0 for all, [`Bus::last`] for new ones only.
+    /// Follows `bus` from the event after `after`: 0 for all events, [`Bus::last`] for new ones
+    /// only.
     pub fn new(bus: Arc<Bus>, pattern: Option<Pattern>, after: u64) -> Self {
         Self { bus, pattern, space: None, cursor: after }
     }
 
-    /// Follows the events of one space only; of all with `None`.
+    /// Follows only the events of one space; `None` for all spaces.
     #[must_use]
     pub fn in_space(self, space: Option<String>) -> Self {
         Self { space, ..self }
@@ -47,12 +48,12 @@ impl Tail {
         self.cursor
     }
 
-    /// The next events, at most `count` and at most [`LIMIT_MAX`]; none if there are none yet.
-    /// When they are large a batch ends with the event that takes its data to 64 KiB, so that
-    /// what many tails hold stays small.
+    /// The next events, at most `count` and at most [`LIMIT_MAX`]; empty if there are none yet. A
+    /// batch of large events ends with the event that takes its data to 64 KiB, which limits the
+    /// memory of many tails.
     ///
     /// # Errors
-    /// [`Error::Gone`] if retention has overtaken the cursor; [`Tail::skip_to`] goes on from there.
+    /// [`Error::Gone`] if retention has overtaken the cursor; continue with [`Tail::skip_to`].
     pub fn next_batch(&mut self, count: usize) -> Result<Tailed> {
         if count == 0 {
             return Err(Error::invalid("count", "must be above 0"));

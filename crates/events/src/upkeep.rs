@@ -1,4 +1,4 @@
-//! Dropping what is old, and telling what there is.
+//! Retention, compaction, export and status.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;
@@ -11,28 +11,28 @@ use crate::floor;
 use crate::index::{SPAN_EVENTS, block_of};
 use crate::{Error, Result, Status};
 
-/// One call of [`Bus::retain`] checks so many files of the log, about 20 ms each.
+/// Number of the log's files that one call of [`Bus::retain`] checks, about 20 ms each.
 const SEGMENTS_CHECKED: usize = 8;
 
-/// What [`Bus::compact`] did.
+/// The result of [`Bus::compact`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
     /// Bytes of the log before.
     pub bytes_before: u64,
     /// Bytes of the log after.
     pub bytes_after: u64,
-    /// Dropped events that were still in a file and are in none any more.
+    /// Dropped events that were removed from the files.
     pub removed: u64,
 }
 
 impl Bus {
-    /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
-    /// `now_ms`, and returns the first event that is kept. Call it now and then, every few seconds:
-    /// it also forgets idempotency keys that are out of their window, syncs the index, and checks
-    /// some of the log's files that opening only glanced at.
+    /// Drops the events that exceed [`Options::retention`](crate::Options::retention) at the time
+    /// `now_ms`, and returns the first retained event. Call it every few seconds: it also drops
+    /// idempotency keys that have left their window, syncs the index, and checks some of the log's
+    /// files that opening did not read completely.
     ///
-    /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
-    /// last ones with [`compact`](Self::compact).
+    /// Dropped events can no longer be read. Their bytes are removed with whole files of the log,
+    /// the last ones by [`compact`](Self::compact).
     pub fn retain(&self, now_ms: u64) -> Result<u64> {
         let _one_at_a_time = self.upkeep.lock();
         let last = self.last();
@@ -60,8 +60,8 @@ impl Bus {
         let _writes_alone = self.settling.lock();
         let drops = first > self.log.first_sequence();
         if drops || last > self.writer.lock().saved_to {
-            // Keys outlive the events that they were used for, and the block store knows how far the
-            // log has come, even if files of the log are lost.
+            // Keys outlive the events that they were used for, and the block store knows how far
+            // the log has come, even if files of the log are lost.
             self.save_keys()?;
         }
         if drops {
@@ -99,7 +99,7 @@ impl Bus {
         Ok(first)
     }
 
-    /// The first event of the oldest file of the log that may stay.
+    /// The first event of the oldest file of the log within the limit.
     fn first_within(&self, bytes_max: u64) -> u64 {
         let mut extents = self.log.extents();
         let newest = extents.pop();
@@ -115,7 +115,7 @@ impl Bus {
         first
     }
 
-    /// Removes dropped events from the files for good, and gives room back.
+    /// Removes dropped events from the files for good, and releases their space.
     pub fn compact(&self) -> Result<Compacted> {
         let _one_at_a_time = self.upkeep.lock();
         let _writes_alone = self.settling.lock();
@@ -136,7 +136,7 @@ impl Bus {
 
     /// Writes the events from `from` on as JSON, one a line: `{"id", "type", "data", "time",
     /// "source", "root", "cause", "depth", "flows"}`, where `time` is in milliseconds since 1970.
-    /// Returns how many there were; events that are published meanwhile are not among them.
+    /// Returns the number of events; events published meanwhile are not included.
     pub fn export(&self, out: &mut dyn Write, from: u64) -> Result<u64> {
         let failed = |it| Error::io("the export", it);
         let (first, last) = (self.first(), self.last());
@@ -156,7 +156,7 @@ impl Bus {
         Ok(count)
     }
 
-    /// What there is. Takes time that grows with the blocks of 65,536 events.
+    /// Statistics of the bus. Takes time proportional to the number of blocks of 65,536 events.
     pub fn status(&self) -> Status {
         let (first, last) = (self.first(), self.last());
         let (counts, other_kinds) = self.index.read().counts();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{Data, Event, EventType};
 
-/// Borrows an event in the order and under the names that a reader sees.
+/// Borrows an event, with the names and the order of the export.
 #[derive(Debug, Serialize)]
 pub(crate) struct Line<'a> {
     id: u64,

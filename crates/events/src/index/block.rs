@@ -1,4 +1,4 @@
-//! The types of 65,536 neighbouring events.
+//! The types of 65,536 consecutive events.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
@@ -8,10 +8,10 @@ use super::{BLOCK_EVENTS, SPAN_EVENTS};
 use crate::Pattern;
 use crate::codec::{Input, Malformed, put_number};
 
-/// A pattern that selects more types than these within a block selects so many of its events that
-/// they are read one after another: that is bounded by the block.
+/// If a pattern matches more types than this within a block, all events of the block are read,
+/// which is bounded.
 pub(crate) const TYPES_MAX: usize = 1024;
-/// A summary counts so many types at most.
+/// Maximum number of types that a summary counts.
 const COUNTED_TYPES_MAX: usize = 64;
 
 /// Events by type. Offsets are counted from the block's first id.
@@ -22,7 +22,7 @@ pub(crate) struct Block {
     pub(crate) times: Vec<u64>,
 }
 
-/// What stays in memory of every block.
+/// The part of a block that stays in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) filter: Filter,
@@ -31,9 +31,9 @@ pub(crate) struct Summary {
     pub(crate) counts: Vec<(Box<str>, u32)>,
     /// Events of all other types.
     pub(crate) others: u32,
-    /// Events of the block: all 65,536, unless the log lacks some.
+    /// Number of events in the block: 65,536, unless some are missing from the log.
     pub(crate) events: u32,
-    /// How many types there are.
+    /// Number of types.
     pub(crate) kinds: u32,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Pick<'a> {
         Self { range, count, newest, found: Vec::new() }
     }
 
-    /// Looks through the offsets of one type, which are in order.
+    /// Searches the offsets of one type, which are in order.
     pub(crate) fn add(&mut self, offsets: &[u16]) {
         let start = offsets.partition_point(|it| u64::from(*it) < *self.range.start());
         let end = offsets.partition_point(|it| u64::from(*it) <= *self.range.end());
@@ -61,7 +61,7 @@ impl<'a> Pick<'a> {
         self.found.extend_from_slice(if self.newest { &within[at_end..] } else { &within[..some] });
     }
 
-    /// Those picked, in the order asked for.
+    /// The picked offsets, in the requested order.
     pub(crate) fn finish(mut self) -> Vec<u16> {
         self.found.sort_unstable();
         if self.newest {
@@ -73,7 +73,7 @@ impl<'a> Pick<'a> {
 }
 
 impl Block {
-    /// Adds the event at `offset`, which is behind all others.
+    /// Adds the event at `offset`, which follows all others.
     pub(crate) fn push(&mut self, offset: u64, kind: &str, time_ms: u64) {
         let offset = u16::try_from(offset).expect("a block has 65,536 events");
         match self.kinds.get_mut(kind) {
@@ -87,7 +87,7 @@ impl Block {
         self.times[span] = self.times[span].max(time_ms);
     }
 
-    /// The types that a pattern selects, in order.
+    /// The types that match a pattern, in order.
     fn selected<'a>(&'a self, pattern: &'a Pattern) -> impl Iterator<Item = &'a [u16]> {
         let from = Bound::Included(pattern.literal());
         self.kinds
@@ -102,8 +102,8 @@ impl Block {
             .map(|(_, offsets)| offsets.as_slice())
     }
 
-    /// The first or the last `count` events within `range` that a pattern selects; `None` if it
-    /// selects too many types.
+    /// The first or the last `count` events within `range` that match a pattern; `None` if too many
+    /// types match.
     pub(crate) fn find(
         &self,
         pattern: &Pattern,

@@ -28,14 +28,14 @@ const CACHE_BYTES: u64 = 16 << 20;
 const OFFSETS_AT_ONCE: usize = 32_768;
 /// Keys in one row: less than 50 KiB.
 const KEYS_AT_ONCE: usize = 1000;
-/// Rows given to the tree at once …
+/// Maximum number of rows written to the tree at once …
 const ROWS_AT_ONCE: usize = 100;
-/// … or bytes.
+/// … and of bytes.
 const BYTES_AT_ONCE: usize = 64 << 10;
-/// A tree that takes more than eight times its log's bytes is built anew, unless it is smaller than
+/// A tree that takes more than eight times its log's bytes is rebuilt, unless it is smaller than
 /// this.
 const OUTGROWN_BYTES_MIN: u64 = 256 << 20;
-/// A tree smaller than this is not rewritten to give room back.
+/// A tree smaller than this is not rewritten to release space.
 const REWRITE_BYTES_MIN: u64 = 32 << 20;
 
 const POSITION: &[u8] = b"p";
@@ -47,7 +47,7 @@ pub(crate) struct BlockStore {
     tree: Tree,
 }
 
-/// What is in the block store at opening.
+/// The contents of the block store at opening.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     /// The number of the first block, and the blocks' summaries in order.
@@ -55,15 +55,15 @@ pub(crate) struct Kept {
     pub(crate) blocks: Vec<Summary>,
     /// Every key, in order of its event.
     pub(crate) keys: Vec<(u128, Use)>,
-    /// Keys of events up to this one are here.
+    /// Keys of events up to this one are stored.
     pub(crate) keys_to: u64,
 }
 
-/// What lies where the block store is to be, before the log is opened.
+/// The block store as found on disk, before the log is opened.
 #[derive(Debug)]
 pub(crate) struct Found {
     dir: PathBuf,
-    /// Nothing where there is no tree.
+    /// `None` if there is no tree.
     tree: Option<std::result::Result<(BlockStore, Kept), Unusable>>,
 }
 
@@ -75,7 +75,7 @@ impl Found {
         Ok(Self { dir: dir.to_path_buf(), tree })
     }
 
-    /// The last event that the tree knows of, 0 for none. The log had it on disk before that.
+    /// The last event that the tree covers, 0 for none. The log had it on disk before.
     pub(crate) fn reached(&self) -> u64 {
         match &self.tree {
             Some(Ok((_, kept))) => kept.keys_to.max(kept.indexed_to()),
@@ -83,8 +83,8 @@ impl Found {
         }
     }
 
-    /// Why the tree cannot be used, if so, beside a log that has the events `first` to `last`.
-    /// Reads all of it.
+    /// Why the tree cannot be used, if so, with a log that contains the events `first` to `last`.
+    /// Reads the whole tree.
     pub(crate) fn check(&self, first: u64, last: u64) -> Option<String> {
         match self.tree.as_ref()? {
             Err(Unusable(why)) => Some(why.clone()),
@@ -100,8 +100,8 @@ impl Found {
         }
     }
 
-    /// Takes the tree into use beside a log of so many bytes that has the events `first` to `last`.
-    /// One that cannot be used is set aside, and why is told; the new one is empty.
+    /// Starts to use the tree with a log of `log_bytes` that contains the events `first` to `last`.
+    /// If the tree cannot be used, sets it aside, creates an empty one, and returns the reason.
     pub(crate) fn accept(
         self,
         log_bytes: u64,
@@ -193,7 +193,7 @@ impl BlockStore {
         Ok(kept)
     }
 
-    /// Puts a finished block here.
+    /// Stores a finished block.
     pub(crate) fn put(&self, number: u64, block: &Block, summary: &Summary) -> Result<()> {
         let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for (kind, offsets) in block.kinds() {
@@ -206,7 +206,7 @@ impl BlockStore {
         rows.write()
     }
 
-    /// What a block that is here says.
+    /// Looks up a stored block.
     pub(crate) fn look(&self, number: u64, wanted: &Wanted<'_>) -> Result<Look> {
         let Some(pattern) = wanted.pattern else { return Ok(Look::All) };
         let (base, end) = ids_of(number).into_inner();
@@ -238,7 +238,7 @@ impl BlockStore {
         Ok(Look::of(base, pick.finish()))
     }
 
-    /// Whether all of a block's events are here: a row may have been lost without a trace.
+    /// Whether all events of a block are stored: a row may have been lost without a trace.
     pub(crate) fn is_whole(&self, number: u64, summary: &Summary) -> Result<bool> {
         let mut count = 0;
         self.tree.scan(&block_prefix(number), &mut |_, value| {
@@ -250,7 +250,7 @@ impl BlockStore {
         Ok(count == summary.events as usize)
     }
 
-    /// Puts keys here, in order of their events: all up to the event `to`.
+    /// Stores keys in order of their events: all up to the event `to`.
     pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, u64)], to: u64) -> Result<()> {
         let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for some in keys.chunks(KEYS_AT_ONCE) {
@@ -281,7 +281,7 @@ impl BlockStore {
         self.remove(b"k", &|key| Ok(number_of(key)? < key_id))
     }
 
-    /// Removes the keys with a prefix, in order, as long as `is_gone` says so.
+    /// Removes the keys with a prefix, in order, while `is_gone` returns true.
     fn remove(&self, prefix: &[u8], is_gone: &dyn Fn(&[u8]) -> Result<bool>) -> Result<()> {
         let mut keys = Vec::new();
         self.tree.scan(prefix, &mut |key, _| {
@@ -296,7 +296,7 @@ impl BlockStore {
         rows.write()
     }
 
-    /// Opens the tree again if a write failed. Tells whether it takes writes.
+    /// Reopens the tree if a write failed. Returns whether it accepts writes.
     pub(crate) fn recover(&self) -> bool {
         if !self.tree.is_broken(POSITION) {
             return true;
@@ -312,7 +312,7 @@ impl BlockStore {
         }
     }
 
-    /// Has everything built anew at the next opening.
+    /// Marks everything to be rebuilt at the next opening.
     pub(crate) fn distrust(&self) {
         self.tree.rebuild_at_next_open();
     }
@@ -325,19 +325,19 @@ impl BlockStore {
         Ok(self.tree.close()?)
     }
 
-    /// Gives room back, if there is much. Nothing may be written meanwhile.
+    /// Releases space, if there is much. Nothing may be written meanwhile.
     pub(crate) fn rewrite(&self) -> Result<()> {
         if dir_bytes(&self.dir) > REWRITE_BYTES_MIN { Ok(self.tree.rewrite()?) } else { Ok(()) }
     }
 }
 
 impl Kept {
-    /// The first event that no block here has.
+    /// The first event after the stored blocks.
     pub(crate) fn next_block(&self) -> u64 {
         self.first_block + self.blocks.len() as u64
     }
 
-    /// The last event that a block here has, 0 for none.
+    /// The last event of the stored blocks, 0 for none.
     fn indexed_to(&self) -> u64 {
         if self.blocks.is_empty() { 0 } else { *ids_of(self.next_block() - 1).end() }
     }
@@ -353,7 +353,7 @@ impl Kept {
     }
 }
 
-/// Rows on their way to the tree.
+/// Rows that are buffered before they are written to the tree.
 struct Rows<'a> {
     store: &'a BlockStore,
     waiting: Vec<Write>,
@@ -403,7 +403,7 @@ fn encode_offsets(offsets: &[u16]) -> Vec<u8> {
     out
 }
 
-/// Adds the offsets of a row; those of a type's second part go on from its first.
+/// Adds the offsets of a row; those of a type's second part continue its first.
 fn decode_offsets(value: &[u8], offsets: &mut Vec<u16>) -> std::result::Result<(), Malformed> {
     let mut input = Input(value);
     let mut last = 0_u64;

@@ -3,7 +3,7 @@
 use crate::Pattern;
 
 pub(crate) const WORDS: usize = 64;
-/// Beyond so many entries nearly every bit would be set: the filter then lets everything through.
+/// With more entries nearly every bit would be set: the filter then accepts everything.
 const ENTRIES_MAX: usize = 1024;
 
 /// 4,096 bits, two for each entry.
@@ -30,13 +30,13 @@ impl Filter {
         filter
     }
 
-    /// `false` only if no type of the block is selected.
+    /// `false` only if no type of the block matches.
     pub(crate) fn may_have(&self, pattern: &Pattern) -> bool {
         let literal = pattern.literal();
         if pattern.is_exact() {
             self.has(literal)
         } else {
-            // A beginning of a namespace is in no filter.
+            // A prefix of a namespace is in no filter.
             !literal.contains(':') || self.has(namespace(literal))
         }
     }
@@ -60,7 +60,7 @@ impl Filter {
     }
 }
 
-/// With the colon, which tells it from a type.
+/// With the colon, which distinguishes it from a type.
 fn namespace(kind: &str) -> &str {
     kind.find(':').map_or(kind, |colon| &kind[..=colon])
 }
