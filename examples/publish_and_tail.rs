@@ -2,10 +2,10 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, ensure};
-use waypost_events::{Bus, Data, Draft, Error, Options, Query, Tail};
+use waypost_events::{Bus, Data, Draft, Error, Options, Query, Tail, Timestamp};
 
 fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     data.insert("score", 93)?;
     for kind in ["eval:started", "kanban:moved", "eval:scored"] {
         // When it returns, the event is on disk and visible to every reader.
-        let published = bus.publish(Draft::new(kind.parse()?, data.clone(), "example"), now()?)?;
+        let published = bus.publish(Draft::new(kind.parse()?, data.clone(), "example"), now())?;
         writeln!(std::io::stdout(), "published {} as {}", kind, published.event.id)?;
     }
     let heard = follower.join().map_err(|_| anyhow::anyhow!("the follower panicked"))??;
@@ -42,11 +42,11 @@ fn main() -> Result<()> {
         key: Some("merge-7".parse()?),
         ..Draft::new("pr:merged".parse()?, data.clone(), "example")
     };
-    let first = bus.publish(draft.clone(), now()?)?;
-    let again = bus.publish(draft.clone(), now()?)?;
+    let first = bus.publish(draft.clone(), now())?;
+    let again = bus.publish(draft.clone(), now())?;
     ensure!(again.duplicate && again.event == first.event);
     let other = Draft { data: Data::default(), ..draft };
-    ensure!(matches!(bus.publish(other, now()?), Err(Error::KeyReused { id: 4 })));
+    ensure!(matches!(bus.publish(other, now()), Err(Error::KeyReused { id: 4 })));
 
     // The next two after event 1, whatever their type.
     let page = bus.read(&Query { after: Some(1), limit: 2, ..Query::default() })?;
@@ -54,8 +54,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn now() -> Result<u64> {
-    Ok(u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
+fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
 #[test]

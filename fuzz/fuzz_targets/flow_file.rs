@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use waypost_events::{Event, Lineage};
+use waypost_events::{Event, Lineage, Timestamp};
 use waypost_flows::{FlowFile, FlowSet, GRACE, Surroundings, parse, plan};
 
 static EVENT: LazyLock<Event> = LazyLock::new(|| Event {
     id: 7,
     kind: "eval:scored".parse().expect("a type"),
     data: serde_json::from_str(r#"{"a": "x", "n": -1.5, "pr": 412}"#).expect("data"),
-    time_ms: 1,
+    time: Timestamp::EPOCH,
     source: "fuzz".to_owned(),
     lineage: Lineage::default(),
     space: None,

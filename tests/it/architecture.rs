@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("waypost-context", &["waypost-ranking", "waypost-time"]),
     ("waypost-projection", &[]),
     ("waypost-embedding", &[]),
-    ("waypost-events", &["waypost-projection", "waypost-log"]),
+    ("waypost-events", &["waypost-projection", "waypost-log", "waypost-time"]),
     ("waypost-flows", &["waypost-events", "waypost-log", "waypost-time"]),
     ("waypost-log", &[]),
     ("waypost-memory", &["waypost-projection", "waypost-log", "waypost-ranking", "waypost-time"]),

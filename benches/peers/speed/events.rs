@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use waypost_events::{Bus, Data, Draft, Number, Query};
+use waypost_events::{Bus, Data, Draft, Number, Query, Timestamp};
 
 use crate::Options;
 use crate::rig::{self, Report, Samples, Verdict, count, duration};
@@ -83,7 +83,7 @@ fn rate(dir: &Path, writers: usize) -> Result<f64> {
                 scope.spawn(|| -> Result<()> {
                     while !stop.load(Ordering::Relaxed) {
                         let number = published.fetch_add(1, Ordering::Relaxed);
-                        bus.publish(draft(number)?, number)?;
+                        bus.publish(draft(number)?, Timestamp::EPOCH)?;
                     }
                     Ok(())
                 })
@@ -119,7 +119,7 @@ fn reading(folder: &Path, filled: u64, report: &mut Report) -> Result<()> {
     while bus.last() < filled {
         let next = bus.last() + 1;
         let drafts = (next..next + 10_000).map(draft).collect::<Result<_>>()?;
-        bus.publish_batch(drafts, next)?;
+        bus.publish_batch(drafts, Timestamp::EPOCH)?;
     }
     let bytes = bus.status().bytes;
     bus.close()?;

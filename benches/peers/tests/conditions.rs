@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde::{Deserialize, Serialize};
-use waypost_events::{Data, Event, Lineage};
+use waypost_events::{Data, Event, Lineage, Timestamp};
 use waypost_flows::{Condition, Facts, Truth};
 
 const RECORDED: &str =
@@ -57,7 +57,7 @@ impl Said {
             id: 7,
             kind: "eval:scored".parse().expect("a type"),
             data: serde_json::from_str::<Data>(&data).expect("an object"),
-            time_ms: 7,
+            time: Timestamp::EPOCH,
             source: "test".to_owned(),
             lineage: Lineage::default(),
             space: None,

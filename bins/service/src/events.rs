@@ -2,8 +2,6 @@
 
 pub(crate) mod broadcast;
 
-use std::time::Duration;
-
 use anyhow::Context;
 use waypost_api::{EventData, Scalar};
 use waypost_events::{Bus, Data, Retention, Value};
@@ -14,12 +12,8 @@ use crate::settings::Options;
 /// Opens the bus, which is known to have `reached` that event, and logs the result.
 pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
     let keep = options.events;
-    let millis = |it: Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
-    let retention = Retention {
-        age_ms: keep.keep_time.map(millis),
-        events: keep.keep_count,
-        bytes: keep.keep_bytes,
-    };
+    let retention =
+        Retention { age: keep.keep_time, events: keep.keep_count, bytes: keep.keep_bytes };
     let bus_options =
         waypost_events::Options { retention, reached, ..waypost_events::Options::default() };
     let dir = options.data_dir.join("events");

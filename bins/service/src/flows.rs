@@ -31,7 +31,7 @@ use self::halt::Halt;
 use self::inbox::{Inbox, Message};
 use self::place::Place;
 use self::running::Running;
-use crate::clock::{event_time, now};
+use crate::clock::now;
 use crate::error::chain;
 use crate::settings::{Approval, Options};
 use crate::wake::Wake;
@@ -212,7 +212,7 @@ impl Flows {
                 tracing::warn!(error = chain(&error), "failed to publish a flow event");
             }
         });
-        if let Err(error) = self.events.queue(notice.draft(), event_time(), published) {
+        if let Err(error) = self.events.queue(notice.draft(), now(), published) {
             tracing::error!(error = chain(&error), "created an invalid flow event");
         }
         self.wake.publishing();

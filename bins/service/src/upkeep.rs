@@ -7,7 +7,7 @@ use waypost_auth::TokenStore;
 use waypost_events::Bus;
 use waypost_memory::Store;
 
-use crate::clock::event_time;
+use crate::clock::now;
 use crate::damage::Damages;
 use crate::disk::DiskUsage;
 use crate::error::chain;
@@ -57,7 +57,7 @@ impl Upkeep {
                 tracing::trace!(?done, "maintained the store");
                 // Only after the store has recorded which of its notes were published: then the bus
                 // forgets no key by which it would recognise a note.
-                match self.events.retain(event_time()) {
+                match self.events.retain(now()) {
                     Ok(dropped) => {
                         tracing::trace!(dropped, "dropped events beyond the retention limits");
                     }

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use waypost_log::group_commit::Queue;
 use waypost_log::{Damage, FolderLock, Log, OnDamage, Recovery, Verify};
 use waypost_projection::files::sync_dir;
+use waypost_time::Timestamp;
 
 use crate::codec::{self, Malformed, Stored};
 use crate::floor;
@@ -49,17 +50,17 @@ pub struct Bus {
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
     pub(crate) keys: Window,
-    /// Keys that are not in the block store, with their events' ids and times.
-    pub(crate) unsaved: Vec<(Keyed, u64, u64)>,
-    /// The block store covers events up to this one.
+    /// Keys that are not on the shelf, with their events' ids and times.
+    pub(crate) unsaved: Vec<(Keyed, u64, Timestamp)>,
+    /// The shelf knows of events up to this one.
     pub(crate) saved_to: u64,
 }
 
 impl Writer {
-    /// Adds the event `id`, which follows all others.
-    pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
-        self.keys.push(id, time_ms, keyed);
-        self.unsaved.extend(keyed.map(|it| (it, id, time_ms)));
+    /// Takes the event `id` in, whose place is behind all others.
+    pub(crate) fn push(&mut self, id: u64, time: Timestamp, keyed: Option<Keyed>) {
+        self.keys.push(id, time, keyed);
+        self.unsaved.extend(keyed.map(|it| (it, id, time)));
     }
 }
 
@@ -133,7 +134,7 @@ impl Bus {
         let mut writer = self.writer.lock();
         writer.saved_to = keys_to;
         for (key, it) in kept.keys {
-            writer.keys.push(it.id, it.time_ms, Some(Keyed { key, body: it.body }));
+            writer.keys.push(it.id, it.time, Some(Keyed { key, body: it.body }));
         }
         let index = Index::new(kept.first_block, kept.blocks, self.log.first_sequence());
         let indexed_to = index.stored_to();
@@ -153,10 +154,10 @@ impl Bus {
                         Some(Keyed::new(&key, stored.space, &event.kind, &event.data))
                     }
                 };
-                writer.push(id, stored.time_ms, keyed);
+                writer.push(id, stored.time, keyed);
             }
-            if id > indexed_to && self.index.write().push(id, stored.kind, stored.time_ms) {
-                // When a whole log is reindexed, not all of it may be in memory at once.
+            if id > indexed_to && self.index.write().push(id, stored.kind, stored.time) {
+                // Not all of a log that is indexed anew is to be in memory at once.
                 drop(writer);
                 self.settle();
                 writer = self.writer.lock();

@@ -3,6 +3,8 @@
 //! Decoding any bytes returns an event or [`Malformed`], and encoding a decoded event returns the
 //! same bytes. `docs/formats.md` describes them for readers.
 
+use waypost_time::Timestamp;
+
 use crate::event::{LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, SOURCE_BYTES_MAX, SPACE_BYTES_MAX};
 use crate::{Data, Event, EventType, IdempotencyKey, Lineage, Number, Value};
 
@@ -50,7 +52,7 @@ type Read<T> = Result<T, Malformed>;
 /// The fields that every reader of an event needs; the rest is decoded on request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
-    pub(crate) time_ms: u64,
+    pub(crate) time: Timestamp,
     pub(crate) kind: &'a str,
     pub(crate) key: Option<&'a str>,
     pub(crate) space: Option<&'a str>,
@@ -60,13 +62,13 @@ pub(crate) struct Stored<'a> {
 
 /// Encodes an event without its id, which is its sequence in the log.
 pub(crate) fn encode(event: &Event, key: Option<&IdempotencyKey>) -> Vec<u8> {
-    let Event { kind, data, time_ms, source, lineage, space, .. } = event;
+    let Event { kind, data, time, source, lineage, space, .. } = event;
     let has_lineage = *lineage != Lineage::default();
     let mut out = Vec::with_capacity(64 + kind.as_str().len() + source.len() + data.bytes());
     let flag = |it: bool, flag: u8| if it { flag } else { 0 };
     let flags = flag(key.is_some(), HAS_KEY) | flag(has_lineage, HAS_LINEAGE);
     out.push(flags | flag(space.is_some(), HAS_SPACE));
-    put_number(&mut out, *time_ms);
+    put_time(&mut out, *time);
     put_text(&mut out, kind.as_str());
     if let Some(key) = key {
         put_text(&mut out, key.as_str());
@@ -137,7 +139,12 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Seven bits per byte, the lowest first; the highest bit says that more bytes follow.
+/// Milliseconds since 1970; earlier times are not published.
+pub(crate) fn put_time(out: &mut Vec<u8>, time: Timestamp) {
+    put_number(out, u64::try_from(time.as_millis()).unwrap_or(0));
+}
+
+/// Seven bits a byte, the lowest first; the highest bit says that more follow.
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -158,7 +165,7 @@ impl<'a> Stored<'a> {
         if flags & !known != 0 {
             return Err(Malformed(NEWER_FLAG));
         }
-        let time_ms = input.number()?;
+        let time = input.time()?;
         let kind = input.text(2 * crate::NAME_BYTES_MAX + 1)?;
         let key = if flags & HAS_KEY != 0 {
             Some(input.text(crate::event::IDEMPOTENCY_KEY_BYTES_MAX)?)
@@ -170,7 +177,7 @@ impl<'a> Stored<'a> {
             return Err(Malformed("empty space name"));
         }
         let has_lineage = flags & HAS_LINEAGE != 0;
-        Ok(Self { time_ms, kind, key, space, has_lineage, rest: input.0 })
+        Ok(Self { time, kind, key, space, has_lineage, rest: input.0 })
     }
 
     /// The whole event.
@@ -184,7 +191,7 @@ impl<'a> Stored<'a> {
             return Err(Malformed("trailing bytes"));
         }
         let space = self.space.map(str::to_owned);
-        Ok(Event { id, kind, data, time_ms: self.time_ms, source, lineage, space })
+        Ok(Event { id, kind, data, time: self.time, source, lineage, space })
     }
 
     /// The idempotency key that it was published with.
@@ -209,6 +216,13 @@ impl<'a> Input<'a> {
 
     pub(crate) fn array<const N: usize>(&mut self) -> Read<[u8; N]> {
         Ok(self.take(N)?.try_into().expect("as many bytes were taken"))
+    }
+
+    pub(crate) fn time(&mut self) -> Read<Timestamp> {
+        let out_of_range = Malformed("time out of range");
+        let ms = i64::try_from(self.number()?).map_err(|_| out_of_range)?;
+        let time = Timestamp::from_millis(ms);
+        if time.as_millis() == ms { Ok(time) } else { Err(out_of_range) }
     }
 
     pub(crate) fn number(&mut self) -> Read<u64> {

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use waypost_time::Timestamp;
+
 use crate::{Data, EventType, Refused};
 
 /// Maximum length of a source, in bytes.
@@ -24,8 +26,8 @@ pub struct Event {
     pub kind: EventType,
     /// The data.
     pub data: Data,
-    /// When it was published, in milliseconds since 1970. For display: nothing is ordered by it.
-    pub time_ms: u64,
+    /// When it was published. For people: nothing is ordered by it.
+    pub time: Timestamp,
     /// Who published it.
     pub source: String,
     /// The events and flows that led to it.

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(crate) use self::block::{Block, Summary};
 pub(crate) use self::block_store::{BlockStore, Found, Kept};
+use waypost_time::Timestamp;
+
 use crate::Pattern;
 
 /// Events in a block.
@@ -133,8 +135,9 @@ impl Index {
         if count == 0 { 0 } else { *ids_of(first + count - 1).end() }
     }
 
-    /// Adds the event `id`, which follows all others. Returns whether that finished a block.
-    pub(crate) fn push(&mut self, id: u64, kind: &str, time_ms: u64) -> bool {
+    /// Takes the event `id` in, whose place is behind all others. Tells whether a block was
+    /// finished by that.
+    pub(crate) fn push(&mut self, id: u64, kind: &str, time: Timestamp) -> bool {
         let is_next = block_of(id) > self.number;
         while block_of(id) > self.number {
             let block = std::mem::take(&mut self.current);
@@ -145,7 +148,7 @@ impl Index {
             });
             self.number += 1;
         }
-        self.current.push((id - 1) % BLOCK_EVENTS, kind, time_ms);
+        self.current.push((id - 1) % BLOCK_EVENTS, kind, time);
         is_next
     }
 
@@ -173,8 +176,8 @@ impl Index {
         found.map_or(Look::All, |offsets| Look::of(base, offsets))
     }
 
-    /// Whether an event from the same span as `id` may be as late as `since_ms`.
-    pub(crate) fn may_be_since(&self, id: u64, since_ms: u64) -> bool {
+    /// Whether an event from the same span as `id` may be as late as `since`.
+    pub(crate) fn may_be_since(&self, id: u64, since: Timestamp) -> bool {
         let number = block_of(id);
         let times = match self.finished_block(number) {
             Some(it) => &it.summary.times,
@@ -182,7 +185,7 @@ impl Index {
             None => return true,
         };
         let span = (id - 1) % BLOCK_EVENTS / SPAN_EVENTS;
-        times.get(span as usize).is_none_or(|it| *it >= since_ms)
+        times.get(span as usize).is_none_or(|it| *it >= since)
     }
 
     fn finished_block(&self, number: u64) -> Option<&Finished> {

@@ -1,15 +1,17 @@
 //! The idempotency keys of the last day, and of the last hundred thousand events.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use waypost_time::Timestamp;
 
 use crate::codec::canonical;
 use crate::{Data, EventType, IdempotencyKey};
 
-/// A key is remembered for this long …
-pub const KEY_WINDOW_MS: u64 = 24 * 60 * 60 * 1000;
-/// … and for this many events, whichever is longer.
+/// A key is known for this long …
+pub const KEY_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+/// … and for so many events, whichever is longer.
 pub const KEY_WINDOW_EVENTS: u64 = 100_000;
 
 /// The number of events whose keys are dropped at a time.
@@ -27,7 +29,7 @@ pub(crate) struct Keyed {
 pub(crate) struct Use {
     pub(crate) id: u64,
     pub(crate) body: u64,
-    pub(crate) time_ms: u64,
+    pub(crate) time: Timestamp,
 }
 
 impl Keyed {
@@ -63,8 +65,8 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 struct Generation {
     number: u64,
-    /// The latest time of its events, including those without a key: a clock may go back.
-    time_max_ms: u64,
+    /// The latest time of its events, also of those without a key: a clock may go back.
+    time_max: Timestamp,
     uses: HashMap<u128, Use>,
 }
 
@@ -74,24 +76,24 @@ impl Window {
         self.generations.iter().rev().find_map(|it| it.uses.get(&key).copied())
     }
 
-    /// Adds the event `id`, which follows all others.
-    pub(crate) fn push(&mut self, id: u64, time_ms: u64, keyed: Option<Keyed>) {
+    /// Takes the event `id` in, whose place is behind all others.
+    pub(crate) fn push(&mut self, id: u64, time: Timestamp, keyed: Option<Keyed>) {
         let number = id / GENERATION_EVENTS;
         if self.generations.back().is_none_or(|it| it.number != number) {
             self.generations.push_back(Generation { number, ..Generation::default() });
         }
         let Some(newest) = self.generations.back_mut() else { return };
-        newest.time_max_ms = newest.time_max_ms.max(time_ms);
+        newest.time_max = newest.time_max.max(time);
         if let Some(Keyed { key, body }) = keyed {
-            newest.uses.insert(key, Use { id, body, time_ms });
+            newest.uses.insert(key, Use { id, body, time });
         }
     }
 
-    /// Drops keys that are older than the window at `now_ms`; `last` is the last event.
-    pub(crate) fn forget(&mut self, now_ms: u64, last: u64) {
+    /// Forgets what is older than the window at `now`, when `last` is the last event.
+    pub(crate) fn forget(&mut self, now: Timestamp, last: u64) {
         while let Some(oldest) = self.generations.front() {
             let end = (oldest.number + 1) * GENERATION_EVENTS;
-            let is_old = oldest.time_max_ms.saturating_add(KEY_WINDOW_MS) < now_ms;
+            let is_old = oldest.time_max.saturating_add(KEY_WINDOW) < now;
             if !is_old || end.saturating_add(KEY_WINDOW_EVENTS) > last {
                 return;
             }
@@ -114,7 +116,9 @@ impl Window {
 mod tests {
     use super::*;
 
-    const DAY: u64 = KEY_WINDOW_MS;
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
 
     fn keyed(key: u128) -> Keyed {
         Keyed { key, body: 7 }
@@ -123,14 +127,15 @@ mod tests {
     #[test]
     fn a_key_is_known_for_a_day_and_a_hundred_thousand_events() {
         let mut window = Window::default();
-        window.push(1, 1000, Some(keyed(1)));
+        window.push(1, at(1000), Some(keyed(1)));
         let last = 10 * GENERATION_EVENTS;
-        window.push(last, 1000, Some(keyed(2)));
-        window.forget(1000 + DAY, last);
+        window.push(last, at(1000), Some(keyed(2)));
+        window.forget(at(1000).saturating_add(KEY_WINDOW), last);
         assert_eq!(window.get(1).map(|it| it.id), Some(1), "the day is not over");
-        window.forget(2000 + DAY, GENERATION_EVENTS + KEY_WINDOW_EVENTS - 1);
+        window
+            .forget(at(2000).saturating_add(KEY_WINDOW), GENERATION_EVENTS + KEY_WINDOW_EVENTS - 1);
         assert!(window.get(1).is_some(), "too few events came after it");
-        window.forget(2000 + DAY, last);
+        window.forget(at(2000).saturating_add(KEY_WINDOW), last);
         assert!(window.get(1).is_none());
         assert_eq!(window.get(2).map(|it| it.id), Some(last));
         assert_eq!(window.len(), 1);

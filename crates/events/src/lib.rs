@@ -74,7 +74,7 @@ pub use event::{
     Draft, Event, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, InvalidKey, LINEAGE_FLOWS_MAX,
     LINEAGE_NAME_BYTES_MAX, Lineage, Published, SOURCE_BYTES_MAX, SPACE_BYTES_MAX,
 };
-pub use keys::{KEY_WINDOW_EVENTS, KEY_WINDOW_MS};
+pub use keys::{KEY_WINDOW, KEY_WINDOW_EVENTS};
 pub use kind::{EventType, InvalidType};
 pub use live::Subscription;
 pub use number::{NotFinite, Number};
@@ -84,6 +84,7 @@ pub use publish::{BATCH_BYTES_MAX, BATCH_DRAFTS_MAX};
 pub use read::{LIMIT_MAX, Order, Page, Query};
 pub use tail::{Tail, Tailed};
 pub use upkeep::Compacted;
+pub use waypost_time::Timestamp;
 
 /// Maximum number of keys in an event's data.
 pub const KEYS_MAX: usize = 64;

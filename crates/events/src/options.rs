@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use waypost_time::Timestamp;
+
 /// How a bus is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -31,10 +35,10 @@ impl Default for Options {
 /// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Drops events older than this many milliseconds, from the oldest up to the first one that is
-    /// not.
-    pub age_ms: Option<u64>,
-    /// Maximum number of events.
+    /// Events from the oldest on that are older than this go, up to the first
+    /// one that is not.
+    pub age: Option<Duration>,
+    /// At most so many events stay.
     pub events: Option<u64>,
     /// Maximum size of the log in bytes. Its oldest files are removed; the active one stays.
     pub bytes: Option<u64>,
@@ -62,8 +66,8 @@ pub struct Status {
     pub first: u64,
     /// The last event, 0 for none.
     pub last: u64,
-    /// When the first retained event was published, in milliseconds since 1970.
-    pub oldest_ms: Option<u64>,
+    /// When the first event that is kept was published.
+    pub oldest: Option<Timestamp>,
     /// Bytes of the log.
     pub bytes: u64,
     /// Files of the log.

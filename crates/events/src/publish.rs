@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use waypost_log::Record;
 use waypost_log::group_commit::{Lead, Pending};
+use waypost_time::Timestamp;
 
 use crate::bus::{Bus, Writer};
 use crate::codec::{EVENT_KIND, encode, version_of};
@@ -37,9 +38,9 @@ pub(crate) type Answers = Result<Vec<std::result::Result<Published, Refused>>>;
 enum Verdict {
     /// A new event, with this index among those of its group.
     New(usize),
-    /// This event, which already exists.
-    Known { id: u64, time_ms: u64 },
-    /// An earlier new event of the same group, with this index.
+    /// It is this event, which was there before.
+    Known { id: u64, time: Timestamp },
+    /// It is the so-manyth new event, which came before it in the same group.
     Again(usize),
     /// Its key belongs to another event.
     Reused(u64),
@@ -48,15 +49,16 @@ enum Verdict {
 }
 
 impl Bus {
-    /// Publishes an event and returns when it is on disk and visible to every reader. Threads that
-    /// publish at the same time share one sync. `now_ms` is the time of the event.
+    /// Publishes an event and returns when it is on disk and every reader can see it. Threads that
+    /// publish at the same time share one sync. `now` is what the event's time will be;
+    /// a time before 1970 is stored as 1970.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::KeyReused`] concern the draft. After [`Error::Full`],
-    /// nothing was written. After [`Error::Unavailable`], the event may or may not exist when the
-    /// bus is reopened; with an idempotency key it is safe to publish it again.
-    pub fn publish(&self, draft: Draft, now_ms: u64) -> Result<Published> {
-        let ready = ready(draft, now_ms)?;
+    /// [`Error::Invalid`] and [`Error::KeyReused`] are about the draft. After [`Error::Full`]
+    /// nothing was written. After [`Error::Unavailable`] the event may or may not be there when
+    /// the bus is opened again; with an idempotency key it is safe to publish it again.
+    pub fn publish(&self, draft: Draft, now: Timestamp) -> Result<Published> {
+        let ready = ready(draft, now)?;
         only(self.submit(vec![ready]))
     }
 
@@ -66,13 +68,13 @@ impl Bus {
     pub fn publish_batch(
         &self,
         drafts: Vec<Draft>,
-        now_ms: u64,
+        now: Timestamp,
     ) -> Result<Vec<std::result::Result<Published, Refused>>> {
         if drafts.len() > BATCH_DRAFTS_MAX {
             let reason = format!("must have at most {BATCH_DRAFTS_MAX} events");
             return Err(Error::invalid("batch", reason));
         }
-        let checked: Vec<_> = drafts.into_iter().map(|it| ready(it, now_ms)).collect();
+        let checked: Vec<_> = drafts.into_iter().map(|it| ready(it, now)).collect();
         let mut all_ready = Vec::with_capacity(checked.len());
         let refusals: Vec<Option<Refused>> =
             checked.into_iter().map(|it| it.map(|it| all_ready.push(it)).err()).collect();
@@ -102,10 +104,10 @@ impl Bus {
     pub fn queue(
         &self,
         draft: Draft,
-        now_ms: u64,
+        now: Timestamp,
         then: Box<dyn FnOnce(Result<Published>) + Send>,
     ) -> Result<()> {
-        let ready = ready(draft, now_ms)?;
+        let ready = ready(draft, now)?;
         self.queue.submit_later(vec![ready], |answers| then(only(answers)));
         Ok(())
     }
@@ -141,9 +143,7 @@ impl Bus {
             let verdict = match ready.keyed {
                 None => Verdict::New(records.len()),
                 Some(Keyed { key, body }) => match (writer.keys.get(key), keys_here.get(&key)) {
-                    (Some(it), _) if it.body == body => {
-                        Verdict::Known { id: it.id, time_ms: it.time_ms }
-                    }
+                    (Some(it), _) if it.body == body => Verdict::Known { id: it.id, time: it.time },
                     (Some(it), _) => Verdict::Reused(it.id),
                     (None, Some((at, other))) if *other == body => Verdict::Again(*at),
                     (None, Some((at, _))) => Verdict::ReusedHere(*at),
@@ -202,10 +202,10 @@ impl Bus {
     fn index_new(&self, first: u64, records: &[(&Ready, Option<Keyed>)], writer: &mut Writer) {
         let mut index = self.index.write();
         for (id, (ready, keyed)) in (first..).zip(records) {
-            if index.push(id, ready.event.kind.as_str(), ready.event.time_ms) {
+            if index.push(id, ready.event.kind.as_str(), ready.event.time) {
                 self.to_settle.store(true, Ordering::Release);
             }
-            writer.push(id, ready.event.time_ms, *keyed);
+            writer.push(id, ready.event.time, *keyed);
         }
     }
 
@@ -220,21 +220,21 @@ impl Bus {
                 let event = Event { id: new(at), ..ready.event };
                 Ok(Published { event, duplicate: false })
             }
-            Verdict::Known { id, time_ms } => Ok(self.duplicate(ready, id, Some(time_ms))),
+            Verdict::Known { id, time } => Ok(self.duplicate(ready, id, Some(time))),
             Verdict::Again(at) => Ok(self.duplicate(ready, new(at), None)),
             Verdict::Reused(id) => Err(Refused::KeyReused { id }),
             Verdict::ReusedHere(at) => Err(Refused::KeyReused { id: new(at) }),
         }
     }
 
-    /// The event that a draft repeats. If retention has dropped it, its type and data are those of
-    /// the draft.
-    fn duplicate(&self, ready: Ready, id: u64, time_ms: Option<u64>) -> Published {
+    /// The event that a draft is once more. Where retention has dropped it, its type and data are
+    /// the draft's.
+    fn duplicate(&self, ready: Ready, id: u64, time: Option<Timestamp>) -> Published {
         let event = if let Ok(Some(event)) = self.get(id) {
             event
         } else {
-            let time_ms = time_ms.unwrap_or(ready.event.time_ms);
-            Event { id, time_ms, ..ready.event }
+            let time = time.unwrap_or(ready.event.time);
+            Event { id, time, ..ready.event }
         };
         Published { event, duplicate: true }
     }
@@ -249,12 +249,13 @@ fn refusals(drafts: Vec<Ready>, verdicts: Vec<Verdict>, bus: &Bus, error: &Error
     Ok(drafts.into_iter().zip(verdicts).map(|it| bus.answer(it, 0)).collect())
 }
 
-/// Checks a draft and does everything that does not need its id.
-fn ready(draft: Draft, now_ms: u64) -> std::result::Result<Ready, Refused> {
+/// Checks a draft and does what can be done before its place is known.
+fn ready(draft: Draft, now: Timestamp) -> std::result::Result<Ready, Refused> {
     draft.check()?;
     let Draft { kind, data, source, lineage, space, key } = draft;
     let keyed = key.as_ref().map(|key| Keyed::new(key, space.as_deref(), &kind, &data));
-    let event = Event { id: 0, kind, data, time_ms: now_ms, source, lineage, space };
+    let time = now.max(Timestamp::EPOCH);
+    let event = Event { id: 0, kind, data, time, source, lineage, space };
     let payload = encode(&event, key.as_ref());
     Ok(Ready { event, payload, keyed })
 }

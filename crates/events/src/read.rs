@@ -1,5 +1,7 @@
 //! Reading by cursor, pattern and time.
 
+use waypost_time::Timestamp;
+
 use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
 use crate::index::{Look, Wanted, block_of, ids_of};
@@ -17,8 +19,8 @@ pub struct Query {
     pub after: Option<u64>,
     /// Only those before this one.
     pub before: Option<u64>,
-    /// Only those from this time on, in milliseconds since 1970.
-    pub since_ms: Option<u64>,
+    /// Only those from this time on.
+    pub since: Option<Timestamp>,
     /// Only those of this space. Events without a space are in none.
     pub space: Option<String>,
     /// Maximum number of events, 1 to [`LIMIT_MAX`].
@@ -34,7 +36,7 @@ impl Default for Query {
             pattern: None,
             after: None,
             before: None,
-            since_ms: None,
+            since: None,
             space: None,
             limit: 100,
             order: Order::Ascending,
@@ -70,7 +72,7 @@ pub struct Page {
 #[derive(Debug, Clone, Copy)]
 struct Search<'a> {
     pattern: Option<&'a Pattern>,
-    since_ms: Option<u64>,
+    since: Option<Timestamp>,
     space: Option<&'a str>,
     from: u64,
     to: u64,
@@ -128,7 +130,7 @@ impl Bus {
         }
         let search = Search {
             pattern: query.pattern.as_ref().filter(|it| **it != Pattern::all()),
-            since_ms: query.since_ms,
+            since: query.since,
             space: query.space.as_deref(),
             from: query.after.map_or(first, |it| it.saturating_add(1)),
             to: query.before.map_or(last, |it| it.saturating_sub(1).min(last)),
@@ -205,11 +207,11 @@ impl Bus {
         /// larger pieces.
         const NEAR: u64 = 64;
         const FEW: usize = 16;
-        let since = search.since_ms.unwrap_or(0);
+        let since = search.since.unwrap_or(Timestamp::EPOCH);
         if search.newest {
             ids.reverse();
         }
-        if since > 0 {
+        if since > Timestamp::EPOCH {
             let index = self.index.read();
             ids.retain(|id| index.may_be_since(*id, since));
         }
@@ -241,7 +243,7 @@ impl Bus {
                 }
             }
         }
-        taken.retain(|it| it.time_ms >= since && search.shows(it.space.as_deref()));
+        taken.retain(|it| it.time >= since && search.shows(it.space.as_deref()));
         if search.newest {
             taken.reverse();
         }
@@ -260,9 +262,10 @@ impl Bus {
     ) -> Result<(u64, u64)> {
         /// Minimum number of events to read if not all of them match.
         const RUN_MIN: u64 = 256;
-        let since = search.since_ms.unwrap_or(0);
+        let since = search.since.unwrap_or(Timestamp::EPOCH);
         let missing = (search.limit - found.events.len()) as u64;
-        let is_filtered = since > 0 || search.pattern.is_some() || search.space.is_some();
+        let is_filtered =
+            since > Timestamp::EPOCH || search.pattern.is_some() || search.space.is_some();
         let len = if is_filtered { missing.max(RUN_MIN) } else { missing };
         let (low, high) = if search.newest {
             (low.max((high + 1).saturating_sub(len)), high)
@@ -270,7 +273,10 @@ impl Bus {
             (low, high.min(low.saturating_add(len - 1)))
         };
         let index = self.index.read();
-        if since > 0 && !index.may_be_since(low, since) && !index.may_be_since(high, since) {
+        if since > Timestamp::EPOCH
+            && !index.may_be_since(low, since)
+            && !index.may_be_since(high, since)
+        {
             return Ok((low, high));
         }
         drop(index);
@@ -286,7 +292,7 @@ impl Bus {
             let stored =
                 Stored::read(entry.kind, entry.version, entry.payload).map_err(malformed)?;
             let is_wanted = search.pattern.is_none_or(|it| it.matches_text(stored.kind));
-            if is_wanted && stored.time_ms >= since && search.shows(stored.space) {
+            if is_wanted && stored.time >= since && search.shows(stored.space) {
                 let event = stored.event(id).map_err(malformed)?;
                 if search.newest {
                     run.push(event);

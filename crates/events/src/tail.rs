@@ -62,7 +62,7 @@ impl Tail {
             pattern: self.pattern.clone(),
             after: Some(self.cursor),
             before: None,
-            since_ms: None,
+            since: None,
             space: self.space.clone(),
             limit: count.min(LIMIT_MAX),
             order: Order::Ascending,

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use waypost_log::Keep;
+use waypost_time::Timestamp;
 
 use crate::bus::{Bus, decode, malformed};
 use crate::codec::Stored;
@@ -26,27 +27,27 @@ pub struct Compacted {
 }
 
 impl Bus {
-    /// Drops the events that exceed [`Options::retention`](crate::Options::retention) at the time
-    /// `now_ms`, and returns the first retained event. Call it every few seconds: it also drops
-    /// idempotency keys that have left their window, syncs the index, and checks some of the log's
-    /// files that opening did not read completely.
+    /// Drops what [`Options::retention`](crate::Options::retention) does not keep at the time
+    /// `now`, and returns the first event that is kept. Call it now and then, every few seconds:
+    /// it also forgets idempotency keys that are out of their window, syncs the index, and checks
+    /// some of the log's files that opening only glanced at.
     ///
-    /// Dropped events can no longer be read. Their bytes are removed with whole files of the log,
-    /// the last ones by [`compact`](Self::compact).
-    pub fn retain(&self, now_ms: u64) -> Result<u64> {
+    /// Dropped events cannot be read from then on. Their bytes go with whole files of the log, the
+    /// last ones with [`compact`](Self::compact).
+    pub fn retain(&self, now: Timestamp) -> Result<u64> {
         let _one_at_a_time = self.upkeep.lock();
         let last = self.last();
         let keys_from = {
             let mut writer = self.writer.lock();
-            writer.keys.forget(now_ms, last);
+            writer.keys.forget(now, last);
             writer.keys.first()
         };
         let mut first = self.first();
         if let Some(events) = self.options.retention.events {
             first = first.max((last + 1).saturating_sub(events));
         }
-        if let Some(age) = self.options.retention.age_ms {
-            first = self.first_since(first, last, now_ms.saturating_sub(age))?;
+        if let Some(age) = self.options.retention.age {
+            first = self.first_since(first, last, now.saturating_sub(age))?;
         }
         if let Some(bytes) = self.options.retention.bytes {
             first = first.max(self.first_within(bytes));
@@ -78,9 +79,9 @@ impl Bus {
         Ok(first)
     }
 
-    /// The first event from `first` on that is not older than `oldest_ms`.
-    fn first_since(&self, mut first: u64, last: u64, oldest_ms: u64) -> Result<u64> {
-        while first <= last && !self.index.read().may_be_since(first, oldest_ms) {
+    /// The first event from `first` on that is not older than `oldest`.
+    fn first_since(&self, mut first: u64, last: u64, oldest: Timestamp) -> Result<u64> {
+        while first <= last && !self.index.read().may_be_since(first, oldest) {
             first = ((first - 1) / SPAN_EVENTS + 1) * SPAN_EVENTS + 1;
         }
         let first = first.min(last + 1);
@@ -89,7 +90,7 @@ impl Bus {
             let entry = entry.map_err(|it| self.log_error(&it))?;
             let stored = Stored::read(entry.kind, entry.version, entry.payload)
                 .map_err(|it| malformed(entry.sequence, it))?;
-            if stored.time_ms >= oldest_ms {
+            if stored.time >= oldest {
                 return Ok(entry.sequence);
             }
             if entry.sequence == last {
@@ -166,7 +167,7 @@ impl Bus {
             events: (last + 1).saturating_sub(first),
             first,
             last,
-            oldest_ms: self.get(first).ok().flatten().map(|it| it.time_ms),
+            oldest: self.get(first).ok().flatten().map(|it| it.time),
             bytes: self.log.bytes(),
             segments: self.log.segments(),
             kinds,

@@ -1,6 +1,7 @@
 //! An event as a line of an export.
 
 use serde::Serialize;
+use waypost_time::{Timestamp, millis};
 
 use crate::{Data, Event, EventType};
 
@@ -11,7 +12,8 @@ pub(crate) struct Line<'a> {
     #[serde(rename = "type")]
     kind: &'a EventType,
     data: &'a Data,
-    time: u64,
+    #[serde(with = "millis")]
+    time: Timestamp,
     source: &'a str,
     root: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,7 +29,7 @@ pub(crate) fn line(event: &Event) -> Line<'_> {
         id: event.id,
         kind: &event.kind,
         data: &event.data,
-        time: event.time_ms,
+        time: event.time,
         source: &event.source,
         root: event.lineage.root.unwrap_or(event.id),
         cause: event.lineage.cause.as_deref(),

@@ -79,7 +79,7 @@ fn event(idx: usize, flows: usize) -> Result<Event, Box<dyn Error>> {
     let kind = format!("space{}:name{}", idx % 200, idx % flows).parse()?;
     let lineage = Lineage::default();
     let source = "example".to_owned();
-    Ok(Event { id: 0, kind, data, time_ms: 0, source, lineage, space: None })
+    Ok(Event { id: 0, kind, data, time: Timestamp::EPOCH, source, lineage, space: None })
 }
 
 /// Lets all started actions succeed, and returns the number of runs.

@@ -46,9 +46,13 @@ pub(crate) fn event_json(event: &Event) -> String {
         source: &'a str,
     }
 
-    let time = Timestamp::from_millis(i64::try_from(event.time_ms).unwrap_or(i64::MAX));
-    let told =
-        Told { id: event.id, kind: &event.kind, data: &event.data, time, source: &event.source };
+    let told = Told {
+        id: event.id,
+        kind: &event.kind,
+        data: &event.data,
+        time: event.time,
+        source: &event.source,
+    };
     json(&told)
 }
 

@@ -59,7 +59,7 @@
 //!     id: 1,
 //!     kind: "greeting:sent".parse()?,
 //!     data: serde_json::from_str(r#"{"who": "world"}"#)?,
-//!     time_ms: 0,
+//!     time: Timestamp::EPOCH,
 //!     source: "example".to_owned(),
 //!     lineage: Lineage::default(),
 //!     space: None,

@@ -213,7 +213,8 @@ pub(crate) struct StoredEvent {
     #[serde(rename = "type")]
     kind: EventType,
     data: Data,
-    time_ms: u64,
+    #[serde(rename = "time_ms", with = "millis")]
+    time: Timestamp,
     source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     root: Option<u64>,
@@ -231,7 +232,7 @@ impl From<&Event> for StoredEvent {
             id: event.id,
             kind: event.kind.clone(),
             data: event.data.clone(),
-            time_ms: event.time_ms,
+            time: event.time,
             source: event.source.clone(),
             root: event.lineage.root,
             cause: event.lineage.cause.clone(),
@@ -247,7 +248,7 @@ impl From<StoredEvent> for Event {
             id: it.id,
             kind: it.kind,
             data: it.data,
-            time_ms: it.time_ms,
+            time: it.time,
             source: it.source,
             lineage: Lineage { root: it.root, cause: it.cause, depth: it.depth, flows: it.flows },
             // A run needs none: flows are for readers of all spaces.

@@ -17,7 +17,6 @@ use waypost_memory::{
 
 use crate::ctl::{ran, trusting};
 
-const NOW: u64 = 1_700_000_000_000;
 const FLOWS: &str = "flows:
   - name: one
     trigger: { pattern: \"k:*\" }
@@ -113,9 +112,9 @@ fn make_events(data: &Path) {
         let data: Data = serde_json::from_str(&format!(r#"{{"at":{at}}}"#)).expect("data");
         let mut draft = Draft::new(kind, data, "test");
         draft.key = Some(format!("key-{at}").parse().expect("a key"));
-        bus.publish(draft, NOW + at).expect("published");
+        bus.publish(draft, now(at)).expect("published");
     }
-    bus.retain(NOW).expect("retained");
+    bus.retain(now(0)).expect("retained");
     bus.close().expect("the bus closes");
 }
 

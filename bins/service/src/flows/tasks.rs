@@ -10,7 +10,7 @@ use waypost_memory::{Draft, Store};
 
 use super::actions::failed;
 use super::post::post;
-use crate::clock::{event_time, now};
+use crate::clock::now;
 use crate::error::chain;
 use crate::events::wire_data;
 use crate::memory::publisher::{About, Publisher};
@@ -37,7 +37,7 @@ impl Targets {
         let mut report = match task {
             Task::Run(program) => return run(&program),
             Task::Publish { kind, data } => {
-                match self.events.publish(attempt.draft(kind, data), event_time()) {
+                match self.events.publish(attempt.draft(kind, data), now()) {
                     Ok(published) => done(format!("event {}", published.event.id)),
                     Err(error) => failed(chain(&error)),
                 }

@@ -14,6 +14,7 @@ use waypost_memory::{
     Draft, Error, Filter, Link, LinkKind, Linked, Memory, MemoryId, Patch, SearchOptions,
     SearchResult, Status, Store, Version,
 };
+use waypost_time::Timestamp;
 
 use crate::app::App;
 use crate::clock::now;
@@ -233,10 +234,10 @@ impl Scoped {
     pub(crate) fn publish(
         &self,
         draft: waypost_events::Draft,
-        now_ms: u64,
+        now: Timestamp,
         then: Box<dyn FnOnce(waypost_events::Result<Published>) + Send>,
     ) -> waypost_events::Result<()> {
-        self.bus.queue(draft, now_ms, then)
+        self.bus.queue(draft, now, then)
     }
 
     /// The caller's draft of an event, with its source and space.

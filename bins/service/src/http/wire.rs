@@ -9,7 +9,6 @@ use waypost_api::{self as api, Vocabulary};
 use waypost_auth as auth;
 use waypost_events as events;
 use waypost_memory as memory;
-use waypost_time::Timestamp;
 
 use crate::events::wire_data;
 use crate::http::failure::Failure;
@@ -403,7 +402,7 @@ pub(crate) fn event(it: events::Event) -> api::Event {
         id: it.id,
         kind: it.kind.as_str().to_owned(),
         data,
-        time: Timestamp::from_millis(i64::try_from(it.time_ms).unwrap_or(i64::MAX)),
+        time: it.time,
         source: it.source,
         root: it.lineage.root,
         cause: it.lineage.cause,

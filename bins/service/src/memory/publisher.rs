@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use waypost_events::{Bus, Data, Draft, Error, InvalidData, Lineage, Number, Refused, Value};
 use waypost_memory::{LinkKind, MemoryId, Notice, Reindexed, Store, Summary};
 
-use crate::clock::event_time;
+use crate::clock::now;
 use crate::error::chain;
 use crate::wake::Wake;
 
@@ -135,7 +135,7 @@ impl Publisher {
             let notices = self.store.notices(NOTES_AT_ONCE);
             let Some(last) = notices.last().map(|it| it.sequence) else { return true };
             let drafts: Vec<Draft> = notices.into_iter().filter_map(event_of).collect();
-            match self.events.publish_batch(drafts, event_time()) {
+            match self.events.publish_batch(drafts, now()) {
                 Ok(answers) => {
                     for refused in answers.into_iter().filter_map(Result::err) {
                         // A purge has changed it since; it was published before the crash.
@@ -187,7 +187,7 @@ impl Publisher {
         let then = Box::new(move |done: waypost_events::Result<_>| {
             done.map_or_else(|error| failed(&error), drop);
         });
-        if let Err(error) = self.events.queue(draft, event_time(), then) {
+        if let Err(error) = self.events.queue(draft, now(), then) {
             failed(&error);
         }
         self.wake.publishing_soon();

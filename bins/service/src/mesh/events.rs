@@ -14,7 +14,7 @@ use waypost_mesh::{Event, Far, Listener, Mesh, Pattern, Settings};
 use waypost_project::MeshSettings;
 
 use super::Membership;
-use crate::clock::event_time;
+use crate::clock::now;
 use crate::error::chain;
 use crate::wake::Wake;
 
@@ -124,7 +124,7 @@ impl MeshEvents {
                 tracing::warn!(error = chain(&error), "failed to publish a peer's broadcast");
             }
         });
-        if let Err(error) = self.events.queue(draft, event_time(), then) {
+        if let Err(error) = self.events.queue(draft, now(), then) {
             failed(chain(&error));
         }
         self.wake.publishing();

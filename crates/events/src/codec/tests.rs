@@ -11,7 +11,7 @@ fn event(json: &str) -> Event {
         id: 7,
         kind: "eval:scored".parse().unwrap(),
         data: data(json),
-        time_ms: 1_700_000_000_123,
+        time: Timestamp::from_millis(1_700_000_000_123),
         source: "scout".to_owned(),
         lineage: Lineage::default(),
         space: None,

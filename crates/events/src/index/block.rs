@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeInclusive};
 
+use waypost_time::Timestamp;
+
 use super::filter::{Filter, WORDS};
 use super::{BLOCK_EVENTS, SPAN_EVENTS};
 use crate::Pattern;
-use crate::codec::{Input, Malformed, put_number};
+use crate::codec::{Input, Malformed, put_number, put_time};
 
 /// If a pattern matches more types than this within a block, all events of the block are read,
 /// which is bounded.
@@ -19,14 +21,14 @@ const COUNTED_TYPES_MAX: usize = 64;
 pub(crate) struct Block {
     kinds: BTreeMap<Box<str>, Vec<u16>>,
     /// The latest time in each span of 1,024 events.
-    pub(crate) times: Vec<u64>,
+    pub(crate) times: Vec<Timestamp>,
 }
 
 /// The part of a block that stays in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) filter: Filter,
-    pub(crate) times: Vec<u64>,
+    pub(crate) times: Vec<Timestamp>,
     /// The most frequent types.
     pub(crate) counts: Vec<(Box<str>, u32)>,
     /// Events of all other types.
@@ -73,8 +75,8 @@ impl<'a> Pick<'a> {
 }
 
 impl Block {
-    /// Adds the event at `offset`, which follows all others.
-    pub(crate) fn push(&mut self, offset: u64, kind: &str, time_ms: u64) {
+    /// Adds the event at `offset`, which is behind all others.
+    pub(crate) fn push(&mut self, offset: u64, kind: &str, time: Timestamp) {
         let offset = u16::try_from(offset).expect("a block has 65,536 events");
         match self.kinds.get_mut(kind) {
             Some(offsets) => offsets.push(offset),
@@ -82,9 +84,9 @@ impl Block {
         }
         let span = usize::from(offset) / SPAN_EVENTS as usize;
         if self.times.len() <= span {
-            self.times.resize(span + 1, 0);
+            self.times.resize(span + 1, Timestamp::EPOCH);
         }
-        self.times[span] = self.times[span].max(time_ms);
+        self.times[span] = self.times[span].max(time);
     }
 
     /// The types that match a pattern, in order.
@@ -149,7 +151,7 @@ impl Summary {
         let mut out = Vec::with_capacity(2048);
         self.filter.words().iter().for_each(|it| out.extend_from_slice(&it.to_le_bytes()));
         put_number(&mut out, self.times.len() as u64);
-        self.times.iter().for_each(|it| put_number(&mut out, *it));
+        self.times.iter().for_each(|it| put_time(&mut out, *it));
         put_number(&mut out, self.counts.len() as u64);
         for (kind, count) in &self.counts {
             put_number(&mut out, kind.len() as u64);
@@ -172,7 +174,7 @@ impl Summary {
         if spans > BLOCK_EVENTS / SPAN_EVENTS {
             return Err(Malformed("too many spans"));
         }
-        let times = (0..spans).map(|_| input.number()).collect::<Result<_, _>>()?;
+        let times = (0..spans).map(|_| input.time()).collect::<Result<_, _>>()?;
         let counted = input.number()?;
         if counted > COUNTED_TYPES_MAX as u64 {
             return Err(Malformed("too many types"));

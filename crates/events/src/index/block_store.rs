@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 
 use waypost_projection::files::dir_bytes;
 use waypost_projection::{Options, Tree, Unusable, Write, boot_id, remove_leftovers, set_aside};
+use waypost_time::Timestamp;
 
 use super::block::{Block, Pick, Summary, TYPES_MAX};
 use super::{Look, Wanted, ids_of};
-use crate::codec::{Input, Malformed, put_number};
+use crate::codec::{Input, Malformed, put_number, put_time};
 use crate::keys::{Keyed, Use};
 use crate::{Error, Result};
 
@@ -251,7 +252,7 @@ impl BlockStore {
     }
 
     /// Stores keys in order of their events: all up to the event `to`.
-    pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, u64)], to: u64) -> Result<()> {
+    pub(crate) fn put_keys(&self, keys: &[(Keyed, u64, Timestamp)], to: u64) -> Result<()> {
         let mut rows = Rows { store: self, waiting: Vec::new(), bytes: 0 };
         for some in keys.chunks(KEYS_AT_ONCE) {
             let last = some.last().map_or(to, |it| it.1);
@@ -415,13 +416,13 @@ fn decode_offsets(value: &[u8], offsets: &mut Vec<u16>) -> std::result::Result<(
     Ok(())
 }
 
-fn encode_keys(keys: &[(Keyed, u64, u64)]) -> Vec<u8> {
+fn encode_keys(keys: &[(Keyed, u64, Timestamp)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(keys.len() * 40);
-    for (keyed, id, time_ms) in keys {
+    for (keyed, id, time) in keys {
         out.extend_from_slice(&keyed.key.to_le_bytes());
         out.extend_from_slice(&keyed.body.to_le_bytes());
         put_number(&mut out, *id);
-        put_number(&mut out, *time_ms);
+        put_time(&mut out, *time);
     }
     out
 }
@@ -431,7 +432,7 @@ fn decode_keys(value: &[u8], keys: &mut Vec<(u128, Use)>) -> std::result::Result
     while !input.0.is_empty() {
         let key = u128::from_le_bytes(input.array()?);
         let body = u64::from_le_bytes(input.array()?);
-        keys.push((key, Use { id: input.number()?, body, time_ms: input.number()? }));
+        keys.push((key, Use { id: input.number()?, body, time: input.time()? }));
     }
     Ok(())
 }

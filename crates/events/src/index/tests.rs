@@ -1,5 +1,9 @@
 use super::*;
 
+fn at(ms: u64) -> Timestamp {
+    Timestamp::from_millis(ms as i64)
+}
+
 /// The types of three blocks and a bit: one frequent, one in each block once, one in the second
 /// block only.
 fn filled() -> (Index, Vec<String>) {
@@ -11,7 +15,7 @@ fn filled() -> (Index, Vec<String>) {
             it if block_of(it) == 1 && it % 3 == 0 => format!("many:k{it}"),
             it => format!("common:k{}", it % 2),
         };
-        index.push(id, &kind, id * 10);
+        index.push(id, &kind, at(id * 10));
         kinds.push(kind);
     }
     (index, kinds)
@@ -62,8 +66,8 @@ fn spans_know_their_latest_time() {
     let (index, kinds) = filled();
     let last = kinds.len() as u64 - 1;
     for id in [1, SPAN_EVENTS, SPAN_EVENTS + 1, 2 * BLOCK_EVENTS, last] {
-        assert!(index.may_be_since(id, id * 10), "{id}");
-        assert!(!index.may_be_since(id, (id + SPAN_EVENTS) * 10), "{id}");
+        assert!(index.may_be_since(id, at(id * 10)), "{id}");
+        assert!(!index.may_be_since(id, at((id + SPAN_EVENTS) * 10)), "{id}");
     }
 }
 

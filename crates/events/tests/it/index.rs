@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use waypost_events::{Bus, ErrorKind, Opened, Pattern, Query, Retention};
 use waypost_projection::{Options as TreeOptions, Tree, boot_id};
 
-use crate::world::{NOW, draft, folder, ids, keyed, options, page, publish};
+use crate::world::{NOW, at, draft, folder, ids, keyed, options, page, publish};
 
 /// Two finished blocks of 65,536 events, and a part of the third.
 const COUNT: u64 = 2 * 65_536 + 10_000;
@@ -24,7 +24,7 @@ fn fill(bus: &Bus, to: u64) {
     while bus.last() < to {
         let next = bus.last() + 1;
         let drafts = (next..=to.min(next + 4_999)).map(|id| draft(&kind(id))).collect();
-        let time = NOW + bus.last() / 5_000;
+        let time = at(bus.last() / 5_000);
         assert!(bus.publish_batch(drafts, time).expect("it works").iter().all(Result::is_ok));
     }
 }
@@ -99,12 +99,8 @@ fn check_patterns(bus: &Bus) {
 /// Asks by time as well.
 fn check(bus: &Bus) {
     check_patterns(bus);
-    let since = Query {
-        since_ms: Some(NOW + 25),
-        limit: 1,
-        after: Some(bus.first() - 1),
-        ..Query::default()
-    };
+    let since =
+        Query { since: Some(at(25)), limit: 1, after: Some(bus.first() - 1), ..Query::default() };
     assert_eq!(ids(&page(bus, &since)), [25 * 5_000 + 1]);
 }
 
@@ -227,10 +223,10 @@ fn keys_outlive_their_events_also_when_opened_again() {
     assert_eq!(bus.get(used.id).unwrap(), None);
     drop(bus);
     let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
-    let again = bus.publish(keyed("a:b", "mine"), NOW + 1).unwrap();
+    let again = bus.publish(keyed("a:b", "mine"), at(1)).unwrap();
     assert_eq!((again.event, again.duplicate), (used, true));
     assert_eq!(bus.status().keys, 1);
-    bus.retain(NOW + 2 * waypost_events::KEY_WINDOW_MS).unwrap();
+    bus.retain(NOW.saturating_add(2 * waypost_events::KEY_WINDOW)).unwrap();
     assert_eq!(bus.status().keys, 1, "fewer than 100,000 events came after it");
 }
 

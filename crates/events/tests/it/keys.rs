@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use waypost_events::{Draft, Error};
 
-use crate::world::{NOW, all, data, draft, folder, keyed, open, publish};
+use crate::world::{NOW, all, at, data, draft, folder, keyed, open, publish};
 
 #[test]
 fn the_same_key_and_body_is_the_same_event() {
@@ -15,7 +15,7 @@ fn the_same_key_and_body_is_the_same_event() {
     for draft in [keyed("a:b", "k2"), draft("a:b")] {
         assert!(!bus.publish(draft, NOW).unwrap().duplicate);
     }
-    let again = bus.publish(shuffled, NOW + 5).unwrap();
+    let again = bus.publish(shuffled, at(5)).unwrap();
     assert_eq!((again.event, again.duplicate), (first.event, true));
     assert_eq!(bus.last(), 3);
 }
@@ -40,7 +40,7 @@ fn keys_are_known_after_opening_again() {
     let first = bus.publish(keyed("a:b", "k"), NOW).unwrap().event;
     drop(bus);
     let bus = open(dir.path());
-    let again = bus.publish(keyed("a:b", "k"), NOW + 1).unwrap();
+    let again = bus.publish(keyed("a:b", "k"), at(1)).unwrap();
     assert_eq!((again.event, again.duplicate), (first, true));
     assert!(matches!(bus.publish(keyed("a:c", "k"), NOW), Err(Error::KeyReused { id: 1 })));
 }

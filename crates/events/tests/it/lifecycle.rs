@@ -2,7 +2,7 @@ use std::process::Command;
 
 use waypost_events::{Bus, ErrorKind, Lineage, Query};
 
-use crate::world::{NOW, all, data, draft, folder, open, options, page, publish};
+use crate::world::{NOW, all, at, data, draft, folder, open, options, page, publish};
 
 #[test]
 fn everything_is_there_after_opening_again() {
@@ -106,10 +106,10 @@ fn status_and_export_tell_what_there_is() {
     it.data = data(r#"{"pr":7,"by":"scout"}"#);
     it.lineage =
         Lineage { root: Some(1), depth: 1, flows: vec!["merge".into()], cause: Some("r1".into()) };
-    bus.publish(it, NOW + 1).unwrap();
+    bus.publish(it, at(1)).unwrap();
     publish(&bus, "eval:scored");
     let status = bus.status();
-    assert_eq!((status.events, status.first, status.last, status.oldest_ms), (3, 1, 3, Some(NOW)));
+    assert_eq!((status.events, status.first, status.last, status.oldest), (3, 1, 3, Some(NOW)));
     assert_eq!(status.kinds, [("eval:scored".to_owned(), 2), ("kanban:done".to_owned(), 1)]);
     assert_eq!((status.other_kinds, status.keys, status.fault), (0, 0, None));
     let mut lines = Vec::new();
@@ -117,7 +117,7 @@ fn status_and_export_tell_what_there_is() {
     let lines = String::from_utf8(lines).unwrap();
     let first = format!(
         r#"{{"id":2,"type":"kanban:done","data":{{"pr":7,"by":"scout"}},"time":{},"source":"test","root":1,"cause":"r1","depth":1,"flows":["merge"]}}"#,
-        NOW + 1
+        at(1).as_millis()
     );
     assert_eq!(lines.lines().next().unwrap(), first);
     assert_eq!(bus.export(&mut Vec::new(), 0).unwrap(), 3);

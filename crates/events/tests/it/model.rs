@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use waypost_events::{Bus, Error, Event, Options, Order, Pattern, Query, Retention};
 
-use crate::world::{NOW, Random, data, draft, folder, options};
+use crate::world::{NOW, Random, at, data, draft, folder, options};
 
 const KINDS: [&str; 6] = ["a:x", "a:y", "a-b:x", "ab:x", "b:x", "b:rare"];
 const PATTERNS: [&str; 9] = ["*", "a*", "a:*", "a:x", "ab:*", "b:rare", "b:*", "c:*", "a-*"];
@@ -29,7 +29,7 @@ impl Model {
             query.pattern.as_ref().is_none_or(|pattern| pattern.matches(&it.kind))
                 && query.after.is_none_or(|after| it.id > after)
                 && query.before.is_none_or(|before| it.id < before)
-                && query.since_ms.is_none_or(|since| it.time_ms >= since)
+                && query.since.is_none_or(|since| it.time >= since)
                 && (query.space.is_none() || query.space == it.space)
         };
         let mut ids: Vec<u64> = if query.after.is_some() {
@@ -53,7 +53,7 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
         pattern: pattern.map(|it| it.parse::<Pattern>().expect("a good pattern")),
         after: some(last + 1),
         before: some(last + 3),
-        since_ms: some(2_000).map(|it| NOW + it),
+        since: some(2_000).map(|it| at(it)),
         space: some(2).map(|it| format!("s{it}")),
         limit: 1 + random.below(40),
         order: if random.below(2) == 0 { Order::Ascending } else { Order::Descending },
@@ -61,7 +61,7 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
 }
 
 fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {
-    let now = NOW + (random.below(100) + model.events.len()) as u64;
+    let now = at((random.below(100) + model.events.len()) as u64);
     let count = 1 + random.below(5);
     let drafts: Vec<_> = (0..count)
         .map(|_| {

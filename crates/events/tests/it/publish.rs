@@ -5,7 +5,7 @@ use waypost_events::{
     Refused, SOURCE_BYTES_MAX,
 };
 
-use crate::world::{NOW, all, data, draft, folder, keyed, open, publish};
+use crate::world::{NOW, all, at, data, draft, folder, keyed, open, publish};
 
 #[test]
 fn ids_count_from_1_and_an_event_is_what_was_published() {
@@ -20,12 +20,12 @@ fn ids_count_from_1_and_an_event_is_what_was_published() {
     publish(&bus, "eval:scored");
     let data = data(r#"{"score":0.5,"agent":"scout","n":18446744073709551615}"#);
     let draft = Draft { data: data.clone(), lineage: lineage.clone(), ..draft("kanban:done") };
-    let published = bus.publish(draft, NOW + 1).unwrap();
+    let published = bus.publish(draft, at(1)).unwrap();
     let expected = Event {
         id: 2,
         kind: "kanban:done".parse().unwrap(),
         data,
-        time_ms: NOW + 1,
+        time: at(1),
         source: "test".to_owned(),
         lineage,
         space: None,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use waypost_events::{Error, ErrorKind, Order, Query, Tail};
 
-use crate::world::{NOW, after, draft, folder, ids, open, page, pattern, publish};
+use crate::world::{NOW, after, at, draft, folder, ids, open, page, pattern, publish};
 
 #[test]
 fn without_a_cursor_the_newest_come_and_with_one_the_next() {
@@ -55,14 +55,14 @@ fn since_is_by_time_also_when_the_clock_went_back() {
     let dir = folder();
     let bus = open(dir.path());
     for time in [100, 200, 300, 50, 250] {
-        bus.publish(draft("a:b"), time).unwrap();
+        bus.publish(draft("a:b"), at(time)).unwrap();
     }
-    let since = |since_ms| Query { since_ms: Some(since_ms), ..Query::default() };
-    assert_eq!(ids(&page(&bus, &since(200))), [2, 3, 5]);
-    assert_eq!(ids(&page(&bus, &Query { limit: 1, ..since(200) })), [5]);
-    assert_eq!(ids(&page(&bus, &Query { after: Some(0), limit: 1, ..since(200) })), [2]);
-    assert_eq!(ids(&page(&bus, &Query { pattern: pattern("a:*").pattern, ..since(300) })), [3]);
-    assert!(page(&bus, &since(301)).events.is_empty());
+    let since = |since| Query { since: Some(since), ..Query::default() };
+    assert_eq!(ids(&page(&bus, &since(at(200)))), [2, 3, 5]);
+    assert_eq!(ids(&page(&bus, &Query { limit: 1, ..since(at(200)) })), [5]);
+    assert_eq!(ids(&page(&bus, &Query { after: Some(0), limit: 1, ..since(at(200)) })), [2]);
+    assert_eq!(ids(&page(&bus, &Query { pattern: pattern("a:*").pattern, ..since(at(300)) })), [3]);
+    assert!(page(&bus, &since(at(301))).events.is_empty());
 }
 
 #[test]

@@ -1,6 +1,10 @@
-use waypost_events::{Bus, Options, Query, Retention};
+use std::time::Duration;
 
-use crate::world::{NOW, all, data, draft, folder, ids, keyed, options, page, pattern, publish};
+use waypost_events::{Bus, Options, Query, Retention, Timestamp};
+
+use crate::world::{
+    NOW, all, at, data, draft, folder, ids, keyed, options, page, pattern, publish,
+};
 
 fn keeping(retention: Retention) -> Options {
     Options { retention, ..options() }
@@ -11,7 +15,7 @@ fn nothing_goes_when_no_limit_is_set() {
     let dir = folder();
     let (bus, _) = Bus::open(dir.path(), &options()).unwrap();
     publish(&bus, "a:b");
-    assert_eq!(bus.retain(u64::MAX).unwrap(), 1);
+    assert_eq!(bus.retain(Timestamp::MAX).unwrap(), 1);
     assert_eq!(all(&bus).len(), 1);
 }
 
@@ -43,17 +47,17 @@ fn the_newest_stay_and_stay_gone_after_opening_again() {
 #[test]
 fn old_ones_go_up_to_the_first_that_is_not() {
     let dir = folder();
-    let keep = keeping(Retention { age_ms: Some(1000), ..Retention::default() });
+    let keep = keeping(Retention { age: Some(Duration::from_secs(1)), ..Retention::default() });
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
-    for at in 0..5_000_u64 {
+    for number in 0..5_000_u64 {
         // The clock goes back once: those behind the first young one stay.
-        let time = if at == 4_500 { 0 } else { at };
-        bus.publish(draft("a:b"), NOW + time).unwrap();
+        let time = if number == 4_500 { 0 } else { number };
+        bus.publish(draft("a:b"), at(time)).unwrap();
     }
-    assert_eq!(bus.retain(NOW + 1000).unwrap(), 1);
-    assert_eq!(bus.retain(NOW + 5_400).unwrap(), 4_401);
+    assert_eq!(bus.retain(at(1000)).unwrap(), 1);
+    assert_eq!(bus.retain(at(5_400)).unwrap(), 4_401);
     assert_eq!(all(&bus).len(), 600);
-    assert_eq!(bus.retain(NOW + 60_000).unwrap(), 5_001);
+    assert_eq!(bus.retain(at(60_000)).unwrap(), 5_001);
     assert_eq!((bus.first(), bus.last()), (5_001, 5_000));
     assert!(all(&bus).is_empty());
     assert_eq!(publish(&bus, "a:b").id, 5_001);
@@ -87,7 +91,7 @@ fn a_key_outlives_its_event_within_the_window() {
     let first = bus.publish(keyed("a:b", "k"), NOW).unwrap().event;
     publish(&bus, "a:c");
     assert_eq!(bus.retain(NOW).unwrap(), 2);
-    let again = bus.publish(keyed("a:b", "k"), NOW + 5).unwrap();
+    let again = bus.publish(keyed("a:b", "k"), at(5)).unwrap();
     assert_eq!((again.event, again.duplicate), (first, true));
 }
 

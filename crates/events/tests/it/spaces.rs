@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use waypost_events::{Draft, Error, Pattern, Query, Tail};
 
-use crate::world::{NOW, draft, keyed, open};
+use crate::world::{NOW, at, draft, keyed, open};
 
 fn of(space: &str, kind: &str) -> Draft {
     Draft { space: Some(space.to_owned()), ..draft(kind) }
@@ -16,7 +16,7 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
     let bus = Arc::new(open(dir.path()));
     for number in 0..400_u64 {
         let drafts = [of("a", "x:one"), of("b", "x:one"), draft("x:one"), of("a", "y:two")];
-        bus.publish(drafts[(number % 4) as usize].clone(), NOW + number).unwrap();
+        bus.publish(drafts[(number % 4) as usize].clone(), at(number)).unwrap();
     }
     let ids = |query: &Query| -> Vec<u64> {
         bus.read(query).unwrap().events.iter().map(|it| it.id).collect()
@@ -33,7 +33,7 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
     let pattern: Pattern = "x:*".parse().unwrap();
     let one = Query { pattern: Some(pattern.clone()), ..in_a.clone() };
     assert_eq!(ids(&one), expected(&|it| it % 4 == 1));
-    let since = Query { since_ms: Some(NOW + 300), after: Some(0), ..one };
+    let since = Query { since: Some(at(300)), after: Some(0), ..one };
     assert_eq!(ids(&since), expected(&|it| it % 4 == 1 && it > 300));
     let nobody = Query { space: Some("c".to_owned()), after: Some(0), ..all };
     let page = bus.read(&nobody).unwrap();

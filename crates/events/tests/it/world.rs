@@ -1,10 +1,16 @@
 //! A folder for a bus, and short words for what the tests do.
 
 use std::path::Path;
+use std::time::Duration;
 
-use waypost_events::{Bus, Data, Draft, Event, Options, Page, Published, Query};
+use waypost_events::{Bus, Data, Draft, Event, Options, Page, Published, Query, Timestamp};
 
-pub(crate) const NOW: u64 = 1_700_000_000_000;
+pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+/// So many milliseconds after [`NOW`].
+pub(crate) fn at(ms: u64) -> Timestamp {
+    NOW.saturating_add(Duration::from_millis(ms))
+}
 
 /// A folder in memory where the system has one: a sync there costs nothing.
 pub(crate) fn folder() -> tempfile::TempDir {

@@ -208,7 +208,7 @@ fn what_is_published_has_a_key_that_the_bus_takes() {
         waypost_events::Bus::open(bus_folder.path(), &waypost_events::Options::default()).unwrap();
     for draft in drafts {
         assert!(draft.key.is_some(), "{draft:?}");
-        assert!(!bus.publish(draft.clone(), 0).unwrap().duplicate);
-        assert!(bus.publish(draft, 0).unwrap().duplicate);
+        assert!(!bus.publish(draft.clone(), now).unwrap().duplicate);
+        assert!(bus.publish(draft, now).unwrap().duplicate);
     }
 }

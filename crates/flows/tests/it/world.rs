@@ -44,7 +44,7 @@ pub(crate) fn event(id: u64, kind: &str, data: &str) -> Event {
         id,
         kind: kind.parse().expect("a type"),
         data: serde_json::from_str::<Data>(data).expect("data"),
-        time_ms: id,
+        time: at(id),
         source: "test".to_owned(),
         lineage: Lineage::default(),
         space: None,

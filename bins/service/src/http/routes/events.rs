@@ -10,7 +10,7 @@ use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
 use waypost_events::{Draft, Error, IdempotencyKey, Pattern, Query};
 
 use crate::app::App;
-use crate::clock::event_time;
+use crate::clock::now;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
 use crate::http::pool::Promise;
@@ -29,7 +29,7 @@ pub(super) async fn publish(
     let asked: api::PublishRequest = parse(&body.bytes)?;
     let scoped = app.scoped(&caller);
     let draft = Draft { key, ..scoped.publishing(wire::event_draft(asked, String::new())?) };
-    let now = event_time();
+    let now = now();
     let mut refused = None;
     let begin = |promise: Promise<_>| {
         // A publish that fails at once is answered below, and its promise is dropped.
@@ -69,7 +69,7 @@ pub(super) async fn list(
         pattern: asked.pattern.as_deref().map(pattern).transpose()?,
         after: asked.after,
         before: asked.before,
-        since_ms: asked.since.map(|it| u64::try_from(it.as_millis()).unwrap_or(0)),
+        since: asked.since,
         limit: usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX),
         ..Query::default()
     };

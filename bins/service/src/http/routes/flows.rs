@@ -11,7 +11,7 @@ use waypost_flows::{Engine, Error, FlowName, RunId, Why};
 use waypost_time::Timestamp;
 
 use crate::app::App;
-use crate::clock::event_time;
+use crate::clock::now;
 use crate::flows::Flows;
 use crate::http::failure::Failure;
 use crate::http::guard::Caller;
@@ -177,7 +177,7 @@ pub(super) async fn test(
                 id: bus.last() + 1,
                 kind: wire::event_type(&asked.kind)?,
                 data: wire::data(asked.data)?,
-                time_ms: event_time(),
+                time: now(),
                 source: caller.source(),
                 lineage: caller.lineage(),
                 space: None,
