@@ -31,6 +31,8 @@ use crate::witness::Witness;
 /// Free disk space, in bytes, below which readiness and status report it. The stores refuse writes
 /// that would leave less than 64 MiB; the difference is for writes that they still accept.
 const FREE_BYTES_MIN: u64 = 96 << 20;
+const REPAIR: &str =
+    "stop the service and run `ctl doctor`, which says what is damaged and how to repair it";
 
 /// The opened parts of the service.
 #[derive(Debug)]
@@ -72,25 +74,33 @@ impl App {
         move |text| store.embed_query(text)
     }
 
-    /// The fault that stops part of the service until the next start, if any. A full disk is not a
-    /// fault: writes continue when there is space.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
-        if self.store.write_fault().is_some() {
-            Some("the store is read-only after a fault")
+    /// Why requests cannot be served as they should until the next start, if so, and what to do. A
+    /// full disk is no reason: all goes on when there is room.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let what = if self.store.write_fault().is_some() {
+            "the store is read-only"
         } else if self.events.fault().is_some() {
-            Some("the event bus is read-only after a fault")
+            "the event bus is read-only"
+        } else if self.flows.halt() == Some(Halt::Fault) {
+            "flows have stopped"
         } else {
-            self.flows.halt().filter(|it| *it == Halt::Fault).map(Halt::why)
-        }
+            return None;
+        };
+        let remedy = if self.damage.found().is_empty() {
+            "check the service's log, then restart it"
+        } else {
+            REPAIR
+        };
+        Some(format!("{what} after a fault: {remedy}"))
     }
 
     /// The problem and its remedy if the service responds but is degraded.
     pub(crate) fn degradation(&self) -> Option<String> {
         if let Some(it) = self.damage.found().first() {
-            return Some(format!(
-                "the {} store is damaged: stop the service and run `ctl doctor`, which says what and how to repair it",
-                it.store
-            ));
+            return Some(format!("the {} store is damaged: {REPAIR}", it.store));
+        }
+        if let Some(halt) = self.flows.halt() {
+            return Some(halt.why().to_owned());
         }
         let free = self.disk.free_bytes().filter(|it| *it < FREE_BYTES_MIN)?;
         Some(format!(
@@ -104,12 +114,7 @@ impl App {
         self.store.counts()
     }
 
-    /// Whether a fault stops publishing until the next start.
-    pub(crate) fn has_event_fault(&self) -> bool {
-        self.events.fault().is_some()
-    }
-
-    /// Whether an index is being built, so that searches are incomplete.
+    /// Whether an index is being built, and searches do not find everything yet.
     pub(crate) fn is_indexing(&self) -> bool {
         self.store.index_progress().is_some()
     }

@@ -2,10 +2,10 @@
 //! [`Disk::perform`], where a test can record it or make it fail.
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -116,8 +116,17 @@ impl Disk {
         self.perform(&file.file, Op::SetLen { file: &file.name, len })
     }
 
+    /// Brings what was written to disk, where the next opening finds it.
     pub(crate) fn sync(&self, file: &DiskFile) -> Result<()> {
-        self.perform(&file.file, Op::Sync { file: &file.name })
+        self.perform(&file.file, Op::Sync { file: &file.name })?;
+        if self.has(file) { Ok(()) } else { Err(Error::Gone(self.path.join(&file.name))) }
+    }
+
+    /// Whether the file's name still leads to it.
+    pub(crate) fn has(&self, file: &DiskFile) -> bool {
+        let of = |it: io::Result<Metadata>| it.ok().map(|it| (it.dev(), it.ino()));
+        let named = of(std::fs::symlink_metadata(self.path.join(&file.name)));
+        named.is_some() && named == of(file.file.metadata())
     }
 
     /// Renames a file, and replaces one of that name. Durable only after [`Self::sync_folder`].

@@ -24,6 +24,10 @@ pub enum Error {
         /// The last sequence of the log.
         last: u64,
     },
+    /// This file of the log was removed or replaced while the log was open. What was written to it
+    /// since is lost.
+    #[error("{} was removed or replaced while it was in use", .0.display())]
+    Gone(PathBuf),
     /// Stored bytes are not what was written.
     #[error("the log is damaged: {}", list(.0))]
     Damaged(Vec<Damage>),
@@ -122,7 +126,7 @@ impl Error {
         match self {
             Self::Full => ErrorKind::Full,
             Self::Moved { .. } => ErrorKind::Moved,
-            Self::Poisoned => ErrorKind::Poisoned,
+            Self::Poisoned | Self::Gone(_) => ErrorKind::Poisoned,
             Self::Damaged(_) => ErrorKind::Damaged,
             Self::Newer { .. } | Self::NewerRecord { .. } => ErrorKind::Newer,
             Self::TooLarge { .. } => ErrorKind::Invalid,

@@ -184,10 +184,17 @@ impl Log {
         self.shared.list().len()
     }
 
-    /// The damage that reads and checks have found since the log was opened, in the files that it
-    /// still has. Looks at each segment in memory and reads no file.
+    /// The damage that reads and checks have met since the log was opened, in the files that it still
+    /// has, and the files that were removed or replaced since. Asks the system where each segment is,
+    /// and reads no file.
     pub fn damage(&self) -> Vec<Damage> {
-        self.shared.list().iter().flat_map(|it| it.damage()).collect()
+        let met = self.shared.list().iter().flat_map(|it| it.damage()).collect();
+        [met, self.shared.gone()].concat()
+    }
+
+    /// Why nothing can be appended until the log is opened again, if so.
+    pub fn fault(&self) -> Option<Error> {
+        self.shared.fault.lock().clone()
     }
 
     /// Each segment file, in order, the one that is being appended to last.

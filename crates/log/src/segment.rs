@@ -149,7 +149,20 @@ impl Segment {
         Error::Damaged(found)
     }
 
-    /// The offset after the last readable record, and the next sequence.
+    /// That the file is not in its folder any more.
+    pub(crate) fn missing(&self) -> Damage {
+        let (len_bytes, next) = self.reach();
+        Damage {
+            segment: self.file.name.clone(),
+            offset: 0,
+            len_bytes,
+            from: self.place.base,
+            to: next - 1,
+            what: DamageKind::Missing,
+        }
+    }
+
+    /// The offset behind the last readable record, and the next sequence.
     fn reach(&self) -> (u64, u64) {
         let view = self.view.read();
         (view.end, view.next)

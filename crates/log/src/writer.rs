@@ -12,7 +12,7 @@ use crate::format::{Batch, Chain, HEADER_BYTES};
 use crate::group_commit::{Lead, Pending, Queue};
 use crate::reached::Reached;
 use crate::segment::{Segment, file_name};
-use crate::{Error, Options, Result};
+use crate::{Damage, Error, Options, Result};
 
 /// Maximum number of bytes that one leader writes at once, unless one batch is larger.
 const GROUP_BYTES_MAX: usize = 8 << 20;
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) maintenance: Mutex<()>,
     queue: Queue<Append, Answer>,
     tail: Mutex<Tail>,
+    /// What poisoned the tail, for those who do not wait for it.
+    pub(crate) fault: Mutex<Option<Error>>,
 }
 
 /// What only the leader uses.
@@ -88,6 +90,7 @@ impl Shared {
             maintenance: Mutex::new(()),
             queue: Queue::default(),
             tail: Mutex::new(tail),
+            fault: Mutex::default(),
         }
     }
 
@@ -167,6 +170,9 @@ impl Shared {
         tail.poisoned = true;
         let outcome = self.try_serve(tail, group);
         tail.poisoned = !matches!(outcome, Ok(()) | Err(Error::Full));
+        if tail.poisoned {
+            *self.fault.lock() = outcome.as_ref().err().cloned();
+        }
         outcome.map(|()| first)
     }
 
@@ -226,7 +232,16 @@ impl Shared {
         *segments = Arc::new(list);
     }
 
-    /// Removes the files of segments that are no longer needed.
+    /// The segments whose files were removed or replaced by somebody else.
+    pub(crate) fn gone(&self) -> Vec<Damage> {
+        // Maintenance replaces files, too.
+        let Some(_no_maintenance) = self.maintenance.try_lock() else { return Vec::new() };
+        let list = self.list();
+        let gone = list.iter().filter(|it| !self.disk.has(&it.file));
+        gone.map(|it| it.missing()).collect()
+    }
+
+    /// Removes segments' files whose records nobody needs under that name any more.
     pub(crate) fn unlink(&self, gone: &[Arc<Segment>]) -> Result<()> {
         for segment in gone {
             self.disk.remove(&file_name(segment.place.base))?;

@@ -35,7 +35,9 @@ fn describe_all(folder: &str, damage: &[Damage]) -> String {
 pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Full => Error::Full("no space for the log; nothing was written".into()),
-        waypost_log::Error::Poisoned => Error::Unavailable(error.to_string()),
+        waypost_log::Error::Poisoned | waypost_log::Error::Gone(_) => {
+            Error::Unavailable(error.to_string())
+        }
         waypost_log::Error::Damaged(damage) => {
             Error::Damaged(format!("the log is damaged: {}", describe_all(LOG, damage)))
         }

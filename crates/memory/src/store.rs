@@ -223,7 +223,8 @@ impl Store {
 
     /// Why no more writes are taken, if so.
     pub fn write_fault(&self) -> Option<String> {
-        self.writer.fault()
+        let of_log = || self.records.log.fault().map(|it| it.to_string());
+        self.writer.fault().or_else(of_log)
     }
 
     /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it

@@ -234,8 +234,10 @@ impl Tree {
         }
         self.changing();
         let marker = self.dir.join(RUNNING);
-        fs::remove_file(&marker).map_err(|it| Error::io(marker, it))?;
-        sync_dir(&self.dir)
+        match fs::remove_file(&marker) {
+            Err(it) if it.kind() != io::ErrorKind::NotFound => Err(Error::io(marker, it)),
+            _ => sync_dir(&self.dir),
+        }
     }
 
     /// Reports that a file is about to be changed.

@@ -209,3 +209,53 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
         "{log}"
     );
 }
+
+#[test]
+fn a_store_whose_files_are_removed_while_the_service_runs_takes_no_more() {
+    let add = ("/api/memory/add", r#"{"content":"after"}"#);
+    let publish = ("/api/events", r#"{"type":"a:b","data":{}}"#);
+    for (removed, (path, body)) in [
+        ("events", publish),
+        ("events/log", publish),
+        ("memory", add),
+        ("memory/log", add),
+        ("flows/log", publish),
+    ] {
+        let folder = TempDir::new().expect("a temporary folder");
+        let flows = folder.path().join(".waypost/flows");
+        std::fs::create_dir_all(&flows).expect("a folder");
+        let flow = "flows: [{name: x, trigger: {pattern: 'a:*'}, actions: [{type: command, command: 'true'}]}]";
+        std::fs::write(flows.join("x.yaml"), flow).expect("a file");
+        let program = Program::start(folder.path());
+        std::fs::remove_dir_all(folder.path().join(".waypost/data").join(removed)).expect("there");
+        let ready = program.send("GET", "/readyz", b"");
+        assert_eq!((ready.status, &ready.json()["status"]), (200, &json!("degraded")), "{removed}");
+        let answer = program.send("POST", path, body.as_bytes());
+        if removed == "flows/log" {
+            assert_eq!(answer.status, 201);
+        } else {
+            answer.problem(503);
+        }
+        let detail = loop {
+            let ready = program.send("GET", "/readyz", b"");
+            if ready.status == 503 {
+                break ready.problem(503);
+            }
+        };
+        assert!(detail.contains("ctl doctor"), "{removed}: {detail}");
+        program.signal("TERM");
+        let log = program.wait().1;
+        assert!(log.contains("removed or replaced while it was in use"), "{removed}: {log}");
+    }
+}
+
+#[test]
+fn a_state_whose_marker_is_removed_while_the_service_runs_is_closed_in_order() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let program = Program::start(folder.path());
+    let marker = folder.path().join(".waypost/data/memory/state/waypost-running");
+    std::fs::remove_file(marker).expect("it is there");
+    program.signal("TERM");
+    let (status, log) = program.wait();
+    assert!(status.success(), "{log}");
+}

@@ -547,3 +547,35 @@ fn a_log_that_is_cut_off_while_it_is_open_is_damaged() {
 fn place_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|it| it == needle)
 }
+
+#[test]
+fn files_that_are_removed_or_replaced_while_the_log_is_open_are_noticed() {
+    let remove: fn(&Path) = |dir| std::fs::remove_dir_all(dir).expect("it is there");
+    let rename: fn(&Path) = |dir| {
+        std::fs::rename(dir, dir.with_extension("old")).expect("it is there");
+        std::fs::create_dir(dir).expect("a folder");
+    };
+    let replace: fn(&Path) = |dir| {
+        for file in files(dir) {
+            let bytes = std::fs::read(&file).expect("readable");
+            std::fs::remove_file(&file).expect("it is there");
+            std::fs::write(&file, bytes).expect("writable");
+        }
+    };
+    for harm in [remove, rename, replace] {
+        let folder = crate::folder();
+        let dir = folder.path().join("log");
+        let log = open(&dir);
+        fill(&log, 60);
+        assert!(log.segments() > 1 && log.damage().is_empty());
+        harm(&dir);
+        let damage = log.damage();
+        assert!(damage.iter().all(|it| it.what == DamageKind::Missing));
+        assert_eq!((damage.len(), damage[0].from), (log.segments(), 1));
+        let error = log.append(record(b"lost")).expect_err("nothing would find it");
+        assert!(matches!(error, Error::Gone(_)), "{error}");
+        assert_eq!(log.append(record(b"x")).expect_err("poisoned").kind(), ErrorKind::Poisoned);
+        assert!(matches!(log.fault(), Some(Error::Gone(_))));
+        assert_eq!(entries(&log).len(), 60, "what was acknowledged can be read");
+    }
+}

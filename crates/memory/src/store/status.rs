@@ -45,7 +45,7 @@ impl Store {
             links: only.map_or_else(|| view.graph.len(), |it| view.links_within(it)),
             storage_bytes: if measures { dir_bytes(&self.folders.memory) } else { 0 },
             last_reindex_at,
-            write_fault: self.writer.fault(),
+            write_fault: self.write_fault(),
             ..Status::default()
         };
         let mut kinds: BTreeMap<u32, u64> = BTreeMap::new();

@@ -31,17 +31,8 @@ pub(super) async fn status(
 
 fn describe(app: &App, of_store: waypost_memory::Status, caller: &Caller) -> api::Status {
     let model = app.model.status();
-    let remedy = if of_store.write_fault.is_some() {
-        let what =
-            "the store is read-only after a disk fault: check the service's log, then restart it";
-        Some(what.to_owned())
-    } else if app.has_event_fault() {
-        let what = "the event bus is read-only after a disk fault: check the service's log, then restart it";
-        Some(what.to_owned())
-    } else if let Some(halt) = app.flows.halt() {
-        Some(halt.why().to_owned())
-    } else if let Some(degradation) = app.degradation() {
-        Some(degradation)
+    let remedy = if let Some(what) = app.fault().or_else(|| app.degradation()) {
+        Some(what)
     } else if of_store.index.lacking > 0 {
         let lacking = of_store.index.lacking;
         Some(format!(
