@@ -160,6 +160,9 @@ impl SearchOptions {
 pub struct SearchResult {
     /// The hits, best first.
     pub hits: Vec<Hit>,
+    /// How likely they answer the query, 0 to 1: the best hit's score, also where
+    /// [`min_score`](SearchOptions::min_score) leaves it out.
+    pub answerable: f64,
     /// How it was searched: [`SearchMode::Lexical`] if hybrid was asked for without a model.
     pub mode: SearchMode,
 }
@@ -169,7 +172,7 @@ pub struct SearchResult {
 pub struct Hit {
     /// The memory.
     pub memory: Memory,
-    /// How well it fits, 0 to 1.
+    /// How likely it answers the query, 0 to 1; comparable between queries, stores and modes.
     pub score: f64,
     /// Memories that contradict it or that it contradicts, in order of their ids.
     pub contradicts: Vec<MemoryId>,

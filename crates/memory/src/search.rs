@@ -1,5 +1,6 @@
 //! Finding memories: words and meaning, then what stands beside them, then links.
 
+mod answerable;
 mod answers;
 mod beside;
 mod candidates;
@@ -14,7 +15,7 @@ use waypost_ranking::{
 use self::answers::{Answers, Question};
 use self::beside::{Scope, add_beside, demote_superseded, lend_in_sessions, lend_over_links};
 use self::candidates::{Scoring, Wishes};
-use self::finish::{Ranked, finish};
+use self::finish::{Ranking, finish};
 use crate::check;
 use crate::index::Index;
 use crate::index::embed::Embedding;
@@ -67,8 +68,8 @@ impl Searcher {
         };
         let found = self.rank(&view, query, vector, mode, options);
         drop(view);
-        let mut hits = Vec::with_capacity(found.len());
-        for ranked in found {
+        let mut hits = Vec::with_capacity(found.hits.len());
+        for ranked in found.hits {
             // One that was deleted meanwhile is no hit.
             let Some(head) = self.records.live_head(ranked.id)? else { continue };
             let Some(body) = self.records.body(ranked.id, head.version)? else { continue };
@@ -82,7 +83,7 @@ impl Searcher {
                 explanation: ranked.explanation,
             });
         }
-        let result = SearchResult { hits, mode };
+        let result = SearchResult { hits, answerable: found.answerable, mode };
         self.answers.keep(question, changes, &result);
         Ok(result)
     }
@@ -117,7 +118,7 @@ impl Searcher {
         vector: Option<&[f32]>,
         mode: SearchMode,
         options: &SearchOptions,
-    ) -> Vec<Ranked> {
+    ) -> Ranking {
         let params = &self.params;
         let scope = Scope {
             spaces: view
@@ -196,6 +197,7 @@ impl Searcher {
             semantic_range: semantic_range(least, &semantic),
             lexical_weight,
             semantic_weight,
+            by_words: is_lexical,
             lexical: &lexical,
             semantic: &semantic,
         };

@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn an_answer_is_given_again_to_the_same_question_until_something_changes() {
         let (answers, options) = (Answers::default(), SearchOptions::default());
-        let nothing = SearchResult { hits: Vec::new(), mode: SearchMode::Lexical };
+        let nothing = SearchResult { hits: Vec::new(), answerable: 0.0, mode: SearchMode::Lexical };
         let other = SearchOptions { limit: 3, ..SearchOptions::default() };
         answers.keep(question("cat", &options), 7, &nothing);
         assert_eq!(answers.find(question("cat", &options), 7), Some(nothing.clone()));
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_oldest_answers_make_room() {
         let (answers, options) = (Answers::default(), SearchOptions::default());
-        let nothing = SearchResult { hits: Vec::new(), mode: SearchMode::Lexical };
+        let nothing = SearchResult { hits: Vec::new(), answerable: 0.0, mode: SearchMode::Lexical };
         for at in 0..=ANSWERS_MAX {
             answers.keep(question(&at.to_string(), &options), 0, &nothing);
         }

@@ -117,6 +117,8 @@ pub(super) struct Scoring<'a> {
     pub(super) semantic_range: Range,
     pub(super) lexical_weight: f64,
     pub(super) semantic_weight: f64,
+    /// Whether words are searched for, found or not.
+    pub(super) by_words: bool,
     /// What words and meaning found, best first.
     pub(super) lexical: &'a [Hit],
     pub(super) semantic: &'a [Hit],

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use waypost_ranking::{Hit, TextSearch};
 
+use super::answerable::{LEAD_HITS, answerable};
 use super::candidates::{Candidate, Candidates, Scoring};
 use crate::index::view::View;
 use crate::{HitExplanation, Link, LinkKind, MemoryId, SearchOptions, Signal};
@@ -22,40 +23,55 @@ pub(super) struct Ranked {
     pub(super) explanation: Option<HitExplanation>,
 }
 
-/// Brings scores into 0 to 1, sorts, cuts and explains.
+/// The hits, best first, and how likely they answer the query.
+#[derive(Debug)]
+pub(super) struct Ranking {
+    pub(super) answerable: f64,
+    pub(super) hits: Vec<Ranked>,
+}
+
+/// Sorts, brings scores into 0 to 1, cuts and explains. The best hit's score is the probability of
+/// an answer, the others' are in proportion to their ranking scores.
 pub(super) fn finish(
     view: &View,
     text: &TextSearch<'_>,
     scoring: &Scoring<'_>,
     candidates: &Candidates,
     options: &SearchOptions,
-) -> Vec<Ranked> {
-    let best = candidates.iter().map(|it| it.total() + it.lifted).fold(1.0, f64::max);
+) -> Ranking {
     let mut scored: Vec<(f64, &Candidate)> = candidates
         .iter()
         .filter(|it| it.found || it.total() + it.lifted > it.cues)
-        .map(|it| (((it.total() + it.lifted) * it.superseded / best).clamp(0.0, 1.0), it))
-        .filter(|(score, _)| options.min_score.is_none_or(|least| *score >= least))
+        .map(|it| ((it.total() + it.lifted) * it.superseded, it))
         .collect();
     let by_rank = |a: &(f64, &Candidate), b: &(f64, &Candidate)| {
         b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id))
     };
-    if options.limit < scored.len() {
-        scored.select_nth_unstable_by(options.limit, by_rank);
-        scored.truncate(options.limit);
+    let kept = options.limit.max(LEAD_HITS);
+    if kept < scored.len() {
+        scored.select_nth_unstable_by(kept, by_rank);
+        scored.truncate(kept);
     }
     scored.sort_unstable_by(by_rank);
-    scored
+    let answerable = answerable(scoring, &scored);
+    let best = scored.first().map_or(0.0, |(score, _)| *score);
+    // What one unit of a ranking score is in the scores of this answer.
+    let unit = if best > 0.0 { answerable / best } else { 0.0 };
+    let hits = scored
         .into_iter()
+        .take(options.limit)
+        .map(|(score, candidate)| ((score * unit).clamp(0.0, 1.0), candidate))
+        .filter(|(score, _)| options.min_score.is_none_or(|least| *score >= least))
         .map(|(score, candidate)| Ranked {
             id: candidate.id,
             score,
             embedded: view.fact(candidate.id).is_some_and(|it| it.embedded),
             superseded_by: view.graph.superseded_by(candidate.id),
             contradicts: view.graph.linked_by(candidate.id, LinkKind::Contradicts).collect(),
-            explanation: options.explain.then(|| explain(view, text, scoring, candidate, best)),
+            explanation: options.explain.then(|| explain(view, text, scoring, candidate, unit)),
         })
-        .collect()
+        .collect();
+    Ranking { answerable, hits }
 }
 
 fn explain(
@@ -63,7 +79,7 @@ fn explain(
     text: &TextSearch<'_>,
     scoring: &Scoring<'_>,
     candidate: &Candidate,
-    best: f64,
+    unit: f64,
 ) -> HitExplanation {
     let mut signals = Vec::new();
     if scoring.lexical_weight > 0.0 {
@@ -72,7 +88,7 @@ fn explain(
             value: f64::from(candidate.lexical),
             rank: rank_of(candidate.id, scoring.lexical),
             weight: candidate.lexical_weight,
-            contribution: candidate.lexical_weight * scoring.words(candidate.lexical) / best,
+            contribution: candidate.lexical_weight * scoring.words(candidate.lexical) * unit,
         });
     }
     if let Some(semantic) = candidate.semantic.filter(|_| scoring.semantic_weight > 0.0) {
@@ -81,7 +97,7 @@ fn explain(
             value: f64::from(semantic),
             rank: rank_of(candidate.id, scoring.semantic),
             weight: scoring.semantic_weight,
-            contribution: scoring.semantic_share(candidate.semantic) / best,
+            contribution: scoring.semantic_share(candidate.semantic) * unit,
         });
     }
     let beside = [
@@ -91,11 +107,11 @@ fn explain(
         ("updates", candidate.lifted),
     ];
     for (name, value) in beside.into_iter().filter(|(_, value)| *value > 0.0) {
-        let contribution = value / best;
+        let contribution = value * unit;
         signals.push(Signal { name, value, rank: None, weight: 1.0, contribution });
     }
     if candidate.superseded < 1.0 {
-        let before = (candidate.total() + candidate.lifted) / best;
+        let before = (candidate.total() + candidate.lifted) * unit;
         signals.push(Signal {
             name: "superseded",
             value: candidate.superseded,

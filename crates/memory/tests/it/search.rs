@@ -182,6 +182,36 @@ fn scores_add_up_and_stay_between_0_and_1() {
 }
 
 #[test]
+fn a_score_says_whether_anything_answers() {
+    let mut world = World::with_model();
+    for text in ["The cat sleeps", "The tax forms are due in April", "The keeper lives on the hill"]
+    {
+        world.add(text);
+    }
+    world.embed_all();
+    for mode in [SearchMode::Hybrid, SearchMode::Lexical] {
+        let options = SearchOptions::default().with_mode(mode);
+        let score = |query: &str, options: &SearchOptions| {
+            let found = search(&world, query, options);
+            let best = found.hits.first().map_or(0.0, |it| it.score);
+            assert!((best - found.answerable).abs() < 1e-9, "{query}: {best}");
+            best
+        };
+        let [none, some, all] =
+            ["how to cook risotto", "cat risotto", "where does the keeper live"]
+                .map(|query| score(query, &options));
+        assert!(none < 0.2 && some < all && all > 0.5, "{mode:?}: {none} {some} {all}");
+        let one = options.clone().with_limit(1);
+        assert_eq!(score("cat risotto", &one).to_bits(), some.to_bits(), "whatever the limit is");
+        let none_left = search(&world, "cat risotto", &options.with_min_score(1.0));
+        assert!(none_left.hits.is_empty());
+        assert!((none_left.answerable - some).abs() < 1e-9, "it is known all the same");
+    }
+    let empty = World::new();
+    assert_eq!(search(&empty, "cat", &SearchOptions::default()).answerable, 0.0);
+}
+
+#[test]
 fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
     let mut world = World::with_model();
     for number in 0..120_u64 {
@@ -217,7 +247,7 @@ fn the_same_query_gives_the_same_bytes_after_reopening_and_rebuilding() {
 }
 
 #[test]
-fn the_only_vector_of_a_space_is_a_full_hit() {
+fn the_only_vector_of_a_space_is_the_best_hit() {
     let mut world = World::with_model();
     let queries = ["cat", "kitten on a roof", "tax", "forms of the quarter", "dog and cat"];
     for space in 0..20 {
@@ -233,7 +263,9 @@ fn the_only_vector_of_a_space_is_a_full_hit() {
             let options = SearchOptions::default().with_mode(mode).with_filter(filter);
             let result = search(&world, query, &options);
             assert_eq!(result.hits.len(), 1);
-            assert!(result.hits[0].score > 0.999, "{query}: {}", result.hits[0].score);
+            // All of the score is its similarity's and its cues'.
+            let (score, answerable) = (result.hits[0].score, result.answerable);
+            assert!((score - answerable).abs() < 1e-9, "{query}: {score} {answerable}");
         }
     }
 }

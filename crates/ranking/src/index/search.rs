@@ -263,6 +263,22 @@ impl<'a> TextSearch<'a> {
         }
     }
 
+    /// How much of the query the document contains, by inverse document frequency, 0 to 1.
+    pub fn coverage(&self, part: u32, slot: Slot) -> f32 {
+        self.share_of(self.matches(part, slot).into_iter().map(|matched| matched.term))
+    }
+
+    /// How much of the query the collection contains, by inverse document frequency, 0 to 1.
+    pub fn known(&self) -> f32 {
+        self.share_of((0..self.idf.len()).filter(|&term| self.frequencies[term] > 0))
+    }
+
+    fn share_of(&self, terms: impl Iterator<Item = usize>) -> f32 {
+        let weight = |term: usize| self.idf[term] * f64::from(self.query.terms()[term].weight);
+        let found: f64 = terms.map(weight).sum();
+        if self.idf_total > 0.0 { (found / self.idf_total) as f32 } else { 0.0 }
+    }
+
     /// A document's terms, by number, each with its BM25 contribution (for a query weight of 1).
     pub(crate) fn term_strengths(
         &self,

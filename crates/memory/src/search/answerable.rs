@@ -1,0 +1,108 @@
+//! How likely a search found an answer at all, whatever the order of its hits is.
+//!
+//! A logistic regression (John Platt: *Probabilistic Outputs for Support Vector Machines*, 1999)
+//! over what the ranking has computed anyway. Its weights are rounded; docs/quality.md says how
+//! they were chosen.
+
+use super::candidates::{Candidate, Scoring};
+
+/// The coverage is that of the best of so many hits.
+pub(super) const COVERAGE_HITS: usize = 3;
+/// The lead is the best hit's over the one in this place.
+pub(super) const LEAD_HITS: usize = 5;
+
+/// Cosines of unrelated texts are below the first, cosines of a question and its answer mostly
+/// above the second.
+const CLOSENESS: [f64; 2] = [0.25, 0.55];
+
+/// What tells an answer from the best of what is there. Each is 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Evidence {
+    words: Option<Words>,
+    /// Where the highest cosine is between unrelated and answering texts.
+    closeness: Option<f64>,
+    /// The share of its ranking score by which the best hit is ahead of the fifth.
+    lead: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Words {
+    /// The share of the query, by inverse document frequency, that one of the first hits has.
+    coverage: f64,
+    /// The share of the query, by inverse document frequency, that any memory has.
+    known: f64,
+}
+
+/// The probability that these hits, best first, answer the query; each with its ranking score.
+pub(super) fn answerable(scoring: &Scoring<'_>, hits: &[(f64, &Candidate)]) -> f64 {
+    let Some((best, first)) = hits.first().copied() else { return 0.0 };
+    let query = scoring.wishes.given;
+    let words = scoring.by_words.then(|| Words {
+        coverage: hits
+            .iter()
+            .take(COVERAGE_HITS)
+            .map(|(_, it)| f64::from(query.coverage(it.part, it.slot)))
+            .fold(0.0, f64::max),
+        known: f64::from(query.known()),
+    });
+    let nearest = scoring.semantic.first().map(|it| f64::from(it.score));
+    // Of a memory without a vector only the words are known.
+    let nearest = nearest.filter(|_| first.semantic.is_some() || words.is_none());
+    let [unrelated, answering] = CLOSENESS;
+    let closeness = nearest.map(|it| (it - unrelated) / (answering - unrelated));
+    let last = hits[hits.len().min(LEAD_HITS) - 1].0;
+    let lead = if best > 0.0 { 1.0 - last / best } else { 0.0 };
+    Evidence { words, closeness: closeness.map(|it| it.clamp(0.0, 1.0)), lead }.probability()
+}
+
+impl Evidence {
+    fn probability(self) -> f64 {
+        let sum = match (self.words, self.closeness) {
+            (Some(Words { coverage, known }), Some(closeness)) => {
+                3.0 * closeness + 1.5 * coverage + known + 2.0 * self.lead - 4.5
+            }
+            (Some(Words { coverage, known }), None) => 2.5 * coverage + 2.5 * known - 3.5,
+            (None, Some(closeness)) => 4.5 * closeness - 3.75,
+            (None, None) => return 0.0,
+        };
+        1.0 / (1.0 + (-sum).exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_evidence_never_makes_an_answer_less_likely() {
+        let steps = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let ways: [fn(f64) -> Evidence; 5] = [
+            |it| evidence(Some((it, 0.5)), Some(0.5), 0.5),
+            |it| evidence(Some((0.5, it)), None, 0.5),
+            |it| evidence(Some((0.5, 0.5)), Some(it), 0.5),
+            |it| evidence(None, Some(it), 0.5),
+            |it| evidence(Some((0.5, 0.5)), Some(0.5), it),
+        ];
+        for way in ways {
+            let all = steps.map(|it| way(it).probability());
+            assert!(all.is_sorted() && all[0] < all[4], "{all:?}");
+            assert!(all.iter().all(|it| (0.0..=1.0).contains(it)), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn all_evidence_or_none_is_clear_in_every_mode() {
+        for (words, closeness) in [(true, true), (true, false), (false, true)] {
+            let all = |it: f64| {
+                evidence(words.then_some((it, it)), closeness.then_some(it), it).probability()
+            };
+            assert!(all(0.0) < 0.05 && all(1.0) > 0.65, "{} {}", all(0.0), all(1.0));
+        }
+        assert_eq!(evidence(None, None, 1.0).probability(), 0.0);
+    }
+
+    fn evidence(words: Option<(f64, f64)>, closeness: Option<f64>, lead: f64) -> Evidence {
+        let words = words.map(|(coverage, known)| Words { coverage, known });
+        Evidence { words, closeness, lead }
+    }
+}
