@@ -1,4 +1,4 @@
-//! The one place that compares what comes in with the limits.
+//! Checks all input against the limits.
 
 use crate::limits::{
     CONTENT_BYTES_MAX, KIND_CHARS_MAX, METADATA_BYTES_MAX, METADATA_KEY_CHARS_MAX,
@@ -10,7 +10,7 @@ use crate::{
     DEFAULT_KIND, DEFAULT_SPACE, Draft, Error, Metadata, MetadataValue, Patch, Result, Timestamp,
 };
 
-/// The body that a draft asks for, if it is within the limits.
+/// The body of a draft, if it is within the limits.
 pub(crate) fn draft(draft: Draft, now: Timestamp) -> Result<Body> {
     let space = draft.space.unwrap_or_else(|| DEFAULT_SPACE.to_owned());
     self::space(&space)?;
@@ -25,10 +25,10 @@ pub(crate) fn draft(draft: Draft, now: Timestamp) -> Result<Body> {
     Ok(Body { space, created_at: draft.created_at.unwrap_or(now), text: Some(body_text(text)?) })
 }
 
-/// What a memory says after a patch, if that is within the limits.
+/// The text of a memory after a patch, if it is within the limits.
 pub(crate) fn patched(before: &BodyText, patch: &Patch) -> Result<BodyText> {
     let content = patch.content.clone().unwrap_or_else(|| before.content.clone());
-    // A title that came from the content goes with it.
+    // A title that came from the old content is replaced with it.
     let title = match &patch.title {
         Some(title) => title.clone(),
         None if before.title == title_of(&before.content) => String::new(),
@@ -58,7 +58,8 @@ pub(crate) fn query(query: &str) -> Result<()> {
     chars("query", query, QUERY_CHARS_MAX)
 }
 
-/// Checks and completes the parts of a memory: a title is found, tags are sorted, each once.
+/// Checks and completes the parts of a memory: derives a missing title, sorts and deduplicates
+/// tags.
 pub(crate) fn body_text(mut given: BodyText) -> Result<BodyText> {
     text("content", &given.content)?;
     if given.content.is_empty() {
@@ -83,7 +84,7 @@ pub(crate) fn body_text(mut given: BodyText) -> Result<BodyText> {
     Ok(given)
 }
 
-/// The first line of a content that is not blank, shortened.
+/// The first line of a content that is not blank, truncated.
 fn title_of(content: &str) -> String {
     let line = content.lines().map(str::trim).find(|it| !it.is_empty()).unwrap_or_default();
     line.chars().take(TITLE_FROM_CONTENT_CHARS_MAX).collect::<String>().trim_end().to_owned()

@@ -22,11 +22,11 @@ mod complete;
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checked {
-    /// Records in the log with a good checksum.
+    /// Records in the log with a valid checksum.
     pub log_records: u64,
-    /// What is damaged in the log, in words. The log is the truth: [`repair`] keeps what is left.
+    /// Descriptions of damage in the log, the source of truth: [`repair`] keeps what is left.
     pub log_damage: Vec<String>,
-    /// What is damaged in what is derived from the log; opening rebuilds that by itself.
+    /// Descriptions of damage in derived data, which opening rebuilds.
     pub derived_damage: Vec<String>,
 }
 
@@ -42,21 +42,21 @@ impl Checked {
 pub struct Repaired {
     /// Records kept.
     pub kept_records: u64,
-    /// What was damaged, and whether records are lost by it.
+    /// What was damaged, and whether records were lost.
     pub set_aside: Vec<Mended>,
-    /// Memories whose newest text is lost: they are gone, or have an earlier text. Their ids are
-    /// not given out again, so that an import brings them back. Only an intact state can tell.
+    /// Memories whose newest text is lost: they do not exist, or have an earlier text. Their ids
+    /// are not reused, so an import can restore them. Known only from an intact state.
     pub lost: Vec<MemoryId>,
     /// Memories that lost an earlier text.
     pub lost_history: Vec<MemoryId>,
-    /// How far the store counts as having come now.
+    /// How far the store has reached after the repair.
     pub reached: Reached,
-    /// Records are lost, and the state, which could tell of which memories, is damaged or missing.
+    /// Records are lost, and the state, which names their memories, is damaged or missing.
     pub is_loss_unnamed: bool,
 }
 
-/// Reads the store in the data folder `dir` and tells what is damaged. `known` is what is known from
-/// outside of its folder of how far it had come: a log that ends before that is damaged.
+/// Reads the store in the data folder `dir` and reports damage. `known` is how far the store had
+/// reached, as known from outside its folder: a log that ends before it is damaged.
 ///
 /// # Errors
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
@@ -95,10 +95,10 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     Ok(checked)
 }
 
-/// Keeps every record of the log that has a good checksum, sets damaged parts aside, and drops what
-/// is derived so that the next opening builds it anew. What the state knows of lost records, all
-/// but their texts, is written to the log again. No id and no sequence is given out twice; `known` is
-/// as for [`check`].
+/// Keeps every record of the log that has a valid checksum, sets damaged parts aside, and drops
+/// derived data, which the next opening rebuilds. Writes what the state knows about lost records,
+/// all but their texts, to the log again. No id and no sequence is reused; `known` is as for
+/// [`check`].
 ///
 /// # Errors
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
@@ -107,7 +107,7 @@ pub fn repair(dir: &Path, known: Reached) -> Result<Repaired> {
     repair_watched(dir, known, None)
 }
 
-/// As [`repair`]. `on_change` is called before changes of files, for tests that end the process
+/// Like [`repair`]. `on_change` is called before changes of files, for tests that end the process
 /// there.
 ///
 /// # Errors
@@ -154,7 +154,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     Ok(repaired)
 }
 
-/// Salvages the log and completes it from the state, as far as an interrupted repair has not.
+/// Salvages the log and completes it from the state, unless an interrupted repair already has.
 fn salvage(
     (folders, options): (&Folders, &StoreOptions),
     log_options: &Options,

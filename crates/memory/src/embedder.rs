@@ -3,26 +3,26 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Which model makes the vectors.
+/// Identifies an embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
     /// Its name.
     pub name: String,
-    /// Identifies the model's files: vectors of unequal fingerprints are never compared.
+    /// Identifies the model's files: vectors with different fingerprints are never compared.
     pub fingerprint: String,
     /// The length of its vectors.
     pub dimensions: usize,
 }
 
-/// Turns texts into vectors, one for each, or says why it cannot.
+/// Computes one vector for each text, or returns why it failed.
 pub type EmbedFn = Arc<dyn Fn(&[&str]) -> Result<Vec<Vec<f32>>, String> + Send + Sync>;
 
 /// A model and the closure that runs it.
 #[derive(Clone)]
 pub struct Embedder {
-    /// Which model.
+    /// The model.
     pub model: ModelInfo,
-    /// The closure. It is called without any lock held, from the caller's thread.
+    /// The closure. It is called on the caller's thread while no lock is held.
     pub embed: EmbedFn,
 }
 
@@ -32,18 +32,17 @@ impl fmt::Debug for Embedder {
     }
 }
 
-/// What one [`Store::embed_pending`](crate::Store::embed_pending) did.
+/// The result of one [`Store::embed_pending`](crate::Store::embed_pending).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EmbedProgress {
-    /// Memories that have a vector now.
+    /// Memories that were embedded.
     pub embedded: u64,
-    /// Memories whose text the model refused; they are tried again by a backfill or after a
-    /// restart.
+    /// Memories whose text the model rejected; a backfill or a restart tries them again.
     pub failed: u64,
-    /// Memories that changed or went away meanwhile.
+    /// Memories that were changed or deleted meanwhile.
     pub skipped: u64,
-    /// Memories that still wait.
+    /// Memories that are still pending.
     pub pending: u64,
-    /// What the model said of the last text that it refused.
+    /// The model's error for the last rejected text.
     pub last_error: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what a caller can do about it.
+//! Errors, and what a caller can do about them.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,16 +8,16 @@ use crate::MemoryId;
 /// The result of a store operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong.
+/// Why an operation on the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A given value is outside its limits.
     #[error("{field} {reason}")]
     Invalid {
-        /// The field at fault, as it is called on the wire (`content`, `tags/3`).
+        /// The name of the invalid field on the wire (`content`, `tags/3`).
         field: String,
-        /// What is wrong and what would be right.
+        /// What is wrong and what would be valid.
         reason: String,
     },
     /// There is no memory with this id.
@@ -28,10 +28,10 @@ pub enum Error {
     Conflict {
         /// The version that the caller expected.
         expected: u32,
-        /// The version that it has.
+        /// The version that the memory has.
         found: u32,
     },
-    /// Semantic search was asked for, but there is no embedding model.
+    /// Semantic search was requested, but there is no embedding model.
     #[error(
         "semantic search needs an embedding model, and there is none; mode `lexical` needs none"
     )]
@@ -39,13 +39,13 @@ pub enum Error {
     /// The embedding model failed.
     #[error("the embedding model failed: {0}")]
     Embedding(String),
-    /// A reindex is running already.
+    /// A reindex is already running.
     #[error("a reindex is already running")]
     Busy,
-    /// The disk has no room; nothing was written, and writing works again when there is.
+    /// The disk is full; nothing was written, and writing works again when there is space.
     #[error("the disk is full: {0}")]
     Full(String),
-    /// The store cannot write any more until it is opened anew; reads go on.
+    /// Nothing can be written until the store is reopened; reads continue to work.
     #[error("the store is read-only until it is reopened: {0}")]
     Unavailable(String),
     /// Another process has the store open.
@@ -56,15 +56,15 @@ pub enum Error {
         /// The other process, or `unknown`.
         pid: String,
     },
-    /// A newer release wrote the store, or what was to be imported. Nothing was changed.
+    /// A newer release wrote the store or the import. Nothing was changed.
     #[error("{found} was written by a newer release; this one supports versions up to {known}")]
     Newer {
         /// What is newer.
         found: String,
-        /// The newest version of it that this release knows.
+        /// The newest version of it that this release supports.
         known: u32,
     },
-    /// Something on disk is damaged and cannot be rebuilt from the rest.
+    /// Data on disk is damaged and cannot be rebuilt from the rest.
     #[error("{0}")]
     Damaged(String),
     /// A file could not be read or written.
@@ -81,25 +81,25 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Send something else.
+    /// Change the request.
     Invalid,
-    /// It is not there.
+    /// The memory does not exist.
     NotFound,
-    /// It was changed meanwhile; look again.
+    /// Read the memory again: it was changed meanwhile.
     Conflict,
-    /// Something like it is running; try later.
+    /// Try again later: a similar operation is running.
     Busy,
-    /// Make room on the disk, then try again.
+    /// Free disk space, then try again.
     Full,
-    /// Not possible now; the message says what would make it possible.
+    /// Not possible at the moment; the message says what would make it possible.
     Unavailable,
-    /// Another process has the store.
+    /// Stop the other process that has the store open.
     Locked,
-    /// The store's files need a repair, or attention of whoever runs this.
+    /// Run a repair, or restore a copy.
     Damaged,
     /// Use a newer release.
     Newer,
-    /// The operating system refused.
+    /// See the error of the operating system.
     Io,
 }
 

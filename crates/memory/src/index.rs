@@ -46,8 +46,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// The index as far as a snapshot has it, without the memories that have `changed` since. What it
-    /// lacks is for [`Self::build`].
+    /// The index as far as a snapshot has it, without the memories that have `changed` since. What
+    /// it lacks is for [`Self::build`].
     pub(crate) fn load(
         records: Arc<Records>,
         snapshot: std::result::Result<Option<Snapshot>, Unusable>,

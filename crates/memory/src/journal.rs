@@ -123,6 +123,11 @@ impl Journal {
         self.log.damage()
     }
 
+    /// Why the log takes no more records, if so.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.log.fault().map(|it| it.to_string())
+    }
+
     /// The files as of now, for a backup.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.log.snapshot().map_err(|it| log_error(&it, &self.dir))

@@ -36,13 +36,13 @@ impl Folders {
         }
     }
 
-    /// Where a state that cannot be used goes, for whoever wants to know why.
+    /// The folder to which an unusable state is moved for diagnosis.
     pub(crate) fn state_aside(&self) -> PathBuf {
         self.memory.join("state.aside")
     }
 }
 
-/// What is wrong with a file that names no version, and where [`mend_format`] moves it.
+/// What is wrong with a `format` file without a version, and where [`mend_format`] moves it.
 pub(crate) fn format_damage(data: &Path) -> Result<Option<String>> {
     match check_format(data) {
         Err(Error::Damaged(why)) => {
@@ -52,18 +52,19 @@ pub(crate) fn format_damage(data: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Sets a file aside that names no version, and writes the present one. Every log has a version of
-/// its own, so that nothing newer is taken for this.
+/// Sets a `format` file without a version aside and writes the current one. Every log contains its
+/// own version, so a newer store is still detected.
 pub(crate) fn mend_format(data: &Path) -> Result<()> {
     let path = data.join("format");
     fs::rename(&path, data.join(FORMAT_ASIDE)).map_err(|it| Error::io(&path, it))?;
     check_format(data)
 }
 
-/// Checks the version of a data folder's layout; a new folder gets the present one.
+/// Checks the version of a data folder's layout; a new folder gets the current one.
 ///
 /// # Errors
-/// [`Error::Newer`] for a layout of a later release, [`Error::Damaged`] for a file that names none, [`Error::Io`].
+/// [`Error::Newer`] for the layout of a newer release, [`Error::Damaged`] for a file without a
+/// version, [`Error::Io`].
 pub fn check_format(data: &Path) -> Result<()> {
     let path = data.join("format");
     let text = match fs::read(&path) {

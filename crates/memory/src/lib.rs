@@ -1,12 +1,13 @@
 //! A durable store of memories with hybrid search, typed links and history.
 //!
-//! A memory is a text with a title, a kind, tags and metadata. The store keeps every change in an
-//! append-only log, derives a state and an index from it, and finds memories by their words and,
-//! with an embedding model, by their meaning. An operation that was answered is on disk.
+//! A memory is a text with a title, a kind, tags and metadata. The store writes every change to an
+//! append-only log and projects a state and an index from it. Search is lexical and, with an
+//! embedding model, semantic. Every acknowledged write is on disk.
 //!
-//! The store starts no threads but two that end before [`Store::open`] returns, reads no clock and knows no model: time comes in as an argument,
-//! the model as a closure ([`Embedder`]), and background work is offered as calls that do a
-//! bounded piece ([`Store::embed_pending`], [`Store::maintain`], [`Store::build_index`]).
+//! The store reads no clock and knows no model: time is an argument, and the model is a closure
+//! ([`Embedder`]). It starts two threads, which end before [`Store::open`] returns. Background work
+//! is offered as bounded calls ([`Store::embed_pending`], [`Store::maintain`],
+//! [`Store::build_index`]).
 //!
 //! ```
 //! use waypost_memory::{Draft, LinkKind, SearchOptions, Store, StoreOptions, Timestamp};
@@ -38,8 +39,8 @@
 //!
 //! # Known limits
 //!
-//! One process has a store open at a time. All text indexes, links and vectors are in memory;
-//! contents are not. An export holds writes back until it is done, and so does [`Store::compact`].
+//! Only one process can have a store open. All text indexes, links and vectors are in memory;
+//! contents are not. An export blocks writes until it is done, and so does [`Store::compact`].
 
 mod error;
 pub mod limits;

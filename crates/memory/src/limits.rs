@@ -1,49 +1,49 @@
 //! Every limit of the store, in one place.
 //!
-//! Lengths of text are in characters where people see them and in bytes where storage does.
+//! Limits of what people see are in characters, limits of storage in bytes.
 
-/// The longest content of a memory, in bytes.
+/// Maximum length of a memory's content, in bytes.
 pub const CONTENT_BYTES_MAX: usize = 1024 * 1024;
-/// The longest title, in characters.
+/// Maximum length of a title, in characters.
 pub const TITLE_CHARS_MAX: usize = 512;
-/// A title that is taken from the content's first line is cut to this many characters.
+/// A title taken from the first line of the content is truncated to this many characters.
 pub const TITLE_FROM_CONTENT_CHARS_MAX: usize = 120;
-/// The longest kind (`type` on the wire), in characters of `[a-z0-9_-]`.
+/// Maximum length of a kind (`type` on the wire), in characters of `[a-z0-9_-]`.
 pub const KIND_CHARS_MAX: usize = 64;
-/// The most tags of one memory.
+/// Maximum number of tags of a memory.
 pub const TAGS_MAX: usize = 64;
-/// The longest tag, in characters.
+/// Maximum length of a tag, in characters.
 pub const TAG_CHARS_MAX: usize = 64;
-/// The most keys in a memory's metadata.
+/// Maximum number of keys in a memory's metadata.
 pub const METADATA_KEYS_MAX: usize = 64;
-/// The longest metadata key, in characters.
+/// Maximum length of a metadata key, in characters.
 pub const METADATA_KEY_CHARS_MAX: usize = 64;
-/// All keys and values of one memory's metadata together, in bytes.
+/// Maximum size of all keys and values of a memory's metadata together, in bytes.
 pub const METADATA_BYTES_MAX: usize = 16 * 1024;
-/// The longest name of a space, in characters.
+/// Maximum length of the name of a space, in characters.
 pub const SPACE_CHARS_MAX: usize = 128;
-/// The longest name of a session, in characters.
+/// Maximum length of the name of a session, in characters.
 pub const SESSION_CHARS_MAX: usize = 256;
-/// The longest query, in characters.
+/// Maximum length of a query, in characters.
 pub const QUERY_CHARS_MAX: usize = 8192;
-/// The most hits that one search returns.
+/// Maximum number of hits of a search.
 pub const SEARCH_LIMIT_MAX: usize = 1000;
-/// The most memories on one page of a list.
+/// Maximum number of memories in a page of a list.
 pub const LIST_LIMIT_MAX: usize = 1000;
-/// The deepest walk over links.
+/// Maximum depth of a walk over links.
 pub const LINK_DEPTH_MAX: u32 = 16;
-/// The most links that one walk returns.
+/// Maximum number of links that one walk returns.
 pub const LINKS_RETURNED_MAX: usize = 100_000;
 /// The largest id: numbers up to 2^53 − 1 survive every JSON reader.
 pub const ID_MAX: u64 = (1 << 53) - 1;
-/// The largest version that an import takes; each is followed by as many that changes can make.
+/// The largest version that an import accepts; it leaves as many for later changes.
 pub const IMPORT_VERSION_MAX: u32 = 1 << 31;
-/// An import that keeps ids takes none further than this above the highest that the store has had.
+/// An import that keeps ids accepts none further than this above the highest id of the store.
 ///
-/// An export names every id in turn, and a repair skips about 2^20. Even lines that each skip as many
-/// as they may use up the ids below 2^53 only after 2^25 of them.
+/// An export contains every id in order, and a repair skips about 2^20. Even if each line skips as
+/// many ids as allowed, the ids below 2^53 last for 2^25 lines.
 pub const IMPORT_ID_GAP_MAX: u64 = 1 << 28;
-/// The longest line of an import, in bytes.
+/// Maximum length of a line of an import, in bytes.
 pub const IMPORT_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The widest vector that a model may give.
+/// Maximum number of dimensions of a model's vectors.
 pub const DIMENSIONS_MAX: usize = 4096;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{MemoryId, Timestamp};
 
-/// What a link says about its two ends. The numbers are those of the records on disk.
+/// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
     /// `from` replaces what `to` says.
@@ -62,18 +62,18 @@ pub struct Link {
     pub from: MemoryId,
     /// Where it ends.
     pub to: MemoryId,
-    /// What it says.
+    /// Its kind.
     pub kind: LinkKind,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// What [`Store::link`](crate::Store::link) did.
+/// The result of [`Store::link`](crate::Store::link).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linked {
-    /// The link was made.
+    /// The link was created.
     New(Link),
-    /// It was there already.
+    /// It already exists.
     Existing(Link),
 }
 

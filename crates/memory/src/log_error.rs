@@ -1,4 +1,4 @@
-//! The store's errors for those of its logs.
+//! Converts errors of the logs into errors of the store.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::record::RECORD_VERSION;
 pub(crate) const LOG: &str = "memory/log";
 pub(crate) const VECTORS: &str = "memory/vectors";
 
-/// The store's error for that of the log of vectors.
+/// The store's error for an error of the log of vectors.
 pub(crate) fn vectors_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Damaged(damage) => Error::Damaged(format!(
@@ -22,7 +22,7 @@ pub(crate) fn vectors_error(error: &waypost_log::Error, dir: &Path) -> Error {
     }
 }
 
-/// The first few of a list of damages, in one line.
+/// The first few items of damage, in one line.
 fn describe_all(folder: &str, damage: &[Damage]) -> String {
     const SHOWN: usize = 4;
     let shown: Vec<String> = damage.iter().take(SHOWN).map(|it| it.describe(folder)).collect();
@@ -31,7 +31,7 @@ fn describe_all(folder: &str, damage: &[Damage]) -> String {
     shown.join("; ") + &more
 }
 
-/// The store's error for a log's.
+/// The store's error for an error of a log.
 pub(crate) fn log_error(error: &waypost_log::Error, dir: &Path) -> Error {
     match error {
         waypost_log::Error::Full => Error::Full("no space for the log; nothing was written".into()),

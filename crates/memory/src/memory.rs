@@ -1,4 +1,4 @@
-//! What a memory is.
+//! Memories, drafts and patches.
 
 use std::collections::BTreeMap;
 use std::{fmt, mem};
@@ -7,9 +7,9 @@ use crate::Timestamp;
 use crate::limits::ID_MAX;
 use crate::record::Body;
 
-/// The space of a memory that names none.
+/// The default space.
 pub const DEFAULT_SPACE: &str = "default";
-/// The kind of a memory that names none.
+/// The default kind.
 pub const DEFAULT_KIND: &str = "note";
 
 /// Identifies a memory: positive, never reused, below 2^53.
@@ -50,7 +50,7 @@ pub enum MetadataValue {
     Boolean(bool),
 }
 
-/// Keys and values that a caller keeps with a memory, in order of the keys.
+/// Keys and values that a caller stores with a memory, ordered by key.
 pub type Metadata = BTreeMap<String, MetadataValue>;
 
 /// A memory as it is now.
@@ -58,29 +58,29 @@ pub type Metadata = BTreeMap<String, MetadataValue>;
 pub struct Memory {
     /// Its id.
     pub id: MemoryId,
-    /// Counts from 1 and grows with each change.
+    /// Starts at 1 and grows with each change.
     pub version: u32,
     /// The title; the content's first line unless one was given.
     pub title: String,
     /// The content.
     pub content: String,
-    /// What sort of memory it is (`type` on the wire).
+    /// The kind (`type` on the wire).
     pub kind: String,
     /// Tags, sorted, each once.
     pub tags: Vec<String>,
     /// Metadata.
     pub metadata: Metadata,
-    /// The namespace that it lives in.
+    /// The space, which is its namespace.
     pub space: String,
-    /// The session that it is a part of; memories of one session are neighbours.
+    /// The session that it belongs to; memories of one session are neighbours.
     pub session: Option<String>,
-    /// When what it tells happened or was written.
+    /// When its content happened or was written.
     pub created_at: Timestamp,
     /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether its present text has a vector of the present model.
+    /// Whether its current text has a vector of the current model.
     pub embedded: bool,
-    /// The newest memory that says it `updates` this one.
+    /// The newest memory that `updates` this one.
     pub superseded_by: Option<MemoryId>,
 }
 
@@ -141,8 +141,8 @@ pub struct Draft {
     pub session: Option<String>,
     /// When it happened; the time of the add if absent.
     pub created_at: Option<Timestamp>,
-    /// A note for whoever tells others of new memories: [`Store::notices`](crate::Store::notices).
-    /// A memory that is there already gets none.
+    /// A note for publishing the change: [`Store::notices`](crate::Store::notices). It is ignored
+    /// if the memory already exists.
     pub note: Option<Vec<u8>>,
 }
 
@@ -153,31 +153,31 @@ impl Draft {
     }
 }
 
-/// What to change about a memory; what is `None` stays. A memory cannot change its space.
+/// A change of a memory; `None` leaves a field as it is. A memory cannot change its space.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Patch {
-    /// The new title; an empty one takes the content's first line.
+    /// The new title; if empty, the content's first line.
     pub title: Option<String>,
     /// The new content.
     pub content: Option<String>,
     /// The new kind.
     pub kind: Option<String>,
-    /// The new tags, in place of all that were there.
+    /// The new tags, which replace all previous ones.
     pub tags: Option<Vec<String>>,
-    /// The new metadata, in place of all that was there.
+    /// The new metadata, which replaces all previous metadata.
     pub metadata: Option<Metadata>,
-    /// The new session; `Some(None)` takes the memory out of its session.
+    /// The new session; `Some(None)` removes the memory from its session.
     pub session: Option<Option<String>>,
-    /// Change it only if it still has this version.
+    /// Fail unless the memory has this version.
     pub if_version: Option<u32>,
 }
 
-/// What [`Store::add`](crate::Store::add) did.
+/// The result of [`Store::add`](crate::Store::add).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Added {
     /// The memory was stored.
     New(Memory),
-    /// A memory with the same title, content, kind, space and session was there already.
+    /// A memory with the same title, content, kind, space and session already exists.
     Existing(Memory),
 }
 
@@ -218,9 +218,9 @@ pub struct Version {
     pub session: Option<String>,
     /// The memory's creation time.
     pub created_at: Timestamp,
-    /// From when this version was the present one.
+    /// When this version became the current one.
     pub valid_from: Timestamp,
-    /// Until when it was: the next version's start or the deletion; `None` if it still is.
+    /// When it was replaced or deleted; `None` if it is the current one.
     pub valid_until: Option<Timestamp>,
 }
 

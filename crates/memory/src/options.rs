@@ -1,43 +1,43 @@
-//! How a store is opened, and what opening found.
+//! Options and report of opening a store.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::SearchParams;
 
-/// Told how far a rebuild is while a store opens.
+/// Called with the progress of a rebuild while a store opens.
 pub type OpenProgressFn = Arc<dyn Fn(OpenProgress) + Send + Sync>;
 
-/// How far a store has come.
+/// How far a store has reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The last record of the log that is on disk, 0 for none.
     pub sequence: u64,
-    /// The last id that was given out, 0 for none.
+    /// The last assigned id, 0 for none.
     pub id: u64,
 }
 
-/// Knobs of [`Store::open`](crate::Store::open).
+/// Options of [`Store::open`](crate::Store::open).
 #[derive(Clone)]
 pub struct StoreOptions {
     /// How search weighs its signals.
     pub search: SearchParams,
-    /// Bytes that the state's cache may take.
+    /// Maximum size of the state's cache in bytes.
     pub cache_bytes: u64,
     /// Size of the log's files, in bytes.
     pub log_segment_bytes: u64,
-    /// Writes are refused when less than this would stay free on the disk; on a small disk an
-    /// eighth of it is enough.
+    /// Writes fail if less than this would stay free on the disk; on a small disk an eighth of it
+    /// is enough.
     pub free_bytes_min: u64,
-    /// Whether the store opens before the index has every memory; the caller then calls
-    /// [`Store::build_index`](crate::Store::build_index) until there is no more to do.
+    /// Whether the store opens before the index is complete; the caller then calls
+    /// [`Store::build_index`](crate::Store::build_index) until it returns `None`.
     pub index_later: bool,
     /// A compaction rewrites a state that takes more bytes than this.
     pub state_rewrite_bytes_min: u64,
-    /// What is known from outside of the store's folder of how far the store had come: one that has
-    /// less is [`Error::Damaged`](crate::Error::Damaged), and ids go on above.
+    /// How far the store had reached, as known from outside its folder: opening a store that ends
+    /// before it fails with [`Error::Damaged`](crate::Error::Damaged), and new ids are above it.
     pub reached: Reached,
-    /// Called now and then while something derived is rebuilt.
+    /// Called at intervals while derived data is rebuilt.
     pub progress: Option<OpenProgressFn>,
     /// Called before each change of a file, for tests that end the process there.
     pub on_change: Option<fn()>,
@@ -66,7 +66,7 @@ impl StoreOptions {
         }
     }
 
-    /// Tells how far a rebuild is.
+    /// Reports the progress of a rebuild.
     pub(crate) fn tell(&self, phase: OpenPhase, done: u64, total: u64) {
         if let Some(progress) = &self.progress {
             progress(OpenProgress { phase, done, total });
@@ -87,7 +87,7 @@ impl fmt::Debug for StoreOptions {
     }
 }
 
-/// How far a rebuild is.
+/// The progress of a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenProgress {
     /// What is being rebuilt.
@@ -112,17 +112,17 @@ pub enum OpenPhase {
 pub struct OpenReport {
     /// Memories in the store.
     pub memories: u64,
-    /// Log records that the state did not have yet and has now.
+    /// Records of the log that were applied to the state.
     pub replayed_records: u64,
-    /// Bytes of an unfinished write that were cut from the end of the log.
+    /// Bytes of an unfinished write that were truncated from the end of the log.
     pub log_truncated_bytes: u64,
-    /// Whether that write may have been acknowledged: the machine stopped while the store was
-    /// open, and its very last write cannot be told from one that was not acknowledged.
+    /// Whether that write may have been acknowledged: the machine stopped while the store was open,
+    /// and an acknowledged last write cannot be distinguished from an unacknowledged one.
     pub is_truncation_unsure: bool,
     /// Why the state was rebuilt from the log, if it was.
     pub state_rebuilt: Option<String>,
-    /// Why the text index was rebuilt from the state, or still is, if so.
+    /// Why the text index was rebuilt, or is being rebuilt, from the state, if so.
     pub index_rebuilt: Option<String>,
-    /// Why the stored vectors were given up, if they were; a backfill makes them again.
+    /// Why the stored vectors were discarded, if they were; a backfill computes them again.
     pub vectors_discarded: Option<String>,
 }

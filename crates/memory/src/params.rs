@@ -1,24 +1,24 @@
-//! Every weight of the search, in one place.
+//! All weights of the search.
 
-/// How search weighs its signals. The defaults are round numbers that served best across unlike
-/// collections.
+/// The weights of the signals of a search. The defaults are round numbers that performed best
+/// across different collections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchParams {
     /// BM25's term frequency saturation.
     pub bm25_k1: f64,
     /// BM25's length normalisation.
     pub bm25_b: f64,
-    /// The words' share of a hybrid score.
+    /// The lexical share of a hybrid score.
     pub lexical_weight: f64,
-    /// The meaning's share of a hybrid score.
+    /// The semantic share of a hybrid score.
     pub semantic_weight: f64,
-    /// How many candidates each signal brings, at least.
+    /// Minimum number of candidates from each signal.
     pub candidates: usize,
-    /// Documents that lend terms to the query (pseudo-relevance feedback); 0 turns it off.
+    /// Number of documents that add terms to the query (pseudo-relevance feedback); 0 disables it.
     pub feedback_documents: usize,
-    /// Terms that they lend.
+    /// Number of terms that they add.
     pub feedback_terms: usize,
-    /// What the lent terms weigh together, against 1 for the query's own.
+    /// The weight of all added terms together, relative to 1 for the query's own terms.
     pub feedback_weight: f64,
     /// What a text has that is long enough to say something; see
     /// [`waypost_ranking::substance`].

@@ -1,16 +1,16 @@
-//! What a search asks, and what it answers.
+//! Search options and results.
 
 use crate::{Link, Memory, MemoryId, Timestamp};
 
-/// Which memories count. Every condition that is given must hold.
+/// Selects memories. Every condition that is set must hold.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Filter {
-    /// The kind is one of these; empty means any.
+    /// The kind is one of these; empty for any.
     pub kinds: Vec<String>,
-    /// All of these tags are there.
+    /// The memory has all of these tags.
     pub tags: Vec<String>,
-    /// The space; absent means all spaces.
+    /// The space; `None` for all spaces.
     pub space: Option<String>,
     /// The session.
     pub session: Option<String>,
@@ -21,52 +21,52 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The same for these kinds only.
+    /// Selects only these kinds.
     #[must_use]
     pub fn with_kinds<K: Into<String>>(self, kinds: impl IntoIterator<Item = K>) -> Self {
         Self { kinds: kinds.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The same for memories that have all of these tags.
+    /// Selects only memories that have all of these tags.
     #[must_use]
     pub fn with_tags<T: Into<String>>(self, tags: impl IntoIterator<Item = T>) -> Self {
         Self { tags: tags.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The same for one space only.
+    /// Selects only one space.
     #[must_use]
     pub fn with_space(self, space: impl Into<String>) -> Self {
         Self { space: Some(space.into()), ..self }
     }
 
-    /// The same for one session only.
+    /// Selects only one session.
     #[must_use]
     pub fn with_session(self, session: impl Into<String>) -> Self {
         Self { session: Some(session.into()), ..self }
     }
 
-    /// The same for what was created at this time or later.
+    /// Selects only memories created at this time or later.
     #[must_use]
     pub fn with_since(self, since: Timestamp) -> Self {
         Self { since: Some(since), ..self }
     }
 
-    /// The same for what was created before this time.
+    /// Selects only memories created before this time.
     #[must_use]
     pub fn with_until(self, until: Timestamp) -> Self {
         Self { until: Some(until), ..self }
     }
 }
 
-/// How a search finds.
+/// The mode of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SearchMode {
-    /// By words and by meaning.
+    /// Lexical and semantic search in one score.
     #[default]
     Hybrid,
-    /// By words alone.
+    /// Lexical search only.
     Lexical,
-    /// By meaning alone.
+    /// Semantic search only.
     Semantic,
 }
 
@@ -86,21 +86,21 @@ impl SearchMode {
     }
 }
 
-/// What a search may be told beside the query.
+/// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SearchOptions {
-    /// How many hits at most, 1 to [`SEARCH_LIMIT_MAX`](crate::limits::SEARCH_LIMIT_MAX).
+    /// Maximum number of hits, 1 to [`SEARCH_LIMIT_MAX`](crate::limits::SEARCH_LIMIT_MAX).
     pub limit: usize,
-    /// Which memories count.
+    /// The memories to search.
     pub filter: Filter,
-    /// By words, by meaning, or both.
+    /// Lexical, semantic or both.
     pub mode: SearchMode,
-    /// Whether each hit says how its score came about.
+    /// Whether each hit explains its score.
     pub explain: bool,
-    /// Leave out what scores below this (0–1).
+    /// Minimum score of a hit (0–1).
     pub min_score: Option<f64>,
-    /// Whether a memory that a newer one `updates` keeps its rank instead of going below it.
+    /// Whether a memory that a newer one `updates` keeps its rank instead of ranking below it.
     pub include_superseded: bool,
 }
 
@@ -118,44 +118,44 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// The same with at most so many hits.
+    /// Sets the maximum number of hits.
     #[must_use]
     pub fn with_limit(self, limit: usize) -> Self {
         Self { limit, ..self }
     }
 
-    /// The same among the memories of a filter.
+    /// Sets the filter.
     #[must_use]
     pub fn with_filter(self, filter: Filter) -> Self {
         Self { filter, ..self }
     }
 
-    /// The same by words, by meaning, or both.
+    /// Sets the mode.
     #[must_use]
     pub fn with_mode(self, mode: SearchMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// The same, where hits say how their scores came about, or do not.
+    /// Sets whether hits explain their scores.
     #[must_use]
     pub fn with_explain(self, explain: bool) -> Self {
         Self { explain, ..self }
     }
 
-    /// The same without what scores below this (0–1).
+    /// Sets the minimum score (0–1).
     #[must_use]
     pub fn with_min_score(self, min_score: impl Into<Option<f64>>) -> Self {
         Self { min_score: min_score.into(), ..self }
     }
 
-    /// The same, where memories that newer ones `updates` keep their ranks, or do not.
+    /// Sets whether memories that newer ones `updates` keep their ranks.
     #[must_use]
     pub fn with_include_superseded(self, include_superseded: bool) -> Self {
         Self { include_superseded, ..self }
     }
 }
 
-/// The answer to a search.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
     /// The hits, best first.
@@ -167,41 +167,40 @@ pub struct SearchResult {
     pub mode: SearchMode,
 }
 
-/// A memory that was found.
+/// A memory found by a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// The memory.
     pub memory: Memory,
-    /// How likely it answers the query, 0 to 1; comparable between queries, stores and modes.
+    /// The score, 0 to 1.
     pub score: f64,
     /// Memories that contradict it or that it contradicts, in order of their ids.
     pub contradicts: Vec<MemoryId>,
-    /// How the score came about, if asked for.
+    /// The explanation of the score, if requested.
     pub explanation: Option<HitExplanation>,
 }
 
-/// How a hit's score came about.
+/// The explanation of a hit's score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HitExplanation {
-    /// Every signal that had a say, in a fixed order.
+    /// Every signal that contributed, in a fixed order.
     pub signals: Vec<Signal>,
-    /// The query's terms (stemmed) that the memory has, sorted.
+    /// The query's terms (stemmed) that the memory contains, sorted.
     pub matched_terms: Vec<String>,
-    /// The links of the memory, at most 100, in order of their other end.
+    /// The links of the memory, at most 100, ordered by their other end.
     pub links: Vec<Link>,
 }
 
-/// One signal's part in a score.
+/// The contribution of one signal to a score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signal {
     /// Its name: `bm25`, `semantic`, `cues`, `neighbours`, `links`, `updates`, `superseded`.
     pub name: &'static str,
-    /// The raw value: a BM25 score, a cosine, a share of the neighbours' scores.
+    /// The raw value: a BM25 score, a cosine, or a share of the neighbours' scores.
     pub value: f64,
-    /// The place that the memory has by this signal alone, from 1; absent for signals that do
-    /// not rank.
+    /// The rank of the memory by this signal alone, from 1; `None` for signals that do not rank.
     pub rank: Option<u32>,
-    /// How much a full value of this signal counts.
+    /// The weight of a full value of this signal.
     pub weight: f64,
     /// What it added to the score.
     pub contribution: f64,

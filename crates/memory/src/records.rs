@@ -1,4 +1,4 @@
-//! The journal and the state that is derived from it: what is true, and how it is read.
+//! The journal and the state derived from it, and reading memories from both.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ impl Records {
         Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
     }
 
-    /// A version of a memory with its content, wherever that is.
+    /// A version of a memory with its content.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
         let Some(value) = self.state.get(&keys::version(id, version))? else { return Ok(None) };
         self.whole_body(StoredVersion::decode(&value).map_err(damaged)?).map(Some)

@@ -1,4 +1,5 @@
-//! The mark of a repair in progress: what it found, which the repaired log no longer shows.
+//! The marker of a repair in progress: it contains what the repair found, because the repaired log
+//! no longer shows it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,23 +12,23 @@ use crate::log_error::{LOG, log_error};
 use crate::{Error, MemoryId, Reached, Result, StoreOptions};
 
 const MARKER: Marker = Marker { name: "memory-repair", version: 1 };
-/// Why a store with a mark does not open.
+/// Why a store with a marker does not open.
 pub(crate) const INTERRUPTED: &str = "memory/repairing: a repair was interrupted; repair again";
 
-/// What is known of a repair that has not ended.
+/// What is known about a repair in progress.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Repairing {
-    /// How far the store had come.
+    /// How far the store had reached.
     pub(crate) known: Reached,
-    /// The last record that an intact state had before the first change.
+    /// The last record applied to an intact state before the first change.
     pub(crate) applied: Option<u64>,
     /// What was damaged.
     pub(crate) set_aside: Vec<Mended>,
-    /// The first and the last record of each damage of the log, lost or not.
+    /// The first and the last record of each damaged range of the log, lost or not.
     pub(crate) gaps: Vec<(u64, u64)>,
     /// Where the log ended after the salvage; a completion follows.
     pub(crate) salvaged: Option<u64>,
-    /// How many records were kept, once the log is completed; the state is not needed any more.
+    /// The number of kept records, once the log is completed; the state is no longer needed then.
     pub(crate) completed: Option<u64>,
     /// As in the report.
     pub(crate) is_loss_unnamed: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Repairing {
 }
 
 impl Repairing {
-    /// The mark of an interrupted repair.
+    /// The marker of an interrupted repair.
     pub(crate) fn read(folders: &Folders) -> Result<Option<Self>> {
         let marked = MARKER.read(&path(folders)).map_err(|it| log_error(&it, &folders.memory))?;
         let parsed = match marked {
@@ -110,13 +111,13 @@ impl Repairing {
         Ok(text)
     }
 
-    /// Takes in how far the store is known to have come.
+    /// Raises how far the store is known to have reached.
     pub(crate) fn raise(&mut self, known: Reached) {
         self.known.sequence = self.known.sequence.max(known.sequence);
         self.known.id = self.known.id.max(known.id);
     }
 
-    /// Takes in what is damaged: the file of the format, and the log.
+    /// Adds damage of the `format` file and of the log.
     pub(crate) fn found(&mut self, format: Option<String>, damage: &[Damage]) {
         let format = format.map(|what| Mended { what, is_loss: false, is_kept: false });
         let of_log = damage.iter().map(|it| it.mended(it.describe(LOG)));
@@ -135,7 +136,7 @@ impl Repairing {
         }
     }
 
-    /// Takes in that the log has been completed, and what is to be reported.
+    /// Records that the log has been completed, and what to report.
     pub(crate) fn complete(&mut self, repaired: &Repaired) {
         self.known.id = self.known.id.max(repaired.reached.id);
         self.completed = Some(repaired.kept_records);
@@ -144,7 +145,7 @@ impl Repairing {
         self.lost_history.clone_from(&repaired.lost_history);
     }
 
-    /// Writes the mark, if there is anything to note.
+    /// Writes the marker, if there is anything to record.
     pub(crate) fn write(&self, folders: &Folders, options: &StoreOptions) -> Result<()> {
         if self.set_aside.is_empty() {
             return Ok(());
@@ -156,7 +157,7 @@ impl Repairing {
         MARKER.write(&path(folders), &text).map_err(|it| log_error(&it, memory))
     }
 
-    /// Removes the mark: the repair has ended.
+    /// Removes the marker: the repair has ended.
     pub(crate) fn remove(&self, folders: &Folders, options: &StoreOptions) -> Result<()> {
         if self.set_aside.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! The applied state: a tree that is derived from the log and can be thrown away, and what of it is
-//! kept in memory.
+//! The applied state: a projection of the journal, which can be rebuilt, and the part of it that is
+//! in memory.
 //!
-//! `waypost-projection` checks every value by itself; a value that is stale it cannot see. For that
-//! every space has a digest over its memories, which opening compares.
+//! `waypost-projection` checks every value, but cannot detect a stale one. So every space has a digest
+//! over its memories, which opening compares.
 
 pub(crate) mod cells;
 pub(crate) mod found;
@@ -24,7 +24,7 @@ use crate::{Error, MemoryId, Result, StoreOptions};
 /// The version of the state's values.
 const VALUE_VERSION: u8 = 2;
 
-/// Told a key and its value.
+/// Called with a key and its value.
 type Each<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
 /// The open state.
@@ -35,7 +35,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Opens the state in `dir` or makes one. `Err(Unusable)` inside means: set it aside, build anew.
+    /// Opens the state in `dir` or creates one. After an inner `Err(Unusable)`, set it aside and
+    /// rebuild it.
     pub(crate) fn open(
         dir: &Path,
         options: &StoreOptions,
@@ -51,7 +52,7 @@ impl State {
         Ok(state.load().map(|()| state).map_err(|it| Unusable(it.to_string())))
     }
 
-    /// Takes what is kept in memory out of the tree.
+    /// Loads the part that is kept in memory from the tree.
     fn load(&self) -> Result<()> {
         let mut cells = Cells::default();
         for prefix in [BLOCKS, keys::SPACES, keys::COUNTERS] {
@@ -84,7 +85,7 @@ impl State {
         Ok(())
     }
 
-    /// The ids of all present memories, in order.
+    /// The ids of all existing memories, in order.
     pub(crate) fn live_ids(&self) -> Result<Vec<MemoryId>> {
         let mut ids = Vec::new();
         self.heads(&mut |id, head| {
@@ -96,16 +97,16 @@ impl State {
         Ok(ids)
     }
 
-    /// Some heads from the id `from` on, and from where to go on.
+    /// Some heads from the id `from` on, and the id to continue from.
     pub(crate) fn heads_from(&self, from: u64) -> Result<Option<Heads>> {
         self.cells.read_recursive().heads_from(from).map_err(damaged)
     }
 
-    /// All keys with a prefix, in order. Heads are read by [`Self::heads`].
+    /// All keys with a prefix, in order. Use [`Self::heads`] for heads.
     pub(crate) fn scan(&self, prefix: &[u8], each: &mut Each<'_>) -> Result<()> {
         let kept = self.cells.read_recursive().scan(prefix).map_err(damaged)?;
         let Some(kept) = kept else { return self.scan_tree(prefix, each) };
-        // The newest version is kept, those before it are in the tree.
+        // The newest version is in memory, earlier ones are in the tree.
         let newest = kept.first().map(|(key, _)| key.clone());
         if prefix.starts_with(b"v") {
             self.scan_tree(prefix, &mut |key, value| {
@@ -129,7 +130,7 @@ impl State {
             .scan(prefix, &mut |key, value| each(key, value).map(|()| ControlFlow::Continue(())))
     }
 
-    /// Applies some changes at once.
+    /// Applies some changes atomically.
     pub(crate) fn write(&self, writes: &[Write]) -> Result<()> {
         let mut staged = self.cells.read().stage(writes).map_err(damaged)?;
         self.tree.write(std::mem::take(&mut staged.rows))?;
@@ -137,23 +138,23 @@ impl State {
         Ok(())
     }
 
-    /// Whether it must be opened again before it takes writes.
+    /// Whether it must be reopened before it accepts writes.
     pub(crate) fn is_broken(&self) -> bool {
         self.tree.is_broken(keys::APPLIED)
     }
 
-    /// Lets go of the tree, so that it can be opened again.
+    /// Closes the tree, so that it can be reopened.
     pub(crate) fn release(&self) {
         self.tree.release();
     }
 
-    /// Takes the tree of another state over.
+    /// Takes over the tree of another state.
     pub(crate) fn adopt(&self, other: &Self) {
         self.tree.adopt(&other.tree);
         *self.cells.write() = std::mem::take(&mut other.cells.write());
     }
 
-    /// Gives the tree's room back. Nothing may be written meanwhile.
+    /// Releases the tree's unused space. Nothing may be written meanwhile.
     pub(crate) fn rewrite(&self) -> Result<()> {
         Ok(self.tree.rewrite()?)
     }
@@ -163,7 +164,7 @@ impl State {
         Ok(self.tree.sync()?)
     }
 
-    /// Syncs and removes the mark of an unclean stop. The state must not be used any more.
+    /// Syncs and removes the marker of an unclean stop. The state must not be used afterwards.
     pub(crate) fn close(&self) -> Result<()> {
         Ok(self.tree.close()?)
     }

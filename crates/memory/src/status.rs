@@ -1,4 +1,4 @@
-//! What the store tells about itself.
+//! Status, progress and results of maintenance.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -8,27 +8,27 @@ use crate::{ModelInfo, Timestamp};
 /// Health and statistics of a store.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Status {
-    /// Memories that are there.
+    /// Number of memories.
     pub memories: u64,
-    /// How many of each kind.
+    /// Number of memories by kind.
     pub by_kind: BTreeMap<String, u64>,
-    /// How many in each space.
+    /// Number of memories by space.
     pub by_space: BTreeMap<String, u64>,
-    /// Links that are there.
+    /// Number of links.
     pub links: u64,
-    /// Memories with a vector of the present model.
+    /// Memories with a vector of the current model.
     pub embedded: u64,
-    /// Memories without.
+    /// Memories without one.
     pub pending_embeddings: u64,
-    /// The present model.
+    /// The current model.
     pub model: Option<ModelInfo>,
     /// The index.
     pub index: IndexStatus,
-    /// Bytes on disk, all of the store.
+    /// Size of the whole store on disk, in bytes.
     pub storage_bytes: u64,
     /// When the last reindex ended.
     pub last_reindex_at: Option<Timestamp>,
-    /// Why no more writes are taken, if so.
+    /// Why writes fail, if they do.
     pub write_fault: Option<String>,
 }
 
@@ -37,34 +37,34 @@ pub struct Status {
 pub struct IndexStatus {
     /// Memories in it.
     pub documents: u64,
-    /// Unequal terms in it, summed over the spaces.
+    /// Distinct terms in it, summed over the spaces.
     pub terms: u64,
-    /// Bytes of memory that it takes.
+    /// Its size in memory, in bytes.
     pub bytes: u64,
-    /// Memories that it lacks while it is being built.
+    /// Memories that it still lacks while it is being built.
     pub lacking: u64,
 }
 
-/// How far the index is that is being built while the store is open.
+/// The progress of an index that is being built while the store is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// Memories that have been taken in.
+    /// Memories that have been indexed.
     pub done: u64,
     /// Memories that the index lacked when the store was opened.
     pub total: u64,
 }
 
-/// What kind of reindex.
+/// Options of a reindex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reindex {
-    /// Also embed what lacks a vector of the present model.
+    /// Also embed memories without a vector of the current model.
     pub backfill: bool,
 }
 
-/// How far a reindex is.
+/// The progress of a reindex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReindexProgress {
-    /// What it is doing.
+    /// The current phase.
     pub phase: ReindexPhase,
     /// Memories done in this phase.
     pub done: u64,
@@ -72,29 +72,29 @@ pub struct ReindexProgress {
     pub total: u64,
 }
 
-/// What a reindex is doing.
+/// A phase of a reindex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReindexPhase {
     /// Building the text index.
     Indexing,
-    /// Embedding what lacks a vector.
+    /// Embedding memories without a vector.
     Embedding,
 }
 
-/// What a reindex did.
+/// The result of a reindex.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reindexed {
     /// Memories in the new index.
     pub indexed: u64,
     /// Memories that were embedded.
     pub embedded: u64,
-    /// Memories whose text the model refused.
+    /// Memories whose text the model rejected.
     pub failed: u64,
-    /// Memories that had their vector already, or that there is no model for.
+    /// Memories that already had a vector, or were not embedded because there is no model.
     pub skipped: u64,
 }
 
-/// What [`Store::maintain`](crate::Store::maintain) did.
+/// The result of [`Store::maintain`](crate::Store::maintain).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one thing was done")]
 pub struct Maintained {
@@ -104,26 +104,26 @@ pub struct Maintained {
     pub synced: bool,
     /// The vectors' files were compacted.
     pub vectors_compacted: bool,
-    /// It was written down how far notes have been told.
+    /// The position up to which notes have been published was recorded.
     pub told: bool,
 }
 
-/// Which texts [`Store::compact`](crate::Store::compact) removes for good. By default none.
+/// The texts that [`Store::compact`](crate::Store::compact) removes permanently. None by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compaction {
-    /// Those of deleted memories, all versions.
+    /// The texts of deleted memories, in all versions.
     pub purge: bool,
-    /// Of memories that are there, those of all but so many newest versions.
+    /// The number of newest versions of each existing memory whose texts stay; `None` for all.
     pub versions: Option<NonZeroU32>,
 }
 
-/// What [`Store::compact`](crate::Store::compact) did.
+/// The result of [`Store::compact`](crate::Store::compact).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
     /// Bytes of the log before.
     pub bytes_before: u64,
     /// Bytes of the log after.
     pub bytes_after: u64,
-    /// Versions whose content was removed for good.
+    /// Versions whose content was removed permanently.
     pub purged_versions: u64,
 }

@@ -47,7 +47,7 @@ pub struct Store {
     searcher: Searcher,
     reindexing: AtomicBool,
     closed: AtomicBool,
-    /// Given up last.
+    /// Released last.
     _lease: FolderLock,
 }
 
@@ -68,8 +68,8 @@ impl Store {
         Ok(self.index.complete(Memory::of(id, head.version, head.updated_at, body)))
     }
 
-    /// Changes a memory; the version before stays in its history. A patch that changes nothing
-    /// makes no version.
+    /// Changes a memory; its history keeps the previous version. A patch that changes nothing
+    /// creates no version.
     pub fn update(&self, id: MemoryId, patch: Patch, now: Timestamp) -> Result<Memory> {
         match self.writer.submit_one(Command::Update { id, patch, at: now })? {
             Outcome::Updated(memory) => Ok(self.index.complete(memory)),
@@ -82,7 +82,7 @@ impl Store {
         self.writer.submit_one(Command::Delete { id, at: now }).map(|_| ())
     }
 
-    /// Makes a link, or finds it. An id that is not there is named by the error.
+    /// Creates a link, or returns the existing one. The error names an unknown id.
     pub fn link(
         &self,
         from: MemoryId,
@@ -114,7 +114,7 @@ impl Store {
         }
     }
 
-    /// Removes a link; `false` if it was not there.
+    /// Removes a link; `false` if it did not exist.
     pub fn unlink(
         &self,
         from: MemoryId,
@@ -141,7 +141,7 @@ impl Store {
         Ok(self.index.view.read().graph.walk(id, depth))
     }
 
-    /// Finds memories by words and by meaning, best first, ties by id.
+    /// Searches memories by words and meaning. The best hits come first; ties are ordered by id.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the query or an option is outside its limits; [`Error::NoModel`] if
@@ -150,56 +150,55 @@ impl Store {
         self.searcher.search(query, options)
     }
 
-    /// Writes what [`Store::add_later`] queued before this call.
+    /// Writes the drafts that [`Store::add_later`] queued before this call.
     pub fn write_queued(&self) {
         self.writer.write_queued();
     }
 
-    /// The oldest notes that have not been told, at most `limit`, in order.
+    /// The oldest unpublished notes, at most `limit`, in order.
     pub fn notices(&self, limit: usize) -> Vec<Notice> {
         self.writer.outbox.notices(limit)
     }
 
-    /// Takes back that notes up to this sequence wait: they have been told.
+    /// Marks the notes up to this sequence as published.
     pub fn told(&self, through: u64) {
         self.writer.outbox.told(through);
     }
 
-    /// Has `listener` called whenever there are new notes. It is called by the thread that writes,
-    /// and must be quick. Only the first listener counts.
+    /// Sets the `listener` that is called whenever there are new notes. The writing thread calls
+    /// it, so it must be fast. Only the first listener is used.
     pub fn when_noted(&self, listener: Box<dyn Fn() + Send + Sync>) {
         self.writer.outbox.when_noted(listener);
     }
 
-    /// Takes a model into use, or goes without. Vectors that are stored and were made by this very
-    /// model are taken in at once; those of another stay on disk and are not searched.
+    /// Sets or removes the model. Stored vectors of the same model are loaded immediately; those of
+    /// another model stay on disk and are not searched.
     pub fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         self.embedding.set_embedder(embedder)
     }
 
-    /// The vector of a query, made by the model in use and remembered for a while; nothing without
-    /// a model.
+    /// The vector of a query by the current model, which is cached; `None` without a model.
     ///
     /// # Errors
-    /// [`Error::Embedding`] if the model gives it none.
+    /// [`Error::Embedding`] if the model fails.
     pub fn embed_query(&self, query: &str) -> Result<Option<Arc<Vec<f32>>>> {
         self.embedding.model().map(|it| it.embed_query(query)).transpose()
     }
 
-    /// Embeds up to `limit` memories that lack a vector of the present model, those that changed last
-    /// first. A text that the model refuses does not stop the others. Does nothing without a model.
+    /// Embeds up to `limit` memories that lack a vector of the current model, the last changed
+    /// first. A text that the model rejects does not stop the others. Does nothing without a model.
     pub fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
         self.embedding.embed_pending(limit)
     }
 
-    /// How far the index is, if it is being built anew. What is not in it yet can be read and
-    /// changed, and is not found.
+    /// The progress of the index, if it is being rebuilt. Memories that it lacks can be read and
+    /// changed, but are not found.
     pub fn index_progress(&self) -> Option<IndexProgress> {
         self.index.backlog.progress()
     }
 
-    /// Brings a bounded piece of what the index lacks into it; `None` when there is no more to do.
-    /// Several threads may call it at once, and each does its own piece.
+    /// Indexes a bounded number of missing memories; `None` if the index is complete. Several
+    /// threads may call it at once; each does a different part.
     pub fn build_index(&self) -> Result<Option<IndexProgress>> {
         let Some((progress, is_last)) = self.index.build()? else { return Ok(None) };
         self.index.keep_up_text();
@@ -209,31 +208,30 @@ impl Store {
         Ok(Some(progress))
     }
 
-    /// How far the store has come, for [`StoreOptions::reached`] of a later opening. Waits for a write
-    /// that goes on.
+    /// How far the store has reached, for [`StoreOptions::reached`] of a later opening. Waits for a
+    /// write in progress.
     pub fn reached(&self) -> Result<Reached> {
         let sequence = self.records.journal.reached();
         Ok(Reached { sequence, id: Txn::new(&self.records.state).next_id()? - 1 })
     }
 
-    /// Bytes on disk, all of the store. Walks over its folders.
+    /// Size of the whole store on disk, in bytes. Walks its folders.
     pub fn storage_bytes(&self) -> u64 {
         dir_bytes(&self.folders.memory)
     }
 
-    /// Why no more writes are taken, if so.
+    /// Why writes fail, if they do.
     pub fn write_fault(&self) -> Option<String> {
-        let of_log = || self.records.log.fault().map(|it| it.to_string());
-        self.writer.fault().or_else(of_log)
+        self.writer.fault().or_else(|| self.records.journal.fault())
     }
 
-    /// The damage that reads have met in the log since it was opened: [`repair`](crate::repair) sets it
-    /// aside. Reads no file.
+    /// The damage that reads have found in the log since it was opened: [`repair`](crate::repair)
+    /// sets it aside. Reads no file.
     pub fn damage(&self) -> Vec<Damage> {
         self.records.journal.damage()
     }
 
-    /// The same of the stored vectors, which the next opening removes if they are damaged.
+    /// The same for the stored vectors, which the next opening removes if they are damaged.
     pub fn vectors_damage(&self) -> Vec<Damage> {
         self.embedding.vectors.damage()
     }

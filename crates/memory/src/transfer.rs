@@ -2,35 +2,35 @@
 
 use crate::MemoryId;
 
-/// What an export wrote.
+/// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exported {
-    /// Memories, those with history but deleted included.
+    /// Number of memories, including deleted ones.
     pub memories: u64,
     /// Links.
     pub links: u64,
 }
 
-/// What an import does with an id that another memory of the store has.
+/// What an import does if another memory of the store has the id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ImportIds {
-    /// The line is a problem; nothing of it is taken.
+    /// The line is a problem and is not imported.
     #[default]
     Keep,
     /// The memory gets a new id, and the links of the import follow it.
     Map,
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ImportOptions {
-    /// What is done with ids that are taken; [`ImportIds::Keep`] by default.
+    /// What to do with ids that are taken; [`ImportIds::Keep`] by default.
     pub ids: ImportIds,
 }
 
 impl ImportOptions {
-    /// The same with this for ids that are taken.
+    /// Sets what to do with ids that are taken.
     #[must_use]
     pub fn with_ids(mut self, ids: ImportIds) -> Self {
         self.ids = ids;
@@ -38,22 +38,22 @@ impl ImportOptions {
     }
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
-    /// Memories that are new.
+    /// New memories.
     pub memories: u64,
-    /// Links that are new.
+    /// New links.
     pub links: u64,
-    /// Memories and links that were there already.
+    /// Memories and links that already existed.
     pub existing: u64,
-    /// Memories that have another id here than in the file, in the order of the file.
+    /// Memories whose id in the store differs from that in the file, in the order of the file.
     pub mapped: Vec<MappedId>,
-    /// Lines that were not taken.
+    /// Lines that were rejected.
     pub problems: Vec<ImportProblem>,
 }
 
-/// A memory that has another id here than in the file.
+/// A memory whose id in the store differs from that in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MappedId {
     /// Its id in the file.
@@ -62,7 +62,7 @@ pub struct MappedId {
     pub to: MemoryId,
 }
 
-/// A line of an import that was not taken.
+/// A rejected line of an import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ImportProblem {
@@ -70,7 +70,7 @@ pub struct ImportProblem {
     pub line: u64,
     /// What is wrong with it.
     pub message: String,
-    /// Whether it would be taken with [`ImportIds::Map`].
+    /// Whether it would be accepted with [`ImportIds::Map`].
     pub is_id_taken: bool,
 }
 

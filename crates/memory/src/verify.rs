@@ -6,14 +6,15 @@ use crate::store::import::{check_header, read_line};
 use crate::wire::Line;
 use crate::{Error, Result};
 
-/// No end of an export is longer, so that other lines are not parsed.
+/// Maximum length of the end line of an export; longer lines are not parsed.
 const END_BYTES_MAX: usize = 256;
 
-/// Checks that the input is a whole export with the right checksum, without a store. Its lines are not looked into:
-/// an import can still refuse some of them.
+/// Checks without a store that the input is a complete export with a valid checksum. Does not check
+/// its lines: an import can still reject some of them.
 ///
 /// # Errors
-/// [`Error::Invalid`] if it is no export, was cut off or changed; [`Error::Newer`] if it is a later one.
+/// [`Error::Invalid`] if it is not an export, is truncated or was changed; [`Error::Newer`] if a
+/// newer release wrote it.
 ///
 /// ```
 /// let cut = b"{\"format\":\"waypost-memory\",\"version\":1}\n";

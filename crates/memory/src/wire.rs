@@ -1,9 +1,9 @@
 //! The lines of an export.
 //!
-//! The first line is `{"format":"waypost-memory","version":1}`. Then comes one line for each
-//! version of each memory, in order of ids and versions, the present version last; a deleted
-//! memory's versions are followed by a deletion. Then the links. The last line counts what was
-//! before it and has a CRC-32C over its bytes.
+//! The first line is `{"format":"waypost-memory","version":1}`. It is followed by one line for each
+//! version of each memory, ordered by id and version; a deletion follows the versions of a deleted
+//! memory. Then come the links. The last line contains the counts of all lines before it and a
+//! CRC-32C over their bytes.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ pub(crate) struct MemoryLine {
     pub(crate) space: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<String>,
-    /// From when this version was the present one.
+    /// When this version became the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) valid_from: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]

@@ -20,10 +20,10 @@ use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Outbox;
 use crate::{Error, Result, StoreOptions};
 
-/// Commands that one leader takes, at most, unless one request has more.
+/// Maximum number of commands that one leader takes, unless one request has more.
 const GROUP_COMMANDS_MAX: usize = 1024;
 
-/// What became of the commands of one request, in their order.
+/// The outcomes of the commands of one request, in order.
 pub(crate) type Outcomes = Vec<Result<Outcome>>;
 
 /// Decides commands and writes them: to the log, then to the state, then to the index.
@@ -39,13 +39,13 @@ pub(crate) struct Writer {
     fault: Mutex<Option<String>>,
 }
 
-/// What only the thread that writes may touch.
+/// What only the leader uses.
 #[derive(Debug, Default)]
 pub(crate) struct WriterState {
-    /// Why nothing is written any more.
+    /// Why writes fail, if they do.
     fault: Option<String>,
-    /// While a batch is written, the position in the journal before it. It stays when that panics,
-    /// and then the state and the index may lack what the journal has.
+    /// While a batch is written, the position in the journal before it. It stays set after a panic:
+    /// then the state and the index may lack records of the journal.
     writing_after: Option<u64>,
 }
 
@@ -69,18 +69,17 @@ impl Writer {
         }
     }
 
-    /// Waits for a write that goes on; nothing is written while this is held.
+    /// Waits for a write in progress; nothing is written while this is held.
     pub(crate) fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock()
     }
 
-    /// Why no more writes are taken, if so. Waits for no write.
+    /// Why writes fail, if they do. Waits for no write.
     pub(crate) fn fault(&self) -> Option<String> {
         self.fault.lock().clone()
     }
 
-    /// Carries out commands, together with those of other threads, and returns when they are on
-    /// disk.
+    /// Executes commands, together with those of other threads, and returns when they are on disk.
     pub(crate) fn submit(&self, commands: Vec<Command>) -> Outcomes {
         let count = commands.len();
         let outcomes = self.queue.submit(commands, &|lead| self.lead(lead));
@@ -146,10 +145,10 @@ impl Writer {
         outcomes
     }
 
-    /// Writes down how far was told, if that has moved. Returns whether it has.
+    /// Records how far notes have been published, if that has changed. Returns whether it has.
     pub(crate) fn save_told(&self) -> Result<bool> {
         let unsaved = {
-            // Held, so that no change is on disk whose note does not wait yet.
+            // Held, so that the note of every change on disk is in the outbox.
             let _no_writer = self.state.lock();
             self.outbox.unsaved(self.records.state.applied()?)
         };
@@ -160,9 +159,9 @@ impl Writer {
         }
     }
 
-    /// Syncs the state with all that the log has. Whoever removes records from the log because of
-    /// what the state says does this first, and holds the writer's lock from then on: a state that
-    /// is older, as a crash may leave it, would not hear of them any more.
+    /// Syncs the state with everything in the journal. Call it, and hold the writer's lock, before
+    /// records are removed from the journal because of the state: after a crash, an older state
+    /// could no longer replay them.
     pub(crate) fn bring_to_disk(&self, writer: &mut WriterState) -> Result<()> {
         if writer.fault.is_some()
             || writer.writing_after.is_some()

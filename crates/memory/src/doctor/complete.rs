@@ -1,4 +1,4 @@
-//! What the state knows of records that a salvaged log has lost.
+//! Completes a salvaged log with what the state knows about lost records.
 
 use waypost_projection::files::remove_dir;
 use waypost_projection::{Unusable, boot_id};
@@ -17,16 +17,16 @@ use crate::state::txn::Txn;
 use crate::state::{State, damaged};
 use crate::{Error, Result, StoreOptions};
 
-/// A repair appends so many records at once.
+/// Number of records that a repair appends at once.
 const RECORDS_AT_ONCE: usize = 1_000;
 
 /// The records that a salvage lost.
 pub(super) struct Lost {
-    /// How many they are, at most.
+    /// Maximum number of lost records.
     count: u64,
     /// The last of them.
     last: u64,
-    /// Records that may have been behind it: what is known of how far the log had come may be old.
+    /// Number of records that may have followed it: the known end of the log may be outdated.
     behind: u64,
     /// The last record that the state had before the first repair: a repair brings the state up
     /// to what is left of the log, which does not contain the lost records.
@@ -65,12 +65,12 @@ pub(super) fn complete(
         .map_err(|Unusable(why)| Error::Damaged(format!("failed to create a state: {why}")))?;
     replay(&by_log, journal, u64::MAX, options)?;
     let mut records = Vec::new();
-    // Each lost record may have given out an id, an import higher ones.
+    // Each lost record may have assigned an id, and an import higher ones.
     let told = repaired.reached.id.saturating_add(1);
     let counted = Txn::new(&by_log).next_id()?.saturating_add(lost.count);
     let mut next_id = counted.max(told).saturating_add(lost.behind);
     if let FoundState::Whole { state, .. } = found {
-        // Together they are all that is known.
+        // Apply the rest of the log, so that the state contains everything that is known.
         replay(&state, journal, u64::MAX, options)?;
         let known = Txn::new(&state).next_id()?;
         next_id = if lost.applied >= lost.last { known.max(told) } else { known.max(next_id) };
@@ -78,7 +78,7 @@ pub(super) fn complete(
         compare_links(&state, &by_log, &mut records)?;
     }
     if lost.is_completed {
-        // An interrupted repair has written everything; what it wrote says which ids are taken.
+        // An interrupted repair has written everything, including which ids are taken.
         records.clear();
         next_id = Txn::new(&by_log).next_id()?;
     } else {

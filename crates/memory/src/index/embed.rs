@@ -166,8 +166,9 @@ impl Embedding {
         drop(in_flight);
     }
 
-    /// Embeds up to `limit` memories that lack a vector of the present model, those that changed last
-    /// first. A text that the model refuses does not stop the others. Does nothing without a model.
+    /// Embeds up to `limit` memories that lack a vector of the present model, those that changed
+    /// last first. A text that the model refuses does not stop the others. Does nothing without a
+    /// model.
     pub(crate) fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
         let Some(model) = self.model() else {
             return Ok(self.embed_progress(EmbedProgress::default()));

@@ -2,9 +2,9 @@
 //! step. With 100,000 memories, an answer from here takes 8 µs, and ranking again about 3 ms: more
 //! than the 1.5 ms that a repeated query may take over HTTP (`docs/benchmarks.md`).
 //!
-//! An answer depends on the query, the options, the model, and on what the index and the state hold.
-//! Every write changes the index after the state and before it is acknowledged, so an answer is
-//! valid only while the index has not been changed since it was ranked.
+//! An answer depends on the query, the options, the model, and on what the index and the state
+//! hold. Every write changes the index after the state and before it is answered, so an answer is
+//! given again only while the index has not been changed since it was ranked.
 
 use std::collections::VecDeque;
 

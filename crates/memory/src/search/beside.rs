@@ -87,8 +87,8 @@ pub(super) fn add_beside(
     candidates.add(new);
 }
 
-/// Words lend, meaning does not: a text near in meaning says so itself, but the word that a question
-/// shares with a conversation often stands a turn before its answer or after it.
+/// Words lend, meaning does not: a text near in meaning says so itself, but the word that a
+/// question shares with a conversation often stands a turn before its answer or after it.
 pub(super) fn lend_in_sessions(
     scope: &Scope<'_>,
     scoring: &Scoring<'_>,

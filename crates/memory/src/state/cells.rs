@@ -1,9 +1,9 @@
-//! What of the state is kept in memory, and how it is packed for sled.
+//! The part of the state that is in memory, and its packing for sled.
 //!
-//! The rows of 16 neighbouring ids, heads and newest versions, are one value in sled: a tree of few
-//! large values is written, opened and read through several times faster than one of many small
-//! ones. They are kept in memory as packed as they are on disk, about 90 bytes a memory. Which
-//! texts are there already is not stored at all, since the heads tell it.
+//! The rows of 16 consecutive ids, heads and newest versions, are one value in sled: a tree with
+//! few large values is written, opened and scanned several times faster than one with many small
+//! ones. They have the same packed form in memory as on disk, about 90 bytes per memory. The set of
+//! existing texts is not stored, because it follows from the heads.
 
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -15,9 +15,9 @@ use crate::MemoryId;
 use crate::codec::{Malformed, Reader, Writer};
 use crate::state::keys::{self, Head};
 
-/// The prefix of packed rows in sled; the number of the block follows.
+/// The prefix of packed rows in sled, followed by the number of the block.
 pub(crate) const BLOCKS: &[u8] = b"b";
-/// So many ids share a block.
+/// Number of ids in a block.
 const IDS_PER_BLOCK: u64 = 16;
 
 type Read<T> = Result<T, Malformed>;
@@ -25,7 +25,7 @@ type Read<T> = Result<T, Malformed>;
 /// Keys and values.
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The heads, the newest versions, the counters, and which texts are there.
+/// The heads, the newest versions, the counters and the set of existing texts.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     blocks: BTreeMap<u64, Box<[u8]>>,
@@ -41,7 +41,7 @@ pub(crate) enum Found {
     InSled,
 }
 
-/// A write, ready for sled and, once sled has it, for memory.
+/// A write, prepared for sled and then for memory.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
     pub(crate) rows: Vec<Write>,
@@ -50,7 +50,7 @@ pub(crate) struct Staged {
     counters: Vec<Write>,
 }
 
-/// What a block has of one id. A head or a version that is empty is not there.
+/// The part of a block for one id. An empty head or version does not exist.
 #[derive(Debug, Clone, Default)]
 struct Row<'a> {
     head: Cow<'a, [u8]>,
@@ -59,7 +59,7 @@ struct Row<'a> {
 }
 
 impl Cells {
-    /// Takes a row as sled has it; one of another prefix than those kept here is left alone.
+    /// Loads a row from sled; ignores prefixes that are not kept in memory.
     pub(crate) fn load(&mut self, key: &[u8], value: &[u8]) -> Read<()> {
         match key.split_first() {
             Some((b'b', number)) => {
@@ -104,8 +104,8 @@ impl Cells {
         Ok(Found::Here(value))
     }
 
-    /// The keys and values with a prefix that are kept here, in order. `None` if those of such a
-    /// prefix are in sled alone.
+    /// The keys and values with a prefix that are in memory, in order. `None` if those of the
+    /// prefix are only in sled.
     pub(crate) fn scan(&self, prefix: &[u8]) -> Read<Option<Pairs>> {
         Ok(Some(match prefix.split_first() {
             Some((b'd', hash)) => {
@@ -158,7 +158,7 @@ impl Cells {
         Ok(None)
     }
 
-    /// What a write makes of the rows here. Nothing changes before [`Self::take`].
+    /// Prepares the effect of a write. Nothing changes before [`Self::take`].
     pub(crate) fn stage(&self, writes: &[Write]) -> Read<Staged> {
         let mut staged = Staged::default();
         let mut blocks: BTreeMap<u64, BTreeMap<u64, Row<'_>>> = BTreeMap::new();
@@ -202,7 +202,7 @@ impl Cells {
         Ok(staged)
     }
 
-    /// Takes what sled has taken.
+    /// Applies a write that sled has accepted.
     pub(crate) fn take(&mut self, staged: Staged) {
         self.blocks.extend(staged.blocks);
         for (hash, id, is_there) in staged.duplicates {
@@ -221,11 +221,11 @@ impl Cells {
     }
 }
 
-/// The id to go on from, and the heads before it.
+/// The id to continue from, and the heads before it.
 pub(crate) type Heads = (u64, Vec<(MemoryId, Head)>);
 
 impl Staged {
-    /// The newest version stays in the block; an older one gets a row of its own.
+    /// The newest version stays in the block; an older one gets a separate row.
     fn put_version(&mut self, row: &mut Row<'_>, id: u64, rest: &[u8], value: &[u8]) {
         let version = rest.last_chunk().copied().map_or(0, u32::from_be_bytes);
         if version >= row.version {
@@ -259,7 +259,7 @@ fn u64_of(bytes: &[u8]) -> Read<u64> {
     Ok(u64::from_be_bytes(*bytes))
 }
 
-/// Ids below the block's first are counted from it in one byte.
+/// Ids are stored in one byte, relative to the first id of the block.
 fn pack(rows: &BTreeMap<u64, Row<'_>>) -> Vec<u8> {
     let mut out = Writer::new();
     for (id, row) in rows {

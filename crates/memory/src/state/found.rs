@@ -1,4 +1,4 @@
-//! The state as opening finds it, and bringing it up to the log.
+//! The state as found by opening, and bringing it up to the journal.
 
 use waypost_projection::files::{dir_bytes, remove_dir};
 use waypost_projection::{MARKED, Unusable, boot_id, remove_leftovers, set_aside};
@@ -11,16 +11,16 @@ use crate::state::txn::link_digest;
 use crate::state::{State, damaged, keys};
 use crate::{Error, OpenReport, Result, StoreOptions};
 
-/// A state that takes so many times its log's bytes is built anew …
+/// A state that is this many times as large as its log is rebuilt …
 const OUTGROWN_FACTOR: u64 = 8;
 /// … unless it is smaller than this.
 const OUTGROWN_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
-/// The state as it was found, before the log is opened. Nothing on disk was changed by finding it.
+/// The state as found before the journal is opened. Looking for it changes nothing on disk.
 #[derive(Debug)]
 pub(crate) enum FoundState {
     Missing,
-    /// It opens, and has the records up to `applied`.
+    /// It opens, and the records up to `applied` are applied to it.
     Whole {
         state: Box<State>,
         applied: u64,
@@ -45,7 +45,7 @@ impl FoundState {
         })
     }
 
-    /// The last record of the log that it has, 0 if that cannot be told.
+    /// The last record that was applied to it, 0 if unknown.
     pub(crate) fn applied(&self) -> u64 {
         match self {
             Self::Whole { applied, .. } => *applied,
@@ -53,15 +53,15 @@ impl FoundState {
         }
     }
 
-    /// Leaves it as it was.
+    /// Closes it without changes.
     pub(crate) fn give_up(self) {
         if let Self::Whole { state, .. } = self {
-            // What cannot be synced here is in the log.
+            // Ignored: the log contains what cannot be synced here.
             drop(state.close());
         }
     }
 
-    /// Brings the state up to the journal; one that cannot be used is set aside and built anew.
+    /// Brings the state up to the journal. An unusable state is set aside and rebuilt.
     /// `changed_after` is as for [`replay`].
     pub(crate) fn bring_up(
         self,
@@ -104,7 +104,8 @@ impl FoundState {
         report.replayed_records = replayed.records;
         if let Some(why) = &report.state_rebuilt {
             state.sync()?;
-            // What was set aside for no fault of its own helps nobody, and may hold purged texts.
+            // A state that was not damaged is of no use for diagnosis, and may contain purged
+            // texts.
             if why == MARKED {
                 remove_dir(&folders.state_aside())?;
             }
@@ -113,7 +114,7 @@ impl FoundState {
     }
 }
 
-/// Compares the digests of memories and links with what is there.
+/// Compares the digests of memories and links with the state.
 pub(crate) fn verify_digests(state: &State) -> Result<()> {
     let mut heads = 0;
     state.heads(&mut |_, head| {

@@ -1,12 +1,12 @@
-//! The state's keys. Numbers are big-endian so that order is the order of numbers.
+//! The state's keys. Numbers are big-endian, so that keys are ordered by number.
 //!
 //! | key | value |
 //! |---|---|
-//! | `h` id | [`Head`]: which version is the present one, or that it was deleted |
+//! | `h` id | [`Head`]: the current version, or that it was deleted |
 //! | `v` id version | [`StoredVersion`] |
-//! | `d` hash id | nothing: a present memory with this title, content, kind, space and session |
-//! | `b` number | in sled, instead of `h` and the newest `v`: those of 16 neighbouring ids |
-//! | `l` from kind to | when the link was made |
+//! | `d` hash id | nothing: an existing memory with this title, content, kind, space and session |
+//! | `b` number | in sled, instead of `h` and the newest `v`: those of 16 consecutive ids |
+//! | `l` from kind to | when the link was created |
 //! | `r` to kind from | nothing: the same link from its other end |
 //! | `s` space | the space's digest |
 //! | `m` name | counters |
@@ -18,10 +18,10 @@ use crate::{LinkKind, MemoryId, Timestamp};
 pub(crate) const APPLIED: &[u8] = b"mapplied";
 pub(crate) const NEXT_ID: &[u8] = b"mnext";
 pub(crate) const LINKS_DIGEST: &[u8] = b"mlinks";
-/// How far was told, and the record that says so.
+/// How far notes have been published, and the record that says so.
 pub(crate) const TOLD: &[u8] = b"mtold";
-/// When the index of this machine was last rebuilt on request. Local: no record says so, and a state
-/// that is rebuilt lacks it.
+/// When the index of this machine was last rebuilt on request. Local: no record says so, and a
+/// state that is rebuilt lacks it.
 pub(crate) const LAST_REINDEX: &[u8] = b"mreindex";
 
 pub(crate) const LINKS: &[u8] = b"l";
@@ -106,7 +106,7 @@ fn edge_ends(key: &[u8]) -> Result<(MemoryId, LinkKind, MemoryId), Malformed> {
     Ok((id_at_end(&key[..9])?, kind, id_at_end(key)?))
 }
 
-/// Where a memory stands.
+/// The current state of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The newest version.
@@ -115,11 +115,11 @@ pub(crate) struct Head {
     pub(crate) updated_at: Timestamp,
     /// Set once it was deleted.
     pub(crate) deleted_at: Option<Timestamp>,
-    /// Identifies the title and the content: what a vector is made of.
+    /// Identifies the title and the content, from which the vector is computed.
     pub(crate) text_hash: u64,
     /// The memory's part of its space's digest.
     pub(crate) digest: u64,
-    /// What an add must not store twice; zeros once it was purged.
+    /// Identifies duplicates; zeros once the memory was purged.
     pub(crate) duplicate: [u8; 16],
 }
 
@@ -155,12 +155,12 @@ impl Head {
     }
 }
 
-/// One version of a memory in the state. Its text is in the log alone.
+/// One version of a memory in the state. Its text is only in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredVersion {
-    /// From when it was the present one.
+    /// When it became the current one.
     pub(crate) valid_from: Timestamp,
-    /// The log's record that holds it; `None` once it was purged.
+    /// The log record that contains it; `None` once it was purged.
     pub(crate) sequence: Option<u64>,
     pub(crate) space: String,
     pub(crate) created_at: Timestamp,
@@ -172,7 +172,7 @@ impl StoredVersion {
         Self { valid_from, sequence, space: body.space.clone(), created_at: body.created_at }
     }
 
-    /// The body, given what the log's record has.
+    /// The body, with the text from the log record.
     pub(crate) fn into_body(self, text: Option<BodyText>) -> Body {
         Body { space: self.space, created_at: self.created_at, text }
     }

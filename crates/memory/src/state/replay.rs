@@ -11,10 +11,10 @@ use crate::{MemoryId, OpenPhase, Result, StoreOptions};
 /// A replay commits and reports its progress after this many records.
 const COMMIT_RECORDS: u64 = 512;
 
-/// What a replay did.
+/// The result of a replay.
 #[derive(Debug, Default)]
 pub(crate) struct Replayed {
-    /// How many records the state lacked.
+    /// Number of records that the state lacked.
     pub(crate) records: u64,
     /// The memories that were added, changed or deleted after the position `changed_after`.
     pub(crate) changed: BTreeSet<MemoryId>,

@@ -1,9 +1,9 @@
-//! Changes on top of the state that are not in it yet, and the function that makes them.
+//! Uncommitted changes on top of the state, and the function that applies records.
 //!
 //! [`apply`] is the only function that changes the state, except for the time of the last reindex,
-//! which is local to the machine. It uses no clock and no randomness, so replaying the journal always
-//! gives the same state. It takes any record: after a salvage, a change may come without what was
-//! before it, and must still mean one thing.
+//! which is local to the machine. It uses no clock and no randomness, so replaying the journal
+//! always gives the same state. It takes any record: after a salvage, a change may come without
+//! what was before it, and must still mean one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,30 +16,30 @@ use crate::state::keys::{self, Head, StoredVersion};
 use crate::state::{State, damaged};
 use crate::{MemoryId, Result, Timestamp};
 
-/// A batch for the state is cut when it has so many changes …
+/// A chunk for the state ends after this many changes …
 const CHUNK_WRITES_MAX: usize = 200;
-/// … or so many bytes.
+/// … or this many bytes.
 const CHUNK_BYTES_MAX: usize = 128 * 1024;
 
 /// Changes on top of a state.
 #[derive(Debug)]
 pub(crate) struct Txn<'a> {
     state: &'a State,
-    /// Everything that changed since the state.
+    /// All changes on top of the state.
     overlay: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// What changed since the last cut.
+    /// The changes of the current chunk.
     chunk: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     chunk_bytes: usize,
     chunks: Vec<Vec<Write>>,
     touched: Touched,
 }
 
-/// What an index must look at again after a commit.
+/// What an index must update after a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     /// Memories that were added, changed or deleted.
     pub(crate) memories: BTreeSet<MemoryId>,
-    /// Links in order: made at a time, or removed.
+    /// Links in order: created at a time, or removed.
     pub(crate) links: Vec<(Edge, Option<Timestamp>)>,
 }
 
@@ -86,12 +86,12 @@ impl<'a> Txn<'a> {
         Ok(keys.into_iter().collect())
     }
 
-    /// The head of a memory that is there or was.
+    /// The head of an existing or deleted memory.
     pub(crate) fn head(&self, id: MemoryId) -> Result<Option<Head>> {
         self.get(&keys::head(id))?.map(|it| Head::decode(&it).map_err(damaged)).transpose()
     }
 
-    /// The head of a memory that is there.
+    /// The head of an existing memory.
     pub(crate) fn live_head(&self, id: MemoryId) -> Result<Option<Head>> {
         Ok(self.head(id)?.filter(|it| it.deleted_at.is_none()))
     }
@@ -107,7 +107,7 @@ impl<'a> Txn<'a> {
         Ok(keys.iter().filter_map(|it| it.last_chunk().copied().map(u32::from_be_bytes)).collect())
     }
 
-    /// When a link was made, if it is there.
+    /// When a link was created, if it exists.
     pub(crate) fn link(&self, edge: Edge) -> Result<Option<Timestamp>> {
         let value = self.get(&keys::link(edge))?;
         value.map(|it| Reader::new(&it).time().map_err(damaged)).transpose()
@@ -146,8 +146,8 @@ impl<'a> Txn<'a> {
         Ok(())
     }
 
-    /// Marks that everything so far belongs to the records up to `sequence`, and cuts the batch if
-    /// it is long enough.
+    /// Records that all changes so far come from the records up to `sequence`, and ends the chunk
+    /// if it is large enough.
     pub(crate) fn applied(&mut self, sequence: u64) {
         self.set_number(keys::APPLIED, sequence);
         if self.chunk.len() >= CHUNK_WRITES_MAX || self.chunk_bytes >= CHUNK_BYTES_MAX {
@@ -162,14 +162,14 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The batches for the state, each ending with a whole record, and what they touch.
+    /// The chunks for the state, each of whole records, and what they touch.
     pub(crate) fn finish(mut self) -> (Vec<Vec<Write>>, Touched) {
         self.cut();
         (self.chunks, self.touched)
     }
 }
 
-/// Applies one record, which has this place in the log.
+/// Applies the record with this sequence.
 pub(crate) fn apply(record: &Record<'_>, sequence: u64, txn: &mut Txn<'_>) -> Result<()> {
     match record {
         Record::Add { id, at, body } => put_version(txn, *id, 1, (*at, body), sequence)?,
@@ -242,7 +242,7 @@ fn put_version(
     Ok(())
 }
 
-/// Takes the present version out of what is known of present memories.
+/// Removes the current version from the digest and the duplicates.
 fn forget_present(txn: &mut Txn<'_>, id: MemoryId, head: &Head) -> Result<()> {
     if let Some(stored) = txn.version(id, head.version)? {
         txn.flip_digest(&keys::space(&stored.space), head.digest)?;
@@ -317,7 +317,7 @@ fn forget(txn: &mut Txn<'_>, id: MemoryId, below: u32) -> Result<()> {
     forget_texts(txn, id, below.min(head.version))
 }
 
-/// Of the versions below one only spaces and times stay.
+/// Removes the texts of the versions below one; spaces and times stay.
 fn forget_texts(txn: &mut Txn<'_>, id: MemoryId, below: u32) -> Result<()> {
     for number in txn.version_numbers(id)? {
         let Some(stored) = txn.version(id, number)?.filter(|_| number < below) else { continue };
@@ -327,7 +327,7 @@ fn forget_texts(txn: &mut Txn<'_>, id: MemoryId, below: u32) -> Result<()> {
     Ok(())
 }
 
-/// Identifies what an add must not store twice. `None` for a purged body.
+/// Identifies duplicates. `None` for a purged body.
 fn duplicate_hash(body: &Body) -> Option<[u8; 16]> {
     let text = body.text.as_ref()?;
     let mut hasher = Sha256::new();

@@ -1,4 +1,4 @@
-//! Adding memories: alone, many at once, and without waiting.
+//! Adding memories: one, many at once, or without waiting.
 
 use std::sync::Arc;
 
@@ -14,23 +14,24 @@ use crate::{Added, Draft, Error, Result, Timestamp};
 #[derive(Debug)]
 pub struct Ready {
     commands: Vec<Command>,
-    /// For each draft: why it is refused, if it is.
+    /// For each draft: why it is invalid, if it is.
     refused: Vec<Option<Error>>,
 }
 
 impl Store {
-    /// Adds a memory, or finds the one that is the same. It is on disk when this returns.
+    /// Adds a memory, or returns the existing one with the same text. It is on disk when this
+    /// returns.
     pub fn add(&self, draft: Draft, now: Timestamp) -> Result<Added> {
         self.add_batch(vec![draft], now).pop().unwrap_or_else(|| Err(lost()))
     }
 
-    /// Adds many memories with few waits for the disk; one that fails does not stop the others.
-    /// The answers are in the order of the drafts.
+    /// Adds many memories with few syncs; one that fails does not stop the others. The results are
+    /// in the order of the drafts.
     pub fn add_batch(&self, drafts: Vec<Draft>, now: Timestamp) -> Vec<Result<Added>> {
         self.add_ready(self.make_ready(drafts, now))
     }
 
-    /// The part of [`Store::add_batch`] that needs no writer: checks and analyses.
+    /// The part of [`Store::add_batch`] that needs no writer: checks and analyses the drafts.
     pub fn make_ready(&self, drafts: Vec<Draft>, now: Timestamp) -> Ready {
         let checked: Vec<Result<(Body, Option<Vec<u8>>)>> =
             drafts.into_iter().map(|it| check_noted(it, now)).collect();
@@ -57,9 +58,9 @@ impl Store {
         refused.into_iter().map(|it| it.map_or_else(&mut added, Err)).collect()
     }
 
-    /// Like [`Store::add`] for a thread that must not wait: the add is queued, and `then` is
-    /// called with what became of it, once that is on disk, by the thread that writes. Somebody
-    /// must call [`Store::write_queued`] after this. `then` must be quick and must not wait.
+    /// Like [`Store::add`] for a thread that must not wait: queues the add. The thread that writes
+    /// it calls `then` with the result once it is on disk; `then` must be fast and must not wait.
+    /// Some thread must call [`Store::write_queued`] afterwards.
     pub fn add_later(
         &self,
         draft: Draft,
@@ -86,7 +87,7 @@ fn added(index: &Index, outcome: Result<Outcome>) -> Result<Added> {
     }
 }
 
-/// The body that a draft asks for, and its note.
+/// The body of a draft, and its note.
 fn check_noted(mut draft: Draft, now: Timestamp) -> Result<(Body, Option<Vec<u8>>)> {
     let note = draft.note.take();
     Ok((check::draft(draft, now)?, note))

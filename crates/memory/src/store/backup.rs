@@ -7,14 +7,15 @@ use crate::log_error::vectors_error;
 use crate::store::Store;
 
 impl Store {
-    /// The store's files as of now, by their paths in the data folder: the log with every change
-    /// that was answered, and the vectors that are stored. What is derived from them is not among
-    /// them; opening a copy makes it.
+    /// The store's files as of now, by their paths in the data folder: the log with every
+    /// acknowledged change, and the stored vectors. Derived data is not included; opening a copy
+    /// builds it.
     ///
     /// # Errors
-    /// [`Error::Damaged`](crate::Error::Damaged) if the log is damaged: a copy would be damaged, too.
+    /// [`Error::Damaged`](crate::Error::Damaged) if the log is damaged: a copy would be damaged,
+    /// too.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        // A vector of a memory that the log does not have does no harm, but need not be there.
+        // The vectors first: one of a memory that the log lacks is harmless but unnecessary.
         let vectors = self
             .embedding
             .vectors

@@ -1,4 +1,4 @@
-//! Compaction: the log is rewritten without records and texts that nothing needs.
+//! Compaction: rewrites the log without records and texts that are no longer needed.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,24 +13,24 @@ use crate::writer::command::{Command, Outcome};
 use crate::writer::outbox::Saved;
 use crate::{Compacted, Compaction, Error, MemoryId, Result};
 
-/// One record that drops texts names so many memories.
+/// Maximum number of memories in one record that drops texts.
 const DROPPED_AT_ONCE: usize = 10_000;
 
-/// Texts that a compaction takes out of the log.
+/// Texts that a compaction removes from the log.
 #[derive(Debug, Default)]
 struct Dropped {
-    /// Whose: memories and versions, those of earlier compactions as well.
+    /// The memories and versions, including those of earlier compactions.
     texts: HashSet<(MemoryId, u32)>,
-    /// How many of them were there until now.
+    /// The number of texts that existed until now.
     versions: u64,
 }
 
 impl Store {
-    /// Rewrites the log without what it need not keep.
+    /// Rewrites the log without records that are no longer needed.
     ///
-    /// Kept for good: every memory that is there with all of its versions, every deletion, every
-    /// link that is there. Dropped: links that are gone, and the texts that `what` names; of the
-    /// versions that had them, ids, spaces and times stay, so that no id is given out twice.
+    /// Keeps every existing memory with all of its versions, every deletion and every existing
+    /// link. Drops removed links and the texts that `what` selects; ids, spaces and times of their
+    /// versions stay, so that no id is reused.
     pub fn compact(&self, what: Compaction) -> Result<Compacted> {
         let dropped = self.drop_texts(what)?;
         let purged_versions = dropped.versions;
@@ -66,7 +66,7 @@ impl Store {
         }
     }
 
-    /// Records which texts go.
+    /// Writes records of the texts to drop.
     fn drop_texts(&self, what: Compaction) -> Result<Dropped> {
         let (mut purged, mut below) = (Vec::new(), Vec::new());
         let mut dropped = Dropped::default();
@@ -78,7 +78,7 @@ impl Store {
                 (false, _) if what.purge => u32::MAX,
                 (false, _) => 0,
             };
-            // Most memories were never changed, and nothing of them can be missing.
+            // Most memories were never changed, and none of their texts can be missing.
             if is_there && head.version == 1 {
                 return Ok(());
             }

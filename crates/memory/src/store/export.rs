@@ -1,4 +1,4 @@
-//! Writing everything as NDJSON.
+//! Export as NDJSON.
 
 use std::io::{self, Write};
 
@@ -28,8 +28,8 @@ impl Summing<'_> {
 impl Store {
     /// Writes every memory with its history, deleted ones included, and every link as NDJSON.
     ///
-    /// The same store gives the same bytes. Writes wait until it is done, so that the lines agree
-    /// with each other.
+    /// The same store gives the same bytes. Writes wait until it is done, so that the lines are
+    /// consistent.
     pub fn export(&self, out: &mut dyn Write) -> Result<Exported> {
         let writer = self.writer.lock();
         let mut out = Summing { out, sum: 0 };

@@ -1,10 +1,10 @@
-//! Reading what an export wrote.
+//! Import of an export.
 //!
-//! Lines are taken in batches, each as a whole or not at all; a memory with its history is never
-//! split. A memory that is there already, word for word, counts as existing, so that an import can
-//! be repeated. Where the id belongs to another memory, the line is a problem, or the memory gets a
-//! new id and its links follow. A link connects only memories of the same import: an id of the file
-//! never stands for a memory that happens to have that id in the store.
+//! Lines are imported in atomic batches; a memory is never split from its history. A memory that
+//! exists with the same text counts as existing, so an import can be repeated. If the id belongs to
+//! another memory, the line is a problem, or the memory gets a new id and its links follow. A link
+//! connects only memories of the same import: an id of the file never refers to a memory that
+//! happens to have that id in the store.
 
 #[cfg(test)]
 mod tests;
@@ -29,11 +29,11 @@ use crate::{
     Timestamp,
 };
 
-/// A batch is written when it has so many lines …
+/// A batch is written when it has this many lines …
 const BATCH_LINES_MAX: usize = 256;
-/// … or so many bytes.
+/// … or this many bytes.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// After so many problems an import stops: it is not the file that was meant.
+/// An import stops after this many problems: it is probably the wrong file.
 const PROBLEMS_MAX: usize = 1_000;
 
 /// Reads lines and groups them.
@@ -49,24 +49,24 @@ struct Importer<'a> {
     ids: Arc<Mutex<FileIds>>,
     /// Called when a batch was queued.
     queued: &'a dyn Fn(),
-    /// Where the answer of the batch that was queued last will come.
+    /// Receives the result of the batch that was queued last.
     writing: Option<mpsc::Receiver<Result<Outcome>>>,
 }
 
 impl Store {
-    /// Reads what [`Store::export`] wrote, with the options' defaults: ids are kept, and into an
-    /// empty store it makes the same store. A line that cannot be taken is told and does not stop
-    /// the others. Times that a line lacks are `now`.
+    /// Imports what [`Store::export`] wrote, with default options: keeps ids, and turns an empty
+    /// store into the same store. Reports an invalid line and continues. Missing times are `now`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if it is a later one.
+    /// [`Error::Invalid`] if the input is not an export; [`Error::Newer`] if a newer release wrote
+    /// it.
     pub fn import(&self, input: &mut dyn BufRead, now: Timestamp) -> Result<Imported> {
         self.import_beside(input, &ImportOptions::default(), now, &|| self.write_queued())
     }
 
-    /// The same with other options, and where another thread writes what this one queues, so that a batch is read while
-    /// the one before it is written. When `queued` is called somebody must call
-    /// [`Store::write_queued`].
+    /// Like [`Store::import`] with options. Another thread can write what this one queues, so that
+    /// a batch is read while the previous one is written. After each call of `queued`, some thread
+    /// must call [`Store::write_queued`].
     pub fn import_beside(
         &self,
         input: &mut dyn BufRead,
@@ -87,7 +87,7 @@ impl Store {
             writing: None,
         };
         let read = importer.read(input);
-        // Nothing is under way when this returns, whatever it returns.
+        // No batch may be in progress when this returns, even with an error.
         let written = importer.end_batch();
         read.and(written)?;
         importer.imported.problems.sort_by_key(|it| it.line);
@@ -276,7 +276,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Writes the batch if it is full. What comes next does not belong to its last unit.
+    /// Writes the batch if it is full. The next line does not belong to its last unit.
     fn flush_if_full(&mut self) -> Result<()> {
         if self.lines >= BATCH_LINES_MAX || self.bytes >= BATCH_BYTES_MAX {
             return self.flush();
@@ -298,7 +298,7 @@ impl Importer<'_> {
         }
         self.end_batch()?;
         let (answer, writing) = mpsc::channel();
-        // Nobody listens any more only if this thread is gone.
+        // Sending fails only if this thread has ended.
         let then = move |outcome| drop(answer.send(outcome));
         self.ids.lock().next_batch();
         let ids = Arc::clone(&self.ids);
@@ -323,7 +323,7 @@ impl Importer<'_> {
     }
 }
 
-/// Why a line was not taken: it is wrong, or the store took nothing.
+/// Why a line was not imported: it is invalid, or the store failed.
 enum Refused {
     Line(String),
     Store(Error),

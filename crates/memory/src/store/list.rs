@@ -8,7 +8,7 @@ use crate::store::Store;
 use crate::{Error, Filter, Memory, MemoryId, Result, Version};
 
 impl Store {
-    /// Memories in order of their ids, from the first after `after`.
+    /// Memories ordered by id, from the first after `after`.
     pub fn list(
         &self,
         filter: &Filter,
@@ -44,7 +44,8 @@ impl Store {
         Ok(memories)
     }
 
-    /// The first memories after `after` that meet a filter, by the state: the index lacks some.
+    /// The first memories after `after` that match a filter, from the state, because the index is
+    /// incomplete.
     fn list_by_state(
         &self,
         filter: &Filter,
@@ -70,8 +71,8 @@ impl Store {
         Ok(found)
     }
 
-    /// All versions of a memory, oldest first, also of a deleted one: the last version of a
-    /// deleted memory ends with its deletion.
+    /// All versions of a memory, oldest first. The last version of a deleted memory ends with its
+    /// deletion.
     pub fn history(&self, id: MemoryId) -> Result<Vec<Version>> {
         let head = self.records.head(id)?.ok_or(Error::NotFound(id))?;
         let mut versions: Vec<Version> = Vec::new();

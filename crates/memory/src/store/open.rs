@@ -1,4 +1,4 @@
-//! Opening: the log first, then everything that is derived from it.
+//! Opening: first the journal, then everything derived from it.
 
 use std::fs;
 use std::path::Path;
@@ -28,17 +28,17 @@ use crate::writer::Writer;
 use crate::writer::outbox::Outbox;
 use crate::{Error, IndexProgress, OpenPhase, OpenReport, Result, StoreOptions};
 
-/// An index that lacks no more memories than these is completed at once, whatever was asked for.
+/// An index that lacks at most this many memories is completed immediately, regardless of options.
 const INDEXED_AT_OPENING: u64 = 2_048;
 
 impl Store {
-    /// Opens the store in the data folder `dir`, making it if it is not there.
+    /// Opens the store in the data folder `dir`, and creates it if it does not exist.
     ///
-    /// What is derived is brought up to the log, or built anew if it is damaged or missing.
+    /// Derived data is brought up to the log, or rebuilt if it is damaged or missing.
     ///
     /// # Errors
-    /// [`Error::Locked`] if another process has it, [`Error::Newer`] if a newer program wrote it,
-    /// [`Error::Damaged`] if the log itself is damaged: [`repair`](crate::repair) salvages it.
+    /// [`Error::Locked`] if another process has it open, [`Error::Newer`] if a newer release wrote
+    /// it, [`Error::Damaged`] if the log is damaged: [`repair`](crate::repair) salvages it.
     pub fn open(dir: &Path, mut options: StoreOptions) -> Result<(Self, OpenReport)> {
         let folders = Folders::new(dir);
         for folder in [&folders.data, &folders.memory, &folders.index] {
@@ -51,8 +51,8 @@ impl Store {
         }
         options.free_bytes_min = free_bytes_min(dir, options.free_bytes_min);
         let mut report = OpenReport::default();
-        // Three long reads of different files: the state, then the journal here, the snapshot of the
-        // index beside both, the vectors beside the replay.
+        // Three long reads of different files: the state, then the journal here, the snapshot of
+        // the index beside both, the vectors beside the replay.
         let (journal, state, (snapshot, changed), vectors) = thread::scope(|scope| {
             let snapshot = scope.spawn(|| Snapshot::load(&folders.index));
             let found = FoundState::in_folder(&folders, &options)?;
@@ -95,7 +95,7 @@ impl Store {
         let (outbox, index) = match loaded {
             Ok((outbox, index)) => (outbox, Arc::new(index)),
             Err(error) => {
-                // What cannot be synced here is in the log.
+                // Ignored: the log contains what cannot be synced here.
                 drop(records.state.close());
                 return Err(error);
             }
@@ -140,14 +140,14 @@ fn panicked(what: &str) -> Error {
     Error::Unavailable(format!("the thread that read the {what} panicked"))
 }
 
-/// How much must stay free: as asked, but on a small disk no more than an eighth of it.
+/// The number of bytes that must stay free: as requested, but at most an eighth of a small disk.
 fn free_bytes_min(dir: &Path, asked: u64) -> u64 {
     rustix::fs::statvfs(dir)
         .map_or(asked, |it| asked.min(it.f_blocks.saturating_mul(it.f_frsize) / 8))
 }
 
-/// A snapshot that has more than the log: the log was damaged, and what noted how far it had
-/// reached, too.
+/// A snapshot that is ahead of the log: the log was damaged, and so was the file that records how
+/// far it had reached.
 fn compare_snapshot(indexed: Option<u64>, journal: &Journal) -> Result<()> {
     let last = journal.last();
     match indexed {
@@ -158,8 +158,8 @@ fn compare_snapshot(indexed: Option<u64>, journal: &Journal) -> Result<()> {
     }
 }
 
-/// Gives out no id again that is known to have been given out: a repair that was killed has made the
-/// log whole, and did not come to saying so.
+/// Ensures that no known id is reused: a repair may have been killed after it salvaged the log and
+/// before it recorded the ids.
 fn keep_ids(state: &State, journal: &Journal, options: &StoreOptions) -> Result<()> {
     let below = options.reached.id.saturating_add(1);
     if Txn::new(state).next_id()? >= below {

@@ -1,4 +1,4 @@
-//! Reindexing: the index is rebuilt from the store, and missing vectors are made.
+//! Reindexing: rebuilds the index from the store and computes missing vectors.
 
 use std::sync::atomic::Ordering;
 
@@ -11,9 +11,9 @@ use crate::{
     Error, MemoryId, Reindex, ReindexPhase, ReindexProgress, Reindexed, Result, Timestamp,
 };
 
-/// A backfill embeds so many memories between two reports of progress.
+/// Number of memories that a backfill embeds between two progress reports.
 const BACKFILL_AT_ONCE: usize = 64;
-/// A reindex reports its progress after so many memories.
+/// Number of memories between two progress reports of a reindex.
 const REINDEX_REPORTS: usize = 1_000;
 
 /// Marks the one reindex that may run.
@@ -27,11 +27,11 @@ impl Drop for Running<'_> {
 }
 
 impl Store {
-    /// Builds the index anew from the store, and with `backfill` embeds what lacks a vector of the
-    /// present model. Searches go on meanwhile, on the old index until the new one is complete.
+    /// Rebuilds the index from the store, and with `backfill` embeds memories without a vector of
+    /// the current model. Searches use the old index until the new one is complete.
     ///
     /// # Errors
-    /// [`Error::Busy`] if one is running, or the index is still being built after opening.
+    /// [`Error::Busy`] if a reindex is running, or the index is still being built after opening.
     pub fn reindex(
         &self,
         reindex: Reindex,
@@ -47,7 +47,7 @@ impl Store {
         }
         let mut fresh = View::new(None);
         let ids: Vec<MemoryId> = {
-            // Each change is in the view before the ids are read, or is noted as a change.
+            // Each change is in the view before the ids are read, or is recorded as a change.
             let _no_writer = self.writer.lock();
             *self.index.changed_in_reindex.lock() = Some(Touched::default());
             self.index.view.read().ids_after(None).collect()
@@ -76,9 +76,9 @@ impl Store {
         Ok(done)
     }
 
-    /// Puts a new view in the place of the old one, with everything that changed meanwhile.
+    /// Replaces the old view by a new one, and adds everything that changed meanwhile.
     fn swap_in(&self, mut fresh: View) -> Result<u64> {
-        // No vector is made between reading the stored ones and the swap.
+        // No vector may be computed between reading the stored ones and the swap.
         let in_flight = self.embedding.lock();
         let present = self.embedding.model();
         fresh.reset_vectors(present.as_ref().map(|it| it.vectors()));

@@ -15,13 +15,13 @@ impl Store {
         self.count(None, true)
     }
 
-    /// The same without [`Status::storage_bytes`], which takes a walk over folders.
+    /// The same without [`Status::storage_bytes`], which needs a walk over folders.
     pub fn counts(&self) -> Result<Status> {
         self.count(None, false)
     }
 
-    /// Health and statistics as a reader of one space may know them: memories, links and the index
-    /// are that space's alone; `storage_bytes` and `last_reindex_at` are the whole store's.
+    /// Health and statistics for a reader of one space: memories, links and the index are those of
+    /// that space; `storage_bytes` and `last_reindex_at` are those of the whole store.
     pub fn status_in(&self, space: &str) -> Result<Status> {
         self.count(Some(space), true)
     }

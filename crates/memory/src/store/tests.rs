@@ -1,5 +1,5 @@
-//! A journal that others append to. No two processes can share a log in files, so these tests append
-//! behind the back of the store.
+//! A journal that others append to. No two processes can share a log in files, so these tests
+//! append behind the back of the store.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Upkeep: snapshots, syncing what is derived, closing.
+//! Maintenance: snapshots, syncing derived data, closing.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -9,16 +9,17 @@ use crate::log_error::vectors_error;
 use crate::store::Store;
 use crate::{Maintained, MemoryId, Result};
 
-/// A snapshot is written after so many changes, or after a tenth of the memories changed if that
-/// is more and no pause came before.
+/// A snapshot is written after this many changes in a quiet period, otherwise after changes to a
+/// tenth of the memories, if that is more.
 const SNAPSHOT_CHANGES_MIN: u64 = 1_000;
-/// The vectors' files are compacted when they are twice as large as they need be, and this large.
+/// The vectors' files are compacted when they are twice as large as necessary, and at least this
+/// large.
 const VECTORS_COMPACT_BYTES_MIN: u64 = 32 * 1024 * 1024;
 
 impl Store {
-    /// Does a bounded piece of upkeep: syncs what is derived, writes a snapshot of the index when
-    /// enough has changed, drops vectors that fit nothing any more, writes down how far notes have
-    /// been [told](Store::told). Call it now and then.
+    /// Does a bounded piece of maintenance: syncs derived data, writes a snapshot of the index
+    /// after enough changes, drops unused vectors, records how far notes have been
+    /// [published](Store::told). Call it at intervals.
     pub fn maintain(&self) -> Result<Maintained> {
         let told = self.writer.save_told();
         let done = self.keep_up_derived()?;
@@ -40,7 +41,7 @@ impl Store {
             return Ok(done);
         }
         let enough = SNAPSHOT_CHANGES_MIN.max(self.index.view.read().len() / 10);
-        // Or as soon as it is quiet: what the snapshot lacks is analysed again after a crash.
+        // Or as soon as there are no changes: after a crash, the rest is analysed again.
         let changes = self.index.changes.since_snapshot.load(Ordering::Relaxed);
         let is_quiet = self.index.changes.at_upkeep.swap(changes, Ordering::Relaxed) == changes;
         if changes >= enough || (is_quiet && changes >= SNAPSHOT_CHANGES_MIN) {
@@ -59,10 +60,10 @@ impl Store {
     pub(super) fn write_snapshot(&self) -> Result<()> {
         let dir = &self.folders.index;
         if !self.index.backlog.is_complete() {
-            // One from before would have texts that must go.
+            // An earlier one may contain texts that must be removed.
             return snapshot::remove(dir);
         }
-        // The writer's lock keeps the log's position and the view together.
+        // The writer's lock keeps the position and the view consistent.
         let bytes = {
             let writer = self.writer.lock();
             self.index.changes.since_snapshot.store(0, Ordering::Relaxed);
@@ -77,8 +78,7 @@ impl Store {
         Ok(())
     }
 
-    /// Bytes on disk that the present vectors take; `None` without a model, which alone tells how
-    /// long they are.
+    /// The size of the current vectors on disk; `None` without a model, which defines their length.
     fn vector_bytes_wanted(&self) -> Option<u64> {
         let dimensions = self.embedding.model()?.embedder.model.dimensions;
         Some(self.index.view.read().len() * stored_bytes(dimensions))
@@ -93,7 +93,7 @@ impl Store {
             }
             Ok(())
         })?;
-        // A memory that came meanwhile keeps its vector.
+        // A memory added meanwhile keeps its vector.
         let last_id = fits.last_key_value().map_or(0, |(id, _)| id.get());
         self.embedding
             .vectors
@@ -104,7 +104,7 @@ impl Store {
             .map_err(|it| vectors_error(&it, &self.records.dir))
     }
 
-    /// Writes what makes the next opening fast, syncs it and gives the store up.
+    /// Writes what makes the next opening fast, syncs it and closes the store.
     pub fn close(self) -> Result<()> {
         self.shut()
     }
@@ -113,7 +113,7 @@ impl Store {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        // What cannot be written down is told again, and recognised.
+        // If this fails, notes are published again, and recognised as duplicates.
         drop(self.writer.save_told());
         let is_whole = self.index.backlog.is_complete();
         let snapshot = if is_whole && self.index.changes.since_snapshot.load(Ordering::Relaxed) > 0
@@ -131,7 +131,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Whatever cannot be written now is made again from the log when the store is next opened.
+        // Whatever cannot be written now is rebuilt from the log at the next opening.
         drop(self.shut());
     }
 }

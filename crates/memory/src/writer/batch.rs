@@ -1,4 +1,4 @@
-//! A batch: the records of some commands, and the state as they leave it.
+//! A batch: the records of some commands, and the state after them.
 
 use std::collections::BTreeMap;
 
@@ -19,24 +19,24 @@ pub(crate) struct Batch<'a> {
     pub(super) records: Vec<(u8, Vec<u8>)>,
     pub(super) first_sequence: u64,
     pub(super) bytes: usize,
-    /// The bodies that were written, so that the index need not read them back.
+    /// The written bodies, so that the index need not read them back.
     pub(super) bodies: BTreeMap<MemoryId, Body>,
-    /// What of them was analysed already.
+    /// Their documents that were already analysed.
     pub(super) documents: BTreeMap<MemoryId, Document>,
-    /// Its notes, for whoever tells of them.
+    /// Its notes, for the outbox.
     pub(super) notices: Vec<Notice>,
-    /// How far was told and the record that says so, if one does.
+    /// How far notes have been published, and the record that says so, if there is one.
     pub(super) told: Option<(u64, u64)>,
 }
 
 impl<'a> Batch<'a> {
-    /// A batch on top of what the state has.
+    /// A batch on top of the state.
     pub(super) fn new(base: &'a Records) -> Self {
         Self {
             base,
             txn: Txn::new(&base.state),
             records: Vec::new(),
-            // The journal refuses a batch on top of a state that cannot tell.
+            // If the state cannot tell, the journal refuses the batch.
             first_sequence: base.state.applied().unwrap_or(0) + 1,
             bytes: 0,
             bodies: BTreeMap::new(),
@@ -48,7 +48,7 @@ impl<'a> Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Makes a record a part of the batch.
+    /// Adds a record to the batch.
     pub(crate) fn push(&mut self, record: &Record<'_>) -> Result<()> {
         let sequence = self.first_sequence + self.records.len() as u64;
         let payload = record.encode();
@@ -78,14 +78,14 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// What of a memory was analysed already, if this batch has its newest version.
+    /// Adds the document of a memory, if this batch contains its newest version.
     pub(crate) fn has_document(&mut self, id: MemoryId, document: Option<Box<Document>>) {
         if let Some(document) = document.filter(|_| self.bodies.contains_key(&id)) {
             self.documents.insert(id, *document);
         }
     }
 
-    /// A version of a memory with its content, wherever that is.
+    /// A version of a memory with its content, from this batch or from the store.
     pub(crate) fn body(&self, id: MemoryId, version: u32) -> Result<Option<Body>> {
         let Some(stored) = self.txn.version(id, version)? else { return Ok(None) };
         let Some(sequence) = stored.sequence else { return Ok(Some(stored.into_body(None))) };

@@ -1,4 +1,4 @@
-//! Commands to the writer, and what becomes of them.
+//! Commands to the writer, and their outcomes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{Memory, MemoryId, Patch, Timestamp};
 /// A request to change the state. Deciding it consumes nothing that a second decision needs.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// The document is made by the thread that asks, so that many threads analyse at once. Deciding
+    /// The submitting thread builds the document, so that many threads analyse at once. Deciding
     /// takes it; without it, the index analyses the text again.
     Add {
         body: Body,
@@ -48,13 +48,13 @@ pub(crate) enum Command {
     Forget {
         below: Vec<(MemoryId, u32)>,
     },
-    /// Notices up to this sequence have been told.
+    /// Notes up to this sequence have been published.
     Told {
         through: u64,
     },
 }
 
-/// What became of a [`Command`].
+/// The outcome of a [`Command`].
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Added(Memory),
@@ -67,7 +67,7 @@ pub(crate) enum Outcome {
     },
     Unlinked(bool),
     Imported(ImportDone),
-    /// Also for what was forgotten.
+    /// Also for [`Command::Forget`].
     Purged,
     Told,
 }

@@ -13,7 +13,7 @@ use crate::writer::command::Command;
 use crate::writer::{Outcomes, Writer, WriterState};
 use crate::{Error, MemoryId, OpenReport, Result};
 
-/// One batch of commands stops when it has so many bytes.
+/// A batch ends when it has this many bytes.
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Why a batch was not written.
@@ -36,9 +36,9 @@ impl Failed {
 }
 
 impl Writer {
-    /// Decides and writes the first commands, as many as one batch takes. If others have appended to
-    /// the journal, decides them again on top of that. Commands that change nothing are answered from
-    /// the state of this machine, as reads are.
+    /// Decides and writes the first commands, as many as one batch takes. If others have appended
+    /// to the journal, decides them again on top of that. Commands that change nothing are answered
+    /// from the state of this machine, as reads are.
     pub(super) fn write_batch(
         &self,
         commands: &mut [Command],
@@ -91,11 +91,11 @@ impl Writer {
             return Ok(());
         }
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
-            // The journal may have room yet where the state, which must follow it, has none.
+            // The journal may still have space when the state, which must follow it, has none.
             return Err(Failed::Full);
         }
         self.records.journal.append(first_sequence - 1, &records).map_err(Failed::Refused)?;
-        // They are on disk, whatever the state makes of it.
+        // The records are on disk, even if the state fails.
         self.outbox.noted(notices);
         if let Some((through, record)) = told {
             self.outbox.note_saved(through, record);
@@ -117,14 +117,14 @@ impl Writer {
         Failed::Fault(fault)
     }
 
-    /// Bytes that are free where the store is; `None` if the system does not say.
+    /// Free bytes on the store's disk; `None` if unknown.
     fn free_bytes(&self) -> Option<u64> {
         let stat = rustix::fs::statvfs(&self.records.dir).ok()?;
         Some(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
-    /// Opens the state again after it did not take a change, if there is room, and brings it and
-    /// the index up to the journal.
+    /// Reopens the state after a failed write, if there is space, and brings it and the index up to
+    /// the journal.
     pub(super) fn recover(&self, writer: &mut WriterState) {
         if self.free_bytes().is_some_and(|it| it < self.options.free_bytes_min) {
             return;

@@ -1,4 +1,4 @@
-//! Deciding: what a command becomes, on top of the commands before it.
+//! Decides each command on top of the commands before it.
 
 use std::borrow::Cow;
 

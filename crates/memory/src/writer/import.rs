@@ -1,4 +1,4 @@
-//! Deciding what an import brings: which memory of the store each memory of the file is.
+//! Decides an import: maps each memory of the file to a memory of the store.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,14 +10,14 @@ use crate::record::{Body, Edge, Record};
 use crate::writer::batch::Batch;
 use crate::{Error, ImportIds, ImportProblem, MappedId, MemoryId, Result, Timestamp};
 
-/// What belongs together: a memory with its history, or a link.
+/// An atomic unit of an import: a memory with its history, or a link.
 #[derive(Debug)]
 pub(crate) enum ImportUnit {
     Memory {
         id: MemoryId,
         versions: Vec<ImportVersion>,
         deletion: Option<(u64, Timestamp)>,
-        /// The last version's, made ahead.
+        /// The document of the last version, computed in advance.
         document: Option<Box<Document>>,
     },
     Link {
@@ -27,7 +27,7 @@ pub(crate) enum ImportUnit {
     },
 }
 
-/// One version of a memory that comes in.
+/// One version of an imported memory.
 #[derive(Debug)]
 pub(crate) struct ImportVersion {
     pub(crate) line: u64,
@@ -36,15 +36,15 @@ pub(crate) struct ImportVersion {
     pub(crate) body: Body,
 }
 
-/// Which memory of the store each memory of the file is, for one import.
+/// The memory of the store for each memory of the file, for one import.
 #[derive(Debug, Default)]
 pub(crate) struct FileIds {
     policy: ImportIds,
-    /// By the id in the file; only what was taken, or was there already.
+    /// By the id in the file; only memories that were imported or already existed.
     here: HashMap<MemoryId, MemoryId>,
-    /// What the file's memories are here, so that no two of them become one.
+    /// The ids in the store, so that no two memories of the file become one.
     used: HashSet<MemoryId>,
-    /// What the batch that is being decided has noted: id in the file and here.
+    /// The ids that the current batch has added: in the file and in the store.
     batch: Vec<(MemoryId, MemoryId)>,
 }
 
@@ -53,12 +53,12 @@ impl FileIds {
         Self { policy, ..Self::default() }
     }
 
-    /// Starts the next batch: what the one before noted is written.
+    /// Starts the next batch: the previous one has been written.
     pub(crate) fn next_batch(&mut self) {
         self.batch.clear();
     }
 
-    /// Forgets what the batch noted when it was decided before.
+    /// Removes what the batch added when it was decided before.
     fn restart_batch(&mut self) {
         for (file, here) in self.batch.drain(..) {
             self.here.remove(&file);
@@ -74,7 +74,7 @@ impl FileIds {
     }
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Default)]
 pub(crate) struct ImportDone {
     pub(crate) memories: u64,
@@ -84,20 +84,20 @@ pub(crate) struct ImportDone {
     pub(crate) problems: Vec<ImportProblem>,
 }
 
-/// What a line led to.
+/// The outcome of a memory.
 enum Took {
     New(MemoryId),
     Existing(MemoryId),
-    /// A deletion of which there is nothing to keep.
+    /// A deletion that leaves nothing to store.
     Nothing,
 }
 
-/// How a memory of the file relates to what the store has under an id.
+/// How a memory of the file relates to the memory with an id in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
-    /// Nothing ever had the id.
+    /// The id was never used.
     Free,
-    /// The store has the beginning of the same memory, up to this version, which the file has, too.
+    /// The store has the same memory up to this version, which the file also contains.
     Continues(u32),
     /// The store has all of it.
     Same,
@@ -122,7 +122,7 @@ impl FileMemory<'_> {
     }
 }
 
-/// Decides about a batch on top of what is there.
+/// Decides a batch on top of the store.
 pub(crate) fn decide(
     units: &mut [ImportUnit],
     ids: &mut FileIds,
@@ -187,8 +187,8 @@ fn import_memory(
     Ok(Ok(took))
 }
 
-/// Under which id the memory is, or is to be, in the store. [`Fit::Other`] says that there is
-/// nothing to keep of it.
+/// The id of the memory in the store, existing or new. [`Fit::Other`] means that there is nothing
+/// to store.
 fn place(
     memory: &FileMemory<'_>,
     ids: &FileIds,
@@ -196,7 +196,7 @@ fn place(
 ) -> Result<std::result::Result<(MemoryId, Fit), ImportProblem>> {
     let known = ids.here.get(&memory.id).copied();
     let here = known.unwrap_or(memory.id);
-    // What another memory of the file has become is not this one.
+    // An id that another memory of the file was mapped to does not belong to this one.
     let fit = if known.is_none() && ids.used.contains(&here) {
         Fit::Other
     } else {
@@ -229,7 +229,7 @@ fn place(
 
 fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit> {
     let Some(head) = batch.txn.head(here)? else { return Ok(Fit::Free) };
-    // What both have must be the same.
+    // Versions that exist in both must be the same.
     for it in memory.versions.iter().filter(|it| it.version <= head.version) {
         let there = batch.txn.version(here, it.version)?.map(|it| it.valid_from);
         let body = batch.body(here, it.version)?;
@@ -242,20 +242,20 @@ fn fit(memory: &FileMemory<'_>, here: MemoryId, batch: &Batch<'_>) -> Result<Fit
     let continues =
         if is_continued(memory, head.version) { Fit::Continues(head.version) } else { Fit::Other };
     Ok(match (head.deleted_at, memory.deleted_at()) {
-        // Only the same moment of the deletion tells that it is the same memory.
+        // Only the same time of deletion shows that it is the same memory.
         (Some(here), Some(there)) if here == there => Fit::Same,
         (Some(_), Some(_)) => Fit::Other,
         (Some(_), None) if newest <= head.version => Fit::Same,
         (Some(_), None) => Fit::Other,
         (None, Some(_)) => continues,
-        // The store may have changed it since the export: there is nothing to add.
+        // The memory may have been changed in the store since the export: there is nothing to add.
         (None, None) if newest <= head.version => Fit::Same,
         (None, None) => continues,
     })
 }
 
-/// Whether the file has the store's newest version, whose text a compaction may have removed, and
-/// nothing after it that no change makes: the space and the time of creation stay.
+/// Whether the file contains the store's newest version, whose text a compaction may have removed,
+/// and only valid changes after it: a change keeps the space and the time of creation.
 fn is_continued(memory: &FileMemory<'_>, newest: u32) -> bool {
     let mut since = memory.versions.iter().skip_while(|it| it.version < newest);
     since.next().is_some_and(|first| {
@@ -282,13 +282,13 @@ fn push_memory(
         batch.push(&record)?;
     }
     match memory.deleted_at() {
-        // One without versions keeps the id from being given out again.
+        // A deletion without versions prevents that the id is reused.
         Some(at) => batch.push(&Record::Delete { id: here, at }),
         None => Ok(()),
     }
 }
 
-/// Whether two bodies are of one version; a compaction may have taken the text of either.
+/// Whether two bodies are of the same version; a compaction may have removed the text of either.
 fn is_same_version(a: &Body, b: &Body) -> bool {
     (&a.space, a.created_at) == (&b.space, b.created_at)
         && (a.text == b.text || a.text.is_none() || b.text.is_none())

@@ -1,12 +1,13 @@
-//! Notes about changes, for whoever tells others of them.
+//! The outbox: notes about changes that are still to be published.
 //!
-//! A change may come with a note, which is opaque here. The note is a record of its own behind the
-//! change, in the same batch: both are on disk, or neither is. Whoever tells others reads what is
-//! [noted](Store::notices), tells it, and says [how far it got](Store::told); that is written to the
-//! log now and then ([`Store::maintain`]). After a crash some notes are there once more, none is
-//! lost, and a note keeps its sequence, so that telling it again can be recognised.
+//! A change may come with a note, which is opaque here. The note is a separate record after the
+//! change, in the same batch: both are on disk, or neither is. The publisher reads
+//! [the notes](crate::Store::notices), publishes them, and reports [how far it
+//! got](crate::Store::told), which is written to the log at intervals
+//! ([`Store::maintain`](crate::Store::maintain)). After a crash some notes may be published again,
+//! but none is lost; a note keeps its sequence, so a duplicate can be recognised.
 //!
-//! A compaction keeps every note that has not been told.
+//! A compaction keeps every unpublished note.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,21 +22,21 @@ use crate::records::Records;
 use crate::state::{State, damaged, keys};
 use crate::{MemoryId, Result};
 
-/// How far is written down after so many records, told or not: opening reads the rest.
+/// The position is recorded after this many records at the latest: opening reads the rest.
 const UNSAVED_RECORDS_MAX: u64 = 50_000;
 
 /// A note about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// Its place in the order of all changes; never given to another note.
+    /// Its position in the order of all changes; never reused.
     pub sequence: u64,
-    /// The note, as it was given.
+    /// The note as submitted.
     pub note: Vec<u8>,
     /// The memory that was added with it; `None` for a note about something else.
     pub added: Option<Summary>,
 }
 
-/// A memory in a few words, as it was added.
+/// A short description of a memory, as it was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Its id.
@@ -55,7 +56,7 @@ impl Summary {
     }
 }
 
-/// Notes that nobody has been told of.
+/// Notes that have not been published.
 #[derive(Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
@@ -65,7 +66,7 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct Waiting {
     notices: VecDeque<Notice>,
-    /// Everything up to here has been told.
+    /// Everything up to here has been published.
     told: u64,
     saved: Saved,
 }
@@ -79,7 +80,7 @@ impl Waiting {
     }
 }
 
-/// What the log says about how far was told.
+/// How far notes have been published, according to the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Saved {
     through: u64,
@@ -101,7 +102,7 @@ impl Saved {
         Ok(Self { through: number()?, record: number()? })
     }
 
-    /// Whether a compaction keeps a note, or a record of how far was told.
+    /// Whether a compaction keeps a note, or a record of how far notes have been published.
     pub(crate) fn keeps(self, entry: &waypost_log::Entry) -> Keep {
         let is_kept = if entry.kind == NOTICE_KIND {
             entry.sequence > self.through
@@ -113,14 +114,14 @@ impl Saved {
 }
 
 impl Outbox {
-    /// The notes that wait, when the store is opened.
+    /// Reads the unpublished notes when the store is opened.
     pub(crate) fn load(records: &Records) -> Result<Self> {
         let outbox = Self::default();
         outbox.catch_up(records)?;
         Ok(outbox)
     }
 
-    /// Reads notes from the journal that the outbox lacks. The caller keeps others from writing.
+    /// Reads the notes that the outbox lacks from the journal. Nothing may be written meanwhile.
     pub(crate) fn catch_up(&self, records: &Records) -> Result<()> {
         let saved = Saved::read(&records.state)?;
         let after = {
@@ -137,7 +138,7 @@ impl Outbox {
             let Record::Notice { id, note } = Record::of(entry)? else { return Ok(()) };
             let added = match id {
                 None => None,
-                // Of a memory that a salvaged log lost there is nothing to tell.
+                // A salvage may have lost the memory; then there is nothing to publish.
                 Some(id) => match records.body(id, 1)? {
                     Some(body) => Some(Summary::new(id, &body.space, body.text.as_ref())),
                     None => return Ok(()),
@@ -154,7 +155,7 @@ impl Outbox {
         self.waiting.lock().saved
     }
 
-    /// Takes in notes that are on disk, in order.
+    /// Adds notes that are on disk, in order.
     pub(crate) fn noted(&self, notices: Vec<Notice>) {
         if notices.is_empty() {
             return;
@@ -165,35 +166,35 @@ impl Outbox {
         }
     }
 
-    /// The oldest notes that have not been told, at most `limit`, in order.
+    /// The oldest unpublished notes, at most `limit`, in order.
     pub(crate) fn notices(&self, limit: usize) -> Vec<Notice> {
         self.waiting.lock().notices.iter().take(limit).cloned().collect()
     }
 
-    /// Takes back that notes up to this sequence wait: they have been told.
+    /// Marks the notes up to this sequence as published.
     pub(crate) fn told(&self, through: u64) {
         self.waiting.lock().tell(through);
     }
 
-    /// Has `listener` called whenever there are new notes. It is called by the thread that writes,
-    /// and must be quick. Only the first listener counts.
+    /// Sets the `listener` that is called whenever there are new notes. The writing thread calls
+    /// it, so it must be fast. Only the first listener is used.
     pub(crate) fn when_noted(&self, listener: Box<dyn Fn() + Send + Sync>) {
-        // A second one is a mistake that changes nothing.
+        // A second one is ignored.
         drop(self.listener.set(listener));
     }
 
-    /// How far was told, if the log does not say it yet. `last` is the log's last record, and no
-    /// change may be on disk whose note does not wait yet.
+    /// How far notes have been published, if the log does not contain it yet. `last` is the last
+    /// record of the log; the outbox must contain the notes of all records up to it.
     pub(crate) fn unsaved(&self, last: u64) -> Option<u64> {
         let waiting = self.waiting.lock();
-        // Nothing waits: what is behind the last note has none.
+        // All notes are published: records after the last note have none.
         let is_behind = last.saturating_sub(waiting.saved.through) > UNSAVED_RECORDS_MAX;
         let all = waiting.notices.is_empty() && is_behind;
         let through = if all { last } else { waiting.told };
         (through > waiting.saved.through).then_some(through)
     }
 
-    /// Takes in that the log says how far was told.
+    /// Stores that the log contains how far notes have been published.
     pub(crate) fn note_saved(&self, through: u64, record: u64) {
         self.waiting.lock().saved = Saved { through, record };
     }
