@@ -1,10 +1,10 @@
-//! Little-endian bytes, written and read by hand.
+//! Encodes and decodes little-endian bytes.
 //!
-//! Reading never trusts a length: whatever the bytes are, the answer is a value or [`Malformed`].
+//! Decoding never trusts a length: any bytes decode to a value or to [`Malformed`].
 
 use crate::{Metadata, MetadataValue, Timestamp};
 
-/// Bytes that are not what they should be.
+/// Why bytes cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) &'static str);
 
@@ -105,7 +105,7 @@ impl Writer {
     }
 }
 
-/// Takes values off a slice.
+/// Reads values from a slice.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -183,7 +183,8 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn texts(&mut self) -> Read<Vec<String>> {
         let count = self.u32()? as usize;
-        // Every text takes four bytes at least: a length that lies ends in an error, not in memory.
+        // Every text takes at least four bytes, so a wrong length causes an error, not an
+        // allocation.
         if count > self.bytes.len() / 4 {
             return Err(Malformed("a list is truncated"));
         }

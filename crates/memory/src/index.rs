@@ -1,5 +1,5 @@
-//! What is derived from the records and held in memory: the index of texts and the links. It is
-//! brought up to date after every write, or built beside the searches.
+//! The projection in memory: the text index and the links. It is updated after every write, or
+//! built in the background while searches continue.
 
 pub(crate) mod backlog;
 pub(crate) mod changes;
@@ -31,7 +31,7 @@ use crate::records::Records;
 use crate::state::txn::Touched;
 use crate::{IndexProgress, Memory, MemoryId, OpenReport, Result};
 
-/// The index of the present memories.
+/// The index of the existing memories.
 #[derive(Debug)]
 pub(crate) struct Index {
     records: Arc<Records>,
@@ -39,9 +39,9 @@ pub(crate) struct Index {
     pub(crate) analyzer: Analyzer,
     pub(crate) backlog: Backlog,
     pub(crate) changes: Changes,
-    /// Held by whoever seals and merges parts of the index.
+    /// Held while parts of the index are sealed and merged.
     text_upkeep: Mutex<()>,
-    /// What changed since a reindex began.
+    /// What has changed since a reindex started.
     pub(crate) changed_in_reindex: Mutex<Option<Touched>>,
 }
 
@@ -69,8 +69,8 @@ impl Index {
         })
     }
 
-    /// Brings a bounded piece of what the index lacks into it; `None` when there is no more to do.
-    /// How far the index is then, and whether nothing more is lacking.
+    /// Indexes a bounded number of missing memories; `None` if none are left. Returns the progress,
+    /// and whether the index is complete.
     pub(crate) fn build(&self) -> Result<Option<(IndexProgress, bool)>> {
         let Some(taken) = self.backlog.take() else { return Ok(None) };
         self.bring_in(&taken.ids)?;
@@ -84,7 +84,8 @@ impl Index {
         }
         let mut view = self.view.write();
         for (id, prepared) in prepared {
-            // Who changed or deleted it meanwhile brings the change in, and waits for the lock.
+            // If it was changed or deleted meanwhile, that thread updates the index and waits for
+            // the lock.
             let head = self.records.live_head(id)?;
             if head.is_some_and(|it| it.version == prepared.version) {
                 view.refresh(id, Some(prepared));
@@ -137,8 +138,8 @@ impl Index {
         memory
     }
 
-    /// What the index needs of a memory as it is now; `None` if it is gone. What is known of it
-    /// already is its body, and perhaps its document.
+    /// What the index needs of the current version of a memory; `None` if it was deleted. `known`
+    /// is its body, and perhaps its document, if already available.
     pub(crate) fn prepare(
         &self,
         id: MemoryId,
@@ -166,7 +167,7 @@ impl Index {
         let Some(_upkeep) = self.text_upkeep.try_lock() else { return };
         let names: Vec<String> = self.view.read().spaces.keys().cloned().collect();
         for name in names {
-            // Searches find the same before and after it.
+            // Search results are the same before and after it.
             let view = || self.view.write_uncounted();
             let plan = view().spaces.get_mut(&name).and_then(|it| it.text.plan());
             let Some(plan) = plan else { continue };
@@ -178,7 +179,7 @@ impl Index {
     }
 }
 
-/// The title, unless it is the content's beginning: that must not count twice.
+/// The title, unless the content starts with it: it must not count twice.
 pub(crate) fn own_title<'a>(title: &'a str, content: &str) -> &'a str {
     if content.trim_start().starts_with(title) { "" } else { title }
 }

@@ -1,4 +1,4 @@
-//! The log's records: everything that changes the state, one kind each.
+//! The records of the log: everything that changes the state, with one kind for each change.
 //!
 //! | kind | name | payload, little-endian |
 //! |---|---|---|
@@ -16,7 +16,7 @@
 //! A body is a flag (1 full, 0 purged), space text, created i64, and unless purged: title text,
 //! content text, kind text, tags texts, metadata, session optional text. A text is a length u32
 //! and UTF-8. All kinds have version 1. A record of another kind or version, or a link of another
-//! kind, is a newer release's.
+//! kind, comes from a newer release.
 
 use std::borrow::Cow;
 
@@ -27,12 +27,12 @@ use crate::{Error, LinkKind, MemoryId, Metadata, Timestamp};
 
 /// The version of every kind's payload that this release writes, and the newest that it reads.
 pub(crate) const RECORD_VERSION: u8 = 1;
-/// Notices and what was told of them change no memory.
+/// Notices and records of their publication change no memory.
 pub(crate) const NOTICE_KIND: u8 = 9;
 const TOLD_KIND: u8 = 10;
 const KINDS: std::ops::RangeInclusive<u8> = 1..=10;
 
-/// Why a payload is no record that this release can use.
+/// Why a payload is not a record that this release can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// A newer release wrote it.
@@ -66,7 +66,7 @@ pub(crate) fn can_read(kind: u8, version: u8) -> bool {
     KINDS.contains(&kind) && version <= RECORD_VERSION
 }
 
-/// What a memory says in one version.
+/// The contents of one version of a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Body {
     pub(crate) space: String,
@@ -86,7 +86,7 @@ pub(crate) struct BodyText {
     pub(crate) session: Option<String>,
 }
 
-/// One end of a link, the other, and what it says.
+/// The two ends and the kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) from: MemoryId,
@@ -123,21 +123,21 @@ pub(crate) enum Record<'a> {
     Purge {
         ids: Vec<MemoryId>,
     },
-    /// Of each memory the texts of the versions below one.
+    /// Removes the texts of the versions below one, for each memory.
     Forget {
         below: Vec<(MemoryId, u32)>,
     },
-    /// Every id below this one has been given out. A repair writes it.
+    /// Every id below this one has been assigned. A repair writes it.
     Taken {
         below: u64,
     },
-    /// A note about the record before it.
+    /// A note about the previous record.
     Notice {
         /// The memory that was added, if it is about one.
         id: Option<MemoryId>,
         note: Vec<u8>,
     },
-    /// Notices up to this sequence have been told.
+    /// Notices up to this sequence have been published.
     Told {
         through: u64,
     },
@@ -418,7 +418,7 @@ mod tests {
         fn a_record_that_is_cut_or_has_more_is_refused(record in record(), cut in any::<prop::sample::Index>()) {
             let mut bytes = record.encode();
             let cut = cut.index(bytes.len());
-            // A note goes to the end, wherever that is.
+            // A note extends to the end of the payload.
             let is_open = matches!(record, Record::Notice { .. });
             let read = Record::decode(record.kind(), RECORD_VERSION, &bytes[..cut]);
             prop_assert!(read.is_err() || (is_open && cut >= 8));

@@ -1,23 +1,23 @@
-//! What the index lacks while it is built beside the searches: the store opens with a part of the
-//! index, or without any, and threads bring the rest in, piece by piece.
+//! The memories that the index lacks while it is built in the background: the store opens with a
+//! part of the index, or with none, and threads add the rest in bounded pieces.
 
 use parking_lot::Mutex;
 
 use crate::{IndexProgress, MemoryId};
 
-/// Memories that go into the index under one lock.
+/// Number of memories that are indexed under one lock.
 const AT_ONCE: usize = 256;
 
-/// What the index lacks, until it is complete.
+/// The missing memories, until the index is complete.
 #[derive(Debug)]
 pub(crate) struct Backlog(Mutex<Option<Left>>);
 
-/// What the index still lacks.
+/// The memories that are still missing.
 #[derive(Debug)]
 struct Left {
     /// In descending order, so that the oldest is taken first.
     ids: Vec<MemoryId>,
-    /// Those that threads have taken and not brought in yet.
+    /// Number of memories that threads have taken but not indexed yet.
     in_flight: usize,
     total: u64,
 }
@@ -29,17 +29,17 @@ impl Left {
     }
 }
 
-/// Memories that a thread is bringing in. Unless it [ends](Taken::end) so, by an error or a panic,
-/// they are lacking again.
+/// Memories that a thread is indexing. Unless it [ends](Taken::end) successfully, they are missing
+/// again.
 pub(crate) struct Taken<'a> {
     backlog: &'a Backlog,
     pub(crate) ids: Vec<MemoryId>,
-    /// How many of those in flight are these.
+    /// Their number among those in flight.
     count: usize,
 }
 
 impl Taken<'_> {
-    /// They are in the index. How far the index is then, and whether nothing more is lacking.
+    /// Marks them as indexed. Returns the progress, and whether the index is complete.
     pub(crate) fn end(mut self) -> Option<(IndexProgress, bool)> {
         self.ids.clear();
         self.give_back()
@@ -69,12 +69,12 @@ impl Backlog {
         Self(Mutex::new((total > 0).then_some(Left { ids, in_flight: 0, total })))
     }
 
-    /// Whether the index lacks nothing.
+    /// Whether the index is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.0.lock().is_none()
     }
 
-    /// How far the index is; `None` if it is complete.
+    /// The progress of the index; `None` if it is complete.
     pub(crate) fn progress(&self) -> Option<IndexProgress> {
         self.0.lock().as_ref().map(Left::progress)
     }
@@ -89,7 +89,7 @@ impl Backlog {
         Some(Taken { backlog: self, count: ids.len(), ids })
     }
 
-    /// The index is complete.
+    /// Marks the index as complete.
     pub(crate) fn complete(&self) {
         *self.0.lock() = None;
     }

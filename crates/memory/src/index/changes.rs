@@ -1,12 +1,12 @@
-//! How much changed since something derived was last written.
+//! Counts of changes since derived data was last written.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How much changed since something derived was last written.
+/// Counts of changes since derived data was last written.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) since_snapshot: AtomicU64,
-    /// `since_snapshot` at the last upkeep.
+    /// `since_snapshot` at the last maintenance.
     pub(crate) at_upkeep: AtomicU64,
     pub(crate) since_sync: AtomicU64,
     pub(crate) vectors_since_sync: AtomicU64,

@@ -1,4 +1,4 @@
-//! Vectors: taking a model into use, embedding what waits, embedding queries.
+//! Vectors: setting a model, embedding pending memories, embedding queries.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,33 +15,33 @@ use crate::record::Body;
 use crate::records::Records;
 use crate::{EmbedProgress, Embedder, Error, MemoryId, Result};
 
-/// So many vectors of queries are remembered.
+/// Number of cached vectors of queries.
 const QUERIES_REMEMBERED: usize = 256;
-/// So many stored vectors are taken into the index at once, between which searches go on.
+/// Number of stored vectors that are loaded into the index under one lock.
 const INSTALL_AT_ONCE: usize = 512;
 
-/// Runs a change of a view that somebody else holds.
+/// Runs a change on a view that the caller holds.
 type WithView<'a> = dyn FnMut(&dyn Fn(&mut View)) + 'a;
 
-/// What a model made of some texts.
+/// The result of embedding some texts.
 #[derive(Debug, Default)]
 struct Made {
     vectors: Vec<StoredVector>,
-    /// Memories whose text it refused.
+    /// Memories whose text it rejected.
     refused: Vec<(MemoryId, u64)>,
     last_error: Option<String>,
 }
 
-/// The model in use.
+/// The current model.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) embedder: Embedder,
     pub(crate) hash: [u8; 16],
-    /// Vectors of the last queries, the latest last.
+    /// Vectors of recent queries, the latest last.
     queries: Mutex<VecDeque<(String, Arc<Vec<f32>>)>>,
 }
 
-/// The model in use and the vectors that it made.
+/// The current model and its vectors.
 #[derive(Debug)]
 pub(crate) struct Embedding {
     records: Arc<Records>,
@@ -52,7 +52,7 @@ pub(crate) struct Embedding {
     in_flight: Mutex<BTreeSet<MemoryId>>,
 }
 
-/// A text that waits for its vector.
+/// A text whose vector is pending.
 #[derive(Debug)]
 struct Waiting {
     id: MemoryId,
@@ -87,7 +87,7 @@ impl Model {
         Ok(vectors)
     }
 
-    /// The vector of a query, remembered for a while.
+    /// The vector of a query, which is cached.
     pub(crate) fn embed_query(&self, query: &str) -> Result<Arc<Vec<f32>>> {
         {
             let mut queries = self.queries.lock();
@@ -115,18 +115,18 @@ impl Embedding {
         Self { records, index, vectors, model: RwLock::new(None), in_flight: Mutex::default() }
     }
 
-    /// The model in use.
+    /// The current model.
     pub(crate) fn model(&self) -> Option<Arc<Model>> {
         self.model.read().clone()
     }
 
-    /// While this is held, no vector is made and no model changes.
+    /// While this is held, no vector is computed and the model does not change.
     pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeSet<MemoryId>> {
         self.in_flight.lock()
     }
 
-    /// Takes a model into use, or goes without. Vectors that are stored and were made by this very
-    /// model are taken in at once; those of another stay on disk and are not searched.
+    /// Sets or removes the model. Stored vectors of the same model are loaded immediately; those of
+    /// another model stay on disk and are not searched.
     pub(crate) fn set_embedder(&self, embedder: Option<Embedder>) -> Result<()> {
         let model = embedder.map(Model::new).transpose()?.map(Arc::new);
         let mut in_flight = self.in_flight.lock();
@@ -142,21 +142,22 @@ impl Embedding {
         Ok(())
     }
 
-    /// Takes the stored vectors of a model into a view.
+    /// Loads the stored vectors of a model into a view.
     pub(crate) fn install_stored(&self, model: &Model, with_view: &mut WithView<'_>) {
         let mut stored = self.vectors.iter().filter(|it| it.model == model.hash).peekable();
         while stored.peek().is_some() {
             let some: Vec<StoredVector> = stored.by_ref().take(INSTALL_AT_ONCE).collect();
             with_view(&|view| {
                 for vector in &some {
-                    // One that does not fit is made again.
+                    // A vector that does not match is computed again.
                     drop(view.install(vector.id, vector.text_hash, &vector.vector));
                 }
             });
         }
     }
 
-    /// Ends the building of the index: takes in the vectors of what came after the model.
+    /// Completes the index: loads the vectors of memories that were indexed after the model was
+    /// set.
     pub(crate) fn complete_index(&self) {
         let in_flight = self.in_flight.lock();
         if let Some(present) = self.model() {
@@ -166,9 +167,8 @@ impl Embedding {
         drop(in_flight);
     }
 
-    /// Embeds up to `limit` memories that lack a vector of the present model, those that changed
-    /// last first. A text that the model refuses does not stop the others. Does nothing without a
-    /// model.
+    /// Embeds up to `limit` memories that lack a vector of the current model, the last changed
+    /// first. A text that the model rejects does not stop the others. Does nothing without a model.
     pub(crate) fn embed_pending(&self, limit: usize) -> Result<EmbedProgress> {
         let Some(model) = self.model() else {
             return Ok(self.embed_progress(EmbedProgress::default()));
@@ -187,7 +187,7 @@ impl Embedding {
         }
         let mut progress = EmbedProgress { last_error, ..EmbedProgress::default() };
         if let Err(error) = self.vectors.append(&vectors) {
-            // They serve until the next start, and are made again then.
+            // They are used until the next start, and then computed again.
             progress.last_error = Some(vectors_error(&error, &self.records.dir).to_string());
         }
         self.index.changes.vectors_since_sync.fetch_add(vectors.len() as u64, Ordering::Relaxed);
@@ -216,11 +216,12 @@ impl Embedding {
         EmbedProgress { pending: self.index.view.read().pending.len() as u64, ..progress }
     }
 
-    /// Picks memories to embed that no other thread has picked, and reads their texts.
+    /// Selects memories to embed that no other thread has selected, and reads their texts.
     fn take_waiting(&self, limit: usize) -> Result<Vec<Waiting>> {
         let mut in_flight = self.in_flight.lock();
         if !self.index.backlog.is_complete() {
-            // Stored vectors are taken in when the index is complete; what lacks one shows then.
+            // Stored vectors are loaded when the index is complete; only then is it known which are
+            // missing.
             return Ok(Vec::new());
         }
         let ids: Vec<MemoryId> = {
@@ -239,8 +240,8 @@ impl Embedding {
     }
 }
 
-/// Embeds texts. A text that the model refuses does not stop the others; if it refuses them all the
-/// fault is taken to be the model's, and the error is returned.
+/// Embeds texts. A text that the model rejects does not stop the others; if the model rejects all
+/// of them, returns its error.
 fn embed_waiting(model: &Model, waiting: &[Waiting]) -> Result<Made> {
     let stored = |it: &Waiting, vector: Vec<f32>| StoredVector {
         id: it.id,
@@ -281,7 +282,7 @@ impl Model {
     }
 }
 
-/// What a memory's vector is made of.
+/// The text from which a memory's vector is computed.
 fn text_to_embed(body: &Body) -> Option<String> {
     let text = body.text.as_ref()?;
     let title = own_title(&text.title, &text.content);

@@ -8,7 +8,7 @@ use crate::record::Edge;
 use crate::state::{State, damaged, keys};
 use crate::{Link, LinkKind, MemoryId, Result, Timestamp};
 
-/// The links, found from both of their ends.
+/// The links, indexed by both ends.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     outgoing: BTreeMap<(MemoryId, LinkKind, MemoryId), Timestamp>,
@@ -59,19 +59,19 @@ impl Graph {
         outgoing.chain(incoming)
     }
 
-    /// The memories that say they update this one, in order of their ids.
+    /// The memories that update this one, ordered by id.
     pub(crate) fn updaters(&self, id: MemoryId) -> impl DoubleEndedIterator<Item = MemoryId> + '_ {
         self.incoming
             .range((id, LinkKind::Updates, FIRST)..=(id, LinkKind::Updates, LAST))
             .map(|(_, _, from)| *from)
     }
 
-    /// The newest memory that says it updates this one.
+    /// The newest memory that updates this one.
     pub(crate) fn superseded_by(&self, id: MemoryId) -> Option<MemoryId> {
         self.updaters(id).next_back()
     }
 
-    /// Whether `older` updates `newer` over at most so many links.
+    /// Whether `older` updates `newer` over at most `steps` links.
     pub(crate) fn updates_transitively(
         &self,
         older: MemoryId,

@@ -1,4 +1,4 @@
-//! The index as opening finds it: a snapshot, brought up to the log, or what must be built.
+//! Loads the index at opening: a snapshot without the memories that have changed since, or nothing.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,7 @@ pub(super) fn load(
 }
 
 /// A snapshot's view without the memories that have changed since, and those of them that exist;
-/// `None` if it does not fit the state.
+/// `None` if it is inconsistent with the state.
 fn without(
     records: &Records,
     snapshot: Snapshot,

@@ -1,17 +1,17 @@
-//! The memories that lack a vector of the present model, the one that changed last first.
+//! The memories that lack a vector of the current model, the last changed first.
 
 use std::collections::BTreeMap;
 
 use crate::MemoryId;
 
-/// Memories that wait for a vector. The one that was added or changed last comes first: whoever
-/// adds one memory searches for it next, and must not wait for a backlog of thousands.
+/// Memories whose vector is pending. The last added or changed one comes first: a client that adds
+/// a memory often searches for it next, and must not wait for a backlog of thousands.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
-    /// When each began to wait: a count, not a time.
+    /// The position of each in the queue: a counter, not a time.
     since: BTreeMap<MemoryId, u64>,
     order: BTreeMap<u64, MemoryId>,
-    /// The next count.
+    /// The next value of the counter.
     next: u64,
 }
 
@@ -20,7 +20,7 @@ impl Pending {
         self.since.len()
     }
 
-    /// Puts a memory first, whether it waited before or not.
+    /// Puts a memory first, even if it is already pending.
     pub(crate) fn insert(&mut self, id: MemoryId) {
         let order = self.next;
         self.next += 1;
@@ -30,13 +30,13 @@ impl Pending {
         self.order.insert(order, id);
     }
 
-    /// Ends a memory's wait, and returns whether it waited.
+    /// Removes a memory, and returns whether it was pending.
     pub(crate) fn remove(&mut self, id: MemoryId) -> bool {
         let order = self.since.remove(&id);
         order.is_some_and(|it| self.order.remove(&it).is_some())
     }
 
-    /// Those that wait, the one that changed last first.
+    /// The pending memories, the last changed first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = MemoryId> + '_ {
         self.order.values().rev().copied()
     }

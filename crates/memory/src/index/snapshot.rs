@@ -1,8 +1,8 @@
 //! The text index on disk, so that opening need not read every memory.
 //!
-//! One file `index/snapshot`: magic, version, the log's position, the names, and for each space its
-//! name, its slots, its text index and its facts; at the end a CRC-32C over all of it. A file that
-//! is not whole is no snapshot: the index is built from the state instead.
+//! One file `index/snapshot`: magic, version, the position in the journal, the names, and for each
+//! space its name, its slots, its text index and its facts; at the end a CRC-32C over the whole
+//! file. If the file is incomplete or damaged, the index is built from the state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ const MAGIC: &[u8] = b"waypost-index\n";
 const VERSION: u32 = 1 + Cues::VERSION;
 const FILE: &str = "snapshot";
 
-/// A view without its links and vectors, and the log's position that it is from.
+/// A view without links and vectors, and its position in the journal.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) view: View,
@@ -42,7 +42,7 @@ impl Snapshot {
     }
 }
 
-/// A view as the bytes of a snapshot.
+/// Encodes a view as a snapshot.
 pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
     let mut out = Writer::new();
     out.raw(MAGIC);
@@ -67,7 +67,7 @@ pub(crate) fn encode(view: &View, position: u64) -> Vec<u8> {
     bytes
 }
 
-/// Puts the bytes of a snapshot in the place of the one before.
+/// Replaces the snapshot by these bytes.
 pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     let (path, unfinished) = (dir.join(FILE), dir.join("snapshot.new"));
     write_synced(&unfinished, bytes)?;
@@ -75,7 +75,7 @@ pub(crate) fn write(dir: &Path, bytes: &[u8]) -> Result<()> {
     Ok(sync_dir(dir)?)
 }
 
-/// Removes the snapshot if there is one.
+/// Removes the snapshot, if it exists.
 pub(crate) fn remove(dir: &Path) -> Result<()> {
     let path = dir.join(FILE);
     match fs::remove_file(&path) {
@@ -84,7 +84,7 @@ pub(crate) fn remove(dir: &Path) -> Result<()> {
     }
 }
 
-/// The names that facts use, with numbers of their own: what only deleted memories had stays out.
+/// The names that facts use, renumbered: names that only deleted memories used are left out.
 #[derive(Debug, Default)]
 struct UsedNames {
     names: Vec<String>,

@@ -1,8 +1,8 @@
-//! The stored vectors: a log of their own, derived, given up when it is damaged.
+//! The stored vectors: a separate log of derived data, discarded if it is damaged.
 //!
-//! An entry is the memory's id, the hash of the text that the vector was made of, the hash of the
-//! model's fingerprint, and the vector in f32. It is used only while the memory still has that
-//! text and the model is the present one, so that stale entries do no harm.
+//! An entry consists of the memory's id, the hash of the embedded text, the hash of the model's
+//! fingerprint, and the vector in f32. It is used only while the memory still has that text and the
+//! model is the current one, so stale entries are harmless.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,19 +36,19 @@ pub(crate) struct StoredVector {
     pub(crate) vector: Vec<f32>,
 }
 
-/// Bytes on disk that a vector takes with what is around it.
+/// Size of a vector on disk, including its frame.
 pub(crate) fn stored_bytes(dimensions: usize) -> u64 {
     // The log's frame, then id, text, model and length.
     (32 + 36 + 4 * dimensions as u64).next_multiple_of(8)
 }
 
-/// What stands for a model in the entries.
+/// The hash that identifies a model in the entries.
 pub(crate) fn model_hash(fingerprint: &str) -> [u8; 16] {
     Sha256::digest(fingerprint.as_bytes()).first_chunk().copied().unwrap_or_default()
 }
 
 impl VectorLog {
-    /// Opens the vectors in `dir`. If they are damaged they are removed, and the reason is told.
+    /// Opens the vectors in `dir`. Removes damaged ones, and returns the reason.
     pub(crate) fn open(dir: &Path, options: &StoreOptions) -> Result<(Self, Option<String>)> {
         let options = Options {
             segment_bytes: SEGMENT_BYTES,
@@ -97,7 +97,8 @@ impl VectorLog {
         self.log.bytes()
     }
 
-    /// Every stored vector, oldest first. What cannot be read ends it: the rest is made again.
+    /// Every stored vector, oldest first. Stops at the first unreadable one: the rest is computed
+    /// again.
     pub(crate) fn iter(&self) -> impl Iterator<Item = StoredVector> + '_ {
         let entries = self.log.entries_after(0).map_while(std::result::Result::ok);
         entries
@@ -105,7 +106,7 @@ impl VectorLog {
             .filter_map(|it| StoredVector::decode(&it.payload).ok())
     }
 
-    /// Drops what is not wanted: `wanted` says whether a vector still fits a memory.
+    /// Drops the vectors for which `wanted` returns false.
     pub(crate) fn compact(
         &self,
         wanted: &dyn Fn(&StoredVector) -> bool,
@@ -113,7 +114,7 @@ impl VectorLog {
         let mut seen = BTreeSet::new();
         let compacted = self.log.compact(&mut |entry| {
             if (entry.kind, entry.version) != (KIND, VERSION) {
-                // A newer release's; this one does not use it.
+                // A newer release wrote it; this one does not use it.
                 return Keep::Yes;
             }
             let Ok(vector) = StoredVector::decode(&entry.payload) else { return Keep::No };

@@ -1,6 +1,6 @@
-//! What searches and lists look at: the index of every space and the facts that filters need.
+//! The data that searches and lists read: the index of every space and the facts that filters need.
 //!
-//! It holds no contents; those are read from the state or the log.
+//! It contains no texts; those are read from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use crate::index::pending::Pending;
 use crate::record::Body;
 use crate::{Filter, MemoryId, Timestamp};
 
-/// The index of the present memories.
+/// The index of the existing memories.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     pub(crate) spaces: BTreeMap<String, Space>,
     pub(crate) names: Names,
     pub(crate) graph: Graph,
-    /// Memories without a vector of the present model.
+    /// Memories without a vector of the current model.
     pub(crate) pending: Pending,
-    /// Memories whose text the present model refused.
+    /// Memories whose text the current model rejected.
     pub(crate) refused: BTreeSet<MemoryId>,
     /// The space of each memory.
     homes: BTreeMap<MemoryId, u32>,
-    /// The present model, as its hash and the length of its vectors.
+    /// The current model, as its hash and the length of its vectors.
     pub(crate) model: Option<[u8; 16]>,
     dimensions: Option<usize>,
 }
@@ -35,14 +35,14 @@ pub(crate) struct Space {
     pub(crate) text: TextIndex,
     pub(crate) vectors: Option<VectorIndex>,
     pub(crate) facts: Vec<Option<Fact>>,
-    /// How many facts there are of each kind, and how many are of a memory with a vector.
+    /// The number of facts of each kind, and of memories with a vector.
     pub(crate) kinds: BTreeMap<u32, u64>,
     pub(crate) embedded: u64,
     /// The memories of each session, in order of creation.
     pub(crate) sessions: BTreeMap<u32, BTreeSet<(Timestamp, MemoryId)>>,
 }
 
-/// What filters and signals need to know of a memory.
+/// The facts about a memory that filters and signals need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) version: u32,
@@ -52,19 +52,19 @@ pub(crate) struct Fact {
     pub(crate) session: Option<u32>,
     pub(crate) tags: Box<[u32]>,
     pub(crate) cues: Cues,
-    /// How many terms title and content have.
+    /// Number of terms in title and content.
     pub(crate) length: u32,
     pub(crate) embedded: bool,
 }
 
-/// Names as small numbers. The numbers never reach an answer.
+/// Names as small numbers, which are never returned to a caller.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
 }
 
-/// A present memory, ready to be indexed.
+/// An existing memory, prepared for indexing.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) space: String,
@@ -138,7 +138,7 @@ impl Space {
         self.facts.get(slot as usize)?.as_ref()
     }
 
-    /// Puts a fact into its slot, or takes it out, and returns the one before.
+    /// Sets or removes the fact of a slot, and returns the previous one.
     fn put_fact(&mut self, slot: Slot, fact: Option<Fact>) -> Option<Fact> {
         let at = slot as usize;
         if self.facts.len() <= at {
@@ -171,12 +171,12 @@ impl View {
         self.homes.len() as u64
     }
 
-    /// Whether a present memory is in a space; in any, where none is named.
+    /// Whether an existing memory is in a space, or in any if none is given.
     pub(crate) fn is_in(&self, id: MemoryId, space: Option<&str>) -> bool {
         self.place(id).is_some_and(|(name, ..)| space.is_none_or(|it| it == name))
     }
 
-    /// How many links have both ends in one space.
+    /// The number of links with both ends in one space.
     pub(crate) fn links_within(&self, space: &str) -> u64 {
         let Some(found) = self.spaces.get(space) else { return 0 };
         let ids = (0..found.facts.len()).filter_map(|slot| found.slots.id(slot as Slot));
@@ -187,14 +187,14 @@ impl View {
         links.sum()
     }
 
-    /// Present memories in order of their ids, from the first after `after`.
+    /// Existing memories ordered by id, from the first after `after`.
     pub(crate) fn ids_after(&self, after: Option<MemoryId>) -> impl Iterator<Item = MemoryId> + '_ {
         let from = after.map_or(1, |it| it.get() + 1);
         let range = MemoryId::new(from).map(|it| self.homes.range(it..));
         range.into_iter().flatten().map(|(id, _)| *id)
     }
 
-    /// The space and the slot of a present memory.
+    /// The space and the slot of an existing memory.
     pub(crate) fn place(&self, id: MemoryId) -> Option<(&str, &Space, Slot)> {
         let name = self.names.name(*self.homes.get(&id)?);
         let space = self.spaces.get(name)?;
@@ -213,7 +213,7 @@ impl View {
         Some((space, slot))
     }
 
-    /// Brings a memory's place in the index up to date; `None` means that it is gone.
+    /// Updates a memory in the index; `None` removes it.
     pub(crate) fn refresh(&mut self, id: MemoryId, prepared: Option<Prepared>) {
         let Some(prepared) = prepared else { return self.remove(id) };
         let fact = Fact {
@@ -233,7 +233,7 @@ impl View {
         }
     }
 
-    /// Takes a whole space from a snapshot.
+    /// Adds a whole space from a snapshot.
     pub(crate) fn restore_space(
         &mut self,
         name: &str,
@@ -244,7 +244,7 @@ impl View {
         let mut space = Space { slots, text, ..Space::new(self.dimensions) };
         space.facts.resize(space.slots.bound(), None);
         let home = self.names.number(name);
-        // Collected and appended in one go, which is a good deal faster than one by one.
+        // Collected and appended at once, which is much faster than one by one.
         self.homes.append(&mut facts.iter().map(|(_, id, _)| (*id, home)).collect());
         self.pending.extend(facts.iter().map(|(_, id, _)| *id));
         for (slot, id, fact) in facts {
@@ -256,7 +256,7 @@ impl View {
         self.spaces.insert(name.to_owned(), space);
     }
 
-    /// Sets what is known of a memory, all but its text, and returns its slot.
+    /// Sets the facts about a memory, everything but its text, and returns its slot.
     fn set_fact(&mut self, id: MemoryId, space_name: &str, mut fact: Fact) -> Slot {
         let old = self.fact(id).cloned();
         let dimensions = self.dimensions;
@@ -301,7 +301,7 @@ impl View {
         self.refused.remove(&id);
     }
 
-    /// Drops all vectors and takes those of another model, or none.
+    /// Drops all vectors, and expects those of another model or none.
     pub(crate) fn reset_vectors(&mut self, model: Option<([u8; 16], usize)>) {
         let (model, dimensions) = model.unzip();
         self.model = model;
@@ -317,7 +317,7 @@ impl View {
         self.pending = self.homes.keys().copied().collect();
     }
 
-    /// Takes a vector if it was made of the memory's present text. `Ok(false)` if it was not.
+    /// Adds a vector if it was computed from the memory's current text; otherwise `Ok(false)`.
     pub(crate) fn install(
         &mut self,
         id: MemoryId,
@@ -336,14 +336,14 @@ impl View {
         Ok(true)
     }
 
-    /// Notes that the model refused a memory's text.
+    /// Records that the model rejected a memory's text.
     pub(crate) fn refuse(&mut self, id: MemoryId, text_hash: u64) {
         if self.fact(id).is_some_and(|it| it.text_hash == text_hash) && self.pending.remove(id) {
             self.refused.insert(id);
         }
     }
 
-    /// Lets refused memories wait for a vector again.
+    /// Makes rejected memories pending again.
     pub(crate) fn retry_refused(&mut self) {
         self.pending.extend(std::mem::take(&mut self.refused));
     }
@@ -367,7 +367,7 @@ const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct Condition {
     /// `None` means any; an empty list means none.
     kinds: Option<Vec<u32>>,
-    /// `None` means that a tag is unknown, so that nothing has it.
+    /// `None` means that a tag is unknown, so no memory has it.
     tags: Option<Vec<u32>>,
     session: Option<u32>,
     since: Option<Timestamp>,
@@ -386,7 +386,7 @@ impl Condition {
         }
     }
 
-    /// Whether every memory meets it.
+    /// Whether every memory matches it.
     pub(crate) fn is_any(&self) -> bool {
         self.kinds.is_none()
             && self.tags.as_ref().is_some_and(Vec::is_empty)

@@ -1,18 +1,18 @@
-//! A value behind a lock, and how often it was changed.
+//! A value behind a lock, and a counter of its changes.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// A lock that counts: what was derived from the value is still right while the count is the same.
+/// A lock that counts changes: data derived from the value is valid while the count is the same.
 #[derive(Debug, Default)]
 pub(crate) struct Watched<T> {
     value: RwLock<T>,
     changes: AtomicU64,
 }
 
-/// Access for a change; it counts when it is given up.
+/// Access for a change, which is counted when it is released.
 #[derive(Debug)]
 pub(crate) struct Changing<'a, T> {
     value: RwLockWriteGuard<'a, T>,
@@ -32,12 +32,12 @@ impl<T> Watched<T> {
         Changing { value: self.value.write(), changes: &self.changes }
     }
 
-    /// Access for a change that changes nothing of what is derived from the value.
+    /// Access for a change that does not affect data derived from the value.
     pub(crate) fn write_uncounted(&self) -> RwLockWriteGuard<'_, T> {
         self.value.write()
     }
 
-    /// How often it was changed. It stays the same as long as a reader holds the lock.
+    /// The number of changes. It stays the same while a reader holds the lock.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -59,7 +59,7 @@ impl<T> DerefMut for Changing<'_, T> {
 
 impl<T> Drop for Changing<'_, T> {
     fn drop(&mut self) {
-        // Before the lock is given up, so that who reads the change reads the count as well.
+        // Before the lock is released, so that a reader of the change also reads the count.
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 }
