@@ -117,9 +117,11 @@ impl Chromium {
     pub async fn start(settings: ChromiumSettings, policy: Arc<Policy>) -> Result<Self, Problem> {
         let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
         let proxy = Proxy::start(policy).await;
-        let proxy = proxy.map_err(|it| unavailable(format!("no port for the proxy: {it}")))?;
+        let proxy =
+            proxy.map_err(|it| unavailable(format!("cannot open a port for the proxy: {it}")))?;
         let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|it| unavailable(format!("no random bytes: {it}")))?;
+        getrandom::fill(&mut key)
+            .map_err(|it| unavailable(format!("cannot get random bytes: {it}")))?;
         let shared = Arc::new(Shared {
             settings,
             state: Mutex::default(),
@@ -157,7 +159,10 @@ impl Chromium {
             },
         );
         let pipe = pipe.map_err(|error| {
-            Problem::new(ProblemKind::Unavailable, format!("no pipe to Chromium: {error}"))
+            Problem::new(
+                ProblemKind::Unavailable,
+                format!("cannot create a pipe to Chromium: {error}"),
+            )
         })?;
         *self.shared.pipe.lock() = Some(pipe);
         let by = Deadline::after(START_TIME);
@@ -168,7 +173,7 @@ impl Chromium {
                 Deadline::after(END_TIME).of(ended).await.unwrap_or(Ok(())).unwrap_or_default();
             }
             let program = self.shared.settings.program.display();
-            let detail = format!("{program} does not answer as Chromium does: {lost:?}");
+            let detail = format!("{program} does not respond like Chromium: {lost:?}");
             return Err(Problem::new(ProblemKind::Unavailable, detail));
         }
         *running = Some(process);
@@ -285,22 +290,22 @@ impl From<Lost> for Problem {
             Lost::Late => late(),
             Lost::Detached => crashed(),
             Lost::Gone => {
-                let detail = "Chromium has ended; navigate or reload, and it is started again";
+                let detail = "Chromium has exited; navigate or reload to restart it";
                 Self::new(ProblemKind::Crashed, detail)
             }
             Lost::Refused(why) => {
-                Self::new(ProblemKind::Unavailable, format!("Chromium refuses: {why}"))
+                Self::new(ProblemKind::Unavailable, format!("Chromium returned an error: {why}"))
             }
         }
     }
 }
 
 fn late() -> Problem {
-    Problem::new(ProblemKind::Timeout, "the page did not answer in time")
+    Problem::new(ProblemKind::Timeout, "the page did not respond in time")
 }
 
 fn crashed() -> Problem {
-    let detail = "the page's process has ended; navigate or reload, and it is started again";
+    let detail = "the page's process has crashed; navigate or reload to restart it";
     Problem::new(ProblemKind::Crashed, detail)
 }
 

@@ -8,8 +8,6 @@ mod picture;
 
 use std::fmt;
 
-use serde::Deserialize;
-
 pub(crate) use self::glyph::glyphs;
 pub(crate) use self::op::{Op, Pane};
 pub(crate) use self::paint::Painter;
@@ -144,8 +142,7 @@ pub struct Cell {
 }
 
 /// The kind of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
     /// A link.
     Link,
@@ -221,8 +218,7 @@ pub struct FrameTarget {
 }
 
 /// The kind of element that has the focus.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Focus {
     /// A text field.
     Text,
@@ -233,8 +229,7 @@ pub enum Focus {
 }
 
 /// How far a page is scrolled, in CSS pixels.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[expect(missing_docs, reason = "they are what they are called")]
 pub struct Scrolled {
     pub x: f64,

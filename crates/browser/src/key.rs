@@ -122,8 +122,8 @@ impl FromStr for Key {
 fn unknown(given: &str) -> Problem {
     let given: String = given.chars().take(40).collect();
     Problem::invalid(format!(
-        "key: {given:?} is none; a letter, Enter, Tab, Escape, ArrowDown, F1 and the like are, with \
-         Control+, Alt+, Shift+ or Meta+ before"
+        "key: unknown key {given:?}; expected a letter or a name such as Enter, Tab, Escape, ArrowDown \
+         or F1, with Control+, Alt+, Shift+ or Meta+ before it"
     ))
 }
 

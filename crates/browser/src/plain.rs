@@ -68,13 +68,12 @@ impl Tab {
 }
 
 fn unsupported(what: &str) -> Problem {
-    let detail =
-        format!("{what} needs scripts or a layout, which this engine has not; chromium has");
+    let detail = format!("{what} needs scripts or layout, which only the engine chromium has");
     Problem::new(ProblemKind::Unsupported, detail)
 }
 
 fn no_tab(tab: TabId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("tab: there is no tab {tab}; `tabs` lists them"))
+    Problem::new(ProblemKind::NotFound, format!("tab: no tab {tab}; `tabs` lists them"))
 }
 
 impl Plain {
@@ -85,9 +84,11 @@ impl Plain {
     pub async fn start(policy: Arc<Policy>) -> Result<Self, Problem> {
         let unavailable = |what: String| Problem::new(ProblemKind::Unavailable, what);
         let proxy = Proxy::start(policy.clone()).await;
-        let proxy = proxy.map_err(|it| unavailable(format!("no port for the proxy: {it}")))?;
+        let proxy =
+            proxy.map_err(|it| unavailable(format!("cannot open a port for the proxy: {it}")))?;
         let mut key = [0; 32];
-        getrandom::fill(&mut key).map_err(|it| unavailable(format!("no random bytes: {it}")))?;
+        getrandom::fill(&mut key)
+            .map_err(|it| unavailable(format!("cannot get random bytes: {it}")))?;
         let fetcher = Arc::new(Fetcher::new(proxy, policy));
         let (state, secrets, news) = (Mutex::default(), Secrets::default(), Notify::new());
         Ok(Self { fetcher, state, secrets, key, news })
@@ -120,7 +121,7 @@ impl Plain {
         self.fetcher.forget_refusals();
         let fetcher = self.fetcher.clone();
         let work = tokio::task::spawn_blocking(move || fetcher.fetch(&asked, by));
-        let late = || Problem::new(ProblemKind::Timeout, "the server did not answer in time");
+        let late = || Problem::new(ProblemKind::Timeout, "the server did not respond in time");
         let fetched = by.of(work).await.map_err(|_| late())?;
         let fetched =
             fetched.map_err(|it| Problem::new(ProblemKind::Unavailable, it.to_string()))??;
@@ -179,7 +180,7 @@ impl Plain {
                         _ => Some(known.at + 1).filter(|it| *it < known.history.len()),
                     };
                     known.at = to.ok_or_else(|| {
-                        let detail = "there is no such page in the tab's history";
+                        let detail = "the tab's history has no such page";
                         Problem::new(ProblemKind::NotFound, detail)
                     })?;
                     known.look.begin();
@@ -333,7 +334,7 @@ impl Engine for Plain {
     }
 
     fn screenshot(&self, _: TabId, _: f64, _: Deadline) -> Answer<'_, String> {
-        Box::pin(async { Err(unsupported("a picture")) })
+        Box::pin(async { Err(unsupported("a screenshot")) })
     }
 
     fn pictures<'a>(

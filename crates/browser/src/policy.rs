@@ -46,7 +46,7 @@ pub enum Allow {
 
 /// Not `private`, `HOST` or `HOST:PORT`.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{given:?} is not allowed as such: it must be `private`, a host or host:port")]
+#[error("invalid host {given:?}: expected `private`, HOST or HOST:PORT")]
 pub struct InvalidAllow {
     given: String,
 }
@@ -129,7 +129,9 @@ impl Policy {
             return Err(Problem::invalid(format!("url: longer than {URL_BYTES_MAX} bytes")));
         }
         let url = Url::options().base_url(base).parse(text).map_err(|error| {
-            Problem::invalid(format!("url: {error}; an address like https://example.org is needed"))
+            Problem::invalid(format!(
+                "url: {error}; expected an address such as https://example.org"
+            ))
         })?;
         if url.as_str() == "about:blank" {
             return Ok(url);
@@ -174,20 +176,19 @@ impl Policy {
         let refused = |detail| Err(Problem::new(ProblemKind::Forbidden, detail));
         if self.own_ports.lock().contains(&port) {
             return refused(format!(
-                "{host}:{port} is a port of Waypost itself; no page may reach it"
+                "{host}:{port} is a port of Waypost itself, which pages cannot access"
             ));
         }
         if !self.is_granted(&name, port) {
             return refused(format!(
-                "{host}:{port} is {address}, which is not a public address; a person can go there, or \
-                 allow it with --allow {host}:{port}"
+                "{host}:{port} is {address}, which is not a public address; a person can navigate \
+                 there, or allow it with --allow {host}:{port}"
             ));
         }
         if is_name && !self.names.lock().note(&name, &classes) {
             return refused(format!(
-                "{host}:{port} is {address} ({class}) now, and had an address of another kind before: \
-                 what was allowed then is not allowed for this one; if that is right, start the browser \
-                 again"
+                "{host}:{port} is now {address} ({class}), and had an address of another kind when it \
+                 was allowed; if the change is intended, restart the browser"
             ));
         }
         Ok(())
@@ -211,7 +212,7 @@ fn plain(host: &str) -> String {
 }
 
 fn scheme_refused(url: &Url) -> Problem {
-    let detail = format!("url: {}: is not followed; http and https are", url.scheme());
+    let detail = format!("url: unsupported scheme {}:; expected http or https", url.scheme());
     Problem::new(ProblemKind::Forbidden, detail)
 }
 

@@ -97,7 +97,7 @@ impl Ways {
 
     async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, Problem> {
         if !self.is_announced(host, port).await {
-            let detail = format!("{host}:{port} was asked for by no page");
+            let detail = format!("no page requested {host}:{port}");
             return Err(Problem::new(ProblemKind::Forbidden, detail));
         }
         let unreachable =

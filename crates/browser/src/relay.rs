@@ -191,7 +191,7 @@ impl Relay {
         let tabs = self.engine.tabs();
         if let Some(asked) = asked {
             let is_there = tabs.iter().any(|it| it.tab == asked);
-            let detail = format!("tab: there is no tab {asked}; `tabs` lists them");
+            let detail = format!("tab: no tab {asked}; `tabs` lists them");
             return is_there.then_some(asked).ok_or(Problem::new(ProblemKind::NotFound, detail));
         }
         let current = self.state.lock().current;
@@ -227,9 +227,10 @@ impl Relay {
         if self.holder() == Holder::Human {
             return Err(human_in_control());
         }
-        let turn = by.of(self.writer.lock()).await.map_err(|_| {
-            Problem::new(ProblemKind::Timeout, "another command is still being done")
-        })?;
+        let turn = by
+            .of(self.writer.lock())
+            .await
+            .map_err(|_| Problem::new(ProblemKind::Timeout, "another command is still running"))?;
         let done = tokio::select! {
             biased;
             () = taken => Err(human_in_control()),
@@ -317,7 +318,7 @@ impl Relay {
                     Condition::Url(part) => format!("an address with {part:?}"),
                     Condition::NetworkIdle => "an idle network".to_owned(),
                 };
-                let detail = format!("{what} did not come within {} ms", wait.as_millis());
+                let detail = format!("waited {} ms in vain for {what}", wait.as_millis());
                 return Err(Problem::new(ProblemKind::Timeout, detail));
             }
             tokio::time::sleep(LOOK.min(by.left())).await;
@@ -369,6 +370,6 @@ impl Relay {
 }
 
 fn human_in_control() -> Problem {
-    let detail = "a person has the page; try again when it is handed back";
+    let detail = "a person controls the page; try again when they hand it back";
     Problem::new(ProblemKind::HumanInControl, detail)
 }

@@ -30,16 +30,18 @@ impl Selector {
             )));
         }
         if text.chars().any(|it| it.is_control() && !it.is_whitespace()) {
-            return Err(Problem::invalid("selector: it holds a control character"));
+            return Err(Problem::invalid("selector: contains a control character"));
         }
         let steps: Vec<String> = text.split(">>>").map(|it| it.trim().to_owned()).collect();
         if steps.iter().any(String::is_empty) {
             return Err(Problem::invalid(
-                "selector: there is nothing in it; CSS is needed, such as `#login` or `form button`",
+                "selector: empty; expected CSS, such as `#login` or `form button`",
             ));
         }
         if steps.len() > STEPS_MAX {
-            return Err(Problem::invalid(format!("selector: more than {STEPS_MAX} steps by >>>")));
+            return Err(Problem::invalid(format!(
+                "selector: more than {STEPS_MAX} steps separated by >>>"
+            )));
         }
         Ok(Self { steps })
     }

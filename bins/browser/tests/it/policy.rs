@@ -96,5 +96,5 @@ fn the_launcher_takes_the_program_beside_it() {
     assert!(said.contains("launch.sh URL"), "{said}");
     let (code, said) = run(&["file:///etc/passwd", "--headless", "--listen", "127.0.0.1:0"]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("http and https are"), "{said}");
+    assert!(said.contains("expected http or https"), "{said}");
 }

@@ -22,7 +22,11 @@ fn a_wrong_start_says_what_would_be_right() {
         (&["https://a.example", "--headless", "--allow", "http://a/"], 1, "--allow"),
         (&["https://a.example", "--headless", "--profile", "../other"], 2, "a-z, 0-9 and -"),
         (&["https://a.example", "--headless", "--project", "nowhere"], 1, "nowhere"),
-        (&["file:///etc/passwd", "--headless", "--listen", "127.0.0.1:0"], 1, "http and https are"),
+        (
+            &["file:///etc/passwd", "--headless", "--listen", "127.0.0.1:0"],
+            1,
+            "expected http or https",
+        ),
         (&["a b", "--headless", "--listen", "127.0.0.1:0"], 1, "url:"),
         (
             &["https://a.example", "--headless", "--engine", "static", "--profile", "work"],

@@ -104,6 +104,6 @@ fn a_profile_belongs_to_one_browser_at_a_time() {
     symlink(profiles.join("work"), profiles.join("link")).expect("a link");
     for name in ["open", "link"] {
         let said = refused(name);
-        assert!(said.contains("mode 0700, and no link"), "{said}");
+        assert!(said.contains("mode 0700, and not a symbolic link"), "{said}");
     }
 }

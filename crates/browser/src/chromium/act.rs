@@ -7,9 +7,10 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::locate::{Spot, stale};
+use super::report::ScrolledReport;
 use super::{Chromium, Shared};
 use crate::engine::{Action, DialogAnswer, Direction, Done, Element, TabId, Target};
-use crate::{Deadline, Key, Problem, ProblemKind, Scrolled};
+use crate::{Deadline, Key, Problem, ProblemKind};
 
 /// The pause between attempts to click a covered element: what covers it may be disappearing.
 const REST: Duration = Duration::from_millis(60);
@@ -116,7 +117,7 @@ impl Judged {
         let known = |it: &f64| it.is_finite();
         match (self.x.filter(known), self.y.filter(known)) {
             (Some(x), Some(y)) => Ok((x, y)),
-            _ => Err(Problem::new(ProblemKind::Hidden, "the element has no place in the page")),
+            _ => Err(Problem::new(ProblemKind::Hidden, "the element has no position on the page")),
         }
     }
 
@@ -138,20 +139,17 @@ impl Judged {
         }
         if let Some(it) = &self.unfit {
             let what = format!(
-                "{} takes no such action; text fields take `type`, lists `select`, the rest `click`",
+                "{} does not support this action; use `type` for text fields, `select` for lists, `click` for the rest",
                 it.shown()
             );
             return problem(ProblemKind::Invalid, what);
         }
         if let Some(it) = &self.unfocused {
-            return problem(
-                ProblemKind::Disabled,
-                format!("{} does not take the focus", it.shown()),
-            );
+            return problem(ProblemKind::Disabled, format!("{} cannot be focused", it.shown()));
         }
         if let Some(it) = &self.refused {
             let what = format!(
-                "text: {} does not take it; a date is 2026-01-31, a time 23:59, a colour #ff0000",
+                "text: {} does not accept it; a date is 2026-01-31, a time 23:59, a colour #ff0000",
                 it.shown()
             );
             return problem(ProblemKind::Invalid, what);
@@ -163,7 +161,10 @@ impl Judged {
         }
         if let Some(options) = &self.options {
             let missing = self.missing.as_deref().unwrap_or("more than one");
-            let what = format!("value: the list has no {missing:?}; it has {}", options.join(", "));
+            let what = format!(
+                "value: the list has no option {missing:?}; its options are {}",
+                options.join(", ")
+            );
             return problem(ProblemKind::NotFound, what);
         }
         Ok(())
@@ -185,7 +186,7 @@ impl Chromium {
             Some(target) => Some(self.locate(tab, target, by).await?),
             None => None,
         };
-        let aim = || spot.as_ref().ok_or_else(|| Problem::invalid("selector: it is missing"));
+        let aim = || spot.as_ref().ok_or_else(|| Problem::invalid("selector: required"));
         let mut done = Done::default();
         match action {
             Action::Click(answer) => {
@@ -232,10 +233,10 @@ impl Chromium {
                 let spot = aim()?;
                 let asked = ("scrollTo", json!([spot.number]));
                 let document = Some(spot.world.document);
-                let (scrolled, _) = self.ask_of(tab, &spot.frame, document, asked, by).await?;
-                let scrolled: Option<Scrolled> = scrolled;
-                let scrolled = scrolled.ok_or_else(|| stale(spot.reference()))?;
-                return Ok(Done { scrolled: Some(scrolled), ..Done::default() });
+                let asked = self.ask_of(tab, &spot.frame, document, asked, by).await?;
+                let scrolled: Option<ScrolledReport> = asked.0;
+                let ScrolledReport(at) = scrolled.ok_or_else(|| stale(spot.reference()))?;
+                return Ok(Done { scrolled: Some(at), ..Done::default() });
             }
             Action::ClickAt { x, y } => self.click_at(&session, (x, y), by).await?,
             Action::Insert(text) => {
@@ -332,7 +333,7 @@ impl Chromium {
         let number = self.command(&world.session, "Runtime.callFunctionOn", params, by).await?;
         // Without it, the content of the frame would be taken for the page itself.
         let number = number["result"]["value"].as_u64().ok_or_else(|| {
-            Problem::new(ProblemKind::Hidden, "the frame that the element is in has gone")
+            Problem::new(ProblemKind::Hidden, "the element's frame no longer exists")
         })?;
         Ok(Some((parent, number)))
     }
@@ -408,8 +409,8 @@ impl Chromium {
     ) -> Result<Done, Problem> {
         let frame = self.main_frame(tab)?;
         let given = json!([direction.as_str(), share]);
-        let (scrolled, _) = self.ask(tab, &frame, "scroll", given, by).await?;
-        Ok(Done { scrolled: Some(scrolled), ..Done::default() })
+        let (ScrolledReport(at), _) = self.ask(tab, &frame, "scroll", given, by).await?;
+        Ok(Done { scrolled: Some(at), ..Done::default() })
     }
 }
 

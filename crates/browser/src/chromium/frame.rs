@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::report::{FocusReport, ScrolledReport, TargetName};
 use super::setup::metrics;
 use super::world::World;
 use super::{Chromium, world};
 use crate::engine::{Reference, TabId};
 use crate::frame::{Op, Painter, Pane};
 use crate::{
-    Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, ProblemKind, Scrolled, Seen,
-    TargetKind, View, clean_line,
+    Area, Color, Deadline, Focus, Frame, FrameTarget, Problem, ProblemKind, Seen, TargetKind, View,
+    clean_line,
 };
 
 /// How long to watch the page for a change before reporting that there was none.
@@ -51,14 +52,15 @@ struct Drawn {
     title: String,
     targets: Vec<Target>,
     caret: Option<(f64, f64)>,
-    focus: Option<Focus>,
+    focus: Option<FocusReport>,
     /// The element whose inner page has the focus.
     inner: Option<u64>,
-    scroll: Scrolled,
+    scroll: ScrolledReport,
 }
 
 #[derive(Deserialize)]
 struct Target {
+    #[serde(with = "TargetName")]
     kind: TargetKind,
     number: u64,
     #[serde(default)]
@@ -137,7 +139,7 @@ impl Chromium {
         let mut attention = Attention::default();
         self.paint(&mut painter, &parts, 0, (0.0, 0.0, clip), Some(&mut attention));
         let stamp = (version, parts.len() > 1);
-        Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll)))
+        Ok(Some(painter.finish(stamp, attention.caret, attention.focus, main.scroll.0)))
     }
 
     /// Lays the page out for the view.
@@ -179,7 +181,7 @@ impl Chromium {
         let (answer, world) = self.ask::<Option<Answer>>(tab, frame, "frame", given, by).await?;
         let Some(Answer { version, drawn }) = answer else { return Ok(None) };
         let drawn = serde_json::from_str(&drawn).map_err(|error| {
-            let detail = format!("what the page draws cannot be read: {error}");
+            let detail = format!("cannot read what the page draws: {error}");
             Problem::new(ProblemKind::Unavailable, detail)
         })?;
         Ok(Some((version, Part { drawn, world, depth: 0, inner: HashMap::new() })))
@@ -242,7 +244,7 @@ impl Chromium {
         let pane = Pane { left, top, clip, targets, document: world.document };
         if let Some(attention) = attention.as_deref_mut() {
             attention.caret = drawn.caret.map(|(x, y)| (x + left, y + top));
-            attention.focus = drawn.focus;
+            attention.focus = drawn.focus.as_ref().map(|it| it.0);
         }
         for op in &drawn.ops {
             match op {

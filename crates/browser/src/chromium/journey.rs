@@ -159,7 +159,7 @@ impl Chromium {
         let begins =
             |it: &Value| it["url"] == "about:blank" && it["transitionType"] == "auto_toplevel";
         let entry = entry.filter(|it| !begins(it)).ok_or_else(|| {
-            let detail = format!("there is no page {where_to} this one in the tab's history");
+            let detail = format!("the tab's history has no page {where_to} this one");
             Problem::new(ProblemKind::NotFound, detail)
         })?;
         let params = json!({ "entryId": entry["id"] });
@@ -238,7 +238,7 @@ impl Chromium {
             tab.is_silent = true;
         }
         self.post(&Post { session, method: "Page.stopLoading", params: json!({}) });
-        Problem::new(ProblemKind::Timeout, "the server did not answer in time")
+        Problem::new(ProblemKind::Timeout, "the server did not respond in time")
     }
 
     async fn failed(

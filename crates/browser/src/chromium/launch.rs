@@ -135,12 +135,12 @@ pub(super) async fn start(
     proxy: SocketAddr,
 ) -> Result<(Process, Ends), Problem> {
     if settings.sandbox && rustix::process::geteuid().is_root() {
-        let detail = "Chromium does not run as root with its sandbox: use another account, or say \
+        let detail = "Chromium does not run as root with its sandbox: use another account, or give \
                       --no-sandbox if every page is trusted";
         return Err(Problem::new(ProblemKind::Unavailable, detail));
     }
     let failed = |error: &io::Error| {
-        let detail = format!("{} does not start: {error}", settings.program.display());
+        let detail = format!("cannot start {}: {error}", settings.program.display());
         Problem::new(ProblemKind::Unavailable, detail)
     };
     let profile = Profile::open(settings).map_err(|it| failed(&it))?;

@@ -98,7 +98,7 @@ impl Chromium {
             }
             let Some(number) = found.number else {
                 let detail =
-                    format!("selector: nothing matches `{step}`; `read` lists what is there");
+                    format!("selector: no element matches `{step}`; `read` lists the elements");
                 return Err(Problem::new(ProblemKind::NotFound, detail));
             };
             if found.rest == 0 {
@@ -106,7 +106,7 @@ impl Chromium {
             }
             let inside = self.frame_in(&world, number, by).await?;
             frame = inside.ok_or_else(|| {
-                let detail = format!("selector: there is no page in the frame `{step}`");
+                let detail = format!("selector: the frame `{step}` has no page");
                 Problem::new(ProblemKind::NotFound, detail)
             })?;
             steps = &steps[steps.len() - found.rest..];
@@ -124,7 +124,6 @@ impl Chromium {
 }
 
 pub(super) fn stale(reference: Reference) -> Problem {
-    let detail =
-        format!("ref: the element {reference} is gone and will not come back; `read` again");
+    let detail = format!("ref: the element {reference} no longer exists; `read` again");
     Problem::new(ProblemKind::StaleRef, detail)
 }

@@ -74,13 +74,13 @@ impl Chromium {
         let mut taken = self.command(&session, "Page.captureScreenshot", params, by).await?;
         match taken["data"].take() {
             Value::String(data) => Ok(data),
-            _ => Err(Problem::new(ProblemKind::Unavailable, "Chromium made no picture")),
+            _ => Err(Problem::new(ProblemKind::Unavailable, "Chromium returned no screenshot")),
         }
     }
 }
 
 fn unreadable(why: &str) -> Problem {
-    Problem::new(ProblemKind::Unavailable, format!("the picture of the view cannot be read: {why}"))
+    Problem::new(ProblemKind::Unavailable, format!("cannot read the screenshot of the view: {why}"))
 }
 
 fn unpack(data: &str) -> Result<Shot, Problem> {

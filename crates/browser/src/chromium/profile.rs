@@ -56,7 +56,10 @@ impl Profile {
                 return Ok(Self { path, fresh: Some(owner) });
             }
         }
-        Err(io::Error::other(format!("no folder for it can be had in {}", parent.display())))
+        Err(io::Error::other(format!(
+            "cannot create a folder for the profile in {}",
+            parent.display()
+        )))
     }
 
     /// Removes a fresh folder.
@@ -149,7 +152,7 @@ fn check_private(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     let detail = format!(
-        "the profile {} must be a folder of yours with mode 0700, and no link",
+        "the profile {} must be a folder that you own, with mode 0700, and not a symbolic link",
         folder.display()
     );
     Err(io::Error::other(detail))

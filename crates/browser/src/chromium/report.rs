@@ -1,7 +1,8 @@
-//! Elements as our scripts report them.
+//! Elements, and what has the focus, as our scripts report them.
 
 use serde::Deserialize;
 
+use crate::frame::{Focus, Scrolled, TargetKind};
 use crate::summary::{
     Control, ControlState, Field, Form, Heading, Link, Listing, Message, Place, Table,
 };
@@ -157,3 +158,38 @@ impl From<MessageReport> for Message {
         Self { text, place }
     }
 }
+
+#[derive(Deserialize)]
+#[serde(remote = "TargetKind", rename_all = "lowercase")]
+pub(super) enum TargetName {
+    Link,
+    Button,
+    Text,
+    Secret,
+    Select,
+    Check,
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Focus", rename_all = "lowercase")]
+enum FocusName {
+    Text,
+    Secret,
+    Control,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FocusReport(#[serde(with = "FocusName")] pub(super) Focus);
+
+#[derive(Deserialize)]
+#[serde(remote = "Scrolled", rename_all = "camelCase")]
+struct ScrolledMembers {
+    x: f64,
+    y: f64,
+    x_max: f64,
+    y_max: f64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ScrolledReport(#[serde(with = "ScrolledMembers")] pub(super) Scrolled);

@@ -105,7 +105,7 @@ impl Chromium {
                 other => other?,
             };
             if document.is_some_and(|it| it != world.document) {
-                let detail = "ref: the page that this element was in is gone; `read` again";
+                let detail = "ref: the page of this element no longer exists; `read` again";
                 return Err(Problem::new(ProblemKind::StaleRef, detail));
             }
             let params = json!({
@@ -121,8 +121,7 @@ impl Chromium {
             match called.await {
                 Ok(answer) if answer["exceptionDetails"].is_object() => {
                     let said = &answer["exceptionDetails"]["exception"]["description"];
-                    let detail =
-                        format!("the page cannot be read: {}", said.as_str().unwrap_or("?"));
+                    let detail = format!("cannot read the page: {}", said.as_str().unwrap_or("?"));
                     return Err(Problem::new(ProblemKind::Unavailable, detail));
                 }
                 Ok(answer) => {
@@ -131,7 +130,7 @@ impl Chromium {
                         continue;
                     };
                     let read = serde_json::from_str(answer).map_err(|error| {
-                        let detail = format!("{name} in the page answered something else: {error}");
+                        let detail = format!("unexpected result of {name} in the page: {error}");
                         Problem::new(ProblemKind::Unavailable, detail)
                     })?;
                     return Ok((read, world));
@@ -154,7 +153,7 @@ impl Chromium {
         if let Some(tab) = self.shared.state.lock().tabs.get_mut(&tab) {
             tab.is_silent = true;
         }
-        let detail = "the page does not answer: a script of it does not end; navigate elsewhere, or \
+        let detail = "the page does not respond: one of its scripts does not end; navigate elsewhere, or \
                       reload";
         Problem::new(ProblemKind::Timeout, detail)
     }
@@ -211,5 +210,5 @@ impl Chromium {
 }
 
 pub(super) fn no_tab(tab: TabId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("tab: there is no tab {tab}; `tabs` lists them"))
+    Problem::new(ProblemKind::NotFound, format!("tab: no tab {tab}; `tabs` lists them"))
 }

@@ -76,7 +76,7 @@ impl Plain {
     ) -> Result<(Then, Done), Problem> {
         let open = page.open();
         if matches!(action, Action::ScrollTo) {
-            return Err(unsupported("that"));
+            return Err(unsupported("this action"));
         }
         let (element, matches) = locate(&open, target)?;
         let number = open.number(element);
@@ -88,7 +88,7 @@ impl Plain {
             return Err(Problem::new(ProblemKind::Disabled, detail));
         }
         if !is_shown(element) {
-            let detail = format!("<{}> {} is not shown", name_of(element), open.label(element));
+            let detail = format!("<{}> {} is not visible", name_of(element), open.label(element));
             return Err(Problem::new(ProblemKind::Hidden, detail));
         }
         let then = match action {
@@ -110,7 +110,10 @@ impl Plain {
                             "checkbox" | "radio" | "submit" | "button" | "file"
                         ));
                 if !is_text || element.attr("readonly").is_some() {
-                    return Err(Problem::invalid(format!("<{}> takes no text", name_of(element))));
+                    return Err(Problem::invalid(format!(
+                        "<{}> does not accept text",
+                        name_of(element)
+                    )));
                 }
                 let before = if *append { open.value(element) } else { String::new() };
                 let mut whole = format!("{before}{text}");
@@ -125,18 +128,19 @@ impl Plain {
             }
             Action::Select(values) => {
                 if name_of(element) != "select" {
-                    return Err(Problem::invalid(format!("<{}> is no list", name_of(element))));
+                    return Err(Problem::invalid(format!("<{}> is not a list", name_of(element))));
                 }
                 let chosen: Option<Vec<String>> =
                     values.iter().map(|it| option_named(element, it)).collect();
                 let chosen = chosen.ok_or_else(|| {
-                    let detail = format!("value: the list has not all of {}", values.join(", "));
+                    let detail =
+                        format!("value: the list does not have all of {}", values.join(", "));
                     Problem::new(ProblemKind::NotFound, detail)
                 })?;
                 done.chosen = Some(chosen.clone());
                 Then::Fill(number, Filled::Chosen(chosen))
             }
-            _ => return Err(unsupported("that key")),
+            _ => return Err(unsupported("this key")),
         };
         Ok((then, done))
     }
@@ -162,7 +166,7 @@ impl Plain {
                 let above = element.ancestors().filter_map(ElementRef::wrap);
                 let mut around = std::iter::once(element).chain(above);
                 let link = around.find(|it| name_of(*it) == "a" && it.attr("href").is_some());
-                let link = link.ok_or_else(|| unsupported("a click on it"))?;
+                let link = link.ok_or_else(|| unsupported("a click on this element"))?;
                 let href = link.attr("href").unwrap_or_default();
                 let url =
                     open.page.url.join(href).map_err(|it| Problem::invalid(it.to_string()))?;
@@ -183,9 +187,7 @@ pub(super) fn locate<'a>(
             let found = open.by_number(reference.element);
             let found = found.filter(|_| reference.document == open.page.document);
             found.map(|it| (it, 1)).ok_or_else(|| {
-                let detail = format!(
-                    "ref: the element {reference} is gone and will not come back; `read` again"
-                );
+                let detail = format!("ref: the element {reference} no longer exists; `read` again");
                 Problem::new(ProblemKind::StaleRef, detail)
             })
         }

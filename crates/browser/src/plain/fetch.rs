@@ -78,7 +78,7 @@ impl Fetcher {
         let url = &asked.url;
         let ways: &Arc<Ways> = self.proxy.ways();
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(Problem::invalid(format!("{url} names no server")));
+            return Err(Problem::invalid(format!("{url} has no host")));
         };
         ways.announce(host, port);
         let proxy = ureq::Proxy::new(&format!("http://{}", self.proxy.address()));
@@ -137,7 +137,7 @@ impl Fetcher {
 fn lost(url: &Url, error: &ureq::Error) -> Problem {
     match error {
         ureq::Error::Timeout(_) => {
-            Problem::new(ProblemKind::Timeout, "the server did not answer in time")
+            Problem::new(ProblemKind::Timeout, "the server did not respond in time")
         }
         error => unreachable(url, error),
     }

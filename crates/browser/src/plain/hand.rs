@@ -40,7 +40,7 @@ impl Plain {
     ) -> Result<Option<(u64, TargetKind)>, Problem> {
         let mut state = self.state.lock();
         let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
-        let Some(view) = known.look.view else { return Err(unsupported("a place in the view")) };
+        let Some(view) = known.look.view else { return Err(unsupported("a position in the view")) };
         let sheet = known.sheet(view.columns());
         let thing = match place {
             None => sheet.things.iter().find(|it| Some(it.number) == known.look.focus),
@@ -93,7 +93,7 @@ impl Plain {
                 let found = self.look(tab, |look, sheet| find(look, sheet, &text, backwards))?;
                 return Ok(Done { found, ..Done::default() });
             }
-            _ => return Err(unsupported("that")),
+            _ => return Err(unsupported("this action")),
         };
         match then {
             Some((number, action)) => {
@@ -140,7 +140,7 @@ impl Plain {
     ) -> Result<T, Problem> {
         let mut state = self.state.lock();
         let known = state.tabs.get_mut(&tab).ok_or_else(|| no_tab(tab))?;
-        let Some(view) = known.look.view else { return Err(unsupported("a place in the view")) };
+        let Some(view) = known.look.view else { return Err(unsupported("a position in the view")) };
         let sheet = known.sheet(view.columns());
         let done = change(&mut known.look, &sheet);
         known.look.version += 1;

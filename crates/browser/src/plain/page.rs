@@ -72,7 +72,7 @@ impl Open<'_> {
     /// of matches.
     pub(super) fn find(&self, selector: &Selector) -> Result<(ElementRef<'_>, u64), Problem> {
         let [step] = selector.steps() else {
-            let detail = "selector: this engine reads no frames and shadow roots";
+            let detail = "selector: this engine does not support frames and shadow roots";
             return Err(Problem::new(ProblemKind::Unsupported, detail));
         };
         let css = Css::parse(step).map_err(|error| {
@@ -81,7 +81,8 @@ impl Open<'_> {
         let found: Vec<ElementRef<'_>> = self.html.select(&css).collect();
         let shown = found.iter().find(|it| is_shown(**it)).or(found.first()).copied();
         let element = shown.ok_or_else(|| {
-            let detail = format!("selector: nothing matches `{step}`; `read` lists what is there");
+            let detail =
+                format!("selector: no element matches `{step}`; `read` lists the elements");
             Problem::new(ProblemKind::NotFound, detail)
         })?;
         Ok((element, found.len() as u64))
@@ -145,7 +146,7 @@ impl Open<'_> {
             own.or_else(|| form.attr(name)).unwrap_or_default()
         };
         if by("enctype") == "multipart/form-data" {
-            let detail = "this engine sends no files; the form wants multipart/form-data";
+            let detail = "this engine cannot send files, and the form requires multipart/form-data";
             return Err(Problem::new(ProblemKind::Unsupported, detail));
         }
         let mut pairs = Serializer::new(String::new());

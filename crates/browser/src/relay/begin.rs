@@ -35,7 +35,7 @@ impl Relay {
             let url = relay.policy.url(&url, None, Who::Human)?;
             let by = Deadline::after(JOURNEY_TIME);
             let tab = relay.tab(None, by).await?;
-            let late = |_| Problem::new(ProblemKind::Timeout, "a person uses the page");
+            let late = |_| Problem::new(ProblemKind::Timeout, "a person controls the page");
             let turn = by.of(relay.writer.lock()).await.map_err(late)?;
             let arrival = relay.engine.go(tab, Journey::To(url), by).await;
             drop(turn);
@@ -49,7 +49,7 @@ impl Relay {
         let mut has_begun = self.has_begun.subscribe();
         let waited = by.of(has_begun.wait_for(|it| *it)).await;
         waited.map(drop).map_err(|_| {
-            Problem::new(ProblemKind::Timeout, "the first page has not come yet; try again")
+            Problem::new(ProblemKind::Timeout, "the first page has not loaded yet; try again")
         })
     }
 }

@@ -37,12 +37,14 @@ impl Relay {
         let forbidden = |detail: &str| Problem::new(ProblemKind::Forbidden, detail);
         if !self.screenshots.load(Ordering::Relaxed) {
             return Err(forbidden(
-                "pictures of the page were not allowed; `read` gives its content",
+                "screenshots are not allowed; `read` returns the content of the page",
             ));
         }
         let seen = self.engine.evidence(tab, by).await?;
         if seen.secret_focused || seen.secret_revealed {
-            return Err(forbidden("a secret field is being filled in; no picture of it is made"));
+            return Err(forbidden(
+                "no screenshot is taken while a secret field has the focus or shows its content",
+            ));
         }
         let mut scale = 1.0;
         let mut data = self.engine.screenshot(tab, scale, by).await?;

@@ -42,7 +42,7 @@ fn parse(name: &str, arguments: Value) -> Result<Request, Problem> {
     let mut members = match arguments {
         Value::Null => Map::new(),
         Value::Object(members) => members,
-        _ => return Err(Problem::invalid(format!("{name}: its arguments must be an object"))),
+        _ => return Err(Problem::invalid(format!("{name}: the arguments must be an object"))),
     };
     let tab = take(&mut members, "tab")?.map(TabId);
     let timeout = take(&mut members, "timeout")?.map(Duration::from_millis);
@@ -90,7 +90,8 @@ fn command(name: &str, tab: Option<TabId>, arguments: Value) -> Result<Command, 
         "wait" => wait_command(read(name, arguments)?),
         "tabs" => {
             let given: TabsArguments = read(name, arguments)?;
-            let tab = || tab.ok_or_else(|| Problem::invalid("tab: its number is missing"));
+            let tab =
+                || tab.ok_or_else(|| Problem::invalid("tab: the number of the tab is required"));
             Ok(Command::Tabs(match given.action {
                 TabsName::List => TabsAction::List,
                 TabsName::Open => TabsAction::Open,
@@ -100,7 +101,8 @@ fn command(name: &str, tab: Option<TabId>, arguments: Value) -> Result<Command, 
         }
         _ => {
             let name: String = name.chars().take(60).collect();
-            let detail = format!("there is no command {name:?}; there are {}", COMMANDS.join(", "));
+            let detail =
+                format!("unknown command {name:?}; the commands are {}", COMMANDS.join(", "));
             Err(Problem::new(ProblemKind::UnknownCommand, detail))
         }
     }
@@ -125,7 +127,8 @@ fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
         (Some(DirectionGiven(direction)), None) => Action::Scroll { direction, share: 0.85 },
         (None, Some(_)) => Action::ScrollTo,
         _ => {
-            let detail = "direction: up, down, left, right, top or bottom is needed, or a selector";
+            let detail =
+                "direction: expected up, down, left, right, top or bottom, or else a selector";
             return Err(Problem::invalid(detail));
         }
     };
@@ -134,7 +137,7 @@ fn scroll_command(given: ScrollArguments) -> Result<Command, Problem> {
 
 fn wait_command(given: WaitArguments) -> Result<Command, Problem> {
     if given.state.is_some() && given.selector.is_none() {
-        return Err(Problem::invalid("state: it needs a selector"));
+        return Err(Problem::invalid("state: requires a selector"));
     }
     let mut conditions = Vec::new();
     if let Some(selector) = given.selector {
@@ -147,7 +150,7 @@ fn wait_command(given: WaitArguments) -> Result<Command, Problem> {
         conditions.push(Condition::NetworkIdle);
     }
     let (Some(condition), true) = (conditions.pop(), conditions.is_empty()) else {
-        let detail = "wait: exactly one of selector, text, url and networkIdle is needed";
+        let detail = "wait: expected exactly one of selector, text, url and networkIdle";
         return Err(Problem::invalid(detail));
     };
     Ok(Command::Wait(condition))
@@ -166,17 +169,17 @@ fn target(selector: Option<String>, reference: Option<String>) -> Result<Option<
         (Some(selector), None) => Selector::parse(&selector).map(|it| Some(Target::Selector(it))),
         (None, Some(text)) => {
             let reference = Reference::parse(&text).ok_or_else(|| {
-                Problem::invalid("ref: it must be as a summary gives it, such as d3e12")
+                Problem::invalid("ref: expected a reference from a summary, such as d3e12")
             })?;
             Ok(Some(Target::Ref(reference)))
         }
-        (Some(_), Some(_)) => Err(Problem::invalid("selector, ref: give one of them")),
+        (Some(_), Some(_)) => Err(Problem::invalid("selector, ref: give only one of them")),
     }
 }
 
 fn needed(target: Option<Target>) -> Result<Option<Target>, Problem> {
     if target.is_none() {
-        return Err(Problem::invalid("selector: it is missing; CSS, or a ref of a summary"));
+        return Err(Problem::invalid("selector: required; CSS, or instead a `ref` from a summary"));
     }
     Ok(target)
 }
