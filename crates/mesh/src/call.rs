@@ -70,7 +70,7 @@ impl Inner {
     ) -> Result<Value, CallError> {
         let given = until.left();
         let mut patience = self.answered.lock().get(target).copied();
-        let mut why = CallError::Offline(format!("nobody serves {target}"));
+        let mut why = CallError::Offline(format!("no peer serves {target}"));
         loop {
             match self.try_far(target, command, &request, until) {
                 Ok(Tried::Answered(response)) => {
@@ -168,8 +168,7 @@ impl Inner {
             return Ok(way.or(greeting));
         }
         let by = machines.into_iter().collect::<Vec<_>>().join(" and ");
-        let detail =
-            format!("{target} is served by {by}; only one of them can be called by that name");
+        let detail = format!("{target} is served by {by}; a target can have only one server");
         Err(CallError::Failed(Problem::new(409, "ambiguous", detail)))
     }
 
@@ -188,7 +187,7 @@ impl Inner {
             }
         };
         if is_there {
-            CallError::Timeout(format!("{target} gave no answer in {} ms", waited.as_millis()))
+            CallError::Timeout(format!("{target} did not respond within {} ms", waited.as_millis()))
         } else {
             left(target)
         }
@@ -216,7 +215,7 @@ fn offline(error: &Error) -> CallError {
 }
 
 fn left(target: &str) -> CallError {
-    CallError::Offline(format!("{target} left while it was called"))
+    CallError::Offline(format!("{target} left the mesh during the call"))
 }
 
 fn denied(target: &str, command: &str) -> CallError {

@@ -63,17 +63,17 @@ impl Request {
     pub(crate) fn read(bytes: &[u8], now: Timestamp) -> Result<Self, Problem> {
         let bad = |detail: String| Problem::new(400, "bad_request", detail);
         let request: Self = serde_json::from_slice(bytes)
-            .map_err(|error| bad(format!("this is not the envelope of a call: {error}")))?;
+            .map_err(|error| bad(format!("invalid envelope of a call: {error}")))?;
         if request.v != SCHEMA {
-            let detail = format!("version {} is asked for, {SCHEMA} is spoken", request.v);
+            let detail = format!("unsupported version {}; this peer supports {SCHEMA}", request.v);
             return Err(Problem::new(400, "version", detail));
         }
         if request.id.len() != 32 || !request.id.bytes().all(|it| it.is_ascii_hexdigit()) {
-            return Err(bad("the id of a call is 32 hexadecimal digits".into()));
+            return Err(bad("the id of a call must be 32 hexadecimal digits".into()));
         }
         crate::name::check("the name of a caller", &request.from).map_err(bad)?;
         if request.expires.saturating_add(CLOCK_SKEW_MAX) < now {
-            let detail = "its time was over before it came: it is old, or the clocks differ";
+            let detail = "its deadline passed before it arrived: it is old, or the clocks differ";
             return Err(Problem::new(408, crate::error::EXPIRED, detail));
         }
         if request.expires > now.saturating_add(DEADLINE_MAX + CLOCK_SKEW_MAX) {

@@ -17,7 +17,7 @@ pub enum Error {
     #[error("{0}")]
     Invalid(String),
     /// Other users could read a secret of the mesh.
-    #[error("{}: {reason}; make it yours alone: chmod {wanted:o} {}", path.display(), path.display())]
+    #[error("{}: {reason}; restrict it to yourself: chmod {wanted:o} {}", path.display(), path.display())]
     Exposed {
         /// The file or folder.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum Error {
         bytes_max: usize,
     },
     /// There are peers, and none of them accepted this one.
-    #[error("{peers} peers are in {} and none lets this one in: they hang, or have other credentials; end them and try again", path.display())]
+    #[error("none of the {peers} peers in {} accepts this one: they hang or have other credentials; stop them and try again", path.display())]
     Refused {
         /// The folder.
         path: PathBuf,
@@ -48,7 +48,7 @@ pub enum Error {
         peers: usize,
     },
     /// Another peer serves this target.
-    #[error("{target} is served already, by {by}")]
+    #[error("{target} is already served by {by}")]
     Taken {
         /// The target.
         target: String,
@@ -64,7 +64,7 @@ pub enum Error {
         reason: String,
     },
     /// A paired router rejects this machine, or cannot be reached.
-    #[error("the router {router} is not reached at {address}: {reason}")]
+    #[error("cannot reach router {router} at {address}: {reason}")]
     Unreached {
         /// Its name.
         router: String,
@@ -74,7 +74,7 @@ pub enum Error {
         reason: String,
     },
     /// The system returned an error.
-    #[error("could not {action} {}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     Io {
         /// The failed action.
         action: &'static str,
@@ -84,7 +84,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The transport returned an error.
-    #[error("the mesh's transport could not {action}: {reason}")]
+    #[error("the mesh transport cannot {action}: {reason}")]
     Transport {
         /// The failed action.
         action: &'static str,
@@ -111,7 +111,7 @@ pub enum CallError {
     #[error("{0}")]
     BadName(String),
     /// The argument is too large. Nothing was sent.
-    #[error("the argument has {bytes} bytes of JSON, {bytes_max} are allowed")]
+    #[error("the argument has {bytes} bytes of JSON; the limit is {bytes_max}")]
     TooLarge {
         /// Its size.
         bytes: usize,

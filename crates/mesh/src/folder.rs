@@ -72,10 +72,10 @@ impl Folder {
                     Ok(()) | Err(_) => {}
                 }
             }
-            Err(error) => return Err(Error::io("look at", path, error)),
+            Err(error) => return Err(Error::io("access", path, error)),
         }
-        let path = path.canonicalize().map_err(|error| Error::io("look at", path, error))?;
-        let metadata = fs::symlink_metadata(&path).map_err(|it| Error::io("look at", &path, it))?;
+        let path = path.canonicalize().map_err(|error| Error::io("access", path, error))?;
+        let metadata = fs::symlink_metadata(&path).map_err(|it| Error::io("access", &path, it))?;
         if !metadata.is_dir() {
             let reason = "it is not a folder; remove it or choose another path".into();
             return Err(Error::Damaged { path, reason });
@@ -114,7 +114,7 @@ impl Folder {
                 Err(TryLockError::WouldBlock) => {
                     let error = io::Error::new(
                         io::ErrorKind::TimedOut,
-                        "another process has been joining for too long; end it",
+                        "another process has been joining for too long; stop it",
                     );
                     return Err(Error::io("lock", &path, error));
                 }
@@ -146,9 +146,7 @@ impl Folder {
             }
             _ => Err(Error::Damaged {
                 path: file,
-                reason:
-                    "these are no credentials of a mesh; remove the file and start the peers again"
-                        .into(),
+                reason: "not valid mesh credentials; remove the file and restart the peers".into(),
             }),
         }
     }
@@ -179,7 +177,7 @@ impl Folder {
         let file = open_private(&peer)?;
         let claim = Claim::take(file, &peer, name)?.map_err(|by| Error::Damaged {
             path: peer.clone(),
-            reason: format!("a place that was just made is taken already, by {by}"),
+            reason: format!("a newly created file is already locked by {by}"),
         })?;
         Ok(Seat { socket: peer.with_extension("sock"), peer, _claim: claim })
     }
@@ -248,7 +246,7 @@ fn seat_name(ending: &str) -> String {
 /// group with the owner's own number contains only the owner. If root works in another user's folder,
 /// as in a container, that user may own it.
 fn refuse_foreign(path: &Path) -> Result<()> {
-    let failed = |error| Error::io("look at", path, error);
+    let failed = |error| Error::io("access", path, error);
     let exposed = |reason| Error::Exposed { path: path.to_owned(), reason, wanted: 0o700 };
     let metadata = fs::symlink_metadata(path).map_err(failed)?;
     let (user, owner) = (rustix::process::geteuid().as_raw(), metadata.uid());
@@ -260,7 +258,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     let mode = metadata.mode() & 0o7777;
     let others = if metadata.gid() == owner { 0o002 } else { 0o022 };
     if mode & others != 0 && mode & 0o1000 == 0 {
-        return Err(exposed(format!("its mode is {mode:o}, others could write to it")));
+        return Err(exposed(format!("its mode is {mode:o}: other users can write to it")));
     }
     Ok(())
 }
@@ -274,7 +272,7 @@ pub(crate) fn refuse_exposed(path: &Path, metadata: &fs::Metadata, wanted: u32) 
     }
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
-        return Err(exposed(format!("its mode is {mode:o}, others could use it")));
+        return Err(exposed(format!("its mode is {mode:o}: other users can access it")));
     }
     Ok(())
 }

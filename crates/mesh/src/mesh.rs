@@ -220,12 +220,12 @@ impl Mesh {
         let inner = &self.inner;
         name::check("the source of an event", source).map_err(Error::Invalid)?;
         let kind = event.get("type").and_then(Value::as_str).ok_or_else(|| {
-            Error::Invalid("an event is an object with a string `type`".to_owned())
+            Error::Invalid("an event must be an object with a string `type`".to_owned())
         })?;
         name::check_kind(kind).map_err(Error::Invalid)?;
         let bytes = event.to_string().len();
         if bytes > EVENT_BYTES_MAX {
-            let reason = format!("an event has {bytes} bytes, {EVENT_BYTES_MAX} are allowed");
+            let reason = format!("the event has {bytes} bytes; the limit is {EVENT_BYTES_MAX}");
             return Err(Error::Invalid(reason));
         }
         let notice = Notice {

@@ -32,7 +32,7 @@ fn check_with<'a>(what: &str, name: &'a str, others: &str) -> Result<&'a str, St
     let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || others.contains(it);
     match name.chars().find(|it| !fits(*it)) {
         Some(wrong) => Err(format!(
-            "{what} is made of a-z, 0-9 and {}, {:?} has {wrong:?}",
+            "{what} may contain only a-z, 0-9 and {}; {:?} contains {wrong:?}",
             others.chars().map(String::from).collect::<Vec<_>>().join(" "),
             shown()
         )),

@@ -70,7 +70,7 @@ impl Allow {
     pub fn parse(text: &str) -> Result<Self> {
         let (target, command) = text.split_once('/').ok_or_else(|| {
             Error::Invalid(format!(
-                "what may be called is TARGET/COMMAND or TARGET/*, not {text:?}"
+                "invalid permission {text:?}: expected TARGET/COMMAND or TARGET/*"
             ))
         })?;
         name::check("a target", target).map_err(Error::Invalid)?;
@@ -125,6 +125,7 @@ impl Machine {
 }
 
 impl Paired {
+    #[cfg(feature = "remote")]
     pub(crate) fn new(name: &str) -> Self {
         Self {
             format: FORMAT,
@@ -185,12 +186,13 @@ pub(crate) const FILE: &str = "paired.json";
 /// Checks the name of a machine: like other names, but not the one for this machine's own peers.
 pub(crate) fn check_machine(name: &str) -> Result<&str, String> {
     if name == LOCAL {
-        return Err(format!("{LOCAL:?} stands for this machine; choose another name"));
+        return Err(format!("{LOCAL:?} is reserved for this machine; choose another name"));
     }
     name::check("the name of a machine", name)
 }
 
 /// The host of an address, in the form that a certificate has.
+#[cfg(feature = "remote")]
 pub(crate) fn host_of(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     host.trim_start_matches('[').trim_end_matches(']')
@@ -199,7 +201,8 @@ pub(crate) fn host_of(address: &str) -> &str {
 /// Checks an address of the form `HOST:PORT`, with IPv6 in brackets. Nothing in it can change its
 /// meaning for the transport.
 pub(crate) fn check_address(address: &str) -> Result<&str, String> {
-    let wrong = || format!("an address is HOST:PORT, such as home.lan:7461, not {address:?}");
+    let wrong =
+        || format!("invalid address {address:?}: expected HOST:PORT, such as home.lan:7461");
     let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
     let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     let is_host = if let Some(bare) = bare {

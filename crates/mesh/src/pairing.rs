@@ -54,7 +54,7 @@ impl Pairing {
         if !folder.exists() {
             return Ok(None);
         }
-        let metadata = fs::metadata(folder).map_err(|error| Error::io("look at", folder, error))?;
+        let metadata = fs::metadata(folder).map_err(|error| Error::io("access", folder, error))?;
         refuse_exposed(folder, &metadata, 0o700)?;
         let Some(paired) = Paired::read(folder)? else { return Ok(None) };
         for (file, wanted) in [(MACHINE_KEY, 0o600), (AUTHORITY_KEY, 0o600)] {

@@ -11,8 +11,7 @@ use crate::name::Keys;
 use crate::pairing::Pairing;
 use crate::session::Open;
 
-const NOBODY: &str =
-    "nothing answers there that has a certificate of this machine's authority for that host";
+const NOBODY: &str = "no server there has a certificate of this machine's authority for that host";
 
 /// The routers of a pairing folder. One of them is used at a time, the first that responds.
 #[derive(Debug)]
@@ -60,7 +59,7 @@ impl Routed {
         for (router, address) in pairing.paired().routers() {
             let reason = match Open::routed(&pairing, keys, &router.name, address) {
                 Ok(open) if open.meets_router() => return Ok(Some(open)),
-                Ok(_) => "what answers there is no router".to_owned(),
+                Ok(_) => "the peer there is not a router".to_owned(),
                 // The transport does not report the reason.
                 Err(Error::Transport { action: OPEN, .. }) => NOBODY.to_owned(),
                 Err(error) => error.to_string(),

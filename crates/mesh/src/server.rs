@@ -72,27 +72,29 @@ impl Served {
         query: &Query,
     ) -> Result<(Id, Call, Timestamp), Problem> {
         let key = keys.read_call(query.key_expr().as_str()).ok_or_else(|| {
-            Problem::new(400, "bad_name", "this is no key of one command of one target")
+            Problem::new(400, "bad_name", "not the key of a single command of a single target")
         })?;
         if key.target != self.target {
-            return Err(Problem::new(404, "not_found", "that target is not served here"));
+            return Err(Problem::new(404, "not_found", "this peer does not serve the target"));
         }
         if !side.may_be(key.origin) {
-            let detail = format!("the caller is not who it says it is ({})", key.origin);
+            let detail =
+                format!("the transport does not confirm the caller's origin ({})", key.origin);
             return Err(Problem::denied(detail));
         }
-        let payload = query.payload().ok_or_else(|| {
-            Problem::new(400, "bad_request", "a call has an envelope, this has none")
-        })?;
+        let payload = query
+            .payload()
+            .ok_or_else(|| Problem::new(400, "bad_request", "a call must have an envelope"))?;
         if payload.len() > PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX {
-            let detail = format!("{} bytes came, {PAYLOAD_BYTES_MAX} are allowed", payload.len());
+            let detail =
+                format!("the call has {} bytes; the limit is {PAYLOAD_BYTES_MAX}", payload.len());
             return Err(Problem::new(413, "too_large", detail));
         }
         let now = now();
         let request = Request::read(&payload.to_bytes(), now)?;
         if request.only.is_some_and(|it| it != self.peer) {
             let detail =
-                "this request may have come to another peer, which served the target before";
+                "another peer, which served the target before, may have received this request";
             return Err(Problem::new(410, LEFT, detail));
         }
         let call = Call {
@@ -112,11 +114,12 @@ impl Served {
             Seen::Waits => {}
             Seen::Done(query, answer) => send(&query, &answer),
             Seen::Forgotten(query) => {
-                let detail = "it was done already, and its answer is not kept any more";
+                let detail = "already executed; its result is no longer stored";
                 send(&query, &encode(Err(Problem::new(409, "done_already", detail))));
             }
             Seen::Full(query) => {
-                let detail = format!("{CALLS_REMEMBERED_MAX} calls came lately; try again later");
+                let detail =
+                    format!("{CALLS_REMEMBERED_MAX} calls arrived recently; try again later");
                 send(&query, &encode(Err(Problem::new(503, "busy", detail))));
             }
         }
@@ -129,7 +132,7 @@ impl Served {
         let job = move || this.answer(&started, call, &query);
         if self.pool.submit(Box::new(job)).is_err() {
             self.ledger.lock().withdraw(id);
-            let detail = format!("{CALLS_WAITING_MAX} calls wait already; try again later");
+            let detail = format!("{CALLS_WAITING_MAX} calls are already waiting; try again later");
             send(&waiting, &encode(Err(Problem::new(503, "busy", detail))));
         }
     }
@@ -137,12 +140,12 @@ impl Served {
     fn answer(&self, id: &Id, call: Call, query: &Query) {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.handler)(call)));
         let outcome = outcome.unwrap_or_else(|_| {
-            Err(Problem::new(500, "internal", "the target failed in a way it does not know"))
+            Err(Problem::new(500, "internal", "the target failed unexpectedly"))
         });
         let mut answer = encode(outcome);
         if answer.len() > PAYLOAD_BYTES_MAX + ENVELOPE_BYTES_MAX {
             let detail =
-                format!("the result has {} bytes, {PAYLOAD_BYTES_MAX} are allowed", answer.len());
+                format!("the result has {} bytes; the limit is {PAYLOAD_BYTES_MAX}", answer.len());
             answer = encode(Err(Problem::new(500, "result_too_large", detail)));
         }
         let others = self.ledger.lock().finish(id, &answer);
@@ -157,7 +160,7 @@ impl Served {
 pub(crate) fn greet(keys: &Keys, paired: &Paired, peer: &str, query: &Query) {
     let outcome = match keys.read_hello(query.key_expr().as_str()) {
         Some([target, origin]) => Ok(paired.commands(origin, target).into()),
-        None => Err(Problem::new(400, "bad_name", "this is no key of a greeting")),
+        None => Err(Problem::new(400, "bad_name", "not the key of a greeting")),
     };
     let response = Response { by: Some(peer.to_owned()), ..Response::new(outcome) };
     send(query, &serde_json::to_vec(&response).expect("a response is JSON"));

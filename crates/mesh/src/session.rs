@@ -145,7 +145,7 @@ impl Open {
             .liveliness()
             .declare_token(key.to_owned())
             .wait()
-            .map_err(Error::transport("say that it is there"))?;
+            .map_err(Error::transport("announce this peer"))?;
         *self.announced.lock() = Some(token);
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Open {
                 }
             })
             .wait()
-            .map_err(Error::transport("ask who is there"))?;
+            .map_err(Error::transport("list the peers"))?;
         receiver.recv_timeout(PRESENCE_MAX).unwrap_or_default();
         let found = std::mem::take(&mut *found.lock());
         Ok(found)

@@ -56,7 +56,7 @@ fn what_comes_of_a_call_is_the_exit_status() {
     for (arguments, code, said) in [
         (vec!["echo", "gone"], 3, "no element \\u{1b}[31m matches"),
         (vec!["echo", "deny"], 4, "denied: the human has not allowed it"),
-        (vec!["nobody", "say"], 5, "offline: nobody serves nobody"),
+        (vec!["nobody", "say"], 5, "offline: no peer serves nobody"),
         (vec!["echo", "other"], 1, "that is no command"),
         (vec!["echo", "*"], 2, "a command is made of"),
         (vec!["**", "say"], 2, "a target is made of"),

@@ -31,7 +31,7 @@ impl Pairing {
         check_address(address).map_err(Error::Invalid)?;
         Folder::open(folder)?;
         if Paired::read(folder)?.is_some() {
-            let reason = "this machine is paired already; remove the folder to begin anew";
+            let reason = "this machine is already paired; remove the folder to start over";
             return Err(Error::Damaged { path: folder.to_owned(), reason: reason.to_owned() });
         }
         let key = KeyPair::generate().map_err(|it| certify(&it))?;
@@ -75,7 +75,7 @@ impl Pairing {
             return Err(Error::Invalid(reason));
         }
         if bundle.exists() {
-            let reason = "it is there already; choose a folder that is not".to_owned();
+            let reason = "it already exists; choose a new folder".to_owned();
             return Err(Error::Damaged { path: bundle.to_owned(), reason });
         }
         let Rights { calls, events, router: address } = rights;
@@ -127,7 +127,7 @@ impl Pairing {
     pub fn router(&self, name: &str) -> Result<String> {
         let mut routers = self.paired.routers();
         let Some((_, address)) = routers.find(|(it, _)| it.name == name) else {
-            return Err(Error::Invalid(format!("no router {name} is paired")));
+            return Err(Error::Invalid(format!("router {name} is not paired")));
         };
         let files = [AUTHORITY, MACHINE, MACHINE_KEY];
         let config = router::config(&Keys::new(REALM)?, &self.paired, address, files);
