@@ -29,7 +29,7 @@ pub enum Error {
     #[error("cancelled")]
     Cancelled,
     /// A glob is invalid.
-    #[error("{glob:?} is no glob: {why}")]
+    #[error("invalid glob {glob:?}: {why}")]
     Glob {
         /// The glob.
         glob: String,
@@ -37,7 +37,7 @@ pub enum Error {
         why: String,
     },
     /// A glob of files was assigned a kind that a whole file cannot have.
-    #[error("{glob:?} cannot be of type {kind}: no file as a whole is one")]
+    #[error("{glob:?} cannot have type {kind}, which does not apply to whole files")]
     Kind {
         /// The glob.
         glob: String,
@@ -53,7 +53,7 @@ pub enum Error {
         reason: String,
     },
     /// Another process has the folder of the index open.
-    #[error("{path} is held by another process: one at a time may have it open", path = path.display())]
+    #[error("{path} is in use by another process", path = path.display())]
     InUse {
         /// The file that is locked.
         path: PathBuf,

@@ -205,7 +205,7 @@ impl FromStr for TaskType {
 
 /// An unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no {what}; there are {known}")]
+#[error("unknown {what} {text:?}; expected one of {known}")]
 #[non_exhaustive]
 pub struct Unknown {
     /// What it should have named.

@@ -33,7 +33,7 @@ pub(crate) fn load(path: &Path) -> Result<Option<(Index, Notes)>, String> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(format!("the index cannot be read: {error}")),
+        Err(error) => return Err(format!("cannot read the index: {error}")),
     };
     decode(&bytes).map(Some).map_err(|it| format!("the index is damaged: {}", it.0))
 }
@@ -104,7 +104,7 @@ fn decode(bytes: &[u8]) -> Result<(Index, Notes), Malformed> {
         return Err(Malformed("wrong file type"));
     }
     if input.number()? != VERSION {
-        return Err(Malformed("it is of another version"));
+        return Err(Malformed("unsupported version"));
     }
     if crc32c::crc32c(content) != u32::from_le_bytes(*sum) {
         return Err(Malformed("invalid checksum"));

@@ -66,8 +66,8 @@ impl Texts {
                 let (generation, end) = (mark.generation, AtomicU64::new(mark.end));
                 Ok(Self { path, file, generation, end })
             }
-            Ok(None) => Err("its texts are cut short".to_owned()),
-            Err(error) => Err(format!("its texts cannot be read: {error}")),
+            Ok(None) => Err("its text file is truncated".to_owned()),
+            Err(error) => Err(format!("cannot read its texts: {error}")),
         }
     }
 

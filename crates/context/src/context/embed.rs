@@ -213,6 +213,9 @@ fn embed(embedder: &Embedder, texts: &[&str]) -> std::result::Result<Vec<Vec<f32
     if vectors.iter().all(fits) {
         Ok(vectors)
     } else {
-        Err(format!("it gave a vector that is not one of {} dimensions", embedder.dimensions))
+        Err(format!(
+            "it returned a vector that is not finite, is zero, or does not have {} dimensions",
+            embedder.dimensions
+        ))
     }
 }

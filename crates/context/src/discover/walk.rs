@@ -58,7 +58,7 @@ pub fn walk(root: &Root, rules: &Rules, cancel: &dyn Fn() -> bool) -> Result<Wal
                 continue;
             }
             Err(why) => {
-                let text = format!("the project cannot be listed: {why}");
+                let text = format!("cannot list the project: {why}");
                 return Err(Error::io(root.path(), std::io::Error::other(text)));
             }
         };

@@ -36,7 +36,7 @@ impl<'a> Objects<'a> {
         let mut odb = match gix_odb::at_opts(&folder, Kind::Sha1, [], options) {
             Ok(it) => it,
             Err(it) if it.raw_os_error().is_some() => return Err(Error::io(folder, it)),
-            Err(_) => return refused(&folder, "its packs of objects are damaged"),
+            Err(_) => return refused(&folder, "its object packs are damaged"),
         };
         // Objects missing in a shallow or partial clone stay missing.
         odb.refresh_never();

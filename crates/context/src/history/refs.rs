@@ -46,7 +46,7 @@ pub(super) fn head(place: &Place) -> Result<Head> {
         };
         name = match gix_validate::reference::name(target.trim_ascii().into()) {
             Ok(it) => it.to_string(),
-            Err(_) => return refused(&place.git_dir, "HEAD names nothing that could be a branch"),
+            Err(_) => return refused(&place.git_dir, "HEAD does not name a branch"),
         };
         head.name.get_or_insert(name.clone());
     }

@@ -49,8 +49,7 @@ pub(crate) enum Named {
 impl<'a> Ask<'a> {
     pub(crate) fn new(query: &'a Query, analyzer: &Analyzer) -> Result<Self> {
         if !(1..=ITEMS_MAX).contains(&query.max_items) {
-            let reason =
-                format!("{} items were asked for; 1 to {ITEMS_MAX} can be", query.max_items);
+            let reason = format!("{} items requested; the limit is {ITEMS_MAX}", query.max_items);
             return Err(Error::Invalid { what: "max_items", reason });
         }
         let text = crate::text::head(&query.text, TEXT_BYTES_MAX);

@@ -147,7 +147,7 @@ fn refs_lead_nowhere_else_and_to_an_end() {
     fs::write(&main, "ref: refs/heads/main\n").unwrap();
     assert!(refusal(&project.top).contains("from name to name"));
     fs::write(project.top.join(".git/HEAD"), "ref: ../../secret\n").unwrap();
-    assert!(refusal(&project.top).contains("could be a branch"));
+    assert!(refusal(&project.top).contains("does not name a branch"));
     fs::write(project.top.join(".git/HEAD"), "\0\0\0\0").unwrap();
     assert_eq!(read(&project.top), None);
 }
