@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// A required file of a model folder is missing.
     #[error(
-        "{} has no {file}; a model folder holds config.json, tokenizer.json and model.safetensors",
+        "{} has no {file}; a model folder contains config.json, tokenizer.json and model.safetensors",
         folder.display()
     )]
     MissingFile {
@@ -45,7 +45,7 @@ pub enum Error {
         reason: String,
     },
     /// This crate does not run this kind of model.
-    #[error("{} asks for what is not supported: {reason}", path.display())]
+    #[error("{} requires an unsupported feature: {reason}", path.display())]
     Unsupported {
         /// The file that requires it.
         path: PathBuf,
@@ -102,7 +102,7 @@ pub enum Error {
         attempts: Vec<Attempt>,
     },
     /// An archive that cannot be read, or that contains no model or several.
-    #[error("{} holds no model that can be taken: {reason}", path.display())]
+    #[error("{} contains no usable model: {reason}", path.display())]
     NoModel {
         /// The archive or folder.
         path: PathBuf,

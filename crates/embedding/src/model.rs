@@ -147,7 +147,7 @@ impl fmt::Debug for Model {
 fn unit_length(mut vector: Vec<f32>) -> std::result::Result<Vec<f32>, String> {
     let length = vector.iter().map(|&it| f64::from(it) * f64::from(it)).sum::<f64>().sqrt();
     if !length.is_finite() || length < 1e-12 {
-        return Err(format!("it gives vectors that are no directions (their length is {length})"));
+        return Err(format!("it returns vectors without a direction (their length is {length})"));
     }
     for number in &mut vector {
         *number = (f64::from(*number) / length) as f32;

@@ -125,7 +125,10 @@ impl Recipe {
         // `[CLS]`, `[SEP]` and one token are the useful minimum.
         if terms_max < 3 {
             let path = folder.join(SENTENCE);
-            return Err(Error::damaged(&path, format!("a length of {terms_max} terms is useless")));
+            return Err(Error::damaged(
+                &path,
+                format!("a maximum length of {terms_max} tokens is too short"),
+            ));
         }
         let terms_max = terms_max.min(config.max_position_embeddings);
         Ok(Self { config, pooling, terms_max, lower_case: sentence.do_lower_case })

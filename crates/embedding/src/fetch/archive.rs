@@ -24,7 +24,7 @@ const ENTRIES_MAX: usize = 100_000;
 pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> Result<()> {
     let unreadable = |error: ZipError| match error {
         ZipError::Io(error) => Error::io("read", path, error),
-        other => no_model(path, format!("it is no zip or a damaged one ({other})")),
+        other => no_model(path, format!("not a zip file, or damaged ({other})")),
     };
     let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(unreadable)?;
@@ -37,7 +37,7 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
         let name = name.map_err(unreadable)?.into_owned();
         if leaves_its_folder(&name) {
             let name = name.escape_default();
-            return Err(no_model(path, format!("its entry \"{name}\" leads out of it")));
+            return Err(no_model(path, format!("its entry \"{name}\" points outside of it")));
         }
         entries.insert(name, position);
     }
@@ -49,7 +49,7 @@ pub(super) fn unpack(path: &Path, to: &Path, starting: &mut dyn FnMut(&str)) -> 
         install::copy(entry, path, &to.join(taken), files::bytes_max(taken)).map_err(|error| {
             match error {
                 Error::Io { action: "copy", source, .. } => {
-                    no_model(path, format!("its {taken} cannot be unpacked ({source})"))
+                    no_model(path, format!("cannot unpack its {taken} ({source})"))
                 }
                 other => other,
             }

@@ -171,7 +171,7 @@ pub(super) fn verify(folder: &Path) -> Result<Verified> {
                 return Err(Error::MissingFile { folder: folder.to_owned(), file: required });
             }
             if manifest.as_ref().is_some_and(|it| it.files.contains_key(file)) {
-                return Err(Error::damaged(&path, "it is gone"));
+                return Err(Error::damaged(&path, "it no longer exists"));
             }
             continue;
         }

@@ -61,7 +61,7 @@ pub(super) fn check_weights(path: &Path) -> Result<()> {
             continue;
         }
         let tensor: Tensor = serde_json::from_value(value).map_err(|error| {
-            Error::damaged(path, format!("its header describes {name} wrongly ({error})"))
+            Error::damaged(path, format!("its header has an invalid entry {name} ({error})"))
         })?;
         end = end.max(tensor.data_offsets.1);
     }

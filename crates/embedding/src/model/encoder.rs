@@ -44,7 +44,7 @@ impl Encoder {
             })?;
         let network = Network::load(tensors, &recipe.config).map_err(|error| Error::Mismatch {
             folder: folder.to_owned(),
-            reason: format!("model.safetensors is not what config.json says ({error})"),
+            reason: format!("model.safetensors does not match config.json ({error})"),
         })?;
         Ok(Self { network, pooling: recipe.pooling, dimensions: recipe.config.hidden_size })
     }

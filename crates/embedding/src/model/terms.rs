@@ -70,14 +70,16 @@ impl Terms {
             .map_err(|error| format!("tokenizer.json failed on it ({error})"))?;
         let terms = encoding.get_ids();
         if terms.is_empty() {
-            return Err("tokenizer.json gives it no terms, not even marks".to_owned());
+            return Err(
+                "tokenizer.json produces no tokens for it, not even [CLS] and [SEP]".to_owned()
+            );
         }
         Ok(terms.to_vec())
     }
 }
 
 fn contradiction(panic: &str) -> String {
-    format!("tokenizer.json contradicts itself ({panic})")
+    format!("tokenizer.json is inconsistent ({panic})")
 }
 
 /// The parts of `tokenizer.json` that turn a text into tokens.

@@ -187,7 +187,7 @@ fn a_hub_with_other_files_is_rejected() {
     let hub = LoopbackHub::start(tiny::files(1), Manner::Climbs);
     let error = fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {});
     let reasons = attempts(error.unwrap_err());
-    assert!(reasons[0].contains("no file name"), "{reasons:?}");
+    assert!(reasons[0].contains("not a plain name"), "{reasons:?}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn when_nothing_has_it_every_source_says_why() {
         options = nothing().with_hub(Some(Hub::default().with_endpoint(endpoint)));
         let error = fetch::ensure_pinned(&pinned(), cache.path(), &options, &mut |_| {});
         let reasons = attempts(error.unwrap_err());
-        assert!(reasons[0].contains("no http:// or https:// address"), "{reasons:?}");
+        assert!(reasons[0].contains("does not start with http:// or https://"), "{reasons:?}");
     }
 }
 

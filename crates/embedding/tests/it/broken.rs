@@ -77,10 +77,10 @@ fn truncated_weights_are_named() {
 fn files_of_two_models_are_told_apart() {
     let folder = whole();
     change(folder.path(), "config.json", |it| it["intermediate_size"] = json!(32));
-    check(folder.path(), ErrorKind::Damaged, "model.safetensors is not what config.json says");
+    check(folder.path(), ErrorKind::Damaged, "model.safetensors does not match config.json");
     let folder = whole();
     change(folder.path(), "config.json", |it| it["num_hidden_layers"] = json!(2));
-    check(folder.path(), ErrorKind::Damaged, "model.safetensors is not what config.json says");
+    check(folder.path(), ErrorKind::Damaged, "model.safetensors does not match config.json");
     let folder = whole();
     change(folder.path(), "tokenizer.json", |it| it["model"]["vocab"]["zebra"] = json!(9_999));
     check(folder.path(), ErrorKind::Damaged, "tokenizer.json counts its words up to 9999");
@@ -105,7 +105,7 @@ fn weights_that_give_no_numbers_are_refused() {
         let end = weights.len();
         weights[end - 4..].copy_from_slice(&broken.to_le_bytes());
         fs::write(&path, weights).unwrap();
-        check(folder.path(), ErrorKind::Damaged, "no directions");
+        check(folder.path(), ErrorKind::Damaged, "without a direction");
     }
 }
 

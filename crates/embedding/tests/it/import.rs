@@ -94,7 +94,7 @@ fn an_archive_that_climbs_out_is_refused() {
         let mut entries = tiny::files(1);
         entries.push((name, b"owned".to_vec()));
         let path = archive(&made, &entries);
-        refused(&path, &cache, ErrorKind::Invalid, "leads out of it");
+        refused(&path, &cache, ErrorKind::Invalid, "points outside of it");
         assert!(!cache.path().join("evil").exists());
     }
 }
