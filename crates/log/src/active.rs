@@ -31,7 +31,7 @@ impl Active {
         let name = file_name(base);
         let temporary = format!("{name}.new");
         let wanted = options.preallocate_bytes.min(options.segment_bytes).max(BLOCK_BYTES);
-        check_free(disk, free_min, BLOCK_BYTES)?;
+        let wanted = affordable(disk, free_min, BLOCK_BYTES, wanted)?;
         let mut created = Self::prepare(disk, &temporary, base, wanted);
         if matches!(created, Err(Error::Full)) && wanted > BLOCK_BYTES {
             created = Self::prepare(disk, &temporary, base, BLOCK_BYTES);
@@ -189,13 +189,14 @@ impl Active {
         }
         let least = needed.next_multiple_of(BLOCK_BYTES);
         let wanted = (self.capacity + options.preallocate_bytes).min(options.segment_bytes);
-        check_free(disk, options.free_bytes_min, least - self.capacity)?;
+        let (least, wanted) = (least - self.capacity, wanted.max(least) - self.capacity);
+        let wanted = affordable(disk, options.free_bytes_min, least, wanted)?;
         let file = &self.segment.file;
         let mut outcome = Ok(());
-        for target in [wanted.max(least), least] {
-            outcome = disk.write_zeros(file, self.capacity, target - self.capacity);
+        for more in [wanted, least] {
+            outcome = disk.write_zeros(file, self.capacity, more);
             if outcome.is_ok() {
-                self.capacity = target;
+                self.capacity += more;
                 return Ok(());
             }
             // Release the added space; the file must contain only zeros after the records in any
@@ -219,7 +220,10 @@ impl Active {
     }
 }
 
-fn check_free(disk: &Disk, free_min: u64, more: u64) -> Result<()> {
-    let needed = free_min.saturating_add(more);
-    if disk.free_bytes()? < needed { Err(Error::Full) } else { Ok(()) }
+/// How many bytes to preallocate: what is wanted, or the least where the former would leave less than
+/// `free_min`.
+fn affordable(disk: &Disk, free_min: u64, least: u64, wanted: u64) -> Result<u64> {
+    let free = disk.free_bytes()?;
+    let fits = |it: &u64| free_min.saturating_add(*it) <= free;
+    [wanted, least].into_iter().find(fits).ok_or(Error::Full)
 }
