@@ -4,7 +4,7 @@ use std::path::Path;
 
 use waypost_log::{FolderLock, Log, Mended, OnDamage, Options};
 use waypost_projection::Unusable;
-use waypost_projection::files::remove_dir;
+use waypost_projection::files::{copy_dir, remove_dir};
 
 use self::complete::{Lost, complete};
 use crate::index::snapshot::Snapshot;
@@ -51,8 +51,11 @@ pub struct Repaired {
     pub lost_history: Vec<MemoryId>,
     /// How far the store has reached after the repair.
     pub reached: Reached,
-    /// Records are lost, and the state, which names their memories, is damaged or missing.
-    pub is_loss_unnamed: bool,
+    /// Records after this one are lost, and the state, which could tell which memories and which
+    /// deletions and links they were about, is damaged or missing.
+    pub unnamed_after: Option<u64>,
+    /// Nothing was damaged, and nothing was changed.
+    pub was_sound: bool,
 }
 
 /// Reads the store in the data folder `dir` and reports damage. `known` is how far the store had
@@ -95,10 +98,11 @@ pub fn check(dir: &Path, known: Reached) -> Result<Checked> {
     Ok(checked)
 }
 
-/// Keeps every record of the log that has a valid checksum, sets damaged parts aside, and drops
-/// derived data, which the next opening rebuilds. Writes what the state knows about lost records,
-/// all but their texts, to the log again. No id and no sequence is reused; `known` is as for
-/// [`check`].
+/// Changes nothing where nothing is damaged. Otherwise keeps every record of the log that has a good
+/// checksum, sets damaged parts aside, and drops what is derived so that the next opening builds it
+/// anew. What the state knows of lost records, all
+/// but their texts, is written to the log again. No id and no sequence is given out twice; `known` is
+/// as for [`check`].
 ///
 /// # Errors
 /// [`Error::Locked`] if the store is open: stop the service first. [`Error::Newer`] if a newer
@@ -117,8 +121,11 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     let _lock = lock(&folders)?;
     let format = format_damage(&folders.data)?;
     let options = StoreOptions { on_change, ..StoreOptions::default() };
-    let found = FoundState::in_folder(&folders, &options)?;
-    let snapshot = Snapshot::load(&folders.index).ok().flatten().map_or(0, |it| it.position);
+    let copied = copied_state(&folders)?;
+    let found = FoundState::in_folder(&copied, &options)?;
+    let snapshot = Snapshot::load(&folders.index);
+    let is_derived_sound = snapshot.is_ok() && found.is_sound();
+    let snapshot = snapshot.ok().flatten().map_or(0, |it| it.position);
     let mut by_state = Reached { sequence: found.applied().max(snapshot), id: 0 };
     let mut applied = None;
     if let FoundState::Whole { state, applied: last } = &found {
@@ -126,6 +133,7 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         applied = Some(*last);
     }
     let interrupted = Repairing::read(&folders)?;
+    let is_first = interrupted.is_none();
     let mut mark = interrupted.unwrap_or(Repairing { applied, ..Repairing::default() });
     mark.raise(known);
     mark.raise(by_state);
@@ -138,6 +146,13 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     let report = Log::verify(&folders.log, &log_options);
     let report = report.map_err(|it| log_error(&it, &folders.log))?;
     let is_format_damaged = format.is_some();
+    if is_first && is_derived_sound && !is_format_damaged && report.damage.is_empty() {
+        drop(found);
+        remove_dir(&copied.state)?;
+        let reached = Reached { sequence: report.last_sequence, id: mark.known.id };
+        let kept_records = report.records;
+        return Ok(Repaired { kept_records, reached, was_sound: true, ..Repaired::default() });
+    }
     mark.found(format, &report.damage);
     // Once the log is salvaged, nothing in it shows that it was damaged.
     mark.write(&folders, &options)?;
@@ -145,7 +160,8 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         mend_format(&folders.data)?;
     }
     let repaired = salvage((&folders, &options), &log_options, found, &mut mark)?;
-    let derived = [folders.state.clone(), folders.state_aside(), folders.index.clone()];
+    let derived =
+        [copied.state, folders.state.clone(), folders.state_aside(), folders.index.clone()];
     for folder in &derived {
         options.changing();
         remove_dir(folder)?;
@@ -154,7 +170,18 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     Ok(repaired)
 }
 
-/// Salvages the log and completes it from the state, unless an interrupted repair already has.
+/// The folders with a copy of the state in its place: a power cut makes a state unusable while it is
+/// open, and only it can name what a damaged log has lost.
+fn copied_state(folders: &Folders) -> Result<Folders> {
+    let copied = Folders { state: folders.memory.join("state.copy"), ..folders.clone() };
+    remove_dir(&copied.state)?;
+    if folders.state.exists() {
+        copy_dir(&folders.state, &copied.state)?;
+    }
+    Ok(copied)
+}
+
+/// Salvages the log and completes it from the state, as far as an interrupted repair has not.
 fn salvage(
     (folders, options): (&Folders, &StoreOptions),
     log_options: &Options,
@@ -182,11 +209,11 @@ fn salvage(
     repaired.lost.clone_from(&mark.lost);
     repaired.lost_history.clone_from(&mark.lost_history);
     let is_loss = repaired.set_aside.iter().any(|it| it.is_loss);
-    repaired.is_loss_unnamed = is_loss && !matches!(found, FoundState::Whole { .. });
+    let mut is_loss_unnamed = is_loss && !matches!(found, FoundState::Whole { .. });
     if let Some(kept) = mark.completed {
         drop(found);
         repaired.kept_records = kept;
-        repaired.is_loss_unnamed = mark.is_loss_unnamed;
+        is_loss_unnamed = mark.is_loss_unnamed;
     } else if mark.gaps.is_empty() {
         drop(found);
     } else {
@@ -196,9 +223,11 @@ fn salvage(
             ids.sort_unstable();
             ids.dedup();
         }
-        mark.complete(&repaired);
+        mark.complete(&repaired, is_loss_unnamed);
         mark.write(folders, options)?;
     }
+    let first_gap = mark.gaps.iter().map(|it| it.0).min().unwrap_or(1);
+    repaired.unnamed_after = is_loss_unnamed.then_some(first_gap - 1);
     repaired.reached.sequence = journal.last();
     Ok(repaired)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Repairing {
     pub(crate) salvaged: Option<u64>,
     /// The number of kept records, once the log is completed; the state is no longer needed then.
     pub(crate) completed: Option<u64>,
-    /// As in the report.
+    /// Whether the state could not tell what the lost records were about.
     pub(crate) is_loss_unnamed: bool,
     /// As in the report.
     pub(crate) lost: Vec<MemoryId>,
@@ -136,11 +136,11 @@ impl Repairing {
         }
     }
 
-    /// Records that the log has been completed, and what to report.
-    pub(crate) fn complete(&mut self, repaired: &Repaired) {
+    /// Takes in that the log has been completed, and what is to be reported.
+    pub(crate) fn complete(&mut self, repaired: &Repaired, is_loss_unnamed: bool) {
         self.known.id = self.known.id.max(repaired.reached.id);
         self.completed = Some(repaired.kept_records);
-        self.is_loss_unnamed = repaired.is_loss_unnamed;
+        self.is_loss_unnamed = is_loss_unnamed;
         self.lost.clone_from(&repaired.lost);
         self.lost_history.clone_from(&repaired.lost_history);
     }

@@ -31,7 +31,22 @@ pub fn remove_dir(dir: &Path) -> Result<()> {
     }
 }
 
-/// Bytes of all files in a folder that can be read.
+/// Copies the files of a folder to a new one, which a crash may leave incomplete.
+pub fn copy_dir(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir(to).map_err(|it| Error::io(to, it))?;
+    for entry in fs::read_dir(from).map_err(|it| Error::io(from, it))? {
+        let entry = entry.map_err(|it| Error::io(from, it))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().is_ok_and(|it| it.is_dir()) {
+            copy_dir(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).map_err(|it| Error::io(path, it))?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of all files in a folder, as far as they can be seen.
 pub fn dir_bytes(dir: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(dir) else { return 0 };
     entries

@@ -45,7 +45,16 @@ impl FoundState {
         })
     }
 
-    /// The last record that was applied to it, 0 if unknown.
+    /// Whether it is not damaged. Reads all of it.
+    pub(crate) fn is_sound(&self) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::Whole { state, .. } => state.verify().is_ok(),
+            Self::Unusable(_) => false,
+        }
+    }
+
+    /// The last record of the log that it has, 0 if that cannot be told.
     pub(crate) fn applied(&self) -> u64 {
         match self {
             Self::Whole { applied, .. } => *applied,

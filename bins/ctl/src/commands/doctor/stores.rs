@@ -61,7 +61,9 @@ pub(super) fn check(data_dir: &Path, repair: bool) -> Vec<Finding> {
             findings.extend(repair_flows(&flows_dir, &mut witness, last));
         }
         if let Err(error) = witness.write(data_dir) {
-            findings.push(Finding::fault(REACHED, &Failure::of(&error)));
+            let failure = Failure::of(&error)
+                .while_doing(format!("could not write {}", data_dir.join(Witness::FILE).display()));
+            findings.push(Finding::fault(REACHED, &failure));
         }
     } else {
         findings.extend(events(&events_dir, known));
@@ -124,15 +126,18 @@ fn repair_memory(
 ) -> waypost_memory::Result<(Vec<Finding>, Reached)> {
     let repaired = waypost_memory::repair(data_dir, known)?;
     let kept = show::count(repaired.kept_records, "record", "records");
-    let detail = format!("kept {kept}; the next start rebuilds the index");
+    let detail = if repaired.was_sound {
+        format!("{kept}, all valid: nothing to repair")
+    } else {
+        format!("kept {kept}; the next start rebuilds the index")
+    };
     let mut findings = vec![Finding::ok(MEMORY, detail)];
     findings.extend(repaired.set_aside.iter().map(|it| mended(MEMORY, it, IMPORT)));
-    if repaired.is_loss_unnamed {
-        findings.push(Finding::warning(
-            MEMORY,
-            "the state of the store is unusable, so it is unknown which memories lost a text",
-            IMPORT,
-        ));
+    if let Some(record) = repaired.unnamed_after {
+        let detail = format!(
+            "the state of the store is unusable, so it is unknown which memories lost a text; changes, deletions and links after record {record} may be lost, and deleted memories may be back"
+        );
+        findings.push(Finding::warning(MEMORY, detail, IMPORT));
     }
     for id in repaired.lost {
         findings.push(Finding::warning(
