@@ -129,6 +129,7 @@ fn from_folder(program: &Program, out: &mut dyn Write, bar: &ProgressBar) -> Res
         return Err(Failure::not_found(format!("nothing to back up in {}", data.display()))
             .with_hint("pass the project with --project, or start its service"));
     }
+    super::doctor::private(program, data)?;
     let _locks = lock(data)?;
     let witness = Witness::read(data).map_err(|it| Failure::of(&it))?;
     for (folder, name) in LOGS {

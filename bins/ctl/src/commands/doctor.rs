@@ -72,16 +72,20 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
             findings.push(Finding::ok("settings", "every value is valid"));
             let (of_approval, is_ours) = approval(program, settings);
             findings.extend(of_approval);
+            let exposed =
+                is_ours.then(|| private(program, &settings.data_dir)).and_then(Result::err);
+            let is_safe = is_ours && exposed.is_none();
+            findings.extend(exposed.map(|it| Finding::fault("data folder", &it)));
             findings.push(token_file(&settings.token_file));
-            if is_ours {
+            if is_safe {
                 findings.push(tokens(&settings.tokens_file(), args.repair));
             }
             findings.push(model(settings));
             findings.push(service(program));
             findings.extend(disk_space(&settings.data_dir));
-            if is_ours {
+            if is_safe {
                 findings.extend(stores::check(&settings.data_dir, args.repair));
-            } else {
+            } else if !is_ours {
                 findings.push(stores::refused(args.repair));
             }
         }
@@ -97,6 +101,15 @@ pub(super) fn doctor(program: &Program, args: &DoctorArgs, output: &mut Output) 
     }
     if faults > 0 {
         return Err(Failure::new(format!("{} found", show::count(faults, "fault", "faults"))));
+    }
+    Ok(())
+}
+
+/// Closes the data folder to other users and refuses what the service would: links, pipes, and files of
+/// others. Nothing in it may be opened before.
+pub(super) fn private(program: &Program, data_dir: &Path) -> Result<()> {
+    if data_dir.symlink_metadata().is_ok() {
+        waypost_project::tighten(data_dir, program.project().owners())?;
     }
     Ok(())
 }

@@ -198,6 +198,65 @@ fn all_stores_that_are_gone_are_named_at_once() {
 }
 
 #[test]
+fn a_repair_of_stores_that_are_sound_changes_nothing() {
+    let world = World::new();
+    let derived = world.data().join("memory/index");
+    let before: Vec<_> = fs::read_dir(&derived).expect("an index").flatten().collect();
+    assert!(!before.is_empty());
+    let said = world.ctl(&["doctor", "--repair"]).done();
+    assert!(said.contains("all valid: nothing to repair"), "{said}");
+    assert_eq!(fs::read_dir(&derived).expect("an index").count(), before.len());
+    assert!(world.data().join("memory/state/db").is_file());
+}
+
+#[test]
+fn a_loss_that_no_state_can_name_says_what_may_be_lost() {
+    let world = World::new();
+    world.replace("memory/state", true);
+    let log = world.data().join("memory/log");
+    let mut files = fs::read_dir(&log).expect("a folder").flatten().map(|it| it.path());
+    let place = |bytes: &[u8]| bytes.windows(10).position(|it| it == b"memory 0 2");
+    let (path, at, mut bytes) = files
+        .find_map(|path| {
+            let bytes = fs::read(&path).expect("a file");
+            Some((path, place(&bytes)?, bytes))
+        })
+        .expect("a file has the text");
+    bytes[at] ^= 1;
+    fs::write(path, bytes).expect("a file");
+    let said = world.ctl(&["doctor", "--repair"]).done();
+    assert!(said.contains("deletions and links after record "), "{said}");
+}
+
+#[test]
+fn entries_that_the_service_refuses_are_refused_before_anything_is_opened() {
+    let pipe: fn(&Path) = |data| {
+        let path = data.join("memory/log/reached");
+        fs::remove_file(&path).expect("it is there");
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("it runs").success());
+    };
+    let link: fn(&Path) = |data| {
+        let path = data.join("reached");
+        fs::rename(&path, data.with_extension("elsewhere")).expect("it is there");
+        std::os::unix::fs::symlink(data.with_extension("elsewhere"), path).expect("a link");
+    };
+    for (harm, named) in [(pipe, "memory/log/reached is neither"), (link, "is a symbolic link")] {
+        let mut world = World::new();
+        harm(&world.data());
+        let why = world.start().expect_err("it is refused");
+        assert!(why.contains(named), "{why}");
+        let faults = world.faults();
+        assert!(faults.len() == 1 && faults[0].contains(named), "{faults:?}");
+        for (arguments, code) in [(["doctor", "--repair"], 1), (["backup", "x.backup"], 4)] {
+            let refused = world.ctl(&arguments);
+            assert_eq!(refused.code, code, "{refused:?}");
+            assert!(format!("{}{}", refused.out, refused.err).contains(named), "{refused:?}");
+        }
+    }
+}
+
+#[test]
 fn vectors_that_are_gone_or_older_are_no_damage() {
     let mut world = World::new();
     world.replace("memory/vectors", true);
