@@ -12,7 +12,7 @@ use waypost_memory::Store;
 use waypost_project::LimitSettings;
 
 use crate::context::ProjectContext;
-use crate::damage::Damages;
+use crate::damage::{Damages, REPAIR};
 use crate::disk::DiskUsage;
 use crate::events::broadcast::Broadcast;
 use crate::flows::Flows;
@@ -31,8 +31,6 @@ use crate::witness::Witness;
 /// Free disk space, in bytes, below which readiness and status report it. The stores refuse writes
 /// that would leave less than 64 MiB; the difference is for writes that they still accept.
 const FREE_BYTES_MIN: u64 = 96 << 20;
-const REPAIR: &str =
-    "stop the service and run `ctl doctor`, which says what is damaged and how to repair it";
 
 /// The opened parts of the service.
 #[derive(Debug)]

@@ -9,6 +9,10 @@ use waypost_memory::Store;
 
 use crate::flows::Flows;
 
+/// What to do about a damaged store.
+pub(crate) const REPAIR: &str =
+    "stop the service and run `ctl doctor`, which says what is damaged and how to repair it";
+
 /// A damaged place in a file of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Damaged {

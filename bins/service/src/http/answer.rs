@@ -40,7 +40,11 @@ pub(crate) async fn answer(
     app.metrics.begin();
     let id = request_id(request.headers());
     let method = request.method().clone();
-    let path = request.uri().path().to_owned();
+    let path = match request.uri().path() {
+        // `CONNECT` names an authority.
+        "" => request.uri().to_string(),
+        path => path.to_owned(),
+    };
     let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
     let response = admit(&app, router, peer, request).instrument(span.clone());
     let response = catch(response).await.unwrap_or_else(|_| {

@@ -23,10 +23,17 @@ pub(crate) fn collect(app: &App) -> Result<Snapshot, Failure> {
     let memory = app.store.snapshot()?;
     let pairing =
         Snapshot::default().and_folder(&dir.join("pairing"), &|_| true).map_err(failed)?;
-    // Here, where no store waits for it: each log was valid when it was opened, and may have been
-    // damaged since.
+    // Here, where no store waits for it: each log was right when it was opened, and may have decayed.
+    for (store, taken) in [("flows", &flows), ("events", &events), ("memory", &memory)] {
+        taken.check().map_err(|error| match error {
+            waypost_log::Error::Damaged(_) => {
+                tracing::error!(store, error = chain(&error), "a damaged store is not backed up");
+                Failure::damaged(store)
+            }
+            error => failed(error),
+        })?;
+    }
     let logs = flows.and(events).and(memory);
-    logs.check().map_err(failed)?;
     logs.and(pairing.under("pairing"))
         .and_file(&dir.join("tokens.json"), "tokens.json")
         .and_then(|it| it.and_file(&dir.join("format"), "format"))

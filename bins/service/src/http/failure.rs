@@ -7,6 +7,7 @@ use waypost_api::{PROBLEM_JSON, Problem, ProblemKind};
 use waypost_memory::ErrorKind;
 
 use crate::context::Unavailable;
+use crate::damage::REPAIR;
 use crate::error::chain;
 
 /// A problem and the headers that go with it.
@@ -37,7 +38,13 @@ impl Failure {
         )
     }
 
-    /// 503 with a hint to retry.
+    /// 500 for what a store cannot read; the log says where it is damaged.
+    pub(crate) fn damaged(store: &str) -> Self {
+        let detail = format!("the {store} store is damaged: {REPAIR}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+    }
+
+    /// 503 with a hint to try again.
     pub(crate) fn busy(reason: &str) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}; try again in a second"))
             .with(RETRY_AFTER, HeaderValue::from_static("1"))
@@ -130,7 +137,11 @@ impl From<waypost_memory::Error> for Failure {
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
                     .of(ProblemKind::NoModel);
             }
-            // Locked, damaged, or a system error.
+            ErrorKind::Damaged => {
+                tracing::error!(error = chain(&error), "the store is damaged");
+                return Self::damaged("memory");
+            }
+            // Locked, or a failure of the system.
             _ => {
                 tracing::error!(error = chain(&error), "the store failed");
                 return Self::internal();
@@ -181,6 +192,10 @@ impl From<waypost_events::Error> for Failure {
                 tracing::error!(error = chain(&error), "the event bus is unavailable");
                 return Self::unavailable();
             }
+            (ErrorKind::Damaged, Error::Damaged(_)) => {
+                tracing::error!(error = chain(&error), "the event bus is damaged");
+                return Self::damaged("events");
+            }
             _ => {
                 tracing::error!(error = chain(&error), "the event bus failed");
                 return Self::internal();
@@ -200,6 +215,10 @@ impl From<waypost_flows::Error> for Failure {
                     .of(ProblemKind::RunNotFailed);
             }
             it if it.is_full() => return full(),
+            Error::Damaged { .. } => {
+                tracing::error!(error = chain(&error), "the journal of flows is damaged");
+                return Self::damaged("flows");
+            }
             _ => {
                 tracing::error!(error = chain(&error), "flows failed");
                 return Self::internal();

@@ -179,3 +179,15 @@ fn old_http_and_head_are_served() {
     let text = String::from_utf8(bytes).expect("text");
     assert!(text.starts_with("HTTP/1.1 404") && text.ends_with("\r\n\r\n"), "{text}");
 }
+
+#[test]
+fn the_problem_of_a_request_for_an_authority_names_it() {
+    let service = Service::start();
+    let head = format!(
+        "CONNECT {0} HTTP/1.1\r\nhost: {0}\r\nauthorization: Bearer {1}\r\n\r\n",
+        service.address, service.token
+    );
+    let answer = raw(service.address, head.as_bytes());
+    assert!(answer.status >= 400);
+    assert_eq!(answer.json()["instance"], service.address.to_string());
+}
