@@ -390,16 +390,23 @@ impl Loader {
     /// Every flow file of the folder, by name.
     fn find(&self) -> Vec<(String, Found)> {
         let Ok(folder) = fs::read_dir(&self.folder) else { return Vec::new() };
-        let names = folder.filter_map(|it| it.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|it| is_flow_file(it)).collect();
-        names.sort_unstable();
+        let names = folder.filter_map(|it| Some(it.ok()?.file_name()));
+        let names =
+            names.map(|it| it.into_string().map_err(|it| it.to_string_lossy().into_owned()));
+        // A name that is not UTF-8 is shown with a sign in place of what is not.
+        let shown = |it: &Result<String, String>| it.clone().unwrap_or_else(|it| it);
+        let mut names: Vec<_> = names.filter(|it| is_flow_file(&shown(it))).collect();
+        names.sort_unstable_by_key(shown);
         let files = names.into_iter().enumerate().map(|(idx, name)| {
-            let found = if idx < FILES_MAX {
-                self.read(&name)
-            } else {
-                Found::Problem(Problem::TooMany, None)
+            let found = match &name {
+                _ if idx >= FILES_MAX => Found::Problem(Problem::TooMany, None),
+                Ok(name) => self.read(name),
+                Err(_) => {
+                    let problem = "its name is not UTF-8; rename it".to_owned();
+                    Found::Problem(Problem::Unreadable(problem), None)
+                }
             };
-            (name, found)
+            (shown(&name), found)
         });
         files.collect()
     }

@@ -5,9 +5,10 @@ use tree_sitter::{Node, Parser};
 use super::programs::runs_files;
 use super::tree::children;
 
-/// Variables that change which program or script a name stands for.
-const RESOLVING: &[&str] =
-    &["PATH", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "IFS", "CDPATH"];
+/// Whether a variable of this name changes which program or script a name stands for.
+pub(crate) fn is_resolving(name: &str) -> bool {
+    ["PATH", "ENV", "BASH_ENV", "IFS", "CDPATH"].contains(&name) || name.starts_with("LD_")
+}
 
 /// What a command contains.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ pub(crate) struct Literals {
     /// only written.
     pub(crate) words: Vec<String>,
     /// A variable that it sets and that changes which program a name stands for.
-    pub(crate) resolving: Option<&'static str>,
+    pub(crate) resolving: Option<String>,
     /// Whether all of it was understood. If not, words may be missing.
     pub(crate) is_whole: bool,
 }
@@ -67,7 +68,7 @@ impl Literals {
                 let is_read = name == "IFS"
                     && node.parent().and_then(|it| it.child_by_field_name("name")).map(of)
                         == Some("read");
-                self.resolve(name, !is_read);
+                self.resolve((!is_read && is_resolving(name)).then(|| name.to_owned()));
             }
             // `env PATH=… program`, `sh -c 'PATH=…; program'`.
             "command" => {
@@ -75,16 +76,15 @@ impl Literals {
                 for word in children(node).skip(1).filter(|_| runs_files(program)) {
                     let mut argument = String::new();
                     literal(word, text, &mut argument);
-                    self.resolving = self.resolving.or(Self::of(&argument).resolving);
+                    self.resolve(Self::of(&argument).resolving);
                 }
             }
             _ => {}
         }
     }
 
-    fn resolve(&mut self, name: &str, is_set: bool) {
-        let found = RESOLVING.iter().find(|it| is_set && **it == name);
-        self.resolving = self.resolving.or(found.copied());
+    fn resolve(&mut self, name: Option<String>) {
+        self.resolving = self.resolving.take().or(name);
     }
 }
 

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use super::Problem;
 use super::split::Split;
 use super::trust::{self, Distrust};
+use crate::command::literals::is_resolving;
 use crate::command::programs::runs_files;
 use crate::template::placeholders;
 use crate::{Action, ContentHash, DataType, DataTypes, Flow, Folder, Kind};
@@ -132,6 +133,10 @@ fn paths<'a>(
     let Ok(project) = project.canonicalize() else { return Ok(BTreeMap::new()) };
     let mut found = BTreeMap::new();
     for action in actions {
+        let variables = flow.env.0.iter().chain(&action.env.0);
+        if let Some(name) = variables.map(|(name, _)| name.as_str()).find(|it| is_resolving(it)) {
+            return Err(changes_programs(&format!("env sets {name}")));
+        }
         let words = words(action, &flow.trigger.data)?;
         let folder = action.cwd.as_ref().or(flow.cwd.as_ref()).map_or(".", Folder::as_str);
         let Ok(folder) = project.join(folder).canonicalize() else { continue };
@@ -292,10 +297,7 @@ fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
         if is_shell {
             let split = Split::of(&marked);
             if let Some(name) = split.resolving.filter(|_| sets) {
-                let why = format!(
-                    "a command sets {name}, which changes the programs that it runs; do not set it, and name each program by its path"
-                );
-                return Err(Problem::Untrusted(why));
+                return Err(changes_programs(&format!("a command sets {name}")));
             }
             found.extend(split.words);
         }
@@ -315,6 +317,12 @@ fn words(action: &Action, types: &DataTypes) -> Result<Vec<String>, Problem> {
         _ => {}
     }
     Ok(words.into_iter().collect())
+}
+
+fn changes_programs(what: &str) -> Problem {
+    let why =
+        "which changes the programs that it runs; do not set it, and name each program by its path";
+    Problem::Untrusted(format!("{what}, {why}"))
 }
 
 /// The text with a character in place of each value, and the possible values of each.

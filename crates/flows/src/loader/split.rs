@@ -14,7 +14,7 @@ pub(super) struct Split {
     /// never fewer literal ones, except for files that are only written.
     pub(super) words: BTreeSet<String>,
     /// A variable that the text sets and that changes which program a name stands for.
-    pub(super) resolving: Option<&'static str>,
+    pub(super) resolving: Option<String>,
 }
 
 impl Split {
@@ -162,7 +162,7 @@ mod tests {
             ("echo 'PATH=a b'", None),
             ("# PATH=a", None),
         ] {
-            assert_eq!(Split::of(text).resolving, name, "{text}");
+            assert_eq!(Split::of(text).resolving.as_deref(), name, "{text}");
         }
     }
 }

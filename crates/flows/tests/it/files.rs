@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -292,6 +293,50 @@ fn a_command_that_changes_where_programs_are_found_is_refused() {
             assert!(problem.contains("name each program by its path"), "{problem}");
         }
     }
+}
+
+#[test]
+fn an_environment_that_changes_where_programs_are_found_is_refused() {
+    let project = Project::new();
+    let action = "actions: [{ type: command, command: greet ENV }]";
+    let flow = |env: &str| {
+        let action = action.replace(" ENV", env);
+        format!("flows:\n  - {{ name: acts, trigger: {{ pattern: \"a:x\" }}, {action} }}\n")
+    };
+    for name in ["PATH", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_AUDIT", "IFS", "CDPATH"] {
+        let of_action = flow(&format!(", env: {{ {name}: bin }}"));
+        let of_flow = flow("").replace("actions:", &format!("env: {{ {name}: bin }}, actions:"));
+        for text in [of_action, of_flow] {
+            project.write("a.yaml", &text);
+            for mut loader in [project.loader(), project.trusting()] {
+                loader.load();
+                let status = &loader.status()[0];
+                assert_eq!(status.in_force, None, "{text}");
+                let problem = status.problem.as_ref().unwrap().to_string();
+                assert!(problem.contains(&format!("env sets {name}, which changes")), "{problem}");
+            }
+        }
+    }
+    project.write("a.yaml", &flow(", env: { MY_PATH: bin }"));
+    let mut loader = project.trusting();
+    loader.load();
+    assert_eq!(loader.status()[0].problem, None);
+}
+
+#[test]
+fn a_flow_file_whose_name_is_not_utf_8_is_told() {
+    let project = Project::new();
+    let name = std::ffi::OsStr::from_bytes(b"b\xff.yaml");
+    fs::write(project.flows().join(name), runs("true")).unwrap();
+    project.write("a.yaml", &runs("true"));
+    let mut loader = project.trusting();
+    let notices = loader.load().notices;
+    assert_eq!(notices.len(), 1);
+    let [good, bad] = loader.status() else { unreachable!("{:?}", loader.status()) };
+    assert!(good.in_force.is_some() && bad.in_force.is_none());
+    assert_eq!(bad.name, "b\u{fffd}.yaml");
+    let problem = bad.problem.as_ref().unwrap().to_string();
+    assert!(problem.contains("not UTF-8; rename it"), "{problem}");
 }
 
 /// The programs of a flow with one action, given as JSON, and the types of its values.
