@@ -8,7 +8,7 @@ use waypost_time::Timestamp;
 
 use crate::RunId;
 use crate::engine::{Error, decoded};
-use crate::journal::{JournalDir, Repairing, describe};
+use crate::journal::{JournalDir, describe};
 use crate::machine::{Gap, Lost, Machine, Options};
 use crate::record::{Record, log_options};
 
@@ -121,8 +121,8 @@ pub fn repair(
     if is_damaged {
         folder.set_repairing(&found)?;
     }
-    let Repairing { gaps, set_aside } = found;
-    repaired.set_aside = set_aside;
+    repaired.set_aside.clone_from(&found.set_aside);
+    let gaps = found.gaps.clone();
     let options =
         waypost_log::Options { on_damage: OnDamage::Salvage, free_bytes_min: 0, ..options };
     let (log, _) = Log::open(&folder.log(), &options).map_err(|it| folder.error(it))?;
@@ -136,8 +136,12 @@ pub fn repair(
         }
         return Ok(repaired);
     }
-    repaired.dead = machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now });
-    repaired.undecided = evaluated.lost(machine.cursor, decided);
+    // Once the consequences are recorded, nothing shows that they were not there before.
+    found.dead.extend(machine.lose(&Lost { gaps: &gaps, end, decided, last_event, now }));
+    found.undecided.extend(evaluated.lost(machine.cursor, decided));
+    folder.set_repairing(&found)?;
+    repaired.dead.extend(found.dead);
+    repaired.undecided.extend(found.undecided);
     let records = machine.take().records;
     let payloads: Vec<Vec<u8>> = records.iter().map(Record::encode).collect();
     let entries = records.iter().zip(&payloads);

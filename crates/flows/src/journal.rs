@@ -1,25 +1,29 @@
 //! The engine's folder: its lock, the mark that a journal exists, and the mark of a repair in
 //! progress.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use waypost_log::{Damage, DamageKind, FolderLock, Marked, Marker, Mended};
 
-use crate::Error;
 use crate::machine::Gap;
+use crate::{Error, RunId};
 
 /// Exists once the journal was created: a folder with it but without a log has lost the log.
 const BEGUN: Marker = Marker { name: "flows-journal", version: 1 };
 /// Exists while a repair is in progress, with what it found. A line holds the first and the last
-/// record of a gap, or, since version 2, what is to be reported of a damage.
-const REPAIRING: Marker = Marker { name: "flows-repair", version: 2 };
+/// record of a gap, or what is to be reported: since version 2 of a damage, since version 3 that a run
+/// is dead or that events are undecided.
+const REPAIRING: Marker = Marker { name: "flows-repair", version: 3 };
 
 /// What a repair in progress has found.
 #[derive(Debug, Default)]
 pub(crate) struct Repairing {
     pub(crate) gaps: Vec<Gap>,
     pub(crate) set_aside: Vec<Mended>,
+    pub(crate) dead: BTreeSet<RunId>,
+    pub(crate) undecided: BTreeSet<(u64, u64)>,
 }
 
 impl Repairing {
@@ -33,11 +37,19 @@ impl Repairing {
     fn parse(text: &str) -> Option<Self> {
         let mut found = Self::default();
         for line in text.lines() {
+            let pair = |text: &str| {
+                let (from, to) = text.split_once(' ')?;
+                Some((from.parse().ok()?, to.parse().ok()?))
+            };
             if let Some(mended) = Mended::of_line(line) {
                 found.set_aside.push(mended);
+            } else if let Some(run) = line.strip_prefix("dead ") {
+                found.dead.insert(run.parse().ok()?);
+            } else if let Some(events) = line.strip_prefix("undecided ") {
+                found.undecided.insert(pair(events)?);
             } else {
-                let (from, to) = line.split_once(' ')?;
-                found.gaps.push(Gap { from: from.parse().ok()?, to: to.parse().ok()? });
+                let (from, to) = pair(line)?;
+                found.gaps.push(Gap { from, to });
             }
         }
         Some(found)
@@ -47,7 +59,7 @@ impl Repairing {
     fn unknown() -> Self {
         let what = "flows/repairing is damaged: what an interrupted repair found is unknown";
         let what = Mended { what: what.to_owned(), is_loss: true, is_kept: false };
-        Self { gaps: vec![Gap { from: 1, to: u64::MAX }], set_aside: vec![what] }
+        Self { gaps: vec![Gap { from: 1, to: u64::MAX }], set_aside: vec![what], ..Self::default() }
     }
 }
 
@@ -141,7 +153,10 @@ impl JournalDir {
 
     pub(crate) fn set_repairing(&self, found: &Repairing) -> Result<(), Error> {
         let gaps = found.gaps.iter().map(|it| format!("{} {}\n", it.from, it.to));
-        let text: String = gaps.chain(found.set_aside.iter().map(Mended::line)).collect();
+        let dead = found.dead.iter().map(|it| format!("dead {it}\n"));
+        let undecided = found.undecided.iter().map(|(from, to)| format!("undecided {from} {to}\n"));
+        let damage = found.set_aside.iter().map(Mended::line);
+        let text: String = gaps.chain(damage).chain(dead).chain(undecided).collect();
         Ok(REPAIRING.write(&self.dir.join("repairing"), &text)?)
     }
 
