@@ -44,12 +44,19 @@ pub enum Error {
     /// The data folder came from elsewhere: with a clone, an archive, a copy or a project that was
     /// moved.
     #[error(
-        "the data folder {} is not registered for this project and may be someone else's: it came with the files, was copied or moved, or was created by an earlier release; register it if it is yours, else remove it",
-        path.display()
+        "the data folder {} is not registered for this project and may be someone else's: {}; register it if it is yours, else remove it",
+        path.display(),
+        if *is_changed {
+            "the project is registered with another id than the one in project-id, which was changed or damaged, or the folder was replaced"
+        } else {
+            "it came with the files, was copied or moved, or was created by an earlier release"
+        }
     )]
     Unregistered {
         /// The folder.
         path: PathBuf,
+        /// Whether another data folder, or this one with another id, is registered for the project.
+        is_changed: bool,
     },
     /// Git tracks files that belong to this machine only.
     #[error(

@@ -46,6 +46,15 @@ impl Registry {
         self.projects.get(id).is_some_and(|it| it == project.root())
     }
 
+    /// The id that is registered for the project's folder.
+    fn id_of(&self, project: &Project) -> Option<&String> {
+        self.projects.iter().find(|(_, root)| *root == project.root()).map(|(id, _)| id)
+    }
+
+    fn unregistered(&self, path: &Path, project: &Project) -> Error {
+        Error::Unregistered { path: path.to_owned(), is_changed: self.id_of(project).is_some() }
+    }
+
     fn register(&mut self, id: &str, project: &Project, state: &Path) -> Result<()> {
         self.projects.insert(id.to_owned(), project.root().to_owned());
         state::write_document(&state.join(REGISTRY), self)
@@ -74,7 +83,7 @@ pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<St
     let mut registry = Registry::read(state)?;
     let id = if is_fresh(&own)? {
         if data_dir != own && !is_fresh(data_dir)? {
-            return Err(Error::Unregistered { path: data_dir.to_owned() });
+            return Err(registry.unregistered(data_dir, project));
         }
         let id = new_id(project)?;
         registry.register(&id, project, state)?;
@@ -82,13 +91,13 @@ pub fn claim_data(project: &Project, data_dir: &Path, state: &Path) -> Result<St
         id
     } else {
         let known = read_id(&own)?.filter(|it| registry.has(it, project));
-        known.ok_or_else(|| Error::Unregistered { path: own.clone() })?
+        known.ok_or_else(|| registry.unregistered(&own, project))?
     };
     if data_dir != own {
         if is_fresh(data_dir)? {
             write_id(data_dir, &id)?;
         } else if read_id(data_dir)?.as_ref() != Some(&id) {
-            return Err(Error::Unregistered { path: data_dir.to_owned() });
+            return Err(registry.unregistered(data_dir, project));
         }
     }
     drop(lock);
@@ -105,7 +114,7 @@ pub fn check_data(project: &Project, data_dir: &Path, state: &Path) -> Result<()
     let known = project_id(project, state)?;
     for folder in [own.as_path(), data_dir] {
         if !is_fresh(folder)? && (known.is_none() || read_id(folder)? != known) {
-            return Err(Error::Unregistered { path: folder.to_owned() });
+            return Err(Registry::read(state)?.unregistered(folder, project));
         }
     }
     Ok(())
@@ -132,7 +141,11 @@ pub fn adopt_data(project: &Project, data_dir: &Path, state: &Path) -> Result<Ad
         Some(id) if is_elsewhere(&id) => (new_id(project)?, Adopted::Copied),
         Some(id) if registry.has(&id, project) => (id, Adopted::Known),
         Some(id) => (id, Adopted::Registered),
-        None => (new_id(project)?, Adopted::Registered),
+        // With the id that it had, the project keeps its approvals.
+        None => match registry.id_of(project) {
+            Some(id) if own.join(FILE).exists() => (id.clone(), Adopted::Registered),
+            _ => (new_id(project)?, Adopted::Registered),
+        },
     };
     let is_same = read_id(data_dir)?.as_ref() == Some(&id);
     if !registry.has(&id, project) {

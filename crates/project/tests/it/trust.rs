@@ -258,6 +258,28 @@ fn a_data_folder_that_came_from_elsewhere_is_refused_until_it_is_registered() {
 }
 
 #[test]
+fn an_id_that_was_changed_is_told_and_one_that_is_damaged_is_restored() {
+    let case = Case::untrusted("");
+    let project = case.project();
+    let (data, state) = (project.dir().join("data"), case.state());
+    let id = claim_data(&project, &data, &state).unwrap();
+    Approvals::new(&project, &state).allow(&[("a", b"b")]).unwrap();
+    let changed = format!("{}\n", id.replace(|it| it != '0', "0"));
+    for (text, is_restored) in [(format!("g{}\n", &id[1..]), true), (changed, false)] {
+        fs::write(data.join("project-id"), text).unwrap();
+        for refused in
+            [claim_data(&project, &data, &state).map(drop), check_data(&project, &data, &state)]
+        {
+            let refused = refused.unwrap_err().to_string();
+            assert!(refused.contains("registered with another id than the one in"), "{refused}");
+        }
+        assert_eq!(adopt_data(&project, &data, &state).unwrap(), Adopted::Registered);
+        assert_eq!(claim_data(&project, &data, &state).unwrap() == id, is_restored);
+        assert_eq!(Approvals::new(&project, &state).list().unwrap().is_empty(), !is_restored);
+    }
+}
+
+#[test]
 fn a_data_folder_outside_the_project_belongs_to_one_project() {
     let case = Case::untrusted("");
     let (project, state) = (case.project(), case.state());
