@@ -12,6 +12,7 @@ mod place;
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,6 +102,11 @@ pub(crate) async fn serve(
 /// kernel does not report is rejected.
 fn is_ours(stream: &TcpStream) -> bool {
     let (Ok(ours), Ok(theirs)) = (stream.local_addr(), stream.peer_addr()) else { return false };
+    is_own_client(ours, theirs)
+}
+
+/// The same, of the connection from `theirs` to `ours`.
+pub(crate) fn is_own_client(ours: SocketAddr, theirs: SocketAddr) -> bool {
     let uid = local::tcp_client_uid(ours, theirs);
     matches!(uid, Ok(Some(uid)) if local::check_uid(uid).is_ok())
 }

@@ -54,7 +54,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         format!("cannot listen on {address}; if another browser has that address, choose one with --listen 127.0.0.1:PORT")
     })?;
     let address = listener.local_addr().context("the listener has no address")?;
-    let policy = Policy::new(options.allow.clone(), options.own_ports.iter().copied());
+    let policy = Policy::new(options.allow.clone(), options.own_ports.iter().copied())
+        .with_own_clients(http::is_own_client);
     policy.add_own_port(address.port());
     let policy = Arc::new(policy);
     policy.url(&options.url, None, Who::Human).context("cannot begin there")?;

@@ -5,7 +5,7 @@ mod names;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use parking_lot::Mutex;
@@ -101,6 +101,8 @@ pub struct Policy {
     granted: Mutex<BTreeSet<(String, u16)>>,
     /// The address classes of names so far.
     names: Mutex<Names>,
+    /// Whether the connection from the second address, to the first, is of this user.
+    is_own_client: Option<fn(SocketAddr, SocketAddr) -> bool>,
 }
 
 impl Policy {
@@ -110,6 +112,18 @@ impl Policy {
     pub fn new(allow: Vec<Allow>, own_ports: impl IntoIterator<Item = u16>) -> Self {
         let own_ports = Mutex::new(own_ports.into_iter().collect());
         Self { allow, own_ports, ..Self::default() }
+    }
+
+    /// Has the proxy of the engines serve only connections for which `is_own` is true: it is given
+    /// the proxy's address and the client's. Otherwise every user of the machine can use it.
+    #[must_use]
+    pub fn with_own_clients(mut self, is_own: fn(SocketAddr, SocketAddr) -> bool) -> Self {
+        self.is_own_client = Some(is_own);
+        self
+    }
+
+    pub(crate) fn serves(&self, proxy: SocketAddr, client: SocketAddr) -> bool {
+        self.is_own_client.is_none_or(|it| it(proxy, client))
     }
 
     /// Blocks one more port for pages.

@@ -143,7 +143,7 @@ impl Proxy {
             news: Notify::new(),
             refusals: Mutex::default(),
         });
-        let task = tokio::spawn(accept(listener, ways.clone()));
+        let task = tokio::spawn(accept(listener, address, ways.clone()));
         Ok(Self { address, ways, task })
     }
 
@@ -162,17 +162,20 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, ways: Arc<Ways>) {
+async fn accept(listener: TcpListener, address: SocketAddr, ways: Arc<Ways>) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         while connections.try_join_next().is_some() {}
         // An error affects only that connection, or file descriptors have run out for a while.
-        let Ok((client, _)) = listener.accept().await else {
+        let Ok((client, from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
+        if !ways.policy.serves(address, from) {
+            continue;
+        }
         let ways = ways.clone();
         connections.spawn(async move {
             // If a connection breaks, there is no one to report it to.

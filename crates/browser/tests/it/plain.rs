@@ -105,3 +105,16 @@ async fn pages_without_scripts_are_read_and_used() {
     }
     assert_eq!(other.asked(), Vec::<String>::new());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_way_out_serves_only_clients_that_are_recognised() {
+    for (is_own, is_served) in [((|_, _| true) as fn(_, _) -> _, true), (|_, _| false, false)] {
+        let server = Server::start(pages);
+        let allowed = format!("127.0.0.1:{}", server.port).parse().expect("a host and port");
+        let policy = Arc::new(Policy::new(vec![allowed], []).with_own_clients(is_own));
+        let engine = Plain::start(policy.clone()).await.expect("it starts");
+        let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
+        let gone = relay.handle("navigate", json!({ "url": server.url("/") })).await;
+        assert_eq!((gone.is_ok(), server.asked().is_empty()), (is_served, !is_served), "{gone:?}");
+    }
+}
