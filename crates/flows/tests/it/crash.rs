@@ -251,11 +251,16 @@ fn history_ends_and_the_journal_with_it() {
     world.finish(Outcome::Succeeded);
     world.later(31 * 24 * 3_600_000);
     world.say("a:y", "{}");
-    let now = world.now();
     let before = world.engine().runs(&RunFilter::default()).len();
-    world.engine().maintain(now).unwrap();
-    world.commit();
-    assert_eq!((before, world.removed.len()), (22, 21));
+    // A clock that has skipped this much may be wrong, for a day.
+    for removed in [0, 21] {
+        let now = world.now();
+        world.engine().maintain(now).unwrap();
+        world.commit();
+        assert_eq!((before, world.removed.len()), (22, removed));
+        world.later(24 * 3_600_000);
+    }
+    let now = world.now();
     world.engine().compact(now).unwrap();
     // The unfinished run remains, and continues after the next start.
     world.open();
