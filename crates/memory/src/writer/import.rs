@@ -161,17 +161,17 @@ fn import_memory(
     done: &mut ImportDone,
     batch: &mut Batch<'_>,
 ) -> Result<std::result::Result<Took, ImportProblem>> {
+    // No export has that, and nothing would tell whether the store has the memory.
+    if memory.deletion.is_none() && memory.versions.last().is_some_and(|it| it.body.text.is_none())
+    {
+        let message = "the newest version is purged, but the memory is not deleted";
+        return Ok(Err(ImportProblem::new(memory.line(), message)));
+    }
     let taken = place(memory, ids, batch)?;
     let took = match taken {
         Ok((here, Fit::Same)) => Took::Existing(here),
         Ok((_, Fit::Other)) => Took::Nothing,
         Ok((here, fit)) => {
-            if memory.deletion.is_none()
-                && memory.versions.last().is_some_and(|it| it.body.text.is_none())
-            {
-                let message = "the newest version is purged, but the memory is not deleted";
-                return Ok(Err(ImportProblem::new(memory.line(), message)));
-            }
             let newest = if let Fit::Continues(newest) = fit { newest } else { 0 };
             push_memory(memory, here, newest, batch)?;
             Took::New(here)

@@ -324,6 +324,8 @@ fn only_a_file_that_has_the_newest_version_continues_a_memory() {
     let purged = format!(
         r#"{{"record":"memory","id":1,"space":"hr","createdAt":"{created_at}","validFrom":"2001-01-01T00:00:00.000Z","purged":true}}"#
     );
+    let valid_from = line["validFrom"].as_str().expect("a time");
+    let textless = purged.replace("2001-01-01T00:00:00.000Z", valid_from);
     let gone = r#"{"record":"deletion","id":1,"at":"2025-01-01T00:00:00.000Z"}"#.to_owned();
     let foreign = [
         vec![second("public", created_at)],
@@ -353,6 +355,9 @@ fn only_a_file_that_has_the_newest_version_continues_a_memory() {
         );
     }
     let world = stored();
+    let imported = import_with(&world, &file(&[textless]), ImportIds::Keep);
+    let message = "the newest version is purged, but the memory is not deleted";
+    assert_eq!((imported.existing, problems(&imported)), (0, vec![(2, message, false)]));
     let imported = import_with(&world, &file(&[first, second("hr", created_at)]), ImportIds::Keep);
     assert_eq!((imported.memories, problems(&imported)), (1, Vec::new()));
     assert_eq!(world.store().get(id(1)).expect("it is there").content, "changed");
