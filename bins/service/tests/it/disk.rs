@@ -180,8 +180,11 @@ fn damage_that_a_read_finds_shows_in_readiness_status_metrics_and_log() {
 
     let data = folder.path().join(".waypost/data");
     let file = damage(&data.join("memory/log"), "memory number 4");
-    program.send("GET", "/api/memory/5", b"").problem(500);
-    // Its neighbours are unchanged.
+    for path in ["/api/memory/5", "/api/backup"] {
+        let detail = program.send("GET", path, b"").problem(500);
+        assert!(detail.contains("the memory store is damaged: stop the service"), "{detail}");
+    }
+    // Its neighbours are as they were.
     assert_eq!(program.send("GET", "/api/memory/6", b"").json()["content"], "memory number 5");
     let ready = program.send("GET", "/readyz", b"");
     assert_eq!((ready.status, &ready.json()["status"]), (200, &json!("degraded")));
