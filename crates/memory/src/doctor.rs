@@ -133,7 +133,6 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
         applied = Some(*last);
     }
     let interrupted = Repairing::read(&folders)?;
-    let is_first = interrupted.is_none();
     let mut mark = interrupted.unwrap_or(Repairing { applied, ..Repairing::default() });
     mark.raise(known);
     mark.raise(by_state);
@@ -146,23 +145,19 @@ pub fn repair_watched(dir: &Path, known: Reached, on_change: Option<fn()>) -> Re
     let report = Log::verify(&folders.log, &log_options);
     let report = report.map_err(|it| log_error(&it, &folders.log))?;
     let is_format_damaged = format.is_some();
-    if is_first && is_derived_sound && !is_format_damaged && report.damage.is_empty() {
-        drop(found);
-        remove_dir(&copied.state)?;
-        let reached = Reached { sequence: report.last_sequence, id: mark.known.id };
-        let kept_records = report.records;
-        return Ok(Repaired { kept_records, reached, was_sound: true, ..Repaired::default() });
-    }
     mark.found(format, &report.damage);
     // Once the log is salvaged, nothing in it shows that it was damaged.
     mark.write(&folders, &options)?;
     if is_format_damaged {
         mend_format(&folders.data)?;
     }
-    let repaired = salvage((&folders, &options), &log_options, found, &mut mark)?;
-    let derived =
-        [copied.state, folders.state.clone(), folders.state_aside(), folders.index.clone()];
-    for folder in &derived {
+    let mut repaired = salvage((&folders, &options), &log_options, found, &mut mark)?;
+    repaired.was_sound = is_derived_sound && mark.set_aside.is_empty();
+    let mut dropped = vec![copied.state];
+    if !repaired.was_sound {
+        dropped.extend([folders.state.clone(), folders.state_aside(), folders.index.clone()]);
+    }
+    for folder in &dropped {
         options.changing();
         remove_dir(folder)?;
     }
