@@ -12,10 +12,11 @@ use crate::settings::Options;
 /// Opens the bus, which is known to have `reached` that event, and logs the result.
 pub(crate) fn open(options: &Options, reached: u64) -> anyhow::Result<Bus> {
     let keep = options.events;
-    let retention =
-        Retention { age: keep.keep_time, events: keep.keep_count, bytes: keep.keep_bytes };
+    let mut retention = Retention::default();
+    (retention.age, retention.events, retention.bytes) =
+        (keep.keep_time, keep.keep_count, keep.keep_bytes);
     let bus_options =
-        waypost_events::Options { retention, reached, ..waypost_events::Options::default() };
+        waypost_events::Options::default().with_retention(retention).with_reached(reached);
     let dir = options.data_dir.join("events");
     let owner = |it: &waypost_events::Error| match it {
         waypost_events::Error::Locked { pid, .. } => Some(pid.clone()),

@@ -95,14 +95,12 @@ impl Flows {
     ) -> anyhow::Result<Self> {
         let events = Arc::clone(&targets.events);
         let boot = boot();
-        let engine_options = waypost_flows::Options {
-            identity: waypost_auth::random_text(IDENTITY_CHARS)?,
-            head: events.last(),
-            last_event: Some(events.last()),
-            reached,
-            boot: boot.clone(),
-            ..waypost_flows::Options::default()
-        };
+        let engine_options = waypost_flows::Options::default()
+            .with_identity(waypost_auth::random_text(IDENTITY_CHARS)?)
+            .with_head(events.last())
+            .with_last_event(events.last())
+            .with_reached(reached)
+            .with_boot(boot.clone());
         let dir = options.data_dir.join("flows");
         let engine = Engine::open(&dir, engine_options, now())
             .context("failed to open the journal of flows")?;

@@ -4,6 +4,7 @@ use waypost_time::Timestamp;
 
 /// How a bus is opened.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// Size of the log's files, in bytes. Retention releases space by whole files.
     pub segment_bytes: u64,
@@ -31,17 +32,63 @@ impl Default for Options {
     }
 }
 
-/// Limits of retention; `None` disables a limit. An event is dropped as soon as it exceeds one
-/// limit.
+impl Options {
+    /// The same with files of the log of this size.
+    #[must_use]
+    pub fn with_segment_bytes(self, segment_bytes: u64) -> Self {
+        Self { segment_bytes, ..self }
+    }
+
+    /// The same, refusing to publish when less than this would stay free on the disk.
+    #[must_use]
+    pub fn with_free_bytes_min(self, free_bytes_min: u64) -> Self {
+        Self { free_bytes_min, ..self }
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn with_retention(self, retention: Retention) -> Self {
+        Self { retention, ..self }
+    }
+
+    /// The same with the last event that is known from outside.
+    #[must_use]
+    pub fn with_reached(self, reached: u64) -> Self {
+        Self { reached, ..self }
+    }
+}
+
+/// How much is kept; each limit is off when it is `None`. An event goes as soon as one limit is
+/// passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Retention {
-    /// Events from the oldest on that are older than this go, up to the first
-    /// one that is not.
+    /// Events from the oldest on that are older than this go, up to the first one that is not.
     pub age: Option<Duration>,
     /// At most so many events stay.
     pub events: Option<u64>,
     /// Maximum size of the log in bytes. Its oldest files are removed; the active one stays.
     pub bytes: Option<u64>,
+}
+
+impl Retention {
+    /// The same without events that are older than this.
+    #[must_use]
+    pub fn with_age(self, age: Duration) -> Self {
+        Self { age: Some(age), ..self }
+    }
+
+    /// The same with at most this many events.
+    #[must_use]
+    pub fn with_events(self, events: u64) -> Self {
+        Self { events: Some(events), ..self }
+    }
+
+    /// The same with at most this many bytes of log.
+    #[must_use]
+    pub fn with_bytes(self, bytes: u64) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
 }
 
 /// What opening a bus found and did.

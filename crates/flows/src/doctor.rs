@@ -6,11 +6,11 @@ use std::path::Path;
 use waypost_log::{Log, Mended, OnDamage};
 use waypost_time::Timestamp;
 
-use crate::RunId;
 use crate::engine::{Error, decoded};
 use crate::journal::{JournalDir, describe};
-use crate::machine::{Gap, Lost, Machine, Options};
+use crate::machine::{Gap, Lost, Machine};
 use crate::record::{Record, log_options};
+use crate::{Options, RunId};
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

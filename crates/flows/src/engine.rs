@@ -21,10 +21,10 @@ pub use self::files::Files;
 pub use self::view::{Failure, FlowStatus, RunFilter};
 use crate::effect::{Backfill, Effect, RunEnd};
 use crate::journal::JournalDir;
-use crate::machine::{Decided, Machine, Options};
+use crate::machine::{Decided, Machine};
 use crate::record::log_options;
 use crate::set::FlowSet;
-use crate::{AttemptId, End, Event, FlowName, Leader, Phase, Report, RunId};
+use crate::{AttemptId, End, Event, FlowName, Leader, Options, Phase, Report, RunId};
 
 /// How long a clock that has skipped the time for which runs are kept is not believed.
 const DOUBT: Duration = Duration::from_secs(24 * 60 * 60);

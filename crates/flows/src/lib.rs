@@ -116,6 +116,7 @@ mod explain;
 mod journal;
 mod loader;
 mod machine;
+mod options;
 mod process;
 mod receivers;
 mod record;
@@ -143,7 +144,8 @@ pub use explain::{Plan, PlannedStep, Why, plan};
 pub use loader::{
     Approvable, ApprovalError, Approvals, FILES_MAX, FileStatus, Loaded, Loader, Problem, Watch,
 };
-pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX, Options};
+pub use machine::{DEPTH_MAX, INTERRUPTIONS_MAX, OPENINGS_MAX};
+pub use options::Options;
 pub use process::{
     Captured, DRAIN, Finished, GRACE, HEAD_BYTES_MAX, Leader, Program, Stop, TAIL_BYTES_MAX,
     end_orphans, run as run_program,

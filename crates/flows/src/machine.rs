@@ -25,7 +25,7 @@ use waypost_time::Timestamp;
 use self::slots::Slots;
 use crate::effect::{Backfill, Effect, Notice, RunEnd, notice_data, notice_kind};
 use crate::record::Record;
-use crate::{ContentHash, End, Event, FlowName, FlowSet, Phase, Run, RunId, Stage};
+use crate::{ContentHash, End, Event, FlowName, FlowSet, Options, Phase, Run, RunId, Stage};
 
 /// An event that more runs than this led to starts nothing.
 pub const DEPTH_MAX: u8 = 16;
@@ -37,49 +37,6 @@ pub const OPENINGS_MAX: usize = 10;
 const CURSOR_STEP: u64 = 1024;
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
-
-/// The engine's options.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Distinguishes this project's runs from others', in idempotency keys: 1 to 16 letters and
-    /// digits, preferably random. Used when the journal is new; later the journal's value applies.
-    pub identity: String,
-    /// The last event when the journal is new: flows start after it, unless they say otherwise.
-    pub head: u64,
-    /// The current last event, if known: a journal that has evaluated a later one is not opened,
-    /// because that event was lost and its id would be assigned again.
-    pub last_event: Option<u64>,
-    /// The last record of the journal that is known from outside of the engine's folder, 0 for none: a
-    /// journal that ends before it is damaged.
-    pub reached: u64,
-    /// Identifies this boot of the machine: processes of another boot no longer exist.
-    pub boot: String,
-    /// The most concurrent actions, over all flows.
-    pub running_max: usize,
-    /// The most ended runs in the history of each flow.
-    pub runs_kept: usize,
-    /// The most ended runs in the history over all flows: they are read when the engine is opened,
-    /// a hundred thousand of them in about a second.
-    pub runs_kept_max: usize,
-    /// How long they are kept.
-    pub kept: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            identity: "waypost".to_owned(),
-            head: 0,
-            last_event: None,
-            reached: 0,
-            boot: String::new(),
-            running_max: 64,
-            runs_kept: 1000,
-            runs_kept_max: 100_000,
-            kept: 30 * 24 * HOUR,
-        }
-    }
-}
 
 /// The state of a flow besides its definition.
 #[derive(Debug, Default)]

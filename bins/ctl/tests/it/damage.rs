@@ -101,8 +101,8 @@ fn make_memories(data: &Path) {
 }
 
 fn event_options() -> waypost_events::Options {
-    let retention = Retention { events: Some(30), ..Retention::default() };
-    waypost_events::Options { free_bytes_min: 0, retention, ..waypost_events::Options::default() }
+    let retention = Retention::default().with_events(30);
+    waypost_events::Options::default().with_free_bytes_min(0).with_retention(retention)
 }
 
 fn make_events(data: &Path) {
@@ -123,11 +123,7 @@ fn now(ms: i64) -> Timestamp {
 }
 
 fn open_engine(data: &Path, last: u64) -> Result<Engine, waypost_flows::Error> {
-    let options = waypost_flows::Options {
-        identity: "test".to_owned(),
-        last_event: Some(last),
-        ..waypost_flows::Options::default()
-    };
+    let options = waypost_flows::Options::default().with_identity("test").with_last_event(last);
     Engine::open(&data.join("flows"), options, now(0))
 }
 

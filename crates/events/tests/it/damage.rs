@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use waypost_events::{Bus, Error, Event, Options, Retention, repair, verify};
+use waypost_events::{Bus, Error, Event, Retention, repair, verify};
 use waypost_log::{Log, Marker, Record};
 
 use crate::world::{NOW, all, draft, folder, keyed, open, options, publish};
@@ -125,14 +125,14 @@ fn a_folder_that_is_gone_or_older_is_damaged_by_what_is_known_outside_of_it() {
         if is_gone {
             fs::remove_dir_all(dir.path()).expect("it works");
         }
-        let opened = Bus::open(dir.path(), &Options { reached: known, ..options() });
+        let opened = Bus::open(dir.path(), &options().with_reached(known));
         let why = opened.expect_err("there were more").to_string();
         assert!(why.contains("events/log/") && why.contains("to 30"), "{why}");
         let checked = verify(dir.path(), known).expect("it works");
         assert_eq!(checked.damage.len(), 1, "{checked:?}");
         let done = repair(dir.path(), known).expect("it works");
         assert!(done.last >= known && done.kept == if is_gone { 0 } else { 20 });
-        let reopened = Bus::open(dir.path(), &Options { reached: done.last, ..options() });
+        let reopened = Bus::open(dir.path(), &options().with_reached(done.last));
         let (bus, _) = reopened.expect("it is whole");
         assert_eq!(publish(&bus, "a:b").id, done.last + 1);
     }
@@ -171,8 +171,8 @@ fn keys_are_known_after_a_repair_as_far_as_their_events_are() {
 #[test]
 fn a_damaged_first_event_is_refused_and_repaired() {
     let dir = folder();
-    let retention = Retention { events: Some(5), ..Retention::default() };
-    let bus = Bus::open(dir.path(), &Options { retention, ..options() }).expect("it works").0;
+    let retention = Retention::default().with_events(5);
+    let bus = Bus::open(dir.path(), &options().with_retention(retention)).expect("it works").0;
     for _ in 0..20 {
         publish(&bus, "a:b");
     }

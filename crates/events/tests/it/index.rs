@@ -44,7 +44,7 @@ fn filled() -> &'static Path {
 }
 
 fn wide() -> waypost_events::Options {
-    waypost_events::Options { segment_bytes: 1 << 20, ..options() }
+    options().with_segment_bytes(1 << 20)
 }
 
 /// A copy that may be changed.
@@ -192,8 +192,8 @@ fn an_index_ahead_of_its_log_shows_that_the_log_is_damaged() {
 #[test]
 fn retention_goes_through_finished_blocks() {
     let dir = copy();
-    let retention = Retention { events: Some(COUNT - 70_000), ..Retention::default() };
-    let retaining = waypost_events::Options { retention, ..wide() };
+    let retention = Retention::default().with_events(COUNT - 70_000);
+    let retaining = wide().with_retention(retention);
     let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
     assert_eq!(bus.retain(NOW).unwrap(), 70_001);
     check(&bus);
@@ -214,8 +214,8 @@ fn retention_goes_through_finished_blocks() {
 #[test]
 fn keys_outlive_their_events_also_when_opened_again() {
     let dir = folder();
-    let retention = Retention { events: Some(10), ..Retention::default() };
-    let retaining = waypost_events::Options { retention, ..options() };
+    let retention = Retention::default().with_events(10);
+    let retaining = options().with_retention(retention);
     let (bus, _) = Bus::open(dir.path(), &retaining).unwrap();
     let used = bus.publish(keyed("a:b", "mine"), NOW).unwrap().event;
     fill(&bus, 3_000);

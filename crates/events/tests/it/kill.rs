@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use waypost_events::{Bus, Draft, Options, Retention};
+use waypost_events::{Bus, Draft, Retention};
 use waypost_log::Snapshot;
 
 use crate::world::{NOW, Random, all, data, draft, folder, keyed, options};
@@ -232,8 +232,9 @@ fn on_change() {
 }
 
 fn open(dir: &Path, on_change: Option<fn()>) -> Bus {
-    let retention = Retention { events: Some(KEPT), ..Retention::default() };
-    let options = Options { segment_bytes: 2 << 10, retention, on_change, ..options() };
+    let retention = Retention::default().with_events(KEPT);
+    let mut options = options().with_segment_bytes(2 << 10).with_retention(retention);
+    options.on_change = on_change;
     Bus::open(dir, &options).expect("the bus opens by itself").0
 }
 

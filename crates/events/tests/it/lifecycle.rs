@@ -73,7 +73,7 @@ fn a_damaged_log_is_refused() {
 fn a_full_disk_refuses_and_keeps_reading() {
     let dir = folder();
     drop(open(dir.path()));
-    let full = waypost_events::Options { free_bytes_min: u64::MAX / 2, ..options() };
+    let full = options().with_free_bytes_min(u64::MAX / 2);
     let (bus, _) = Bus::open(dir.path(), &full).unwrap();
     let text = "x".repeat(60_000);
     let big = || {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use waypost_events::{Bus, Error, Event, Options, Order, Pattern, Query, Retention};
+use waypost_events::{Bus, Error, Event, Order, Pattern, Query, Retention};
 
 use crate::world::{NOW, Random, at, data, draft, folder, options};
 
@@ -53,7 +53,7 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
         pattern: pattern.map(|it| it.parse::<Pattern>().expect("a good pattern")),
         after: some(last + 1),
         before: some(last + 3),
-        since: some(2_000).map(|it| at(it)),
+        since: some(2_000).map(at),
         space: some(2).map(|it| format!("s{it}")),
         limit: 1 + random.below(40),
         order: if random.below(2) == 0 { Order::Ascending } else { Order::Descending },
@@ -108,8 +108,8 @@ fn a_bus_behaves_like_a_list() {
     for seed in 1..=6 {
         let mut random = Random(seed * 0x9e37_79b9);
         let dir = folder();
-        let retention = Retention { events: Some(150), ..Retention::default() };
-        let options = Options { segment_bytes: 8 << 10, retention, ..options() };
+        let retention = Retention::default().with_events(150);
+        let options = options().with_segment_bytes(8 << 10).with_retention(retention);
         let open = || Bus::open(dir.path(), &options).unwrap().0;
         let mut bus = open();
         let mut model = Model { first: 1, ..Model::default() };

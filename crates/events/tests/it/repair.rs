@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use waypost_events::{
-    Bus, Error, Event, Options, Repaired, Retention, repair, repair_watched, verify,
-};
+use waypost_events::{Bus, Error, Event, Repaired, Retention, repair, repair_watched, verify};
 
 use crate::world::{NOW, all, folder, open, options, publish};
 
@@ -78,8 +76,8 @@ fn change(file: &Path, change: impl FnOnce(&mut [u8], usize)) {
 
 fn filled() -> tempfile::TempDir {
     let dir = folder();
-    let retention = Retention { events: Some(EVENTS - 5), ..Retention::default() };
-    let options = Options { segment_bytes: 1 << 10, retention, ..options() };
+    let retention = Retention::default().with_events(EVENTS - 5);
+    let options = options().with_segment_bytes(1 << 10).with_retention(retention);
     let bus = Bus::open(dir.path(), &options).expect("it works").0;
     for at in 0..EVENTS {
         publish(&bus, &format!("k:n{}", at % 7));
@@ -125,7 +123,7 @@ fn compare(step: usize, known: u64, prepare: impl Fn(&Path)) {
         kills += 1;
         // What was known to the first repair is in its mark.
         let knows = again.path().join("repairing").exists();
-        let options = Options { reached: if knows { 0 } else { known }, ..options() };
+        let options = options().with_reached(if knows { 0 } else { known });
         let refused = Bus::open(again.path(), &options).expect_err("a repair has not ended");
         assert!(matches!(refused, Error::Damaged(_)), "{changes}: {refused}");
         assert!(!verify(again.path(), options.reached).expect("it works").damage.is_empty());

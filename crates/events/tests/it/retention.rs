@@ -7,7 +7,7 @@ use crate::world::{
 };
 
 fn keeping(retention: Retention) -> Options {
-    Options { retention, ..options() }
+    options().with_retention(retention)
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn nothing_goes_when_no_limit_is_set() {
 #[test]
 fn the_newest_stay_and_stay_gone_after_opening_again() {
     let dir = folder();
-    let keep = keeping(Retention { events: Some(10), ..Retention::default() });
+    let keep = keeping(Retention::default().with_events(10));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
     for at in 0..30 {
         publish(&bus, if at % 2 == 0 { "even:x" } else { "odd:x" });
@@ -47,7 +47,7 @@ fn the_newest_stay_and_stay_gone_after_opening_again() {
 #[test]
 fn old_ones_go_up_to_the_first_that_is_not() {
     let dir = folder();
-    let keep = keeping(Retention { age: Some(Duration::from_secs(1)), ..Retention::default() });
+    let keep = keeping(Retention::default().with_age(Duration::from_secs(1)));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
     for number in 0..5_000_u64 {
         // The clock goes back once: those behind the first young one stay.
@@ -67,7 +67,7 @@ fn old_ones_go_up_to_the_first_that_is_not() {
 #[test]
 fn bytes_go_by_whole_files() {
     let dir = folder();
-    let keep = keeping(Retention { bytes: Some(200 << 10), ..Retention::default() });
+    let keep = keeping(Retention::default().with_bytes(200 << 10));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
     let text = "x".repeat(1000);
     for _ in 0..600 {
@@ -86,7 +86,7 @@ fn bytes_go_by_whole_files() {
 #[test]
 fn a_key_outlives_its_event_within_the_window() {
     let dir = folder();
-    let keep = keeping(Retention { events: Some(1), ..Retention::default() });
+    let keep = keeping(Retention::default().with_events(1));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
     let first = bus.publish(keyed("a:b", "k"), NOW).unwrap().event;
     publish(&bus, "a:c");
@@ -98,7 +98,7 @@ fn a_key_outlives_its_event_within_the_window() {
 #[test]
 fn compaction_takes_dropped_events_out_of_the_files() {
     let dir = folder();
-    let keep = keeping(Retention { events: Some(5), ..Retention::default() });
+    let keep = keeping(Retention::default().with_events(5));
     let (bus, _) = Bus::open(dir.path(), &keep).unwrap();
     let secret = |at: usize| {
         let mut it = draft("a:b");

@@ -18,7 +18,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 }
 
 pub(crate) fn options() -> Options {
-    Options { free_bytes_min: 0, segment_bytes: 64 << 10, ..Options::default() }
+    Options::default().with_free_bytes_min(0).with_segment_bytes(64 << 10)
 }
 
 pub(crate) fn open(dir: &Path) -> Bus {

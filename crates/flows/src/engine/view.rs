@@ -11,6 +11,7 @@ use crate::{Backfill, End, Event, FlowName, Phase, Run, RunId, Stage};
 
 /// Which runs to list.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct RunFilter {
     /// Only of this flow.
     pub flow: Option<FlowName>,
@@ -20,6 +21,32 @@ pub struct RunFilter {
     pub is_open: bool,
     /// At most this many, newest first; 0 for all.
     pub limit: usize,
+}
+
+impl RunFilter {
+    /// The same for this flow only.
+    #[must_use]
+    pub fn with_flow(self, flow: FlowName) -> Self {
+        Self { flow: Some(flow), ..self }
+    }
+
+    /// The same for runs that ended like this.
+    #[must_use]
+    pub fn with_end(self, end: End) -> Self {
+        Self { end: Some(end), ..self }
+    }
+
+    /// The same for runs that have not ended.
+    #[must_use]
+    pub fn open(self) -> Self {
+        Self { is_open: true, ..self }
+    }
+
+    /// The same with at most this many runs, newest first; 0 for all.
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Self {
+        Self { limit, ..self }
+    }
 }
 
 /// The status of a flow in force.

@@ -116,8 +116,7 @@ fn a_flow_begins_where_it_says_and_comes_back_to_where_it_was() {
     }
     world.commit();
     world.finish_all();
-    let runs =
-        world.engine().runs(&RunFilter { flow: Some(id("new.1").flow), ..RunFilter::default() });
+    let runs = world.engine().runs(&RunFilter::default().with_flow(id("new.1").flow));
     let mut runs: Vec<u64> = runs.iter().map(|it| it.id.event).collect();
     runs.sort_unstable();
     assert_eq!(runs, [4, 5, 6]);
@@ -142,7 +141,7 @@ fn a_flow_is_paused_purged_and_resumed() {
     world.engine().resume(&name, now).unwrap();
     world.commit();
     assert_eq!(world.running(), ["a.4"]);
-    let open = world.engine().runs(&RunFilter { is_open: true, ..RunFilter::default() });
+    let open = world.engine().runs(&RunFilter::default().open());
     assert!(matches!(open[..], [run] if matches!(run.phase, Phase::Running { .. })));
 }
 
@@ -164,14 +163,14 @@ fn a_journal_begins_after_the_events_that_are_there() {
     assert_eq!(world.engine().cursor(), 0);
     world.say("a:x", "{}");
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { head: 7, ..Options::default() };
+    let options = Options::default().with_head(7);
     let mut engine = Engine::open(folder.path(), options, at(0)).unwrap();
     engine.install(set(&file(&[flow("a", "a:x", 1, "")])));
     engine.commit().unwrap();
     engine.offer(&world.events[0], at(0));
     assert!(engine.commit().unwrap().is_empty());
     drop(engine);
-    let again = Options { head: 99, ..Options::default() };
+    let again = Options::default().with_head(99);
     assert_eq!(Engine::open(folder.path(), again, at(0)).unwrap().cursor(), 7);
 }
 
@@ -179,7 +178,7 @@ fn a_journal_begins_after_the_events_that_are_there() {
 fn what_is_published_has_a_key_that_the_bus_takes() {
     let (name, now) = ("n".repeat(64), Timestamp::EPOCH);
     let folder = tempfile::tempdir().unwrap();
-    let options = |identity: &str| Options { identity: identity.to_owned(), ..Options::default() };
+    let options = |identity: &str| Options::default().with_identity(identity);
     for identity in ["", "a b", "é", "12345678901234567"] {
         let error = Engine::open(folder.path(), options(identity), Timestamp::EPOCH)
             .map(|_| ())

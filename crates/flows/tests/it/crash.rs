@@ -213,7 +213,7 @@ fn an_end_that_is_published_late_does_not_stand_for_the_one_after_it() {
 #[test]
 fn history_is_as_long_as_the_options_say() {
     let folder = tempfile::tempdir().unwrap();
-    let options = || Options { runs_kept: 5, runs_kept_max: 8, ..Options::default() };
+    let options = || Options::default().with_runs_kept(5).with_runs_kept_max(8);
     let mut engine = Engine::open(folder.path(), options(), at(0)).unwrap();
     let flows = ["a", "b"].map(|it| flow(it, "a:x", 1, "    concurrency: { limit: 99 }\n"));
     engine.install(set(&file(&flows)));

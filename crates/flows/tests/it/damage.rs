@@ -218,7 +218,7 @@ fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
             }
         }
         assert_eq!(verify(&dir, 0).unwrap().damage.len(), 0);
-        let error = Engine::open(&dir, Options { reached, ..options() }, at(0)).unwrap_err();
+        let error = Engine::open(&dir, options().with_reached(reached), at(0)).unwrap_err();
         assert!(error.to_string().contains("flows/log/"), "{error}");
         assert!(matches!(error, Error::Damaged { .. }), "{error}");
         assert_eq!(verify(&dir, reached).unwrap().damage.len(), 1, "{is_gone}");
@@ -226,7 +226,7 @@ fn a_folder_that_is_gone_or_older_is_damaged_and_no_action_is_done_again() {
         assert!(done.reached > reached);
         assert_eq!(done.undecided, [(if is_gone { 1 } else { 2 }, 2)]);
         assert_eq!(verify(&dir, done.reached).unwrap().damage.len(), 0);
-        drop(Engine::open(&dir, Options { reached: done.reached, ..options() }, at(0)).unwrap());
+        drop(Engine::open(&dir, options().with_reached(done.reached), at(0)).unwrap());
         world.open();
         world.offer_all();
         world.fill_all();
@@ -306,7 +306,7 @@ fn events_that_were_decided_and_are_gone_are_named() {
     }
     let dir = world.closed();
     assert_eq!(verify(&dir, 0).unwrap().cursor, 3);
-    let open = |last| Engine::open(&dir, Options { last_event: Some(last), ..options() }, at(0));
+    let open = |last| Engine::open(&dir, options().with_last_event(last), at(0));
     let error = open(2).unwrap_err();
     assert!(matches!(error, Error::EventsLost { cursor: 3, last: 2 }), "{error}");
     drop(open(3).unwrap());

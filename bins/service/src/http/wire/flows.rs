@@ -170,7 +170,10 @@ pub(crate) fn run_filter(
         Some(State::Cancelled) => Some(flows::End::Cancelled),
         Some(State::Quiet | State::Retrying | State::Queued | State::Running) | None => None,
     };
-    flows::RunFilter { flow, end, is_open: state.is_some() && end.is_none(), limit: 0 }
+    let mut filter = flows::RunFilter::default();
+    filter.is_open = state.is_some() && end.is_none();
+    (filter.flow, filter.end) = (flow, end);
+    filter
 }
 
 fn truth(it: flows::Truth) -> String {
