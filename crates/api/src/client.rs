@@ -43,10 +43,10 @@ pub use self::bus::{EventsPage, Told};
 pub use self::error::Error;
 use self::way::{Near, NoResolver};
 use crate::{
-    AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit, ImportRequest,
-    ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest, ListRequest, Memory,
-    NDJSON, NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER, SearchMode, SearchRequest,
-    Status, TokenCreated, TokenInfo, Version, Vocabulary,
+    ANSWERABLE_HEADER, AddRequest, BatchResult, CompactRequest, CompactResult, EVENT_STREAM, Hit,
+    ImportRequest, ImportResult, IndexProgress, IndexRequest, IndexResult, Link, LinkRequest,
+    ListRequest, Memory, NDJSON, NewTokenRequest, PatchRequest, Problem, SEARCH_MODE_HEADER,
+    SearchMode, SearchRequest, Status, TokenCreated, TokenInfo, Version, Vocabulary,
 };
 
 /// The time limit for establishing a connection.
@@ -154,8 +154,10 @@ impl Client {
         let response = self.send_json("POST", "/api/memory/search", request)?;
         let mode = response.headers().get(SEARCH_MODE_HEADER).and_then(|it| it.to_str().ok());
         let mode = mode.and_then(SearchMode::from_name);
+        let answerable = response.headers().get(ANSWERABLE_HEADER);
+        let answerable = answerable.and_then(|it| it.to_str().ok()?.parse().ok());
         let hits: Vec<Hit> = self.read(response)?;
-        Ok(Found { hits, mode })
+        Ok(Found { hits, answerable, mode })
     }
 
     /// `POST /api/memory/add`.

@@ -51,6 +51,8 @@ pub const NDJSON: &str = "application/x-ndjson";
 pub const EVENT_STREAM: &str = "text/event-stream";
 /// The header that says how a search was performed: `hybrid`, `lexical` or `semantic`.
 pub const SEARCH_MODE_HEADER: &str = "Waypost-Search-Mode";
+/// The header that says how likely a search found an answer, 0 to 1.
+pub const ANSWERABLE_HEADER: &str = "Waypost-Answerable";
 /// The header that names the last event that a page of events examined: continue after it.
 pub const NEXT_AFTER_HEADER: &str = "waypost-next-after";
 /// The header that makes it safe to repeat a publish.

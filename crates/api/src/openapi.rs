@@ -5,7 +5,8 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 
 use crate::routes::{Access, Answer, Payload, ROUTES, Route, Shape, shape};
 use crate::{
-    NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER, SearchMode, Vocabulary,
+    ANSWERABLE_HEADER, NDJSON, NEXT_AFTER_HEADER, PROBLEM_JSON, Problem, SEARCH_MODE_HEADER,
+    SearchMode, Vocabulary,
 };
 
 /// The schema of a field that accepts a string or an array of strings.
@@ -137,6 +138,12 @@ fn responses(route: &Route) -> Value {
             response["headers"][SEARCH_MODE_HEADER] = json!({
                 "description": "The search mode that was used",
                 "schema": { "type": "string", "enum": SearchMode::ALL },
+            });
+        }
+        if route.operation == "searchMemories" && *status == 200 {
+            response["headers"][ANSWERABLE_HEADER] = json!({
+                "description": "How likely the memory answers the query: the score of the best hit",
+                "schema": { "type": "number", "minimum": 0, "maximum": 1 },
             });
         }
         if route.operation == "listEvents" {

@@ -9,6 +9,9 @@ use crate::output::{Look, Output, cut};
 use crate::program::Program;
 use crate::span;
 
+/// Below this, no answer is likelier than one.
+const ANSWERABLE_LEAST: f64 = 0.5;
+
 /// Lines of content under a hit.
 const SNIPPET_LINES: usize = 2;
 
@@ -39,6 +42,11 @@ pub(super) fn search(program: &Program, args: SearchArgs, output: &mut Output) -
     }
     if found.hits.is_empty() {
         output.note("nothing found");
+    } else if let Some(answerable) = found.answerable
+        && answerable < ANSWERABLE_LEAST
+    {
+        output
+            .note(&format!("probably nothing answers this ({answerable:.2} that something does)"));
     }
     let wanted = request.mode.unwrap_or(SearchMode::Hybrid);
     if let Some(mode) = found.mode

@@ -29,8 +29,13 @@ fn a_memory_is_found_by_its_words_at_once() {
     let score = hits[0]["score"].as_f64().expect("a score");
     assert!(score > 0.0 && score <= 1.0, "{score}");
     assert_eq!(hits[0]["content"], "The service listens on port 4747");
+    let answerable: f64 =
+        answer.header("waypost-answerable").expect("it").parse().expect("a number");
+    assert!((answerable - score).abs() < 0.001, "{answerable} is the best score");
     assert!(hits[0].get("scores").is_none() && hits[0].get("links").is_none());
-    assert_eq!(search(&service, &json!({"query": "zebra"})).json(), json!([]));
+    let nothing = search(&service, &json!({"query": "zebra"}));
+    assert_eq!(nothing.header("waypost-answerable"), Some("0.000"));
+    assert_eq!(nothing.json(), json!([]));
 }
 
 #[test]

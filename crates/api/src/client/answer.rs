@@ -7,6 +7,8 @@ use crate::{Hit, Memory, SearchMode};
 pub struct Found {
     /// The hits, best first.
     pub hits: Vec<Hit>,
+    /// How likely they answer the query, 0 to 1, if the service reports that.
+    pub answerable: Option<f64>,
     /// How the service searched, if it reports that.
     pub mode: Option<SearchMode>,
 }

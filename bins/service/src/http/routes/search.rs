@@ -35,8 +35,13 @@ fn answer(scoped: &Scoped, asked: &api::SearchRequest) -> Result<Response, Failu
     let limit = usize::try_from(asked.limit.unwrap_or(SEARCH_LIMIT_DEFAULT)).unwrap_or(usize::MAX);
     let found = scoped.search(&asked.query, wire::search_options(asked, limit))?;
     let mode = HeaderValue::from_static(wire::search_mode(found.mode));
+    let answerable = format!("{:.3}", found.answerable);
     let hits: Vec<_> = found.hits.into_iter().map(wire::hit).collect();
     let mut response = json(StatusCode::OK, &hits);
     response.headers_mut().insert(HeaderName::from_static("waypost-search-mode"), mode);
+    if let Ok(answerable) = HeaderValue::from_str(&answerable) {
+        let name = HeaderName::from_static("waypost-answerable");
+        response.headers_mut().insert(name, answerable);
+    }
     Ok(response)
 }
