@@ -36,7 +36,7 @@ impl Peer {
         events: Receiver<Event>,
         news: News,
     ) -> anyhow::Result<Self> {
-        let far = Far { folder: settings.pairing_dir.clone(), listens: settings.listen };
+        let far = Far::new(&settings.pairing_dir).with_listens(settings.listen);
         let joining = Settings::new(&settings.folder, "browser").with_far(far);
         let mesh = Mesh::open(&joining)
             .context("failed to join the mesh (--no-mesh skips it)")?;

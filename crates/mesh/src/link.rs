@@ -52,6 +52,7 @@ pub(crate) enum Way {
 
 /// How a peer connects to paired machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Far {
     /// The pairing folder. On a machine that is not paired it is missing or empty.
     pub folder: PathBuf,
@@ -59,6 +60,19 @@ pub struct Far {
     /// that are configured to listen only connect, and [`Mesh::trouble`](crate::Mesh::trouble)
     /// reports it.
     pub listens: bool,
+}
+
+impl Far {
+    /// Connects by the pairing in this folder, and does not listen.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), listens: false }
+    }
+
+    /// The same, listening on the machine's address or not.
+    #[must_use]
+    pub fn with_listens(self, listens: bool) -> Self {
+        Self { listens, ..self }
+    }
 }
 
 /// What a peer declares on each link, also after reopening it.

@@ -28,6 +28,7 @@ use crate::session::Open;
 
 /// How a peer joins.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Settings {
     /// The runtime folder: peers that share it meet. Only this user can access it; created if it
     /// does not exist.
@@ -84,11 +85,16 @@ impl Settings {
         }
     }
 
+    /// The same in the mesh with another name.
+    #[must_use]
+    pub fn with_realm(self, realm: impl Into<String>) -> Self {
+        Self { realm: realm.into(), ..self }
+    }
+
     /// The same, also connected to paired machines.
     #[must_use]
-    pub fn with_far(mut self, far: Far) -> Self {
-        self.far = Some(far);
-        self
+    pub fn with_far(self, far: Far) -> Self {
+        Self { far: Some(far), ..self }
     }
 }
 

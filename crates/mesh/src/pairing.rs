@@ -35,6 +35,7 @@ pub struct Pairing {
 
 /// The rights that a newly paired machine gets on this one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Rights {
     /// The commands that it may call.
     pub calls: Vec<Allow>,
@@ -43,6 +44,26 @@ pub struct Rights {
     /// Its address, as `HOST:PORT`, if it is a zenoh router: this machine and those that are paired
     /// from now on then connect to it, and it may forward messages of paired machines.
     pub router: Option<String>,
+}
+
+impl Rights {
+    /// The same with these commands.
+    #[must_use]
+    pub fn with_calls(self, calls: impl Into<Vec<Allow>>) -> Self {
+        Self { calls: calls.into(), ..self }
+    }
+
+    /// The same, with or without events.
+    #[must_use]
+    pub fn with_events(self, events: bool) -> Self {
+        Self { events, ..self }
+    }
+
+    /// The same for a zenoh router with this address.
+    #[must_use]
+    pub fn with_router(self, router: impl Into<String>) -> Self {
+        Self { router: Some(router.into()), ..self }
+    }
 }
 
 impl Pairing {

@@ -38,7 +38,7 @@ pub(super) fn run(program: &Program, command: MeshCommand, output: &mut Output) 
 fn join(program: &Program, output: &mut Output) -> Result<Mesh> {
     program.check_data()?;
     let mesh = &program.settings()?.mesh;
-    let far = Far { folder: mesh.pairing_dir.clone(), listens: false };
+    let far = Far::new(&mesh.pairing_dir);
     let mesh = Mesh::open(&Settings::new(&mesh.folder, "ctl").with_far(far))?;
     if let Some(trouble) = mesh.trouble() {
         output.warn(&trouble);
@@ -180,7 +180,7 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
     let calls = call
         .iter()
         .map(|it| Allow::parse(it))
-        .collect::<std::result::Result<_, waypost_mesh::Error>>()?;
+        .collect::<std::result::Result<Vec<_>, waypost_mesh::Error>>()?;
     program.check_data()?;
     let settings = program.settings()?;
     let (folder, now) = (&settings.mesh.pairing_dir, span::now());
@@ -202,7 +202,9 @@ fn pair(program: &Program, args: MeshPairArgs, output: &mut Output) -> Result<()
         }
     };
     let is_router = router.is_some();
-    pairing.pair(&name, Rights { calls, events, router }, &to, now)?;
+    let mut rights = Rights::default().with_calls(calls).with_events(events);
+    rights.router = router;
+    pairing.pair(&name, rights, &to, now)?;
     if output.is_json() {
         output.document(&json!({ "name": name, "folder": to, "address": pairing.address() }))?;
         return Ok(());

@@ -58,7 +58,7 @@ impl MeshEvents {
 
     fn join(&self) -> waypost_mesh::Result<Vec<Listener>> {
         let settings = &self.settings;
-        let far = Far { folder: settings.pairing_dir.clone(), listens: settings.listen };
+        let far = Far::new(&settings.pairing_dir).with_listens(settings.listen);
         let mesh = Mesh::open(&Settings::new(&settings.folder, "service").with_far(far))?;
         let mut patterns = vec![TASK];
         patterns.extend(settings.human_events.then_some(HUMAN));

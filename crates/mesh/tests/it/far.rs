@@ -27,7 +27,7 @@ impl Machine {
     }
 
     pub(crate) fn join(&self, name: &str, listens: bool) -> Mesh {
-        let far = Far { folder: self.pairing.clone(), listens };
+        let far = Far::new(&self.pairing).with_listens(listens);
         Mesh::open(&Settings::new(&self.place.folder(), name).with_far(far)).unwrap()
     }
 
@@ -51,8 +51,8 @@ pub(crate) fn free_address() -> String {
 }
 
 pub(crate) fn rights(calls: &[&str]) -> Rights {
-    let calls = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
-    Rights { calls, events: true, router: None }
+    let calls: Vec<_> = calls.iter().map(|it| Allow::parse(it).unwrap()).collect();
+    Rights::default().with_calls(calls).with_events(true)
 }
 
 pub(crate) fn pair(pairing: &mut Pairing, name: &str, calls: &[&str], bundle: &Path) {

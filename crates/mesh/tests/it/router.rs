@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_mesh::{CallError, Error, Event, Listener, Mesh, Origin, Pairing, Pattern, Rights};
+use waypost_mesh::{CallError, Error, Event, Listener, Mesh, Origin, Pairing, Pattern};
 
 use crate::far::{Machine, call_of, rights};
 use crate::routing::{Meeting, Raw, edit};
@@ -312,7 +312,7 @@ fn a_router_whose_certificate_is_of_another_host_is_not_taken_for_it() {
     let folder = home.place.0.path().join("meeting");
     let address = crate::far::free_address();
     let port = address.rsplit_once(':').unwrap().1;
-    let elsewhere = Rights { router: Some(format!("meeting.invalid:{port}")), ..rights(&[]) };
+    let elsewhere = rights(&[]).with_router(format!("meeting.invalid:{port}"));
     pairing.pair("meeting", elsewhere, &folder, now()).unwrap();
     crate::far::pair(&mut pairing, "laptop", &[], &laptop.pairing);
     let meeting = Meeting { home, laptop, pairing, address, folder };
@@ -352,7 +352,7 @@ fn those_paired_after_a_router_know_it_and_its_file_names_who_is_on_the_list() {
     assert!(!meeting.folder.join("paired.json").exists(), "a router has no list of its own");
     for wrong in ["nowhere", "a/b:1", "meeting:0"] {
         let folder = meeting.home.place.0.path().join("other");
-        let rights = Rights { router: Some(wrong.into()), ..rights(&[]) };
+        let rights = rights(&[]).with_router(wrong);
         let refused = meeting.pairing.pair("other", rights, &folder, now());
         assert!(matches!(refused, Err(Error::Invalid(_))), "{wrong}");
         assert!(!folder.exists(), "nothing is made");

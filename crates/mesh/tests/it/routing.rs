@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use waypost_mesh::{Pairing, Rights};
+use waypost_mesh::Pairing;
 use zenoh::Wait as _;
 
 use crate::far::{Machine, free_address, pair, rights};
@@ -71,7 +71,7 @@ impl Meeting {
         let (home, laptop) = (Machine::new(), Machine::new());
         let mut pairing = home.found("home");
         let (address, folder) = (free_address(), home.place.0.path().join("meeting"));
-        let router = Rights { router: Some(address.clone()), ..rights(&[]) };
+        let router = rights(&[]).with_router(address.clone());
         pairing.pair("meeting", router, &folder, now()).unwrap();
         pair(&mut pairing, "laptop", calls, &laptop.pairing);
         let mut this = Self { home, laptop, pairing, address, folder };
