@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     ensure!(matches!(bus.publish(other, now()), Err(Error::KeyReused { id: 4 })));
 
     // The next two after event 1, whatever their type.
-    let page = bus.read(&Query { after: Some(1), limit: 2, ..Query::default() })?;
+    let page = bus.read(&Query::default().with_after(1).with_limit(2))?;
     ensure!(page.events.iter().map(|it| it.id).eq([2, 3]) && page.next_after == 3);
     Ok(())
 }

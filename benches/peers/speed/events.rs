@@ -141,7 +141,7 @@ fn reading(folder: &Path, filled: u64, report: &mut Report) -> Result<()> {
     report.row(&format!("open with {many} events"), "≤ 1 s", &shown, "", None, reached);
 
     let bus = Arc::new(Bus::open(dir, &waypost_events::Options::default())?.0);
-    let rare = Query { pattern: Some("rare:*".parse()?), limit: 50, ..Query::default() };
+    let rare = Query::default().with_pattern("rare:*".parse()?).with_limit(50);
     let expected = bus.last().saturating_sub(77) / RARE_EVERY + 1;
     let mut first = 0;
     let cold = rig::time_wall(|| first = bus.read(&rare).map_or(0, |it| it.events.len()));
@@ -167,7 +167,7 @@ fn reading(folder: &Path, filled: u64, report: &mut Report) -> Result<()> {
         let from = (rig::wall_seconds(), rig::thread_seconds());
         let (mut cursor, mut read) = (0, 0);
         while read < READ_BACK {
-            let page = bus.read(&Query { after: Some(cursor), limit: 1000, ..Query::default() })?;
+            let page = bus.read(&Query::default().with_after(cursor).with_limit(1000))?;
             ensure!(!page.events.is_empty(), "only {read} events");
             cursor = page.next_after;
             read += page.events.len();

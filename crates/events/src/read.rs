@@ -12,6 +12,7 @@ pub const LIMIT_MAX: usize = 1000;
 
 /// Which events to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Query {
     /// Only those whose type matches.
     pub pattern: Option<Pattern>,
@@ -44,7 +45,51 @@ impl Default for Query {
     }
 }
 
-/// The order of a page.
+impl Query {
+    /// The same for events whose type the pattern selects.
+    #[must_use]
+    pub fn with_pattern(self, pattern: Pattern) -> Self {
+        Self { pattern: Some(pattern), ..self }
+    }
+
+    /// The same for events after this one, the oldest first.
+    #[must_use]
+    pub fn with_after(self, after: u64) -> Self {
+        Self { after: Some(after), ..self }
+    }
+
+    /// The same for events before this one.
+    #[must_use]
+    pub fn with_before(self, before: u64) -> Self {
+        Self { before: Some(before), ..self }
+    }
+
+    /// The same for events from this time on.
+    #[must_use]
+    pub fn with_since(self, since: Timestamp) -> Self {
+        Self { since: Some(since), ..self }
+    }
+
+    /// The same for events of this space.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// The same with at most this many events, 1 to [`LIMIT_MAX`].
+    #[must_use]
+    pub fn with_limit(self, limit: usize) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// The same in this order.
+    #[must_use]
+    pub fn with_order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+}
+
+/// How a page is ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The oldest event first.

@@ -131,7 +131,7 @@ fn make_runs(data: &Path) {
     let (bus, _) = Bus::open(&data.join("events"), &event_options()).expect("the bus opens");
     let mut engine = open_engine(data, bus.last()).expect("the engine opens");
     engine.install(FlowSet::new([&FlowFile::new("f.yaml", FLOWS).expect("a flow file")]));
-    let query = Query { after: Some(bus.first() - 1), limit: 1000, ..Query::default() };
+    let query = Query::default().with_after(bus.first() - 1).with_limit(1000);
     for event in bus.read(&query).expect("events").events {
         engine.offer(&event, now(0));
         for effect in engine.commit().expect("committed") {

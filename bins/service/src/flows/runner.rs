@@ -123,12 +123,8 @@ fn read(
     if kept_after >= bus.last() || kept_after >= until {
         return Ok(Read { through: until, skipped, ..Read::default() });
     }
-    let page = bus.read(&Query {
-        pattern,
-        after: Some(kept_after),
-        before: until.checked_add(1),
-        limit: EVENTS_AT_ONCE,
-        ..Query::default()
-    })?;
+    let mut query = Query::default().with_after(kept_after).with_limit(EVENTS_AT_ONCE);
+    (query.pattern, query.before) = (pattern, until.checked_add(1));
+    let page = bus.read(&query)?;
     Ok(Read { events: page.events, through: page.next_after, skipped })
 }

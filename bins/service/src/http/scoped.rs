@@ -252,9 +252,9 @@ impl Scoped {
         found.ok_or_else(|| Failure::not_found(format!("no event {id}")))
     }
 
-    pub(crate) fn events(&self, query: Query) -> waypost_events::Result<Page> {
-        let space = self.space().map(str::to_owned);
-        self.bus.read(&Query { space, ..query })
+    pub(crate) fn events(&self, mut query: Query) -> waypost_events::Result<Page> {
+        query.space = self.space().map(str::to_owned);
+        self.bus.read(&query)
     }
 
     /// The last event of all spaces: the highest valid cursor.

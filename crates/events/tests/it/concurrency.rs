@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use waypost_events::{Query, Tail};
+use waypost_events::Tail;
 
 use crate::world::{NOW, all, draft, folder, open, page, pattern};
 
@@ -60,7 +60,7 @@ fn many_publishers_get_one_order_and_readers_see_it_without_gaps() {
     assert!(given.into_iter().eq(1..=total));
     let mut seen = readers.into_iter().map(|it| it.join().unwrap());
     assert!(seen.next().unwrap().into_iter().eq(1..=total));
-    let mine = page(&bus, &Query { limit: 1000, ..pattern("k:t7") });
+    let mine = page(&bus, &pattern("k:t7").with_limit(1000));
     assert!(seen.next().unwrap().into_iter().eq(mine.events.iter().map(|it| it.id)));
     assert_eq!(mine.events.len(), EACH);
     drop(bus);

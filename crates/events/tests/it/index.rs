@@ -78,7 +78,7 @@ fn check_patterns(bus: &Bus) {
         let all: Vec<u64> = (bus.first()..=bus.last())
             .filter(|id| pattern.matches(&kind(*id).parse().expect("it works")))
             .collect();
-        let query = Query { pattern: Some(pattern), limit: 20, ..Query::default() };
+        let query = Query::default().with_pattern(pattern).with_limit(20);
         let newest: Vec<u64> = all.iter().rev().take(20).rev().copied().collect();
         assert_eq!(ids(&page(bus, &query)), newest, "{text}");
         for after in [bus.first() - 1, 65_500, 65_536, 100_000, 131_072, bus.last() - 1] {
@@ -86,11 +86,12 @@ fn check_patterns(bus: &Bus) {
                 continue;
             }
             let next: Vec<u64> = all.iter().filter(|it| **it > after).take(20).copied().collect();
-            let query = Query { after: Some(after), ..query.clone() };
+            let query = query.clone().with_after(after);
             assert_eq!(ids(&page(bus, &query)), next, "{text} after {after}");
             let earlier = &all[..all.partition_point(|it| *it < after)];
             let before = &earlier[earlier.len().saturating_sub(20)..];
-            let query = Query { after: None, before: Some(after), ..query };
+            let mut query = query.with_before(after);
+            query.after = None;
             assert_eq!(ids(&page(bus, &query)), before, "{text} before {after}");
         }
     }
@@ -99,8 +100,7 @@ fn check_patterns(bus: &Bus) {
 /// Asks by time as well.
 fn check(bus: &Bus) {
     check_patterns(bus);
-    let since =
-        Query { since: Some(at(25)), limit: 1, after: Some(bus.first() - 1), ..Query::default() };
+    let since = Query::default().with_since(at(25)).with_limit(1).with_after(bus.first() - 1);
     assert_eq!(ids(&page(bus, &since)), [25 * 5_000 + 1]);
 }
 
@@ -208,7 +208,7 @@ fn retention_goes_through_finished_blocks() {
     drop(bus);
     let (bus, opened) = Bus::open(dir.path(), &retaining).unwrap();
     assert_eq!((opened.index_rebuilt, bus.first()), (None, 210_001));
-    assert_eq!(ids(&page(&bus, &Query { limit: 1, ..Query::default() })), [COUNT + 140_000]);
+    assert_eq!(ids(&page(&bus, &Query::default().with_limit(1))), [COUNT + 140_000]);
 }
 
 #[test]
@@ -239,11 +239,11 @@ fn damage_that_opening_did_not_look_at_is_told_by_whoever_finds_it() {
     std::fs::write(&path, bytes).unwrap();
     let (bus, opened) = open(dir.path());
     assert_eq!((opened.events, opened.index_rebuilt), (COUNT, None));
-    let newest = Query { limit: 3, ..Query::default() };
+    let newest = Query::default().with_limit(3);
     assert_eq!(ids(&page(&bus, &newest)), [COUNT - 2, COUNT - 1, COUNT]);
     let damaged = ErrorKind::Damaged;
     assert_eq!(bus.get(2).unwrap_err().kind(), damaged);
-    let oldest = Query { after: Some(0), ..Query::default() };
+    let oldest = Query::default().with_after(0);
     assert_eq!(bus.read(&oldest).unwrap_err().kind(), damaged);
     assert_eq!(bus.retain(NOW).unwrap_err().kind(), damaged, "the background finds it, too");
     assert!(publish(&bus, "a:b").id > COUNT);

@@ -175,6 +175,6 @@ fn acknowledged_events_survive_kills() {
         for (id, thread) in &answered {
             assert_eq!(events[*id as usize - 1].kind.name(), format!("n{thread}"));
         }
-        assert_eq!(page(&bus, &Query { limit: 1, ..Query::default() }).events[0].id, bus.last());
+        assert_eq!(page(&bus, &Query::default().with_limit(1)).events[0].id, bus.last());
     }
 }

@@ -49,15 +49,15 @@ fn any_query(random: &mut Random, model: &Model) -> Query {
     let last = model.events.len();
     let pattern = (random.below(4) > 0).then(|| PATTERNS[random.below(PATTERNS.len())]);
     let mut some = |limit: usize| (random.below(3) == 0).then(|| random.below(limit) as u64);
-    Query {
-        pattern: pattern.map(|it| it.parse::<Pattern>().expect("a good pattern")),
-        after: some(last + 1),
-        before: some(last + 3),
-        since: some(2_000).map(at),
-        space: some(2).map(|it| format!("s{it}")),
-        limit: 1 + random.below(40),
-        order: if random.below(2) == 0 { Order::Ascending } else { Order::Descending },
-    }
+    let mut query = Query::default();
+    query.pattern = pattern.map(|it| it.parse::<Pattern>().expect("a good pattern"));
+    query.after = some(last + 1);
+    query.before = some(last + 3);
+    query.since = some(2_000).map(at);
+    query.space = some(2).map(|it| format!("s{it}"));
+    query.limit = 1 + random.below(40);
+    query.order = if random.below(2) == 0 { Order::Ascending } else { Order::Descending };
+    query
 }
 
 fn publish(bus: &Bus, model: &mut Model, random: &mut Random) {

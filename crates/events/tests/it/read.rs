@@ -14,7 +14,7 @@ fn without_a_cursor_the_newest_come_and_with_one_the_next() {
     for _ in 0..25 {
         publish(&bus, "a:b");
     }
-    let newest = page(&bus, &Query { limit: 10, ..Query::default() });
+    let newest = page(&bus, &Query::default().with_limit(10));
     assert_eq!(ids(&newest), (16..=25).collect::<Vec<_>>());
     assert_eq!((newest.next_after, newest.first, newest.last), (25, 1, 25));
     let next = page(&bus, &after(3, 4));
@@ -22,15 +22,15 @@ fn without_a_cursor_the_newest_come_and_with_one_the_next() {
     let rest = page(&bus, &after(7, 1000));
     assert_eq!((rest.events.len(), rest.next_after), (18, 25));
     assert!(page(&bus, &after(25, 10)).events.is_empty());
-    let before = page(&bus, &Query { before: Some(10), limit: 3, ..Query::default() });
+    let before = page(&bus, &Query::default().with_before(10).with_limit(3));
     assert_eq!((ids(&before), before.next_after), (vec![7, 8, 9], 9));
-    let between = page(&bus, &Query { before: Some(6), ..after(3, 10) });
+    let between = page(&bus, &after(3, 10).with_before(6));
     assert_eq!((ids(&between), between.next_after), (vec![4, 5], 5));
-    let none = page(&bus, &Query { before: Some(3), ..after(8, 10) });
+    let none = page(&bus, &after(8, 10).with_before(3));
     assert_eq!((ids(&none), none.next_after), (vec![], 8));
-    let turned = Query { limit: 3, order: Order::Descending, ..Query::default() };
+    let turned = Query::default().with_limit(3).with_order(Order::Descending);
     assert_eq!(ids(&page(&bus, &turned)), [25, 24, 23]);
-    let turned = Query { order: Order::Descending, ..after(3, 3) };
+    let turned = after(3, 3).with_order(Order::Descending);
     assert_eq!((ids(&page(&bus, &turned)), page(&bus, &turned).next_after), (vec![6, 5, 4], 6));
 }
 
@@ -42,12 +42,12 @@ fn a_pattern_selects_and_its_cursor_passes_what_it_does_not() {
         publish(&bus, if at % 10 == 0 { "rare:x" } else { "often:x" });
     }
     assert_eq!(ids(&page(&bus, &pattern("rare:*"))).len(), 10);
-    let next = page(&bus, &Query { after: Some(55), limit: 2, ..pattern("rare:x") });
+    let next = page(&bus, &pattern("rare:x").with_after(55).with_limit(2));
     assert_eq!((ids(&next), next.next_after), (vec![60, 70], 70));
-    let none = page(&bus, &Query { after: Some(55), ..pattern("none:*") });
+    let none = page(&bus, &pattern("none:*").with_after(55));
     assert_eq!((ids(&none), none.next_after), (vec![], 100));
-    assert_eq!(ids(&page(&bus, &Query { limit: 2, ..pattern("*") })), [99, 100]);
-    assert_eq!(ids(&page(&bus, &Query { limit: 2, ..pattern("r*") })), [90, 100]);
+    assert_eq!(ids(&page(&bus, &pattern("*").with_limit(2))), [99, 100]);
+    assert_eq!(ids(&page(&bus, &pattern("r*").with_limit(2))), [90, 100]);
 }
 
 #[test]
@@ -57,11 +57,11 @@ fn since_is_by_time_also_when_the_clock_went_back() {
     for time in [100, 200, 300, 50, 250] {
         bus.publish(draft("a:b"), at(time)).unwrap();
     }
-    let since = |since| Query { since: Some(since), ..Query::default() };
+    let since = |since| Query::default().with_since(since);
     assert_eq!(ids(&page(&bus, &since(at(200)))), [2, 3, 5]);
-    assert_eq!(ids(&page(&bus, &Query { limit: 1, ..since(at(200)) })), [5]);
-    assert_eq!(ids(&page(&bus, &Query { after: Some(0), limit: 1, ..since(at(200)) })), [2]);
-    assert_eq!(ids(&page(&bus, &Query { pattern: pattern("a:*").pattern, ..since(at(300)) })), [3]);
+    assert_eq!(ids(&page(&bus, &since(at(200)).with_limit(1))), [5]);
+    assert_eq!(ids(&page(&bus, &since(at(200)).with_after(0).with_limit(1))), [2]);
+    assert_eq!(ids(&page(&bus, &since(at(300)).with_pattern("a:*".parse().unwrap()))), [3]);
     assert!(page(&bus, &since(at(301))).events.is_empty());
 }
 
@@ -75,8 +75,8 @@ fn limits_and_cursors_out_of_range_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
     assert_eq!(ids(&page(&bus, &after(0, 1000))), [1]);
-    assert_eq!(ids(&page(&bus, &Query { before: Some(u64::MAX), ..after(0, 1) })), [1]);
-    assert!(page(&bus, &Query { before: Some(0), ..Query::default() }).events.is_empty());
+    assert_eq!(ids(&page(&bus, &after(0, 1).with_before(u64::MAX))), [1]);
+    assert!(page(&bus, &Query::default().with_before(0)).events.is_empty());
 }
 
 #[test]

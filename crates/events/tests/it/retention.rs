@@ -30,7 +30,7 @@ fn the_newest_stay_and_stay_gone_after_opening_again() {
     assert_eq!(bus.retain(NOW).unwrap(), 21);
     let look = |bus: &Bus| {
         assert_eq!((bus.first(), bus.last()), (21, 30));
-        assert_eq!(ids(&page(bus, &Query { limit: 1000, ..Query::default() })).len(), 10);
+        assert_eq!(ids(&page(bus, &Query::default().with_limit(1000))).len(), 10);
         assert_eq!(ids(&page(bus, &pattern("odd:*"))), [22, 24, 26, 28, 30]);
         assert_eq!(bus.get(20).unwrap(), None);
         let status = bus.status();

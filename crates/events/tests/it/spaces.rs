@@ -21,21 +21,21 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
     let ids = |query: &Query| -> Vec<u64> {
         bus.read(query).unwrap().events.iter().map(|it| it.id).collect()
     };
-    let all = Query { limit: 1000, ..Query::default() };
-    let in_a = Query { space: Some("a".to_owned()), ..all.clone() };
+    let all = Query::default().with_limit(1000);
+    let in_a = all.clone().with_space("a".to_owned());
     let expected = |is_wanted: &dyn Fn(u64) -> bool| -> Vec<u64> {
         (1..=400).filter(|it| is_wanted(*it)).collect()
     };
     assert_eq!(ids(&all).len(), 400);
     assert_eq!(ids(&in_a), expected(&|it| it % 4 == 1 || it % 4 == 0));
-    let newest = Query { limit: 3, ..in_a.clone() };
+    let newest = in_a.clone().with_limit(3);
     assert_eq!(ids(&newest), [396, 397, 400]);
     let pattern: Pattern = "x:*".parse().unwrap();
-    let one = Query { pattern: Some(pattern.clone()), ..in_a.clone() };
+    let one = in_a.clone().with_pattern(pattern.clone());
     assert_eq!(ids(&one), expected(&|it| it % 4 == 1));
-    let since = Query { since: Some(at(300)), after: Some(0), ..one };
+    let since = one.with_since(at(300)).with_after(0);
     assert_eq!(ids(&since), expected(&|it| it % 4 == 1 && it > 300));
-    let nobody = Query { space: Some("c".to_owned()), after: Some(0), ..all };
+    let nobody = all.with_space("c".to_owned()).with_after(0);
     let page = bus.read(&nobody).unwrap();
     assert_eq!((page.events.len(), page.next_after), (0, 400));
 

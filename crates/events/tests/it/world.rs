@@ -48,11 +48,11 @@ pub(crate) fn page(bus: &Bus, query: &Query) -> Page {
 }
 
 pub(crate) fn after(after: u64, limit: usize) -> Query {
-    Query { after: Some(after), limit, ..Query::default() }
+    Query::default().with_after(after).with_limit(limit)
 }
 
 pub(crate) fn pattern(text: &str) -> Query {
-    Query { pattern: Some(text.parse().expect("a good pattern")), ..Query::default() }
+    Query::default().with_pattern(text.parse().expect("a good pattern"))
 }
 
 pub(crate) fn ids(page: &Page) -> Vec<u64> {

@@ -65,14 +65,10 @@ pub(super) async fn list(
 ) -> Result<Response, Failure> {
     let query = request.uri().query().unwrap_or_default().to_owned();
     let asked: api::EventsRequest = api::parse_query(&query)?;
-    let wanted = Query {
-        pattern: asked.pattern.as_deref().map(pattern).transpose()?,
-        after: asked.after,
-        before: asked.before,
-        since: asked.since,
-        limit: usize::try_from(asked.limit.unwrap_or(LIST_LIMIT_DEFAULT)).unwrap_or(usize::MAX),
-        ..Query::default()
-    };
+    let limit = asked.limit.unwrap_or(LIST_LIMIT_DEFAULT);
+    let mut wanted = Query::default().with_limit(usize::try_from(limit).unwrap_or(usize::MAX));
+    wanted.pattern = asked.pattern.as_deref().map(pattern).transpose()?;
+    (wanted.after, wanted.before, wanted.since) = (asked.after, asked.before, asked.since);
     let scoped = app.scoped(&caller);
     let page = app.reads.run(move || scoped.events(wanted)).await?.map_err(of_query)?;
     let next = (page.next_after < page.last && asked.before.is_none())

@@ -229,13 +229,12 @@ fn wanted(
     drop(engine);
     let (mut count, mut shown, mut examined, mut cursor) = (0, Vec::new(), 0, after);
     while cursor < until && examined < DRY_EVENTS_MAX {
-        let page = bus.read(&Query {
-            pattern: Some(flow.trigger.pattern.clone()),
-            after: Some(cursor),
-            before: until.checked_add(1),
-            limit: waypost_events::LIMIT_MAX,
-            ..Query::default()
-        })?;
+        let mut query = Query::default()
+            .with_pattern(flow.trigger.pattern.clone())
+            .with_after(cursor)
+            .with_limit(waypost_events::LIMIT_MAX);
+        query.before = until.checked_add(1);
+        let page = bus.read(&query)?;
         cursor = page.next_after;
         examined += page.events.len() as u64;
         for event in page.events.iter().filter(|it| Why::of(&flow, it).wants()) {
