@@ -38,14 +38,12 @@ fn main() -> Result<()> {
     ensure!(heard == ["1 eval:started", "3 eval:scored"]);
 
     // With a key, publishing again is safe if the response was lost.
-    let draft = Draft {
-        key: Some("merge-7".parse()?),
-        ..Draft::new("pr:merged".parse()?, data.clone(), "example")
-    };
+    let draft =
+        Draft::new("pr:merged".parse()?, data.clone(), "example").with_key("merge-7".parse()?);
     let first = bus.publish(draft.clone(), now())?;
     let again = bus.publish(draft.clone(), now())?;
     ensure!(again.duplicate && again.event == first.event);
-    let other = Draft { data: Data::default(), ..draft };
+    let other = draft.with_data(Data::default());
     ensure!(matches!(bus.publish(other, now()), Err(Error::KeyReused { id: 4 })));
 
     // The next two after event 1, whatever their type.

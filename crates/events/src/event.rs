@@ -51,6 +51,7 @@ pub struct Lineage {
 
 /// An event to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Draft {
     /// The type.
     pub kind: EventType,
@@ -80,6 +81,36 @@ impl Draft {
     pub fn new(kind: EventType, data: Data, source: impl Into<String>) -> Self {
         let (source, lineage) = (source.into(), Lineage::default());
         Self { kind, data, source, lineage, space: None, key: None }
+    }
+
+    /// The same with other data.
+    #[must_use]
+    pub fn with_data(self, data: Data) -> Self {
+        Self { data, ..self }
+    }
+
+    /// The same from another source.
+    #[must_use]
+    pub fn with_source(self, source: impl Into<String>) -> Self {
+        Self { source: source.into(), ..self }
+    }
+
+    /// The same with what it came of.
+    #[must_use]
+    pub fn with_lineage(self, lineage: Lineage) -> Self {
+        Self { lineage, ..self }
+    }
+
+    /// The same in this space.
+    #[must_use]
+    pub fn with_space(self, space: impl Into<String>) -> Self {
+        Self { space: Some(space.into()), ..self }
+    }
+
+    /// The same, safe to publish again.
+    #[must_use]
+    pub fn with_key(self, key: IdempotencyKey) -> Self {
+        Self { key: Some(key), ..self }
     }
 
     pub(crate) fn check(&self) -> Result<(), Refused> {

@@ -68,14 +68,10 @@ impl Attempt {
     /// An event that the action publishes ([`Task::Publish`](crate::Task::Publish)), for the bus:
     /// the same one for every attempt.
     pub fn draft(&self, kind: EventType, data: Data) -> Draft {
-        Draft {
-            kind,
-            data,
-            source: format!("flow {}", self.id.run.flow),
-            lineage: self.lineage.clone(),
-            space: None,
-            key: self.idempotency_key.parse().ok(),
-        }
+        let mut draft = Draft::new(kind, data, format!("flow {}", self.id.run.flow))
+            .with_lineage(self.lineage.clone());
+        draft.key = self.idempotency_key.parse().ok();
+        draft
     }
 }
 
@@ -118,14 +114,9 @@ pub struct RunEnd {
 impl Notice {
     /// Converts it to a draft for the bus.
     pub fn draft(self) -> Draft {
-        Draft {
-            kind: self.kind,
-            data: self.data,
-            source: "flows".to_owned(),
-            lineage: self.lineage,
-            space: None,
-            key: self.idempotency_key.parse().ok(),
-        }
+        let mut draft = Draft::new(self.kind, self.data, "flows").with_lineage(self.lineage);
+        draft.key = self.idempotency_key.parse().ok();
+        draft
     }
 }
 

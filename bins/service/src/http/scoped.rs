@@ -242,9 +242,9 @@ impl Scoped {
 
     /// The caller's draft of an event, with its source and space.
     pub(crate) fn publishing(&self, draft: waypost_events::Draft) -> waypost_events::Draft {
-        let (source, lineage) = (self.caller.source(), self.caller.lineage());
-        let space = self.space().map(str::to_owned);
-        waypost_events::Draft { source, lineage, space, ..draft }
+        let mut draft = draft.with_source(self.caller.source()).with_lineage(self.caller.lineage());
+        draft.space = self.space().map(str::to_owned);
+        draft
     }
 
     pub(crate) fn event(&self, id: u64) -> Result<Event, Failure> {

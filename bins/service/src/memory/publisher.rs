@@ -175,7 +175,7 @@ impl Publisher {
             ("skipped", number(done.skipped)),
         ];
         let draft = match draft("memory:reindexed", values) {
-            Ok(draft) => Draft { lineage, ..draft },
+            Ok(draft) => draft.with_lineage(lineage),
             Err(error) => {
                 tracing::error!(%error, "created an invalid index event");
                 return;
@@ -246,9 +246,11 @@ fn drafted(
         }
         (None, None) => return Ok(None),
     };
-    let key = format!("memory:{run}:{sequence}").parse().ok();
     let lineage = Lineage { root, cause, depth, flows };
-    Ok(Some(Draft { lineage, space, key, ..draft(kind, values)? }))
+    let mut draft = draft(kind, values)?.with_lineage(lineage);
+    draft.key = format!("memory:{run}:{sequence}").parse().ok();
+    draft.space = space;
+    Ok(Some(draft))
 }
 
 fn number(number: u64) -> Value {

@@ -165,7 +165,7 @@ fn draft(event: &Event) -> Result<Draft, String> {
     let source = format!("mesh:{}/{}", event.from.origin, event.from.says);
     let key = format!("mesh:{}:{}", event.from.origin, event.id);
     let key = key.parse::<IdempotencyKey>().expect("names and digits are a key");
-    Ok(Draft { key: Some(key), ..Draft::new(kind, data, source) })
+    Ok(Draft::new(kind, data, source).with_key(key))
 }
 
 /// Event data is flat: `element.tag` becomes `element_tag`.

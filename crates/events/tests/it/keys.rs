@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use waypost_events::{Draft, Error};
+use waypost_events::Error;
 
 use crate::world::{NOW, all, at, data, draft, folder, keyed, open, publish};
 
@@ -8,10 +8,10 @@ use crate::world::{NOW, all, at, data, draft, folder, keyed, open, publish};
 fn the_same_key_and_body_is_the_same_event() {
     let dir = folder();
     let bus = open(dir.path());
-    let one = Draft { data: data(r#"{"a":1,"b":"x"}"#), ..keyed("a:b", "k") };
+    let one = keyed("a:b", "k").with_data(data(r#"{"a":1,"b":"x"}"#));
     let first = bus.publish(one.clone(), NOW).unwrap();
     assert!(!first.duplicate);
-    let shuffled = Draft { data: data(r#"{"b":"x","a":1}"#), source: "other".to_owned(), ..one };
+    let shuffled = one.with_data(data(r#"{"b":"x","a":1}"#)).with_source("other");
     for draft in [keyed("a:b", "k2"), draft("a:b")] {
         assert!(!bus.publish(draft, NOW).unwrap().duplicate);
     }
@@ -26,7 +26,7 @@ fn the_same_key_with_another_body_is_refused_with_the_event() {
     let bus = open(dir.path());
     publish(&bus, "a:b");
     bus.publish(keyed("a:b", "k"), NOW).unwrap();
-    let other_data = Draft { data: data(r#"{"a":1}"#), ..keyed("a:b", "k") };
+    let other_data = keyed("a:b", "k").with_data(data(r#"{"a":1}"#));
     for other in [keyed("a:c", "k"), other_data] {
         assert!(matches!(bus.publish(other, NOW), Err(Error::KeyReused { id: 2 })));
     }

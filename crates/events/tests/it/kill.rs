@@ -69,12 +69,12 @@ fn drafts(step: Step, number: usize) -> Vec<Draft> {
                 let kind = ["a:x", "b:x", "b:y"][at % 3];
                 let text = "x".repeat(number * 7 % 90);
                 let data = data(&format!(r#"{{"step":{number},"at":{at},"text":"{text}"}}"#));
-                Draft { data, ..draft(kind) }
+                draft(kind).with_data(data)
             })
             .collect(),
         Step::PublishOnce { key } => {
             let data = data(&format!(r#"{{"key":{key}}}"#));
-            vec![Draft { data, ..keyed("once:x", &format!("key-{key}")) }]
+            vec![keyed("once:x", &format!("key-{key}")).with_data(data)]
         }
         _ => Vec::new(),
     }

@@ -1,7 +1,7 @@
 use std::sync::mpsc;
 
 use waypost_events::{
-    BATCH_DRAFTS_MAX, Draft, ErrorKind, Event, LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, Lineage,
+    BATCH_DRAFTS_MAX, ErrorKind, Event, LINEAGE_FLOWS_MAX, LINEAGE_NAME_BYTES_MAX, Lineage,
     Refused, SOURCE_BYTES_MAX,
 };
 
@@ -19,7 +19,7 @@ fn ids_count_from_1_and_an_event_is_what_was_published() {
     };
     publish(&bus, "eval:scored");
     let data = data(r#"{"score":0.5,"agent":"scout","n":18446744073709551615}"#);
-    let draft = Draft { data: data.clone(), lineage: lineage.clone(), ..draft("kanban:done") };
+    let draft = draft("kanban:done").with_data(data.clone()).with_lineage(lineage.clone());
     let published = bus.publish(draft, at(1)).unwrap();
     let expected = Event {
         id: 2,
@@ -40,8 +40,8 @@ fn a_batch_has_neighbouring_ids_and_an_answer_for_each_draft() {
     let dir = folder();
     let bus = open(dir.path());
     publish(&bus, "a:before");
-    let bad = Draft { source: "x".repeat(SOURCE_BYTES_MAX + 1), ..draft("a:bad") };
-    let other = Draft { data: data(r#"{"a":1}"#), ..keyed("a:one", "k") };
+    let bad = draft("a:bad").with_source("x".repeat(SOURCE_BYTES_MAX + 1));
+    let other = keyed("a:one", "k").with_data(data(r#"{"a":1}"#));
     let drafts =
         vec![draft("a:zero"), bad.clone(), keyed("a:one", "k"), keyed("a:one", "k"), other];
     let answers = bus.publish_batch(drafts, NOW).unwrap();
@@ -76,7 +76,7 @@ fn drafts_over_a_limit_are_refused_and_those_at_it_are_not() {
         flows: vec![name.clone(); LINEAGE_FLOWS_MAX],
     };
     let source = "s".repeat(SOURCE_BYTES_MAX);
-    let good = Draft { source: source.clone(), lineage: at_limit.clone(), ..draft("a:b") };
+    let good = draft("a:b").with_source(source.clone()).with_lineage(at_limit.clone());
     assert_eq!(bus.publish(good, NOW).unwrap().event.source, source);
     let lineages = [
         Lineage { root: Some(0), ..Lineage::default() },
@@ -84,8 +84,8 @@ fn drafts_over_a_limit_are_refused_and_those_at_it_are_not() {
         Lineage { flows: vec![name; LINEAGE_FLOWS_MAX + 1], ..Lineage::default() },
         Lineage { flows: vec!["a\nb".to_owned()], ..Lineage::default() },
     ];
-    let drafts = lineages.map(|lineage| Draft { lineage, ..draft("a:b") });
-    let newline = Draft { source: "a\nb".to_owned(), ..draft("a:b") };
+    let drafts = lineages.map(|lineage| draft("a:b").with_lineage(lineage));
+    let newline = draft("a:b").with_source("a\nb");
     for draft in drafts.into_iter().chain([newline]) {
         let error = bus.publish(draft, NOW).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -116,7 +116,7 @@ fn queued_drafts_are_published_by_whoever_leads() {
     bus.queue(draft("a:b"), NOW, Box::new(move |it| tell_one.send((0, it)).unwrap())).unwrap();
     publish(&bus, "a:c");
     assert_eq!(told.try_recv().unwrap().1.unwrap().event.id, 3_751, "a publisher took it along");
-    let bad = Draft { source: "\n".to_owned(), ..draft("a:b") };
+    let bad = draft("a:b").with_source("\n");
     assert!(bus.queue(bad, NOW, Box::new(|_| panic!("it is not called"))).is_err());
 }
 

@@ -7,7 +7,7 @@ use waypost_events::{Draft, Error, Pattern, Query, Tail};
 use crate::world::{NOW, at, draft, keyed, open};
 
 fn of(space: &str, kind: &str) -> Draft {
-    Draft { space: Some(space.to_owned()), ..draft(kind) }
+    draft(kind).with_space(space)
 }
 
 #[test]
@@ -53,9 +53,10 @@ fn a_reader_of_a_space_finds_its_events_and_no_others() {
 #[test]
 fn each_space_has_idempotency_keys_of_its_own_also_after_opening_again() {
     let dir = tempfile::tempdir().unwrap();
-    let with_key = |space: Option<&str>, kind: &str| Draft {
-        space: space.map(str::to_owned),
-        ..keyed(kind, "k")
+    let with_key = |space: Option<&str>, kind: &str| {
+        let mut draft = keyed(kind, "k");
+        draft.space = space.map(str::to_owned);
+        draft
     };
     let spaces = [None, Some("a"), Some("b")];
     for is_again in [false, true] {

@@ -34,7 +34,7 @@ pub(crate) fn draft(kind: &str) -> Draft {
 }
 
 pub(crate) fn keyed(kind: &str, key: &str) -> Draft {
-    Draft { key: Some(key.parse().expect("a good key")), ..draft(kind) }
+    draft(kind).with_key(key.parse().expect("a good key"))
 }
 
 pub(crate) fn publish(bus: &Bus, kind: &str) -> Event {

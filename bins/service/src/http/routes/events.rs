@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::header::{HeaderMap, LINK};
 use http::{HeaderValue, StatusCode};
 use waypost_api::{self as api, limits::LIST_LIMIT_DEFAULT};
-use waypost_events::{Draft, Error, IdempotencyKey, Pattern, Query};
+use waypost_events::{Error, IdempotencyKey, Pattern, Query};
 
 use crate::app::App;
 use crate::clock::now;
@@ -28,7 +28,8 @@ pub(super) async fn publish(
     let body = whole(&app, request).await?;
     let asked: api::PublishRequest = parse(&body.bytes)?;
     let scoped = app.scoped(&caller);
-    let draft = Draft { key, ..scoped.publishing(wire::event_draft(asked, String::new())?) };
+    let mut draft = scoped.publishing(wire::event_draft(asked, String::new())?);
+    draft.key = key;
     let now = now();
     let mut refused = None;
     let begin = |promise: Promise<_>| {
