@@ -245,7 +245,7 @@ mod tests {
         let error = "Code".parse::<TaskType>().expect_err("upper case");
         assert_eq!(
             error.to_string(),
-            "\"Code\" is no task type; there are code, spec, content, strategy, general"
+            "unknown task type \"Code\"; expected one of code, spec, content, strategy, general"
         );
     }
 }

@@ -283,9 +283,9 @@ mod tests {
         assert_eq!(texts.read(&HASH, late), None);
         assert_eq!(texts.append(&HASH, &[chunk("next")]).unwrap()[0].offset, late.offset);
         let longer = Mark { end: 1 << 20, ..mark };
-        assert!(Texts::open(dir.path(), longer).unwrap_err().contains("cut short"));
+        assert!(Texts::open(dir.path(), longer).unwrap_err().contains("truncated"));
         let other = Mark { generation: 9, ..mark };
-        assert!(Texts::open(dir.path(), other).unwrap_err().contains("cannot be read"));
+        assert!(Texts::open(dir.path(), other).unwrap_err().contains("cannot read its texts"));
     }
 
     #[test]

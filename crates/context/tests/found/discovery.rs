@@ -120,7 +120,10 @@ fn settings_add_take_away_and_rename() {
     };
     assert!(matches!(wrong(vec![("[".to_owned(), Kind::Note)]), Err(Error::Glob { .. })));
     let error = wrong(vec![("*".to_owned(), Kind::Commit)]).expect_err("no file is a commit");
-    assert_eq!(error.to_string(), "\"*\" cannot be of type commit: no file as a whole is one");
+    assert_eq!(
+        error.to_string(),
+        "\"*\" cannot have type commit, which does not apply to whole files"
+    );
 }
 
 #[test]
