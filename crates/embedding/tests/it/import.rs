@@ -108,7 +108,7 @@ fn archives_without_one_model_are_refused() {
     let path = archive(&made, &borrowed(&two));
     refused(&path, &cache, ErrorKind::Invalid, "several folders");
     fs::write(&path, b"PK\x03\x04 but no zip").unwrap();
-    refused(&path, &cache, ErrorKind::Invalid, "no zip");
+    refused(&path, &cache, ErrorKind::Invalid, "not a zip file");
     refused(Path::new("/no/such/file"), &cache, ErrorKind::Io, "/no/such/file");
 
     let folder = tempfile::tempdir().unwrap();
