@@ -58,8 +58,8 @@ fn what_comes_of_a_call_is_the_exit_status() {
         (vec!["echo", "deny"], 4, "denied: the human has not allowed it"),
         (vec!["nobody", "say"], 5, "offline: no peer serves nobody"),
         (vec!["echo", "other"], 1, "that is no command"),
-        (vec!["echo", "*"], 2, "a command is made of"),
-        (vec!["**", "say"], 2, "a target is made of"),
+        (vec!["echo", "*"], 2, "a command may contain only"),
+        (vec!["**", "say"], 2, "a target may contain only"),
         (vec!["echo", "say", "{"], 2, "the argument is not JSON"),
         (vec!["echo", "say", "--timeout", "1h"], 2, "1s to 3m"),
     ] {

@@ -324,7 +324,7 @@ fn a_router_whose_certificate_is_of_another_host_is_not_taken_for_it() {
     edit(&meeting.home.pairing, known);
     let mesh = meeting.home.join("server", false);
     crate::eventually("it is refused", || {
-        mesh.trouble().is_some_and(|it| it.contains("router meeting is not reached"))
+        mesh.trouble().is_some_and(|it| it.contains("cannot reach router meeting"))
     });
 }
 
