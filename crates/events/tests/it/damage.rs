@@ -84,7 +84,7 @@ fn a_log_that_ends_too_early_is_damaged() {
         let (file, used) = last_file(dir.path());
         change(&file, |bytes| bytes[used - torn..].fill(0));
         let why = refused(dir.path());
-        assert!(why.contains("to 200") || why.contains("event 200"), "{why}");
+        assert!(why.contains("damaged record: events ") && why.contains(" to 200"), "{why}");
         assert!(repaired(dir.path(), &events, 0).len() < 200);
 
         let (dir, events) = closed(200);
