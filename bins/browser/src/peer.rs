@@ -38,8 +38,7 @@ impl Peer {
     ) -> anyhow::Result<Self> {
         let far = Far::new(&settings.pairing_dir).with_listens(settings.listen);
         let joining = Settings::new(&settings.folder, "browser").with_far(far);
-        let mesh = Mesh::open(&joining)
-            .context("failed to join the mesh (--no-mesh skips it)")?;
+        let mesh = Mesh::open(&joining).context("failed to join the mesh (--no-mesh skips it)")?;
         let mesh = Arc::new(mesh);
         let waits = runtime.clone();
         let serving = mesh
