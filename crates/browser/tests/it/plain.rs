@@ -114,7 +114,7 @@ async fn the_way_out_serves_only_clients_that_are_recognised() {
         let policy = Arc::new(Policy::new(vec![allowed], []).with_own_clients(is_own));
         let engine = Plain::start(policy.clone()).await.expect("it starts");
         let relay = Relay::new(Arc::new(engine), policy, &RelaySettings::default());
-        let gone = relay.handle("navigate", json!({ "url": server.url("/") })).await;
+        let gone = wire::handle(&relay, "navigate", json!({ "url": server.url("/") })).await;
         assert_eq!((gone.is_ok(), server.asked().is_empty()), (is_served, !is_served), "{gone:?}");
     }
 }

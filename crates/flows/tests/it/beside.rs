@@ -47,8 +47,8 @@ fn a_compaction_keeps_what_is_decided_meanwhile() {
 
     let mut world = World::new(&[flow("a", "a:x", 1, "")]);
     // The clock does not skip the time that runs are kept.
-    let earlier_ms = world.now_ms + MONTH_MS / 2;
-    world.engine().forget(earlier_ms);
+    let earlier = world.after(MONTH_MS / 2);
+    world.engine().forget(earlier);
     let mut compaction = loop {
         // So slowly that no limit holds the flow.
         world.later(60_000);

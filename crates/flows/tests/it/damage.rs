@@ -283,11 +283,11 @@ fn a_repair_that_did_not_end_is_asked_for_again() {
     let told: Vec<_> = done.set_aside.iter().map(|it| (it.what.as_str(), it.is_loss)).collect();
     assert_eq!(told, [("record 9 is lost", true)], "as the first repair would have reported");
     // Killed after it had recorded the consequences: nothing of them is new to the next repair.
-    assert_eq!(repair(&dir, 0, 1, 0).unwrap().dead, []);
+    assert_eq!(repair(&dir, 0, 1, at(0)).unwrap().dead, []);
     let text = format!("{text}dead {}\ndead {}\nundecided 1 1\n", done.dead[0], done.dead[1]);
     let marker = waypost_log::Marker { name: "flows-repair", version: 3 };
     marker.write(&dir.join("repairing"), &text).unwrap();
-    let again = repair(&dir, 0, 1, 0).unwrap();
+    let again = repair(&dir, 0, 1, at(0)).unwrap();
     assert_eq!((&again.dead, &again.set_aside), (&done.dead, &done.set_aside));
     assert_eq!(again.undecided, [(1, 1)]);
     // The mark of an earlier release has the gaps only.
